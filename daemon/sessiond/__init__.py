@@ -1,0 +1,1 @@
+"""The daemon: the only writer of the index."""

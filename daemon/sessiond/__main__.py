@@ -1,0 +1,5 @@
+"""`python -m sessiond` is `sessiond`."""
+
+from sessiond.main import run
+
+run()

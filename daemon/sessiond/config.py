@@ -1,0 +1,72 @@
+"""config.toml: more roots per agent, and how often everything is checked."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sess_schema.errors import Exit, SessError
+
+EXAMPLE = """\
+# Directories to read in addition to the usual places.
+# A service does not see the variables of your shell, so name moved directories here.
+[roots]
+claude = ["~/backup/claude/projects"]
+
+# Seconds between two full checks of every file (changes are seen at once without them).
+[daemon]
+reconcile_seconds = 120
+"""
+
+
+@dataclass(slots=True, frozen=True)
+class Config:
+    roots: dict[str, list[str]] = field(default_factory=dict)
+    reconcile_seconds: float = 120.0
+
+
+def load(path: Path) -> Config:
+    """The configuration, or the defaults when there is none."""
+    try:
+        values = tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return Config()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _wrong(path, str(error)) from error
+    except tomllib.TOMLDecodeError as error:
+        raise _wrong(path, str(error)) from error
+    unknown = set(values) - {"roots", "daemon"}
+    if unknown:
+        raise _wrong(path, f"unknown section [{min(unknown)}]")
+    return Config(_roots(path, values.get("roots", {})), _seconds(path, values.get("daemon", {})))
+
+
+def _roots(path: Path, section: Any) -> dict[str, list[str]]:
+    if not isinstance(section, dict):
+        raise _wrong(path, "[roots] must be a table")
+    roots = {}
+    for agent, places in section.items():
+        if not isinstance(places, list) or not all(isinstance(place, str) for place in places):
+            raise _wrong(path, f"roots.{agent} must be a list of directories")
+        roots[agent] = [os.path.expanduser(place) for place in places]
+    return roots
+
+
+def _seconds(path: Path, section: Any) -> float:
+    if not isinstance(section, dict) or set(section) - {"reconcile_seconds"}:
+        raise _wrong(path, "[daemon] knows only reconcile_seconds")
+    seconds = section.get("reconcile_seconds", 120)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 1:
+        raise _wrong(path, "daemon.reconcile_seconds must be a number of 1 or more")
+    return float(seconds)
+
+
+def _wrong(path: Path, why: str) -> SessError:
+    return SessError(
+        f'configuration "{path}": {why}',
+        hint=f"it may hold, for example:\n\n{EXAMPLE}",
+        code=Exit.USAGE,
+    )

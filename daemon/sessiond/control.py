@@ -1,0 +1,107 @@
+"""Start in the background, stop and restart: the kernel lock says who runs, signals do the rest."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from sess_schema import lock, paths
+from sess_schema.errors import Exit, SessError
+from sessiond import heartbeat
+from sessiond.sync import already_running
+
+Say = Callable[[str], None]
+START_SECONDS = 15.0
+STOP_SECONDS = 10.0
+
+
+def start_detached(say: Say) -> int:
+    """Start the daemon in a session of its own and wait until it serves."""
+    home = paths.home()
+    home.create()
+    if lock.holder(home.lock) is not None:
+        raise already_running(home)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sessiond", "start"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd="/" if os.name == "posix" else None,
+    )
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise SessError(
+                f"sessiond ended at once with exit code {process.returncode}",
+                hint="`sessiond logs`, or `sessiond start` in the foreground, tells why",
+                code=process.returncode or Exit.NO_DAEMON,
+            )
+        if heartbeat.read(home.status).get("pid") == process.pid:
+            say(f"sessiond started (pid {process.pid})")
+            return Exit.OK
+        time.sleep(0.05)
+    say(f"sessiond started (pid {process.pid}); it is still reading what was there before")
+    return Exit.OK
+
+
+def running() -> dict[str, Any] | None:
+    holder = lock.holder(paths.home().lock)
+    return holder if holder is not None and holder.get("mode") == "daemon" else None
+
+
+def stop(say: Say) -> int:
+    holder = running()
+    if holder is None:
+        raise SessError(
+            "sessiond is not running", hint="`sessiond start --detach`", code=Exit.NO_DAEMON
+        )
+    _end(holder)
+    say(f"sessiond stopped (pid {holder['pid']})")
+    return Exit.OK
+
+
+def restart(say: Say) -> int:
+    holder = running()
+    if holder is not None and holder.get("service"):
+        _restart_service()
+        say("sessiond restarted by the service manager")
+        return Exit.OK
+    if holder is not None:
+        _end(holder)
+    return start_detached(say)
+
+
+def _restart_service() -> None:
+    if sys.platform == "darwin":
+        command = ["launchctl", "kickstart", "-k", f"gui/{os.getuid()}/io.github.sessiond"]
+    else:
+        command = ["systemctl", "--user", "restart", "sessiond.service"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SessError(
+            f"`{' '.join(command)}` failed: {done.stderr.strip()}", code=Exit.NO_DAEMON
+        )
+
+
+def _end(holder: dict[str, Any]) -> None:
+    home = paths.home()
+    pid = int(holder["pid"])
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        return
+    deadline = time.monotonic() + STOP_SECONDS
+    while lock.holder(home.lock) is not None:
+        if time.monotonic() > deadline:
+            raise SessError(
+                f"sessiond (pid {pid}) did not stop within {STOP_SECONDS:.0f} s",
+                hint=f"`kill -9 {pid}` is safe: the index stays consistent",
+                code=Exit.NO_DAEMON,
+            )
+        time.sleep(0.02)

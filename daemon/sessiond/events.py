@@ -1,0 +1,307 @@
+"""Events to rows: tool calls joined with their results, whenever and in whatever order they come."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from sess_schema import archive
+from sessiond.sessions import Session
+from sessiond.slices import Turn, hash64
+from sessiond.sources.base import LINK_PROMPT, Event, Record, Result, SessionSpec
+from sessiond.sources.commits import find_commits
+
+FAILED = "is_error"  # the token by which a failed call is found, as grepping a transcript would
+
+
+@dataclass(slots=True, eq=False)
+class Row:
+    """An event on its way into `events` and `event_texts`."""
+
+    id: int
+    session_id: int
+    turn_id: int
+    block: int
+    type: str
+    label: str | None
+    tool: str | None
+    status: str | None
+    ts: int | None
+    summary: str | None
+    call_id: str | None
+    call_uid: int | None
+    pointer: str | None
+    text: str
+    input: str
+    output: str = ""
+    marks: str = ""
+    images: int = 0
+    duration_ms: int | None = None
+    result_turn_id: int | None = None
+    overflow: str | None = None
+    files: tuple[tuple[str, str], ...] = ()
+    stored: bool = False  # it is in the index already and must be replaced there
+    queued: bool = False
+
+
+class EventWriter:
+    """Collects the events of a slice, joins what belongs together, writes them at once."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._next_id: int | None = None
+        self._rows: list[Row] = []
+        self._calls: dict[int, list[Row]] = {}
+        self._prompts: list[tuple[Session, Session, str]] = []
+        self._attachments: str | None = None
+
+    def forget(self) -> None:
+        self._next_id = None
+        self._rows, self._calls, self._prompts = [], {}, []
+
+    def begin(self, spec: SessionSpec, turns: list[Turn]) -> None:
+        """Look up the stored calls that this slice may complete."""
+        self._attachments = spec.attachments
+        self._rows, self._calls, self._prompts = [], {}, []
+        wanted = set()
+        for turn in turns:
+            for event in turn.record.events:
+                if event.call_id:
+                    wanted.add(call_uid(event.call_id))
+            for result in turn.record.results:
+                wanted.add(call_uid(result.call_id))
+        if not wanted:
+            return
+        for row in self._stored(
+            "call_uid IN (SELECT value FROM json_each(?)) ORDER BY e.id", json.dumps(list(wanted))
+        ):
+            if row.call_uid is not None:
+                self._calls.setdefault(row.call_uid, []).append(row)
+
+    def _stored(self, where: str, value: str) -> list[Row]:
+        return [
+            Row(*values, stored=True)
+            for values in self._db.execute(
+                "SELECT e.id, session_id, turn_id, block, type, label, tool, status, ts, summary,"
+                " call_id, call_uid, pointer, text, input, output, marks, images, duration_ms,"
+                " result_turn_id, overflow FROM events e JOIN event_texts t ON t.id = e.id"
+                f" WHERE {where}",
+                (value,),
+            )
+        ]
+
+    def add(self, session: Session, turn_id: int, record: Record) -> list[Event]:
+        """Take the events of a new turn; returns those that are new events of the session."""
+        new: list[Event] = []
+        for block, event in enumerate(record.events):
+            if event.call_id and self._complete_orphan(session, turn_id, block, record, event):
+                continue
+            self._add_row(session, turn_id, block, record, event)
+            new.append(event)
+        for block, result in enumerate(record.results, len(record.events)):
+            call = self._call_of(session, result)
+            if call is not None and call.status == "pending":
+                self._join(call, turn_id, record.ts, result)
+                continue
+            # No call was seen yet, or a fork answers a call that the original answered too.
+            event = Event(
+                "tool_use",
+                tool=call.tool if call else None,
+                summary=call.summary if call else None,
+                call_id=result.call_id,
+                pointer=result.pointer,
+            )
+            row = self._add_row(session, turn_id, block, record, event)
+            row.label = "answer" if call else "orphan"
+            self._join(row, turn_id, record.ts, result)
+            row.duration_ms = result.duration_ms
+            new.append(event)
+        return new
+
+    def _add_row(
+        self, session: Session, turn_id: int, block: int, record: Record, event: Event
+    ) -> Row:
+        if self._next_id is None:
+            self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM events").get
+        self._next_id += 1
+        uid = call_uid(event.call_id) if event.call_id else None
+        row = Row(
+            self._next_id,
+            session.id,
+            turn_id,
+            block,
+            event.type,
+            event.label,
+            event.tool,
+            event.status,
+            record.ts,
+            event.summary,
+            event.call_id,
+            uid,
+            event.pointer,
+            event.text,
+            event.input,
+            event.output,
+            images=event.images,
+            duration_ms=event.duration_ms,
+            files=event.files,
+        )
+        self._rows.append(row)
+        if uid is not None:
+            self._calls.setdefault(uid, []).append(row)
+        return row
+
+    def _complete_orphan(
+        self, session: Session, turn_id: int, block: int, record: Record, event: Event
+    ) -> bool:
+        """A call whose result came first, or that this session has already."""
+        for row in self._calls.get(call_uid(event.call_id or ""), ()):
+            if row.session_id != session.id or row.call_id != event.call_id:
+                continue
+            if row.label == "orphan":
+                row.label, row.turn_id, row.block = event.label, turn_id, block
+                row.tool, row.summary, row.pointer = event.tool, event.summary, event.pointer
+                row.input, row.files, row.ts = event.input, event.files, record.ts
+                self._replace_later(row)
+            return True
+        return False
+
+    def _call_of(self, session: Session, result: Result) -> Row | None:
+        """The call of this session, or the one it shares with the session it was forked from."""
+        calls = [
+            row
+            for row in self._calls.get(call_uid(result.call_id), ())
+            if row.call_id == result.call_id and row.label != "orphan"
+        ]
+        for row in calls:
+            if row.session_id == session.id:
+                return row
+        for row in calls:
+            shared = self._db.execute(
+                "SELECT 1 FROM turns WHERE copy_of = ? AND session_id = ?",
+                (row.turn_id, session.id),
+            ).get
+            if shared:
+                return row
+        return None
+
+    def _join(self, row: Row, turn_id: int, ts: int | None, result: Result) -> None:
+        row.result_turn_id = turn_id
+        row.status = result.status
+        row.output = result.output
+        row.images += result.images
+        row.marks = FAILED if result.status in ("error", "denied") else ""
+        row.duration_ms = result.duration_ms
+        if row.duration_ms is None and ts is not None and row.ts is not None and ts >= row.ts:
+            row.duration_ms = ts - row.ts
+        if result.overflow and self._attachments:
+            row.overflow = f"{self._attachments}/{result.overflow}"
+            row.output = self._overflow_text(row.overflow) or row.output
+        self._replace_later(row)
+
+    def _replace_later(self, row: Row) -> None:
+        if row.stored and not row.queued:
+            row.queued = True
+            self._rows.append(row)
+
+    def _overflow_text(self, path: str) -> str | None:
+        """The full output, if its file was archived before the line that mentions it."""
+        for (source_id,) in self._db.execute(
+            "SELECT id FROM sources WHERE kind = 'attachment' AND path = ?", (path,)
+        ):
+            return b"".join(archive.source_bytes(self._db, source_id)).decode("utf-8", "replace")
+        return None
+
+    def fill_overflow(self, path: str, text: str) -> None:
+        """The file of an overflowed output arrived after the line that mentions it."""
+        self.forget()
+        for row in self._stored("overflow = ?", path):
+            row.output = text
+            self._replace_later(row)
+        self.flush()
+
+    def await_prompt(self, parent: Session, child: Session, record: Record) -> None:
+        """Records inside the parent's file name no call; the prompt they begin with does."""
+        text = next((event.text for event in record.events if event.text), "")
+        if text and child.link_rank <= LINK_PROMPT:
+            self._prompts.append((parent, child, text))
+
+    def _link_prompts(self) -> None:
+        for parent, child, text in self._prompts:
+            for (call_id,) in self._db.execute(
+                "SELECT call_id FROM events e JOIN event_texts t ON t.id = e.id"
+                " WHERE session_id = ? AND tool IN ('Task', 'Agent') AND instr(input, ?)"
+                " ORDER BY e.id DESC LIMIT 1",
+                (parent.id, _clean(text)),
+            ):
+                child.call_id, child.link_rank = call_id, LINK_PROMPT
+        self._prompts = []
+
+    def flush(self) -> None:
+        db, rows = self._db, self._rows
+        for row in rows:
+            if row.stored:
+                self._remove_text(row.id)
+        db.executemany(
+            "INSERT OR REPLACE INTO events (id, session_id, turn_id, block, result_turn_id, type,"
+            " label, tool, status, ts, duration_ms, summary, images, call_id, call_uid, pointer,"
+            " overflow) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [_event_values(row) for row in rows],
+        )
+        texts = [
+            (row.id, _clean(row.text), _clean(row.input), _clean(row.output), row.marks)
+            for row in rows
+        ]
+        db.executemany(
+            "INSERT INTO event_texts (id, text, input, output, marks) VALUES (?, ?, ?, ?, ?)",
+            texts,
+        )
+        db.executemany(
+            "INSERT INTO event_index (rowid, text, input, output, marks) VALUES (?, ?, ?, ?, ?)",
+            texts,
+        )
+        db.executemany(
+            "INSERT OR IGNORE INTO files (event_id, path, action) VALUES (?, ?, ?)",
+            [(row.id, _clean(path), action) for row in rows for path, action in row.files],
+        )
+        db.executemany(
+            "INSERT OR IGNORE INTO commits (event_id, sha, branch, subject) VALUES (?, ?, ?, ?)",
+            [
+                (row.id, sha, branch, subject)
+                for row in rows
+                if row.output and "git" in row.input
+                for sha, branch, subject in find_commits(row.output)
+            ],
+        )
+        for row in rows:
+            row.stored, row.queued = True, False  # a later result replaces it
+        self._rows = []
+        self._link_prompts()
+
+    def _remove_text(self, event_id: int) -> None:
+        self._db.execute(
+            "INSERT INTO event_index (event_index, rowid, text, input, output, marks)"
+            " SELECT 'delete', id, text, input, output, marks FROM event_texts WHERE id = ?",
+            (event_id,),
+        )
+        self._db.execute("DELETE FROM event_texts WHERE id = ?", (event_id,))
+
+
+def call_uid(call_id: str) -> int:
+    return hash64(call_id.encode("utf-8", "replace"))
+
+
+def _event_values(row: Row) -> tuple[Any, ...]:
+    return (
+        row.id, row.session_id, row.turn_id, row.block, row.result_turn_id, row.type, row.label,
+        row.tool, row.status, row.ts, row.duration_ms, row.summary, row.images, row.call_id,
+        row.call_uid, row.pointer, row.overflow,
+    )  # fmt: skip
+
+
+def _clean(text: str) -> str:
+    """SQLite's own functions stop at a NUL."""
+    return text.replace("\0", "\ufffd") if "\0" in text else text

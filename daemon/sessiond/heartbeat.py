@@ -1,0 +1,89 @@
+"""What the running daemon tells about itself, in a small file that `sessiond status` reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+from sess_schema import __version__
+
+EVERY = 1.0  # seconds between two writes of the file
+
+
+class Heart:
+    """Collects facts and writes them now and then, atomically and 0600."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._written = 0.0
+        self._facts: dict[str, Any] = {
+            "pid": os.getpid(),
+            "version": __version__,
+            "started_at": _now(),
+            "hints": 0,
+            "turns": 0,
+            "read_bytes": 0,
+            "overflows": 0,
+            "pending_bytes": 0,
+            "error": None,
+        }
+        self._skipped: dict[str, str] = {}
+
+    @property
+    def blind(self) -> bool:
+        """Some directories are polled because they cannot be watched."""
+        return bool(self._facts.get("blind"))
+
+    def beat(self, *, error: str | None = None, hints: int = 0, turns: int = 0, read_bytes: int = 0,
+             **facts: Any) -> None:  # fmt: skip
+        self._facts["error"] = error
+        self._facts["hints"] += hints
+        self._facts["turns"] += turns
+        self._facts["read_bytes"] += read_bytes
+        self._facts.update(facts)
+        if error or time.monotonic() - self._written >= EVERY:
+            self._write()
+
+    def walked(self, *, skipped: list[tuple[str, str]], **facts: Any) -> None:
+        """A full walk ended: what it could not read replaces what was known before."""
+        self._skipped = dict(skipped)
+        self._facts.update(facts, walked_at=_now(), pending_bytes=0, error=None)
+        self._write()
+
+    def skip(self, path: str, why: str) -> None:
+        self._skipped[path] = why
+
+    def stop(self) -> None:
+        self._path.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        self._written = time.monotonic()
+        facts = {
+            **self._facts,
+            "at": _now(),
+            "skipped": [{"path": p, "reason": w} for p, w in self._skipped.items()],
+        }
+        new = self._path.with_name(self._path.name + ".new")
+        try:
+            fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            with os.fdopen(fd, "w", encoding="utf-8") as file:
+                json.dump(facts, file)
+            os.replace(new, self._path)
+        except OSError:  # a full disk must not end the daemon; the next beat tries again
+            return
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The last beat, or nothing."""
+    try:
+        facts = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,358 @@
+"""One pass: every file that changed is read, parsed and written, whatever happens to the others.
+
+Reading and parsing run in a second thread when there is much to do: SQLite releases the
+interpreter while it writes, so both cores work.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import apsw
+
+from sess_schema.errors import sqlite_error
+from sessiond import rewrite, tail
+from sessiond.pipeline import pipelined
+from sessiond.reconcile import Candidate, Survey, survey, vanished
+from sessiond.slices import Progress, Slice, SliceReader
+from sessiond.sources.base import SessionSpec, Source
+from sessiond.store import Store
+from sessiond.tail import Stat
+from sessiond.tracked import GONE, PARK_AFTER, PARKED, UNREADABLE, Tracked, load_all
+
+COMMIT_BYTES = 32 << 20
+COMMIT_SECONDS = 2.0
+THREAD_FROM = 4 << 20  # bytes to read from which a second thread pays
+HEAD = 64 << 10
+LONGEST_ATTACHMENT = 64 << 20
+SETTLE_SECONDS = 2.0
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a pass did."""
+
+    seen: int = 0
+    changed: int = 0
+    read_bytes: int = 0
+    total_bytes: int = 0
+    turns: int = 0
+    warnings: int = 0
+    gone: int = 0
+    directories: int = 0
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    unsettled: list[str] = field(default_factory=list)  # to be looked at again in a moment
+
+
+@dataclass(slots=True)
+class Step:
+    """A piece of work for the writer: part of a file, or what ends it."""
+
+    file: Candidate
+    source: Tracked
+    spec: SessionSpec | None = None
+    part: Slice | None = None
+    stat: Stat | None = None  # the file was read to its end
+    attachment: bytes | None = None
+    rewritten: bool = False
+    compare: bool = False  # it changed without growing: only the archive tells what
+    unsettled: bool = False  # the last line is still being written
+    gone: bool = False
+    problem: str | None = None
+    crashed: bool = False
+
+    @property
+    def weight(self) -> int:
+        return len(self.part.raw) if self.part else len(self.attachment or b"")
+
+
+class SourceCrash(Exception):
+    """Writing one source failed for a reason of its own; the others go on without it."""
+
+    def __init__(self, step: Step, error: Exception) -> None:
+        super().__init__(f"{type(error).__name__}: {error}")
+        self.step = step
+
+
+class Ingest:
+    """Keeps the index up to date with the files of all sources."""
+
+    def __init__(self, store: Store, *, settle: bool = True) -> None:
+        self._store = store
+        self._settle_all = settle  # take an unfinished last line as it is, however fresh
+        self.tracked = load_all(store.db)
+        self.stop = threading.Event()
+        self.on_progress: Callable[[Summary], None] = lambda _summary: None
+        self._begun = 0.0
+        self._uncommitted = 0
+
+    def reconcile(
+        self, places: Sequence[tuple[Source, str]], *, roots: bool = True, force: bool = False
+    ) -> Summary:
+        """Bring everything below the given places up to date; a root may be absent."""
+        there = [place for place in places if not roots or os.path.lexists(place[1])]
+        seen = survey(there)
+        summary = self.ingest(seen, force=force)
+        summary.gone += self.mark_vanished([place for _, place in places], seen.files)
+        return summary
+
+    def mark_vanished(self, places: Sequence[str], files: Sequence[Candidate]) -> int:
+        """Sources below the places that a walk over them did not see."""
+        return self._mark_gone(list(vanished(self.tracked, files, places)))
+
+    def mark_deleted(self, paths: Sequence[str]) -> int:
+        """Files that a hint says were deleted or moved away."""
+        known = [self.tracked[path] for path in paths if path in self.tracked]
+        return self._mark_gone([s for s in known if s.state != GONE and not os.path.lexists(s.path)])
+
+    def _mark_gone(self, gone: list[Tracked]) -> int:
+        if gone:
+            with self._store.db:
+                for source in gone:
+                    source.save_state(self._store.db, GONE)
+        return len(gone)
+
+    def ingest(self, seen: Survey, *, force: bool = False) -> Summary:
+        summary = Summary(len(seen.files), directories=seen.directories)
+        summary.skipped += seen.skipped
+        files = [file for file in seen.files if force or self._changed(file)]
+        self._find_moved(files)
+        summary.changed = len(files)
+        summary.total_bytes = sum(self._unread(file) for file in files)
+        crashed: set[str] = set()
+        while True:
+            try:
+                self._pass([file for file in files if file.path not in crashed], summary)
+            except SourceCrash as crash:
+                crashed.add(crash.step.file.path)
+                self._note_crash(crash.step, str(crash), summary)
+                files = [file for file in files if self._changed(file)]
+                continue
+            except apsw.Error as error:
+                raise sqlite_error(error, self._store.db.filename) from error
+            return summary
+
+    def _changed(self, file: Candidate) -> bool:
+        known = self.tracked.get(file.path)
+        return known is None or known.stat != file.stat or known.state == UNREADABLE
+
+    def _unread(self, file: Candidate) -> int:
+        known = self.tracked.get(file.path)
+        return max(0, file.stat.size - (known.progress.checkpoint.offset if known else 0))
+
+    def _find_moved(self, files: Sequence[Candidate]) -> None:
+        """A file under a new path whose old path is gone is the same source."""
+        for file in files:
+            if file.path in self.tracked:
+                continue
+            for (path,) in self._store.db.execute(
+                "SELECT path FROM sources WHERE inode = ? AND dev = ?",
+                (file.stat.inode, file.stat.dev),
+            ).fetchall():
+                known = self.tracked[path]
+                if (
+                    os.path.basename(path) == os.path.basename(file.path)
+                    and not os.path.lexists(path)
+                    and self._still_same(known, file.path)
+                ):
+                    with self._store.db:
+                        known.save_path(self._store.db, file.path)
+                    self.tracked[file.path] = self.tracked.pop(path)
+                    break
+
+    @staticmethod
+    def _still_same(known: Tracked, path: str) -> bool:
+        """Inode numbers are reused; the bytes decide."""
+        try:
+            fd = tail.open_regular(path)
+        except (OSError, tail.Unreadable):
+            return False
+        try:
+            tail.verify(known.progress.checkpoint, fd)
+        except tail.Rewritten:
+            return False
+        finally:
+            os.close(fd)
+        return True
+
+    # -- the writer's side
+
+    def _pass(self, files: Sequence[Candidate], summary: Summary) -> None:
+        steps = self._read(files)
+        if summary.total_bytes >= THREAD_FROM:
+            steps = pipelined(steps)
+        try:
+            for step in steps:
+                self._begin()
+                try:
+                    self._write(step, summary)
+                except apsw.Error:
+                    raise
+                except Exception as error:
+                    raise SourceCrash(step, error) from error
+                self._commit_if_due()
+                if self.stop.is_set():
+                    break
+            self._commit()
+        except BaseException:
+            self._store.roll_back()
+            self._begun = 0.0
+            self.tracked = load_all(self._store.db)
+            raise
+        finally:
+            steps.close()  # type: ignore[attr-defined]
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._store.begin()
+            self._begun = time.monotonic()
+            self._uncommitted = 0
+
+    def _commit(self) -> None:
+        if self._begun:
+            self._store.commit()
+            self._begun = 0.0
+
+    def _commit_if_due(self) -> None:
+        late = time.monotonic() - self._begun > COMMIT_SECONDS
+        if late or self._uncommitted > COMMIT_BYTES:
+            self._commit()
+
+    def _write(self, step: Step, summary: Summary) -> None:
+        db = self._store.db
+        source = step.source
+        self.tracked[source.path] = source
+        if step.compare or step.rewritten:
+            self._compare(step, summary)
+        elif step.attachment is not None:
+            self._store.replace_attachment(source, step.attachment)
+        elif step.part is not None and step.spec is not None:
+            self._store.apply(source, step.spec, step.part)
+            summary.turns += len(step.part.turns)
+            summary.warnings += len(step.part.problems)
+        elif step.gone:
+            source.save_state(db, GONE)
+            summary.gone += 1
+        elif step.problem is not None:
+            if step.crashed:
+                self._count_crash(source, step.problem)
+            else:
+                source.save_state(db, UNREADABLE, step.problem)
+            summary.skipped.append((source.path, step.problem))
+        if step.stat is not None:
+            source.save_stat(db, step.stat)
+            if step.unsettled:
+                summary.unsettled.append(source.path)
+        self._uncommitted += step.weight
+        summary.read_bytes += step.weight
+        self.on_progress(summary)
+
+    def _compare(self, step: Step, summary: Summary) -> None:
+        """Set a changed file against its archive: append to it, or read it again as a rewrite."""
+        source = step.source
+        fd = tail.open_regular(source.path)
+        try:
+            kept = rewrite.common_prefix(self._store, source, fd)
+        finally:
+            os.close(fd)
+        rewritten = kept < source.progress.checkpoint.offset
+        if rewritten:
+            rewrite.rewind(self._store, source, kept)
+        for again in self._read_file(step.file, source, compared=True):
+            if rewritten and (again.gone or again.rewritten or again.problem):
+                raise tail.Unreadable("changed again while it was read")
+            self._write(again, summary)
+        if rewritten:
+            rewrite.settle(self._store, source)
+            source.archived_to = 0
+
+    def _count_crash(self, source: Tracked, problem: str) -> None:
+        source.failures += 1
+        state = PARKED if source.failures >= PARK_AFTER else source.state
+        source.save_state(self._store.db, state, problem)
+
+    def _note_crash(self, step: Step, problem: str, summary: Summary) -> None:
+        source = self.tracked.setdefault(
+            step.file.path, Tracked(step.file.path, step.source.agent, step.file.kind)
+        )
+        with self._store.db:
+            self._count_crash(source, problem)
+        summary.skipped.append((source.path, problem))
+
+    # -- the reader's side
+
+    def _read(self, files: Sequence[Candidate]) -> Iterator[Step]:
+        for file in files:
+            if self.stop.is_set():
+                return
+            known = self.tracked.get(file.path)
+            if known is not None and known.state == PARKED and known.stat == file.stat:
+                continue
+            source = known or Tracked(file.path, file.source.agent, file.kind)
+            yield from self._read_file(file, source)
+
+    def _read_file(
+        self, file: Candidate, source: Tracked, *, compared: bool = False
+    ) -> Iterator[Step]:
+        """Everything new in one file; its last step carries the stat taken before the reading."""
+        try:
+            fd = tail.open_regular(file.path)
+        except FileNotFoundError:
+            if source.id is not None:
+                yield Step(file, source, gone=True)
+            return
+        except tail.Unreadable as error:
+            yield Step(file, source, problem=str(error))
+            return
+        try:
+            stat = Stat.of(os.fstat(fd))
+            if file.kind == "attachment":
+                data = os.pread(fd, LONGEST_ATTACHMENT, 0)
+                yield Step(file, source, attachment=data, stat=stat)
+            elif not compared and self._must_compare(source, stat):
+                yield Step(file, source, compare=True)
+            else:
+                yield from self._read_transcript(file, source, fd, stat)
+        except tail.Rewritten:
+            yield Step(file, source, rewritten=True)
+        except OSError as error:
+            yield Step(file, source, problem=(error.strerror or str(error)).lower())
+        except Exception as error:
+            yield Step(file, source, problem=f"{type(error).__name__}: {error}", crashed=True)
+        finally:
+            os.close(fd)
+
+    @staticmethod
+    def _must_compare(source: Tracked, stat: Stat) -> bool:
+        """Only an append makes a file larger in place; anything else may be a rewrite."""
+        old = source.stat
+        return old is not None and (stat.inode != old.inode or stat.size <= old.size)
+
+    def _read_transcript(
+        self, file: Candidate, source: Tracked, fd: int, stat: Stat
+    ) -> Iterator[Step]:
+        progress = source.progress
+        tail.verify(progress.checkpoint, fd)
+        if stat.size == 0:
+            yield Step(file, source, stat=stat)
+            return
+        spec = file.source.identify(file.path, os.pread(fd, HEAD, 0))
+        parser = file.source.parser(spec, progress.parser_state)
+        last: Step | None = None
+        for part in SliceReader(fd, spec, parser, progress).slices():
+            if last is not None:
+                yield last
+            last = Step(file, source, spec, part)
+            if part.unfinished and not self._settled(stat):
+                part.unfinished = b""
+                last.unsettled = True
+        last = last or Step(file, source)
+        last.stat = stat
+        yield last
+
+    def _settled(self, stat: Stat) -> bool:
+        return self._settle_all or time.time() - stat.mtime_ns / 1e9 > SETTLE_SECONDS

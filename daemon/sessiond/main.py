@@ -1,0 +1,155 @@
+"""The `sessiond` command: wiring only; each verb lives in its own module."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from sess_schema import __version__
+from sess_schema.errors import Exit, SessError
+
+EPILOG = (
+    "Exit codes: 0 ok · 2 usage · 3 daemon not running · 4 index unusable · 5 done, some items"
+    " skipped · 75 another daemon runs · 130 interrupted"
+)
+
+app = typer.Typer(
+    help="Index coding-agent transcripts as they are written, exactly once.",
+    epilog=EPILOG,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per line.")]
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"sessiond {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+) -> None:
+    """Index coding-agent transcripts as they are written, exactly once."""
+
+
+@app.command()
+def start(
+    detach: Annotated[bool, typer.Option("--detach", help="Run in the background.")] = False,
+) -> None:
+    """Run the daemon, in the foreground unless told otherwise."""
+    from sess_schema import paths  # noqa: PLC0415
+    from sessiond import control, service  # noqa: PLC0415
+    from sessiond import logs as log_file  # noqa: PLC0415
+
+    if detach:
+        raise typer.Exit(control.start_detached(typer.echo))
+    log_file.set_up(paths.home().log, foreground=True)
+    raise typer.Exit(service.serve())
+
+
+@app.command()
+def stop() -> None:
+    """Stop the daemon; nothing is left half written."""
+    from sessiond import control  # noqa: PLC0415
+
+    raise typer.Exit(control.stop(typer.echo))
+
+
+@app.command()
+def restart() -> None:
+    """Stop the daemon if it runs, and start it in the background."""
+    from sessiond import control  # noqa: PLC0415
+
+    raise typer.Exit(control.restart(typer.echo))
+
+
+@app.command()
+def status(
+    as_json: AsJson = False,
+    every: Annotated[bool, typer.Option("--all", help="List every source.")] = False,
+) -> None:
+    """Show what is watched, indexed, lagging and skipped, and why."""
+    from sessiond import status as view  # noqa: PLC0415
+
+    raise typer.Exit(view.show(as_json=as_json, every=every))
+
+
+@app.command()
+def sync(
+    paths: Annotated[
+        list[str] | None, typer.Argument(help="Files or directories; all known places if none.")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only say what went wrong.")] = False,
+) -> None:
+    """Read what is new, once, and exit."""
+    from sessiond import sync as one_pass  # noqa: PLC0415
+
+    raise typer.Exit(one_pass.run(paths or [], as_json=as_json, quiet=quiet))
+
+
+@app.command()
+def install(
+    hardened: Annotated[
+        bool, typer.Option("--hardened", help="Also confine it with mount namespaces (systemd).")
+    ] = False,
+) -> None:
+    """Install and start the service of this system (systemd or launchd)."""
+    from sessiond import install as service_files  # noqa: PLC0415
+
+    raise typer.Exit(service_files.install(hardened=hardened, say=typer.echo))
+
+
+@app.command()
+def uninstall() -> None:
+    """Stop and remove the service; the index stays."""
+    from sessiond import install as service_files  # noqa: PLC0415
+
+    raise typer.Exit(service_files.uninstall(say=typer.echo))
+
+
+@app.command()
+def logs(
+    lines: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many lines.")] = 50,
+    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on as lines come.")] = False,
+) -> None:
+    """Show the daemon's log."""
+    from sess_schema import paths  # noqa: PLC0415
+    from sessiond import logs as log_file  # noqa: PLC0415
+
+    for line in log_file.tail_log(paths.home().log, lines, follow=follow):
+        typer.echo(line)
+
+
+def run() -> None:
+    """Entry point: errors become one line, a hint and an exit code."""
+    debug = "--debug" in sys.argv[1:]
+    try:
+        app()
+    except SessError as error:
+        if debug:
+            raise
+        sys.stderr.write(f"sessiond: {error.message}\n")
+        if error.hint:
+            sys.stderr.write(f"hint: {error.hint}\n")
+        sys.exit(error.code)
+    except BrokenPipeError:
+        sys.exit(Exit.OK)
+    except KeyboardInterrupt:
+        sys.exit(Exit.INTERRUPTED)
+    except Exception as error:
+        if debug:
+            raise
+        sys.stderr.write(f"sessiond: {type(error).__name__}: {error}\n")
+        sys.stderr.write("hint: run it again with --debug and report what it prints\n")
+        sys.exit(Exit.USAGE)

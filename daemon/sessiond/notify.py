@@ -1,0 +1,78 @@
+"""Tells the service manager how the daemon is doing (the sd_notify protocol, without libsystemd).
+
+Every call does nothing where no manager listens, and none of them raises.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import time
+
+LAUNCHD_LABEL = "io.github.sessiond"
+
+
+def ready(status: str) -> None:
+    """Start-up, or a reload, is over."""
+    _send("READY=1", _status(status))
+
+
+def status(text: str) -> None:
+    """One line for `systemctl --user status`."""
+    _send(_status(text))
+
+
+def alive() -> None:
+    """Feed the watchdog; call it from the loop whose progress matters, not from a timer."""
+    _send("WATCHDOG=1")
+
+
+def reloading() -> None:
+    """The configuration is being read again; `ready` ends it."""
+    # systemd drops a RELOADING without the time at which it was sent.
+    _send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
+
+
+def stopping() -> None:
+    """The daemon is on its way out."""
+    _send("STOPPING=1")
+
+
+def watchdog_interval() -> float | None:
+    """Seconds between two calls of `alive`, half of what is allowed; None without a watchdog."""
+    try:
+        limit = int(os.environ["WATCHDOG_USEC"])
+        # A child inherits the variables but is not the one being watched.
+        watched = int(os.environ.get("WATCHDOG_PID", os.getpid()))
+    except (KeyError, ValueError):
+        return None
+    return limit / 2_000_000 if limit > 0 and watched == os.getpid() else None
+
+
+def under_launchd() -> bool:
+    """Whether launchd started this process as our agent; a shell in Terminal has another name."""
+    return os.environ.get("XPC_SERVICE_NAME") == LAUNCHD_LABEL
+
+
+def _status(text: str) -> str:
+    # A line break would start another assignment.
+    return "STATUS=" + " ".join(text.split())
+
+
+def _send(*assignments: str) -> None:
+    address = os.environ.get("NOTIFY_SOCKET", "")
+    if not address.startswith(("/", "@")):
+        return
+    message = "\n".join(assignments).encode(errors="replace")
+    if address.startswith("@"):
+        address = "\0" + address[1:]
+    # ValueError: a NUL inside the address.
+    with (
+        contextlib.suppress(OSError, ValueError),
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel,
+    ):
+        # A manager too busy to read must not hold up the ingest loop.
+        channel.settimeout(1)
+        channel.connect(os.fsencode(address))
+        channel.send(message)

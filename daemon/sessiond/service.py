@@ -1,0 +1,267 @@
+"""The daemon's loop: wait for hints, ingest what they name, walk everything now and then."""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import closing
+
+import apsw
+
+from sess_schema import __version__, lock, paths
+from sess_schema.connection import open_writer
+from sess_schema.errors import Exit, SessError
+from sessiond import config, heartbeat, notify
+from sessiond.ingest import SETTLE_SECONDS, Ingest, Summary
+from sessiond.reconcile import roots_of, survey
+from sessiond.sources import all_sources
+from sessiond.sources.base import Source
+from sessiond.store import Store
+from sessiond.sync import already_running
+from sessiond.watch import Hints, Watcher
+
+log = logging.getLogger("sessiond")
+
+TICK = 1.0  # how soon a root that appears is noticed
+GATHER = 0.01  # writes come in bursts; wait this long for the rest of one
+POLL_UNCOVERED = 2.0  # out of watches: walk this often instead
+CLOCK_JUMP = 30.0  # wall clock ahead of the monotonic one by this: we slept
+IDLE_CHECKPOINT = 20.0
+RETRY_FIRST, RETRY_LAST = 2.0, 60.0
+SYSCTL = "sudo sysctl fs.inotify.max_user_watches=524288"
+
+
+class Service:
+    """One running daemon."""
+
+    def __init__(self, home: paths.Home) -> None:
+        self._home = home
+        self._stop = threading.Event()
+        self._reload = False
+        self._watcher = Watcher()
+        self._heart = heartbeat.Heart(home.status)
+        self._places: list[tuple[Source, str]] = []
+        self._settings = config.Config()
+        self._next_walk = 0.0
+        self._recheck: dict[str, float] = {}
+        self._retry = 0.0
+        self._last_write = 0.0
+        self._checkpointed = True
+
+    def run(self) -> int:
+        """Until SIGTERM; the exit code."""
+        self._home.create()
+        held = lock.acquire(self._home.lock)
+        if held is None:
+            raise already_running(self._home)
+        try:
+            held.describe(
+                mode="daemon",
+                version=__version__,
+                started_at=int(time.time() * 1000),
+                service="INVOCATION_ID" in os.environ or notify.under_launchd(),
+            )
+            self._catch_signals()
+            self._configure()
+            with closing(open_writer(self._home.index)) as db:
+                self._serve(db)
+        finally:
+            notify.stopping()
+            self._watcher.stop()
+            self._heart.stop()
+            held.release()
+        return Exit.OK
+
+    def _catch_signals(self) -> None:
+        def end(number: int, _frame: object) -> None:
+            self._stop.set()
+            self._watcher.wake()
+
+        def reload(number: int, _frame: object) -> None:
+            self._reload = True
+            self._watcher.wake()
+
+        signal.signal(signal.SIGTERM, end)
+        signal.signal(signal.SIGINT, end)
+        if hasattr(signal, "SIGHUP"):
+            signal.signal(signal.SIGHUP, reload)
+
+    def _configure(self) -> None:
+        self._settings = config.load(self._home.config_file)
+        self._places = roots_of(all_sources(self._settings))
+        self._next_walk = 0.0
+
+    def _serve(self, db: apsw.Connection) -> None:
+        ingest = Ingest(Store(db), settle=False)
+        ingest.stop = self._stop
+        ingest.on_progress = self._progress
+        self._watcher.cover(self._roots())
+        notify.ready("indexing")
+        log.info("started, version %s, pid %d", __version__, os.getpid())
+        for root in self._roots():
+            log.info("watching %s%s", root, "" if os.path.isdir(root) else " (not there yet)")
+        slept = time.time() - time.monotonic()
+        hints = Hints(set(), lost=True)
+        while not self._stop.is_set():
+            if self._reload:
+                self._reload_config()
+            if self._watcher.cover(self._roots()):
+                hints.lost = True
+            drift = time.time() - time.monotonic()
+            if abs(drift - slept) > CLOCK_JUMP:
+                hints.lost, slept = True, drift
+            self._step(ingest, hints)
+            self._rest(db)
+            hints = self._watcher.wait(self._patience())
+            if hints.paths and not self._stop.is_set():
+                time.sleep(GATHER)
+                more = self._watcher.wait(0)
+                hints = Hints(hints.paths | more.paths, hints.lost or more.lost)
+            notify.alive()
+        log.info("stopping")
+        db.pragma("optimize")
+        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+
+    def _roots(self) -> list[str]:
+        return [root for _, root in self._places]
+
+    def _patience(self) -> float:
+        due = [self._next_walk, *self._recheck.values()]
+        return max(0.0, min(TICK, min(due) - time.monotonic()))
+
+    def _reload_config(self) -> None:
+        self._reload = False
+        notify.reloading()
+        try:
+            self._configure()
+            log.info("configuration read again")
+        except SessError as error:
+            log.error("configuration not changed: %s", error.message)
+        notify.ready("indexing")
+
+    def _step(self, ingest: Ingest, hints: Hints) -> None:
+        """One pass: everything when a walk is due, else what the hints name."""
+        now = time.monotonic()
+        if self._retry and now < self._next_walk:
+            return
+        try:
+            if hints.lost or now >= self._next_walk:
+                summary = ingest.reconcile(self._places)
+                self._after_walk(summary)
+            else:
+                due = {path for path, when in self._recheck.items() if when <= now}
+                if not hints.paths and not due:
+                    return
+                summary = self._ingest_hinted(ingest, hints.paths, due)
+        except SessError as error:
+            self._pause(error)
+            return
+        if self._retry:
+            log.info("writing again")
+        self._retry = 0.0
+        for path in summary.unsettled:
+            self._recheck[path] = time.monotonic() + SETTLE_SECONDS
+        if summary.changed or summary.gone:
+            self._last_write, self._checkpointed = time.monotonic(), False
+        for path, why in summary.skipped:
+            self._heart.skip(path, why)
+        self._heart.beat(
+            overflows=self._watcher.overflows,
+            hints=len(hints.paths),
+            read_bytes=summary.read_bytes,
+            turns=summary.turns,
+        )
+
+    def _ingest_hinted(self, ingest: Ingest, hinted: set[str], due: set[str]) -> Summary:
+        for path in due:
+            self._recheck.pop(path, None)
+        places = []
+        for path in hinted | due:
+            source = self._source_of(path)
+            if source is None:
+                continue
+            kind = source.classify(path)
+            if kind in ("transcript", "attachment") or os.path.isdir(path):
+                places.append((source, path))
+            elif kind == "sidecar":  # it tells about a transcript that is here already
+                places.append((source, path.removesuffix(".meta.json") + ".jsonl"))
+        seen = survey([place for place in places if os.path.lexists(place[1])])
+        seen.skipped = [entry for entry in seen.skipped if entry[0] not in hinted]
+        summary = ingest.ingest(seen, force=bool(due))
+        summary.gone += ingest.mark_deleted([path for _, path in places])
+        return summary
+
+    def _source_of(self, path: str) -> Source | None:
+        for source, root in self._places:
+            if path == root or path.startswith(root + os.sep):
+                return source
+        return None
+
+    def _after_walk(self, summary: Summary) -> None:
+        period = self._settings.reconcile_seconds
+        watched = self._watcher.watched_directories()
+        blind = self._watcher.error is not None or (
+            watched is not None and watched < summary.directories
+        )
+        if blind and not self._heart.blind:
+            log.warning(
+                "only %s of %d directories can be watched; the rest is polled every %.0f s. To fix"
+                " it: %s",
+                watched or 0,
+                summary.directories,
+                POLL_UNCOVERED,
+                SYSCTL,
+            )
+        self._heart.walked(
+            seen=summary.seen,
+            directories=summary.directories,
+            watched=watched,
+            blind=blind,
+            fix=SYSCTL if blind else None,
+            skipped=summary.skipped,
+        )
+        self._next_walk = time.monotonic() + (POLL_UNCOVERED if blind else period)
+
+    def _pause(self, error: SessError) -> None:
+        """The index cannot be written now: say so, keep what is there, try again later."""
+        if "damaged" in error.message:
+            raise error
+        self._retry = min(RETRY_LAST, self._retry * 2 or RETRY_FIRST)
+        self._next_walk = time.monotonic() + self._retry
+        log.error("%s; next try in %.0f s", error.message, self._retry)
+        self._heart.beat(error=error.message)
+        notify.status(error.message)
+
+    def _progress(self, summary: Summary) -> None:
+        notify.alive()
+        self._heart.beat(pending_bytes=max(0, summary.total_bytes - summary.read_bytes))
+
+    def _rest(self, db: apsw.Connection) -> None:
+        """After a while without writes, fold the WAL back and return memory to the system."""
+        if self._checkpointed or time.monotonic() - self._last_write < IDLE_CHECKPOINT:
+            return
+        self._checkpointed = True
+        try:
+            db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError:  # a reader holds an old snapshot; the next rest tries again
+            self._last_write, self._checkpointed = time.monotonic(), False
+        db.pragma("shrink_memory")
+        _trim_heap()
+
+
+def _trim_heap() -> None:
+    """glibc keeps freed memory of a bulk load for ever unless asked."""
+    if sys.platform.startswith("linux"):
+        try:
+            ctypes.CDLL(None).malloc_trim(0)
+        except (AttributeError, OSError):
+            return
+
+
+def serve() -> int:
+    return Service(paths.home()).run()

@@ -1,0 +1,169 @@
+"""What every parser hands to the store, and what it is told about its file.
+
+A parser turns one raw record into one `Record`. It never sees the database; whatever it must
+remember from one record to the next goes into a small JSON state that commits with the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+# Titles by precedence: a higher rank replaces a lower one, an equal rank replaces if `latest`.
+TITLE_PROMPT, TITLE_SUMMARY, TITLE_AI, TITLE_CUSTOM = 1, 2, 3, 4
+
+# How sure a subagent's link to the call that started it is.
+LINK_PROMPT, LINK_QUEUE, LINK_PROGRESS, LINK_RESULT, LINK_META = 1, 2, 3, 4, 5
+
+
+@dataclass(slots=True)
+class Event:
+    """One event that begins in this record; a tool call waits here for its result."""
+
+    type: str  # user, assistant, thinking, tool_use, system, summary
+    text: str = ""
+    label: str | None = None
+    tool: str | None = None
+    status: str | None = None  # tool_use: pending until the result arrives
+    summary: str | None = None
+    input: str = ""  # searchable text of the tool input, values unescaped
+    output: str = ""
+    duration_ms: int | None = None
+    images: int = 0
+    call_id: str | None = None
+    pointer: str | None = None
+    files: tuple[tuple[str, str], ...] = ()  # (path, action)
+
+
+@dataclass(slots=True)
+class Result:
+    """The outcome of a tool call, to be joined with the call of the same id."""
+
+    call_id: str
+    output: str
+    status: str  # ok, error, denied
+    duration_ms: int | None = None  # as recorded; else the store subtracts times
+    images: int = 0
+    overflow: str | None = None  # base name of the file that holds the full output
+    pointer: str | None = None  # to the result inside the raw record
+
+
+@dataclass(slots=True)
+class Usage:
+    message_id: str | None
+    request_id: str | None
+    model: str | None
+    stop_reason: str | None
+    input_tokens: int
+    output_tokens: int
+    cache_write_tokens: int
+    cache_write_1h_tokens: int
+    cache_read_tokens: int
+    web_searches: int = 0
+    service_tier: str | None = None
+    speed: str | None = None
+    cost_usd: float | None = None
+
+
+@dataclass(slots=True)
+class Title:
+    text: str
+    rank: int
+    leaf: str | None = None  # native id of a record: the title is of the session that holds it
+
+
+@dataclass(slots=True)
+class Link:
+    """A subagent of this session and the call that started it."""
+
+    native_id: str  # of the subagent's session
+    call_id: str
+    rank: int
+
+
+@dataclass(slots=True)
+class Record:
+    """One turn with everything that it tells."""
+
+    kind: str
+    role: str | None = None
+    native_id: str | None = None
+    parent_id: str | None = None
+    ts: int | None = None
+    ts_from: str | None = None
+    sidechain: bool = False
+    forked: bool = False
+    session_alias: str | None = None
+    cwd: str | None = None
+    git_branch: str | None = None
+    version: str | None = None
+    model: str | None = None
+    events: list[Event] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    usage: Usage | None = None
+    titles: list[Title] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)  # what was odd about it
+
+
+@dataclass(slots=True, frozen=True)
+class SessionSpec:
+    """Which session the records of a file belong to, as far as its place and head tell."""
+
+    native_id: str
+    home: str = ""
+    kind: str = "main"  # main, subagent, log
+    parent: str | None = None  # native id of the parent session
+    call_id: str | None = None  # from a sidecar
+    agent_type: str | None = None
+    title: str | None = None
+    attachments: str | None = None  # directory of the outputs that were too long for a line
+
+
+class Parser(Protocol):
+    """Turns the raw records of one file into `Record`s, in order."""
+
+    def parse(self, value: dict[str, Any]) -> Record:
+        """One decoded record."""
+
+    def state(self) -> dict[str, Any]:
+        """What must be given back to the next parser of this file; small and JSON."""
+
+
+@dataclass(slots=True, frozen=True)
+class Found:
+    """A file that discovery offers."""
+
+    path: str
+    kind: str = "transcript"  # transcript, attachment
+
+
+class Source(Protocol):
+    """One agent's files: where they are and how to read them."""
+
+    agent: str
+
+    def roots(self) -> list[str]:
+        """Directories to watch, whether they exist or not."""
+
+    def classify(self, path: str) -> str | None:
+        """`transcript`, `attachment` or `sidecar` for a file of this agent, by its name."""
+
+    def identify(self, path: str, head: bytes) -> SessionSpec:
+        """The session of a transcript, from its path, its first bytes and its sidecar."""
+
+    def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
+        """A parser that goes on where `state` left off."""
+
+
+def iter_strings(value: Any) -> Iterator[str]:
+    """Every string inside decoded JSON, in order."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from iter_strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from iter_strings(inner)

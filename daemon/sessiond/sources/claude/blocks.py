@@ -1,0 +1,201 @@
+"""Content blocks of a message: texts, thoughts, tool calls and their results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from sessiond.sources.base import Event, Result
+from sessiond.sources.claude.fields import OPAQUE, as_dict, as_milliseconds, as_text, strings
+from sessiond.sources.claude.repeats import Response
+from sessiond.sources.claude.summary import searchable_input, summarize, touched_files
+
+_CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+_NAMELESS = frozenset((*OPAQUE, "type", "id", "tool_use_id"))
+_REFUSALS = (
+    "The user doesn't want to proceed",
+    "The user doesn't want to take this action",
+    "Permission to use",
+    "Permission for this",
+    "Claude requested permissions",
+    "User rejected",
+    "User chose to stay in plan mode",
+)
+_INTERRUPTED = "[Request interrupted by user for tool use]"
+_REFUSAL_HEAD = 2000
+_SAVED = "<persisted-output>"
+_SAVED_TO = "saved to: "
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}")
+
+
+def elements(content: Any, place: str, warnings: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(JSON pointer, block) of a message's content in any of its shapes."""
+    if isinstance(content, str):
+        yield place, {"type": "text", "text": content}
+    elif isinstance(content, dict):
+        yield place, content
+    elif isinstance(content, list):
+        for index, block in enumerate(content):
+            if isinstance(block, dict):
+                yield f"{place}/{index}", block
+            elif isinstance(block, str):
+                yield f"{place}/{index}", {"type": "text", "text": block}
+            else:
+                warnings.append(f"content element {index} is not an object")
+    elif content is not None:
+        warnings.append("content is neither text nor a list")
+
+
+def is_result(kind: Any) -> bool:
+    return isinstance(kind, str) and kind.endswith("tool_result")
+
+
+def assistant_event(
+    block: dict[str, Any], pointer: str, response: Response, label: str | None
+) -> Event | None:
+    """The event of a block that the model wrote, unless an earlier line told it already."""
+    kind = block.get("type")
+    if kind == "text":
+        text = _trimmed(block.get("text"))
+        if text and response.is_new("text", text):
+            return Event("assistant", text, label=label)
+        return None
+    if kind == "thinking":
+        text = _trimmed(block.get("thinking"))
+        return Event("thinking", text) if text and response.is_new("thinking", text) else None
+    if isinstance(kind, str) and kind in _CALLS:
+        call_id = as_text(block.get("id"))
+        if call_id is not None and not response.is_new("call", call_id):
+            return None
+        return tool_call(block.get("name"), call_id, block.get("input"), f"{pointer}/input")
+    if kind == "image":
+        return Event("assistant", "[image]", images=1)
+    event = other_event(block)
+    return event if event and response.is_new(event.label or "", event.text) else None
+
+
+def tool_call(name: Any, call_id: str | None, given: Any, pointer: str) -> Event:
+    tool = as_text(name)
+    return Event(
+        "tool_use",
+        tool=tool,
+        status="pending",
+        summary=summarize(tool, given),
+        input=searchable_input(given),
+        call_id=call_id,
+        pointer=pointer,
+        files=touched_files(tool, given),
+    )
+
+
+def other_event(block: dict[str, Any]) -> Event | None:
+    """A block of a kind that is not known here, by its strings."""
+    kind = as_text(block.get("type")) or "block"
+    if kind == "redacted_thinking":
+        return None
+    text = "\n".join(strings(block, _NAMELESS)).strip()
+    return Event("system", text, label=kind) if text else None
+
+
+def document_marker(block: dict[str, Any]) -> str:
+    title = as_text(block.get("title")) or as_text(as_dict(block.get("source")).get("media_type"))
+    return f"[document: {title}]" if title else "[document]"
+
+
+def tool_result(
+    block: dict[str, Any], pointer: str, call_id: str, details: Any, denial: Any
+) -> Result:
+    """`details` is the record's own copy of the result, `denial` why it was not allowed to run."""
+    content = block.get("content")
+    output, images = result_text(content)
+    status = "ok"
+    if denial:
+        status = "denied"
+    elif block.get("is_error") is True or _is_server_error(content):
+        status = "denied" if _is_refusal(output) else "error"
+    result = Result(call_id, output, status, images=images, pointer=f"{pointer}/content")
+    if isinstance(details, dict):
+        result.duration_ms = _duration(details)
+        result.overflow = _file_name(details.get("persistedOutputPath"))
+    if result.overflow is None and output.startswith(_SAVED):
+        start = output.find(_SAVED_TO, 0, _REFUSAL_HEAD)
+        if start >= 0:
+            start += len(_SAVED_TO)
+            result.overflow = _file_name(output[start : start + 4096].partition("\n")[0])
+    return result
+
+
+def result_text(content: Any) -> tuple[str, int]:
+    """The text of a result in any of its shapes, and how many images it has."""
+    if isinstance(content, str):
+        return content, 0
+    if content is None:
+        return "", 0
+    if isinstance(content, list):
+        texts: list[str] = []
+        images = 0
+        for item in content:
+            if isinstance(item, str):
+                texts.append(item)
+            elif isinstance(item, dict):
+                text, more = _item_text(item)
+                images += more
+                if text is not None:
+                    texts.append(text)
+        return "\n".join(texts), images
+    if isinstance(content, dict):
+        text, images = _item_text(content)
+        if text is None:
+            text = "" if images else "\n".join(strings(content, _NAMELESS))
+        return text, images
+    if isinstance(content, bool):
+        return ("true" if content else "false"), 0
+    return str(content), 0
+
+
+def _item_text(item: dict[str, Any]) -> tuple[str | None, int]:
+    text = item.get("text")
+    if isinstance(text, str):
+        return text, 0
+    kind = item.get("type")
+    if kind == "image":
+        return None, 1
+    if kind == "web_search_result":
+        found = (as_text(item.get("title")), as_text(item.get("url")))
+        return "\n".join(filter(None, found)), 0
+    return None, 0
+
+
+def _is_server_error(content: Any) -> bool:
+    if not isinstance(content, dict):
+        return False
+    kind = content.get("type")
+    return "error_code" in content or (isinstance(kind, str) and kind.endswith("_error"))
+
+
+def _is_refusal(output: str) -> bool:
+    return output.startswith(_REFUSALS) or output.find(_INTERRUPTED, 0, _REFUSAL_HEAD) >= 0
+
+
+def _duration(details: dict[str, Any]) -> int | None:
+    for name in ("durationMs", "totalDurationMs"):
+        duration = as_milliseconds(details.get(name))
+        if duration is not None:
+            return duration
+    seconds = details.get("durationSeconds")
+    if isinstance(seconds, (int, float)):
+        return as_milliseconds(seconds * 1000)
+    return None
+
+
+def _file_name(path: Any) -> str | None:
+    """The last part of a path from any system, if it can be nothing but a file's name."""
+    if not isinstance(path, str):
+        return None
+    name = path.strip().replace("\\", "/").rpartition("/")[2]
+    return name if _SAFE_NAME.fullmatch(name) else None
+
+
+def _trimmed(value: Any) -> str:
+    return value.strip() if isinstance(value, str) else ""

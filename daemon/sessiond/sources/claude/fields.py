@@ -1,0 +1,134 @@
+"""Single values of a record, read so that no type an agent may write there can fail."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sessiond.sources.base import Usage
+
+SYNTHETIC = "<synthetic>"  # the client's own words, no model's
+
+# Opaque to people, or not text at all.
+OPAQUE = frozenset({"base64", "data", "encrypted_content", "signature"})
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+_LATEST = 1 << 45  # in the year 3084
+_LARGEST_COUNT = 1 << 53
+_LONGEST_DURATION = 30 * 24 * 3600 * 1000
+_TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-9;:?<>=]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
+
+
+def as_text(value: Any) -> str | None:
+    """A string with something in it."""
+    return value if isinstance(value, str) and value else None
+
+
+def as_dict(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def as_count(value: Any) -> int:
+    """Gateways write counts as floats or strings; anything else counts nothing."""
+    if isinstance(value, str) and len(value) <= 20 and value.isascii() and value.isdigit():
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return 0
+    if isinstance(value, float) and not math.isfinite(value):
+        return 0
+    return int(value) if 0 <= value <= _LARGEST_COUNT else 0
+
+
+def as_milliseconds(value: Any) -> int | None:
+    """A duration that some tool call can have taken."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return round(value) if 0 <= value <= _LONGEST_DURATION else None
+
+
+def as_time(value: Any) -> int | None:
+    """UTC milliseconds of an ISO time or of a number in seconds, milli-, micro- or nanoseconds."""
+    if isinstance(value, str):
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            return as_time(int(value)) if 9 < len(value) < 20 and value.isdecimal() else None
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=UTC)
+        milliseconds = (moment - _EPOCH) // _MILLISECOND
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not 0 < value < 1e20:
+            return None
+        unit = 1e-3 if value < 1e11 else 1 if value < 1e14 else 1e3 if value < 1e17 else 1e6
+        milliseconds = round(value / unit)
+    else:
+        return None
+    return milliseconds if 0 <= milliseconds < _LATEST else None
+
+
+def strings(value: Any, skip: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Every string inside decoded JSON, in order; a loop, for JSON may nest deeper than calls."""
+    stack = [iter((value,))]
+    while stack:
+        for item in stack[-1]:
+            if isinstance(item, str):
+                if item:
+                    yield item
+            elif isinstance(item, dict):
+                if skip:
+                    stack.append(iter([v for k, v in item.items() if k not in skip]))
+                else:
+                    stack.append(iter(item.values()))
+                break
+            elif isinstance(item, list):
+                stack.append(iter(item))
+                break
+        else:
+            stack.pop()
+
+
+def without_terminal_codes(text: str) -> str:
+    """Colours glue their numbers to the words that people search for."""
+    return _TERMINAL_CODES.sub("", text) if "\x1b" in text else text
+
+
+def read_usage(value: dict[str, Any], message: dict[str, Any], model: str | None) -> Usage | None:
+    """What a response cost, as the line says it; the store chooses among the lines."""
+    counts = message.get("usage")
+    if not isinstance(counts, dict) or message.get("model") == SYNTHETIC:
+        return None
+    written = as_count(counts.get("cache_creation_input_tokens"))
+    long_lived = 0
+    split = counts.get("cache_creation")
+    if isinstance(split, dict):
+        long_lived = as_count(split.get("ephemeral_1h_input_tokens"))
+        # The split may be partial or all there is: what it leaves open is short-lived.
+        short_lived = as_count(split.get("ephemeral_5m_input_tokens"))
+        written = max(written, long_lived + short_lived)
+    server = counts.get("server_tool_use")
+    cost = value.get("costUSD")
+    return Usage(
+        message_id=as_text(message.get("id")),
+        request_id=as_text(value.get("requestId")),
+        model=model,
+        stop_reason=as_text(message.get("stop_reason")),
+        input_tokens=as_count(counts.get("input_tokens")),
+        output_tokens=as_count(counts.get("output_tokens")),
+        cache_write_tokens=written,
+        cache_write_1h_tokens=long_lived,
+        cache_read_tokens=as_count(counts.get("cache_read_input_tokens")),
+        web_searches=as_count(as_dict(server).get("web_search_requests")) if server else 0,
+        service_tier=as_text(counts.get("service_tier")),
+        speed=as_text(counts.get("speed")),
+        cost_usd=_as_cost(cost) if cost is not None else None,
+    )
+
+
+def _as_cost(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if 0 <= value < 1e9 else None

@@ -1,0 +1,105 @@
+"""Records that are neither a prompt nor an answer: notices, attachments and side notes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sessiond.sources.base import Event
+from sessiond.sources.claude.fields import (
+    OPAQUE,
+    as_count,
+    as_dict,
+    as_milliseconds,
+    as_text,
+    strings,
+    without_terminal_codes,
+)
+from sessiond.sources.claude.injected import split_prompt
+
+# Where a record stands and what made it; its message is elsewhere.
+_ENVELOPE = frozenset(
+    "agentId cwd effort entrypoint forkedFrom gitBranch isMeta isSidechain level"
+    " logicalParentUuid messageId parentToolUseID parentUuid permissionMode promptId promptSource"
+    " requestId sessionId sessionKind session_id slug source_uuid subtype teamName timestamp"
+    " toolUseID type userType uuid version".split()
+)
+_IDS = frozenset(
+    "bridgeSessionId hash key leafUuid originalHeadCommit ownerAccountUuid ownerOrganizationUuid"
+    " refusedUserMessageUuid requestID retractedMessageUuids taskId toolUseId tool_use_id".split()
+)
+_NOT_SAID = _ENVELOPE | _IDS | OPAQUE
+# Of an error people read the words; the rest is headers and stack.
+_ERROR_NOISE = _NOT_SAID | {"headers", "request", "response", "stack"}
+_SYSTEM_REST = _NOT_SAID | {"cause", "content", "direction", "error", "scope", "source"}
+
+# Settings and bookkeeping that are appended again and again.
+SILENT = frozenset(
+    "agent-name agent-setting atis-latch bridge-session file-history-snapshot last-prompt mode"
+    " permission-mode session-id started worktree-state".split()
+)
+
+
+def system_events(value: dict[str, Any]) -> list[Event]:
+    """The events of a `system` record."""
+    subtype = as_text(value.get("subtype"))
+    content = value.get("content")
+    if subtype == "compact_boundary":
+        return [_compaction(value)]
+    if isinstance(content, str) and content.startswith("<"):
+        return [Event(part.type, part.text, label=part.label) for part in split_prompt(content)]
+    lines = [*strings(content, _NOT_SAID)]
+    if value.get("error") is not None or value.get("cause") is not None:
+        lines += strings([value.get("error"), value.get("cause")], _ERROR_NOISE)
+        attempt, attempts = as_count(value.get("retryAttempt")), as_count(value.get("maxRetries"))
+        if attempt:
+            lines.append(f"retry {attempt} of {attempts}")
+    lines += strings(value, _SYSTEM_REST)
+    duration = as_milliseconds(value.get("durationMs"))
+    if subtype == "turn_duration" and duration:
+        lines.append(f"turn took {duration / 1000:.1f} s")
+    text = _joined(lines)
+    return [Event("system", text, label=subtype or "notice", duration_ms=duration)] if text else []
+
+
+def attachment_event(attachment: dict[str, Any]) -> Event | None:
+    """Context that the client added to a turn."""
+    text = _joined([*strings(attachment, _NOT_SAID)])
+    label = as_text(attachment.get("type")) or "attachment"
+    return Event("system", text, label=label) if text else None
+
+
+def other_event(kind: str, value: dict[str, Any]) -> Event | None:
+    """A record of a kind that is not known here, by its strings."""
+    text = _joined([*strings(value, _NOT_SAID)])
+    return Event("system", text, label=kind) if text else None
+
+
+def history_event(value: dict[str, Any]) -> Event | None:
+    """A line of the prompt history; the prompt itself is told by its session."""
+    lines = [as_text(value.get("display")) or "", *strings(value.get("pastedContents"), _NOT_SAID)]
+    text = _joined(lines)
+    return Event("system", text, label="history") if text else None
+
+
+def _compaction(value: dict[str, Any]) -> Event:
+    facts = as_dict(value.get("compactMetadata"))
+    text = as_text(value.get("content")) or "Conversation compacted"
+    before, after = as_count(facts.get("preTokens")), as_count(facts.get("postTokens"))
+    details = [as_text(facts.get("trigger")) or ""]
+    if before and after:
+        details.append(f"{before} to {after} tokens")
+    elif before:
+        details.append(f"{before} tokens")
+    told = ", ".join(filter(None, details))
+    return Event(
+        "system",
+        f"{text} ({told})" if told else text,
+        label="compact",
+        duration_ms=as_milliseconds(facts.get("durationMs")),
+    )
+
+
+def _joined(lines: list[str]) -> str:
+    """Lines that say something, each once: hooks repeat their output under several names."""
+    trimmed = (without_terminal_codes(line).strip() for line in lines)
+    return "\n".join(dict.fromkeys(line for line in trimmed if line))

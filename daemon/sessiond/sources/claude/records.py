@@ -1,0 +1,381 @@
+"""One line of a Claude Code transcript to one record of the index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sessiond.sources.base import (
+    LINK_PROGRESS,
+    LINK_QUEUE,
+    LINK_RESULT,
+    TITLE_AI,
+    TITLE_CUSTOM,
+    TITLE_PROMPT,
+    TITLE_SUMMARY,
+    Event,
+    Link,
+    Record,
+    SessionSpec,
+    Title,
+)
+from sessiond.sources.claude import blocks, notices
+from sessiond.sources.claude.fields import (
+    SYNTHETIC,
+    as_dict,
+    as_text,
+    as_time,
+    read_usage,
+)
+from sessiond.sources.claude.injected import (
+    Part,
+    agent_file,
+    command_title,
+    prompt_title,
+    split_prompt,
+    task_link,
+)
+from sessiond.sources.claude.repeats import Repeats
+
+_TITLES = {
+    "custom-title": ("customTitle", TITLE_CUSTOM),
+    "ai-title": ("aiTitle", TITLE_AI),
+    "summary": ("summary", TITLE_SUMMARY),
+}
+_MACHINE_ORIGINS = frozenset({"coordinator", "task-notification"})
+_AGENT_NOTE = "agentId: "
+
+
+class ClaudeParser:
+    """Reads the records of one file in order; what it remembers between them is in `state`."""
+
+    def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
+        self._spec = spec
+        self._last_ts: int | None = as_time(state.get("ts"))
+        self._repeats = Repeats(state)
+        self._readers: dict[str, Callable[[Record, dict[str, Any]], None]] = {
+            "assistant": self._read_assistant,
+            "user": self._read_user,
+            "system": self._read_system,
+            "attachment": self._read_attachment,
+            "progress": self._read_progress,
+            "queue-operation": self._read_queue,
+            "pr-link": self._read_pull_request,
+            "tool_use": self._read_bare_call,
+            "tool_result": self._read_bare_result,
+            **dict.fromkeys(_TITLES, self._read_title),
+            **dict.fromkeys(notices.SILENT, self._read_nothing),
+        }
+
+    def state(self) -> dict[str, Any]:
+        state = self._repeats.state()
+        if self._last_ts is not None:
+            state["ts"] = self._last_ts
+        return state
+
+    def parse(self, value: dict[str, Any]) -> Record:
+        record = Record(as_text(value.get("type")) or "unknown")
+        message = value.get("message")
+        role = as_text(message.get("role")) if isinstance(message, dict) else None
+        if role is None and record.kind in ("assistant", "user"):
+            role = record.kind
+        record.role = role
+        self._read_envelope(record, value)
+        reader = self._readers.get(record.kind)
+        if reader is None and isinstance(message, dict) and role in ("assistant", "user"):
+            reader = self._readers[role]
+        (reader or self._read_other)(record, value)
+        return record
+
+    def _read_envelope(self, record: Record, value: dict[str, Any]) -> None:
+        record.native_id = as_text(value.get("uuid"))
+        record.parent_id = as_text(value.get("parentUuid"))
+        record.cwd = as_text(value.get("cwd"))
+        record.git_branch = as_text(value.get("gitBranch"))
+        record.version = as_text(value.get("version"))
+        record.sidechain = value.get("isSidechain") is True
+        record.forked = bool(value.get("forkedFrom")) or value.get("sessionKind") == "bg"
+        if self._spec.kind == "main":
+            session = as_text(value.get("sessionId"))
+            if session != self._spec.native_id:
+                record.session_alias = session
+        written = value.get("timestamp")
+        record.ts = as_time(written)
+        if record.ts is not None:
+            self._last_ts = record.ts
+            return
+        if written is not None:
+            record.warnings.append("bad timestamp")
+        if self._last_ts is not None:
+            record.ts, record.ts_from = self._last_ts, "previous"
+
+    # -- the conversation
+
+    def _message(self, record: Record, value: dict[str, Any]) -> dict[str, Any] | None:
+        message = value.get("message")
+        if isinstance(message, dict):
+            return message
+        if message is None:
+            return {"content": value.get("content")}
+        record.warnings.append("message is not an object")
+        self._tell(record, notices.other_event(record.kind, {"message": message}))
+        return None
+
+    def _read_assistant(self, record: Record, value: dict[str, Any]) -> None:
+        message = self._message(record, value)
+        if message is None:
+            return
+        model = as_text(message.get("model"))
+        record.model = model if model != SYNTHETIC else None
+        record.usage = read_usage(value, message, record.model)
+        content = message.get("content")
+        label = "api_error" if value.get("isApiErrorMessage") is True else None
+        response = self._repeats.response(
+            as_text(message.get("id")), as_text(value.get("requestId"))
+        )
+        for pointer, block in blocks.elements(content, "/message/content", record.warnings):
+            if blocks.is_result(block.get("type")):
+                self._read_result(record, value, pointer, block, None)
+            else:
+                self._tell(record, blocks.assistant_event(block, pointer, response, label))
+
+    def _read_user(self, record: Record, value: dict[str, Any]) -> None:
+        message = self._message(record, value)
+        if message is None:
+            return
+        content = message.get("content")
+        if value.get("isCompactSummary") is True:
+            self._read_compact_summary(record, content)
+            return
+        prompt = Prompt(_machine_label(value))
+        found = [*blocks.elements(content, "/message/content", record.warnings)]
+        results = sum(block.get("type") == "tool_result" for _, block in found)
+        # The record's own copy of a result does not say which of several blocks it is of.
+        details = value.get("toolUseResult") if results == 1 else None
+        for pointer, block in found:
+            if blocks.is_result(block.get("type")):
+                self._read_result(record, value, pointer, block, details)
+            else:
+                prompt.add(block)
+        self._finish_prompt(record, prompt)
+        if prompt.typed and not record.sidechain:
+            self._repeats.forget_responses()
+
+    def _read_compact_summary(self, record: Record, content: Any) -> None:
+        texts = [
+            text
+            for _, block in blocks.elements(content, "", record.warnings)
+            if isinstance(text := block.get("text"), str)
+        ]
+        told = "\n".join(texts).strip()
+        if told:
+            record.events.append(Event("summary", told, label="compact"))
+
+    def _finish_prompt(self, record: Record, prompt: Prompt) -> None:
+        record.events += prompt.events()
+        record.links += prompt.links
+        if self._spec.kind != "main" or not record.sidechain:
+            record.titles += prompt.titles()
+
+    def _read_result(
+        self,
+        record: Record,
+        value: dict[str, Any],
+        pointer: str,
+        block: dict[str, Any],
+        details: Any,
+    ) -> None:
+        call_id = as_text(block.get("tool_use_id")) or as_text(value.get("sourceToolUseID"))
+        denial = value.get("toolDenialKind")
+        result = blocks.tool_result(block, pointer, call_id or "", details, denial)
+        if call_id is None:
+            self._tell(record, Event("system", result.output.strip(), label="tool_result"))
+            return
+        record.results.append(result)
+        agent_id = as_text(details.get("agentId")) if isinstance(details, dict) else None
+        if agent_id:
+            record.links.append(Link(agent_file(agent_id), call_id, LINK_RESULT))
+        else:
+            self._read_agent_note(record, block.get("content"), call_id)
+
+    def _read_agent_note(self, record: Record, content: Any, call_id: str) -> None:
+        """Some results of subagents name them only in a line of text after the answer."""
+        if not isinstance(content, list) or len(content) < 2:
+            return
+        note = content[-1].get("text") if isinstance(content[-1], dict) else None
+        if isinstance(note, str) and note.startswith(_AGENT_NOTE):
+            agent_id = note[len(_AGENT_NOTE) :][:100].split(maxsplit=1)
+            if agent_id:
+                record.links.append(Link(agent_file(agent_id[0]), call_id, LINK_QUEUE))
+
+    def _read_bare_call(self, record: Record, value: dict[str, Any]) -> None:
+        call_id = as_text(value.get("id")) or as_text(value.get("tool_use_id")) or record.native_id
+        event = blocks.tool_call(value.get("name"), call_id, value.get("input"), "/input")
+        if call_id is not None:
+            self._repeats.open_call(event.tool or "", call_id)
+        record.events.append(event)
+
+    def _read_bare_result(self, record: Record, value: dict[str, Any]) -> None:
+        name = "output" if "output" in value else "content"
+        call_id = self._repeats.close_call(as_text(value.get("name")) or "")
+        call_id = as_text(value.get("tool_use_id")) or call_id
+        block = {"content": value.get(name), "is_error": value.get("is_error")}
+        result = blocks.tool_result(
+            block, "", call_id or "", value.get("toolUseResult"), value.get("toolDenialKind")
+        )
+        result.pointer = f"/{name}"
+        if call_id is not None:
+            record.results.append(result)
+        else:
+            self._tell(record, Event("system", result.output.strip(), label="tool_result"))
+
+    # -- everything else
+
+    def _tell(self, record: Record, event: Event | None) -> None:
+        if event is not None and (event.text or event.type == "tool_use"):
+            record.events.append(event)
+
+    def _tell_news(self, record: Record, event: Event | None) -> None:
+        """Records without an id are appended again and again."""
+        if event is not None and (
+            record.native_id or self._repeats.is_news(record.kind, event.text)
+        ):
+            self._tell(record, event)
+
+    def _read_nothing(self, record: Record, value: dict[str, Any]) -> None:
+        """Kept as a turn; nothing in it is for people."""
+
+    def _read_other(self, record: Record, value: dict[str, Any]) -> None:
+        if "display" in value and "message" not in value:
+            self._tell(record, notices.history_event(value))
+            record.cwd = record.cwd or as_text(value.get("project"))
+        else:
+            self._tell_news(record, notices.other_event(record.kind, value))
+
+    def _read_title(self, record: Record, value: dict[str, Any]) -> None:
+        name, rank = _TITLES[record.kind]
+        text = (as_text(value.get(name)) or "").strip()
+        if text:
+            leaf = as_text(value.get("leafUuid")) if rank == TITLE_SUMMARY else None
+            record.titles.append(Title(" ".join(text.split()), rank, leaf))
+            self._tell_news(record, Event("summary", text, label=record.kind))
+
+    def _read_system(self, record: Record, value: dict[str, Any]) -> None:
+        record.events += notices.system_events(value)
+
+    def _read_attachment(self, record: Record, value: dict[str, Any]) -> None:
+        attachment = value.get("attachment")
+        if not isinstance(attachment, dict):
+            self._tell(record, notices.other_event(record.kind, value))
+            return
+        if attachment.get("type") != "queued_command":
+            self._tell(record, notices.attachment_event(attachment))
+            return
+        mode = as_text(attachment.get("commandMode")) or "prompt"
+        machine = _machine_label(value) or _machine_label(attachment)
+        if machine is None and mode not in ("prompt", "bash"):
+            machine = mode
+        prompt = Prompt(machine, queued="queued" if mode != "bash" else "bash")
+        content = attachment.get("prompt")
+        for _, block in blocks.elements(content, "/attachment/prompt", record.warnings):
+            prompt.add(block)
+        self._finish_prompt(record, prompt)
+
+    def _read_progress(self, record: Record, value: dict[str, Any]) -> None:
+        data = as_dict(value.get("data"))
+        agent_id, call_id = as_text(data.get("agentId")), as_text(value.get("parentToolUseID"))
+        if data.get("type") == "agent_progress" and agent_id and call_id:
+            record.links.append(Link(agent_file(agent_id), call_id, LINK_PROGRESS))
+
+    def _read_queue(self, record: Record, value: dict[str, Any]) -> None:
+        if value.get("operation") != "enqueue":
+            return
+        texts = [
+            text
+            for _, block in blocks.elements(value.get("content"), "/content", record.warnings)
+            if isinstance(text := block.get("text"), str)
+        ]
+        told = "\n".join(texts).strip()
+        self._tell(record, Event("system", told, label="queued"))
+        link = task_link(told)
+        if link is not None:
+            record.links.append(link)
+
+    def _read_pull_request(self, record: Record, value: dict[str, Any]) -> None:
+        url = as_text(value.get("prUrl"))
+        self._tell_news(record, Event("system", url, label=record.kind) if url else None)
+
+
+class Prompt:
+    """One user message put together from its blocks."""
+
+    def __init__(self, machine: str | None, queued: str | None = None) -> None:
+        self._machine = machine  # why no person typed it
+        self._queued = queued
+        self._parts: list[Part] = []
+        self._texts: list[str] = []
+        self._images = 0
+        self._others: list[Event] = []
+        self.links: list[Link] = []
+
+    @property
+    def typed(self) -> bool:
+        return bool(self._texts)
+
+    def add(self, block: dict[str, Any]) -> None:
+        kind = block.get("type")
+        if kind == "image":
+            self._images += 1
+        elif kind == "document":
+            self._texts.append(blocks.document_marker(block))
+        elif isinstance(text := block.get("text"), str):
+            for part in split_prompt(text):
+                self._add_part(part)
+        else:
+            event = blocks.other_event(block)
+            if event is not None:
+                self._others.append(event)
+
+    def _add_part(self, part: Part) -> None:
+        if part.label == "task-notification":
+            link = task_link(part.text)
+            if link is not None:
+                self.links.append(link)
+        if part.type == "user" and self._machine is not None:
+            self._parts.append(Part("system", part.label or self._machine, part.text))
+        elif part.type == "user" and part.label is None:
+            self._texts.append(part.text)
+        else:
+            self._parts.append(part)
+
+    def events(self) -> list[Event]:
+        """What was injected, then what the person said."""
+        events = [Event(part.type, part.text, label=part.label) for part in self._parts]
+        events += self._others
+        images = self._images
+        if self._texts or images:
+            text = "\n".join(self._texts) or "[image]"
+            if self._machine is not None:
+                events.append(Event("system", text, label=self._machine, images=images))
+            else:
+                if self._queued == "bash":
+                    text = f"! {text}"
+                events.append(Event("user", text, label=self._queued, images=images))
+        return events
+
+    def titles(self) -> list[Title]:
+        if self._machine is not None or self._queued == "bash":
+            return []
+        titles = [command_title(part.text) for part in self._parts if part.label == "command"]
+        titles.append(prompt_title(" ".join(self._texts)))
+        return [Title(title, TITLE_PROMPT) for title in titles if title]
+
+
+def _machine_label(value: dict[str, Any]) -> str | None:
+    """Why a user message was not typed by a person, if the client says so."""
+    origin = as_text(as_dict(value.get("origin")).get("kind"))
+    if origin in _MACHINE_ORIGINS:
+        return origin
+    if value.get("isMeta") is True or value.get("promptSource") == "system":
+        return "meta"
+    return None

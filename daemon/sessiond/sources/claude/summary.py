@@ -1,0 +1,188 @@
+"""A tool's input in one line, the files that it names, and its text for search."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from sessiond.sources.claude.fields import as_text, strings
+
+_LONGEST = 1000  # the whole input is kept beside it
+_PROMPT = 80
+
+_ACTIONS = {
+    "Read": "read",
+    "NotebookRead": "read",
+    "Edit": "edit",
+    "MultiEdit": "edit",
+    "NotebookEdit": "edit",
+    "Write": "write",
+}
+_TEXT_EDITOR = "str_replace_based_edit_tool"
+_TEXT_EDITOR_ACTIONS = {"view": "read", "create": "write", "str_replace": "edit", "insert": "edit"}
+
+
+def searchable_input(given: Any) -> str:
+    """The values of an input, one per line, without their names."""
+    if not isinstance(given, dict):
+        return "\n".join(strings(given))
+    lines: list[str] = []
+    for value in given.values():
+        if isinstance(value, str):
+            if value:
+                lines.append(value)
+        elif isinstance(value, (dict, list)):
+            lines.extend(strings(value))
+        elif value is not None:
+            lines.append(json.dumps(value))
+    return "\n".join(lines)
+
+
+def touched_files(tool: str | None, given: Any) -> tuple[tuple[str, str], ...]:
+    """(path, action) of the file that a call reads or changes."""
+    if tool is None or not isinstance(given, dict):
+        return ()
+    action = _ACTIONS.get(tool)
+    if tool == _TEXT_EDITOR:
+        action = _TEXT_EDITOR_ACTIONS.get(as_text(given.get("command")) or "")
+    path = _path(given)
+    return ((path, action),) if action and path else ()
+
+
+def summarize(tool: str | None, given: Any) -> str:
+    """What a call does, as a person would glance at it; empty for an unreadable input."""
+    if not isinstance(given, dict):
+        return ""
+    special = _SUMMARIES.get(tool or "")
+    text = special(given) if special else ", ".join(sorted(given))
+    if len(text) > 4 * _LONGEST:
+        text = text[: 4 * _LONGEST]
+    if "\n" in text or "\r" in text:
+        text = " ".join(text.split())
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+
+
+def _path(given: dict[str, Any]) -> str:
+    for name in ("file_path", "notebook_path", "path"):
+        path = as_text(given.get(name))
+        if path:
+            return path
+    return ""
+
+
+def _said(given: dict[str, Any], *names: str) -> str:
+    for name in names:
+        text = as_text(given.get(name))
+        if text:
+            return text
+    return ""
+
+
+def _items(given: dict[str, Any], name: str) -> list[Any]:
+    items = given.get(name)
+    return items if isinstance(items, list) else []
+
+
+def _value(*names: str) -> Callable[[dict[str, Any]], str]:
+    return lambda given: _said(given, *names)
+
+
+def _bash(given: dict[str, Any]) -> str:
+    command, description = _said(given, "command"), _said(given, "description")
+    return f"{command} # {description}" if command and description else command
+
+
+def _edit(given: dict[str, Any]) -> str:
+    path = _path(given)
+    return f"{path} (edit)" if path else ""
+
+
+def _multi_edit(given: dict[str, Any]) -> str:
+    path, edits = _path(given), len(_items(given, "edits"))
+    return f"{path} ({edits} edit{'' if edits == 1 else 's'})" if path else ""
+
+
+def _notebook_edit(given: dict[str, Any]) -> str:
+    path = _path(given)
+    return f"{path} ({_said(given, 'edit_mode') or 'edit'})" if path else ""
+
+
+def _write(given: dict[str, Any]) -> str:
+    path = _path(given)
+    content = as_text(given.get("content")) or ""
+    size = len(content) if content.isascii() else len(content.encode("utf-8", "replace"))
+    return f"{path} ({size} bytes)" if path else ""
+
+
+def _grep(given: dict[str, Any]) -> str:
+    pattern = _said(given, "pattern")
+    return f"/{pattern}/ in {_said(given, 'path') or '.'}" if pattern else ""
+
+
+def _agent(given: dict[str, Any]) -> str:
+    kind = _said(given, "subagent_type")
+    task = _said(given, "description")
+    if not task:
+        prompt = _said(given, "prompt")
+        task = prompt if len(prompt) <= _PROMPT else prompt[:_PROMPT] + "..."
+    return f"[{kind}] {task}".rstrip() if kind else task
+
+
+def _todos(given: dict[str, Any]) -> str:
+    todos = [todo for todo in _items(given, "todos") if isinstance(todo, dict)]
+    done = sum(todo.get("status") == "completed" for todo in todos)
+    now = next((todo for todo in todos if todo.get("status") == "in_progress"), {})
+    progress = f"{done}/{len(_items(given, 'todos'))} done"
+    task = _said(now, "content", "activeForm")
+    return f"{progress}: {task}" if task else progress
+
+
+def _skill(given: dict[str, Any]) -> str:
+    return " ".join(filter(None, (_said(given, "skill", "command"), _said(given, "args"))))
+
+
+def _question(given: dict[str, Any]) -> str:
+    questions = (q for q in _items(given, "questions") if isinstance(q, dict))
+    return " / ".join(filter(None, (_said(q, "question") for q in questions)))
+
+
+def _task_update(given: dict[str, Any]) -> str:
+    task, change = _said(given, "taskId"), _said(given, "status", "subject", "owner")
+    return f"#{task} {change}".rstrip() if task else change
+
+
+def _send_message(given: dict[str, Any]) -> str:
+    receiver = _said(given, "to", "recipient")
+    words = _said(given, "summary", "content", "message")
+    return f"{receiver}: {words}" if receiver and words else receiver or words
+
+
+_SUMMARIES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "Agent": _agent,
+    "AskUserQuestion": _question,
+    "Bash": _bash,
+    "BashOutput": _value("bash_id"),
+    "Edit": _edit,
+    "ExitPlanMode": _value("plan"),
+    "Glob": _value("pattern"),
+    "Grep": _grep,
+    "KillShell": _value("shell_id"),
+    "LS": _path,
+    "MultiEdit": _multi_edit,
+    "NotebookEdit": _notebook_edit,
+    "NotebookRead": _path,
+    "Read": _path,
+    "SendMessage": _send_message,
+    "Skill": _skill,
+    "SlashCommand": _value("command"),
+    "Task": _agent,
+    "TaskCreate": _value("subject", "description"),
+    "TaskOutput": _value("task_id"),
+    "TaskUpdate": _task_update,
+    "TodoWrite": _todos,
+    "ToolSearch": _value("query"),
+    "WebFetch": _value("url"),
+    "WebSearch": _value("query"),
+    "Write": _write,
+}

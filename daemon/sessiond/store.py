@@ -1,0 +1,398 @@
+"""Slices to rows. Everything a slice changes is written before its transaction commits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from sess_schema import archive
+from sessiond.events import EventWriter
+from sessiond.sessions import Session, Sessions
+from sessiond.slices import Problem, Progress, Slice, Turn, hash64
+from sessiond.sources.base import TITLE_SUMMARY, Record, SessionSpec, Usage
+from sessiond.tail import Checkpoint
+from sessiond.tracked import Tracked
+
+SMALL_CHUNK = 64 << 10  # a last chunk below this grows; above, the next one begins
+CHUNK_PART = 1 << 20
+
+
+@dataclass(slots=True)
+class Known:
+    """A turn in the index with the same native id as one that is being read."""
+
+    id: int
+    digest: int
+    session_id: int
+    source_id: int
+    retired: int
+    forked: int
+    copy_of: int | None
+
+
+class Store:
+    """The writer's half of the index. The caller opens and commits the transactions."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+        self.sessions = Sessions(db)
+        self._events = EventWriter(db)
+        self._next_turn: int | None = None
+
+    def begin(self) -> None:
+        self.db.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        self.sessions.save()
+        self.db.execute("COMMIT")
+        self._forget()
+
+    def roll_back(self) -> None:
+        if self.db.in_transaction:
+            self.db.execute("ROLLBACK")
+        self._forget()
+
+    def _forget(self) -> None:
+        self.sessions.forget()
+        self._events.forget()
+        self._next_turn = None
+
+    def apply(self, source: Tracked, spec: SessionSpec, part: Slice) -> None:
+        """Write one slice of a transcript and move the source's checkpoint past it."""
+        source.save_identity(self.db)
+        self._archive(source, part)
+        self._write_problems(source, part.problems)
+        if part.turns:
+            self._write_turns(source, spec, part.turns)
+        source.save_progress(self.db, part.progress)
+
+    # -- the archive
+
+    def _archive(self, source: Tracked, part: Slice) -> None:
+        if source.has_pending:
+            self.db.execute(
+                "DELETE FROM chunks WHERE source_id = ? AND retired = ?",
+                (source.id, archive.PENDING),
+            )
+            self.db.execute(
+                "DELETE FROM warnings WHERE source_id = ? AND retired = ?",
+                (source.id, archive.PENDING),
+            )
+            source.has_pending = False
+        if part.unfinished:
+            self.add_chunks(source, archive.PENDING, part.start, part.unfinished)
+            preview = part.unfinished[:400].decode("utf-8", "replace")[:100]
+            self.db.execute(
+                "INSERT INTO warnings (source_id, line, offset, retired, reason, preview)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (
+                    source.id,
+                    part.progress.lines + 1,
+                    part.start,
+                    archive.PENDING,
+                    "unfinished last line",
+                    preview,
+                ),
+            )
+            source.has_pending = True
+        if not part.raw or self._archived_before(source, part):
+            return
+        if part.packed is not None and len(part.raw) <= 2 * CHUNK_PART:
+            self._add_chunk(source, archive.LIVE, part.start, len(part.raw), part.packed)
+        elif len(part.raw) >= SMALL_CHUNK or not self._grow_chunk(source, part):
+            self.add_chunks(source, archive.LIVE, part.start, part.raw)
+
+    def _archived_before(self, source: Tracked, part: Slice) -> bool:
+        """A rewritten file is read again, but what it shares with the old one is archived."""
+        if source.archived_to <= part.start:
+            return False
+        rest = part.raw[source.archived_to - part.start :]
+        if rest:
+            self.add_chunks(source, archive.LIVE, source.archived_to, rest)
+        return True
+
+    def _grow_chunk(self, source: Tracked, part: Slice) -> bool:
+        """Append to a small last chunk: many one-line chunks would hardly compress."""
+        if part.start == 0:
+            return False
+        for chunk_id, offset, length, data in self.db.execute(
+            "SELECT id, offset, length, data FROM chunks"
+            " WHERE source_id = ? AND retired = 0 ORDER BY offset DESC LIMIT 1",
+            (source.id,),
+        ):
+            if length < SMALL_CHUNK and offset + length == part.start:
+                raw = archive.unpack(data) + part.raw
+                self.db.execute(
+                    "UPDATE chunks SET length = ?, data = ? WHERE id = ?",
+                    (len(raw), archive.pack(raw), chunk_id),
+                )
+                return True
+        return False
+
+    def add_chunks(self, source: Tracked, retired: int, offset: int, raw: bytes) -> None:
+        for at in range(0, len(raw), CHUNK_PART):
+            piece = raw[at : at + CHUNK_PART]
+            self._add_chunk(source, retired, offset + at, len(piece), archive.pack(piece))
+
+    def _add_chunk(
+        self, source: Tracked, retired: int, offset: int, length: int, packed: bytes
+    ) -> None:
+        self.db.execute(
+            "INSERT INTO chunks (source_id, retired, offset, length, data) VALUES (?, ?, ?, ?, ?)",
+            (source.id, retired, offset, length, packed),
+        )
+
+    def _write_problems(self, source: Tracked, problems: Iterable[Problem]) -> None:
+        self.db.executemany(
+            "INSERT INTO warnings (source_id, line, offset, reason, preview)"
+            " VALUES (?, ?, ?, ?, ?)",
+            [(source.id, p.line, p.offset, p.reason, _clean(p.preview)) for p in problems],
+        )
+
+    def replace_attachment(self, source: Tracked, data: bytes) -> None:
+        """Archive a file that is read whole, and complete the event that was waiting for it."""
+        known = source.id is not None
+        source.save_identity(self.db)
+        if known:
+            if b"".join(archive.source_bytes(self.db, source.id or 0)) == data:
+                return
+            source.generation += 1
+            self.db.execute(
+                "UPDATE chunks SET retired = ? WHERE source_id = ? AND retired = 0",
+                (source.generation, source.id),
+            )
+        self.add_chunks(source, archive.LIVE, 0, data)
+        source.save_progress(self.db, Progress(Checkpoint(len(data))))
+        self._events.fill_overflow(source.path, data.decode("utf-8", "replace"))
+
+    # -- turns
+
+    def _write_turns(self, source: Tracked, spec: SessionSpec, turns: list[Turn]) -> None:
+        db = self.db
+        main = self.sessions.get(source.agent, spec)
+        known = self._known_turns(turns)
+        self._events.begin(spec, turns)
+        if self._next_turn is None:
+            self._next_turn = db.execute("SELECT coalesce(max(id), 0) FROM turns").get
+        rows: list[tuple[Any, ...]] = []
+        chains: dict[str, Session] = {}  # sidechain records of this slice
+        touched: set[int] = set()
+        for turn in turns:
+            record = turn.record
+            session = main
+            if record.sidechain and spec.kind == "main":
+                session = self._sidechain(main, record, chains)
+            touched.add(session.id)
+            session.learn(record)
+            for title in record.titles:
+                owner = None
+                if title.rank == TITLE_SUMMARY and title.leaf:
+                    owner = self._owner_of(title.leaf)
+                self.sessions.entitle(session, title, owner)
+            for link in record.links:
+                self.sessions.link(source.agent, spec, session, link)
+            same = [one for one in known.get(turn.uid, ()) if one.digest == turn.digest]
+            if self._return_retired(source, session, turn, same):
+                continue
+            self._next_turn += 1
+            turn_id = self._next_turn
+            copy_of = self._copy_of(session, turn, turn_id, same)
+            rows.append(
+                (
+                    turn_id,
+                    source.id,
+                    session.id,
+                    turn.offset,
+                    turn.length,
+                    turn.line,
+                    record.kind,
+                    record.role,
+                    record.native_id,
+                    record.parent_id,
+                    record.ts,
+                    record.ts_from,
+                    turn.uid,
+                    turn.digest,
+                    int(record.forked),
+                    copy_of,
+                )
+            )
+            known.setdefault(turn.uid, []).append(
+                Known(
+                    turn_id, turn.digest, session.id, source.id, 0, int(record.forked), copy_of
+                )
+            )
+            if same:
+                if all(known.session_id != session.id for known in same):
+                    session.count(record.events)
+                continue
+            session.count(self._events.add(session, turn_id, record))
+            if record.usage is not None:
+                self._count_usage(session, turn_id, record, record.usage)
+        db.executemany(
+            "INSERT INTO turns (id, source_id, session_id, offset, length, line, kind, role,"
+            " native_id, parent_id, ts, ts_from, uid, digest, forked, copy_of)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            rows,
+        )
+        db.executemany(
+            "INSERT OR IGNORE INTO session_sources (session_id, source_id) VALUES (?, ?)",
+            [(session_id, source.id) for session_id in touched],
+        )
+        self._events.flush()
+        self.sessions.settle_leaves(main, [turn.uid for turn in turns])
+
+    def _known_turns(self, turns: list[Turn]) -> dict[int, list[Known]]:
+        known: dict[int, list[Known]] = {}
+        for uid, *rest in self.db.execute(
+            "SELECT uid, id, digest, session_id, source_id, retired, forked, copy_of"
+            " FROM turns WHERE uid IN (SELECT value FROM json_each(?))",
+            (json.dumps([turn.uid for turn in turns]),),
+        ):
+            known.setdefault(uid, []).append(Known(*rest))
+        return known
+
+    def _owner_of(self, native_id: str) -> Session | None:
+        for (session_id,) in self.db.execute(
+            "SELECT session_id FROM turns WHERE uid = ? AND copy_of IS NULL LIMIT 1",
+            (hash64(native_id.encode("utf-8", "replace")),),
+        ):
+            return self.sessions.by_id(session_id)
+        return None
+
+    def _sidechain(
+        self, main: Session, record: Record, chains: dict[str, Session]
+    ) -> Session:
+        """The subagent that a sidechain record belongs to: its parent's, or a new one."""
+        parent = chains.get(record.parent_id or "")
+        if parent is None and record.parent_id:
+            above = self._owner_of(record.parent_id)
+            if above is not None and above.kind == "subagent":
+                parent = above
+        session = parent or self.sessions.sidechain(main, record.native_id or "0")
+        if parent is None:
+            self._events.await_prompt(main, session, record)
+        if record.native_id:
+            chains[record.native_id] = session
+        return session
+
+    def _return_retired(
+        self, source: Tracked, session: Session, turn: Turn, same: list[Known]
+    ) -> bool:
+        """A rewritten file still holds this record: it keeps its row and its events."""
+        for known in same:
+            if known.retired and known.source_id == source.id:
+                self.db.execute(
+                    "UPDATE turns SET retired = 0, offset = ?, length = ?, line = ? WHERE id = ?",
+                    (turn.offset, turn.length, turn.line, known.id),
+                )
+                self.db.execute("UPDATE events SET retired = 0 WHERE turn_id = ?", (known.id,))
+                known.retired = 0
+                session.count(turn.record.events)
+                return True
+        return False
+
+    def _copy_of(
+        self, session: Session, turn: Turn, turn_id: int, same: list[Known]
+    ) -> int | None:
+        """The turn that owns the events; the new one itself takes over if it came first."""
+        if not same:
+            return None
+        owner = next((known for known in same if known.copy_of is None), same[0])
+        new = (0, int(turn.record.forked), *_age(session))
+        old = (int(owner.retired > 0), owner.forked, *_age(self.sessions.by_id(owner.session_id)))
+        if new >= old:
+            return owner.id
+        self._events.flush()
+        self.hand_over(owner.id, turn_id, session.id)
+        owner.copy_of = turn_id
+        return None
+
+    def hand_over(self, old: int, new: int, session_id: int) -> None:
+        """Another turn becomes the owner of what a copied record produced."""
+        db = self.db
+        db.execute(
+            "UPDATE events SET turn_id = ?, session_id = ?, retired = 0 WHERE turn_id = ?",
+            (new, session_id, old),
+        )
+        db.execute("UPDATE events SET result_turn_id = ? WHERE result_turn_id = ?", (new, old))
+        db.execute(
+            "UPDATE usage SET turn_id = ?, session_id = ? WHERE turn_id = ?",
+            (new, session_id, old),
+        )
+        db.execute("UPDATE turns SET copy_of = ? WHERE copy_of = ?", (new, old))
+        db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (new,))
+        db.execute("UPDATE turns SET copy_of = ? WHERE id = ?", (new, old))
+
+    def recount(self, session_id: int) -> None:
+        """Set the counters of a session from its rows."""
+        session = self.sessions.by_id(session_id)
+        session.turns = self.db.execute(
+            "SELECT count(*) FROM turns WHERE session_id = ? AND retired = 0", (session_id,)
+        ).get
+        session.events, session.prompts, session.tool_calls = self.db.execute(
+            "SELECT count(*), count(*) FILTER (WHERE type = 'user'),"
+            " count(*) FILTER (WHERE type = 'tool_use') FROM events WHERE id IN ("
+            " SELECT e.id FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
+            " WHERE t.session_id = ? AND t.retired = 0)",
+            (session_id,),
+        ).fetchone()
+
+    # -- usage
+
+    def _count_usage(self, session: Session, turn_id: int, record: Record, usage: Usage) -> None:
+        """One row per response: the line that ended it, else the one with the most output."""
+        key = usage.message_id or usage.request_id or record.native_id
+        if key is None:
+            key = f"turn-{session.native_id}-{turn_id}"
+        self.db.execute(
+            "INSERT INTO usage (session_id, turn_id, response_uid, message_id, request_id, model,"
+            " ts, stop_reason, input_tokens, output_tokens, cache_write_tokens,"
+            " cache_write_1h_tokens, cache_read_tokens, web_searches, service_tier, speed,"
+            " cost_usd) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+            " ON CONFLICT (response_uid) DO UPDATE SET"
+            " session_id = excluded.session_id, turn_id = excluded.turn_id,"
+            " request_id = excluded.request_id, model = excluded.model, ts = excluded.ts,"
+            " stop_reason = excluded.stop_reason, input_tokens = excluded.input_tokens,"
+            " output_tokens = excluded.output_tokens,"
+            " cache_write_tokens = excluded.cache_write_tokens,"
+            " cache_write_1h_tokens = excluded.cache_write_1h_tokens,"
+            " cache_read_tokens = excluded.cache_read_tokens,"
+            " web_searches = excluded.web_searches, service_tier = excluded.service_tier,"
+            " speed = excluded.speed, cost_usd = excluded.cost_usd"
+            " WHERE (excluded.stop_reason IS NOT NULL, excluded.output_tokens)"
+            " >= (usage.stop_reason IS NOT NULL, usage.output_tokens)",
+            (
+                session.id,
+                turn_id,
+                hash64(key.encode("utf-8", "replace")),
+                usage.message_id,
+                usage.request_id,
+                usage.model,
+                record.ts,
+                usage.stop_reason,
+                usage.input_tokens,
+                usage.output_tokens,
+                usage.cache_write_tokens,
+                usage.cache_write_1h_tokens,
+                usage.cache_read_tokens,
+                usage.web_searches,
+                usage.service_tier,
+                usage.speed,
+                usage.cost_usd,
+            ),
+        )
+
+
+def _age(session: Session) -> tuple[int, str, str]:
+    """Which of two sessions that hold the same record is the original: the one begun first."""
+    started = session.started_at if session.started_at is not None else 1 << 62
+    return started, session.native_id, session.home
+
+
+def _clean(text: str) -> str:
+    return text.replace("\0", "\ufffd")

@@ -1,0 +1,145 @@
+"""Bytes of a growing file to complete lines. It knows nothing of JSON or of the database."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+BLOCK = 1 << 20
+MARK = 4096  # bytes hashed at the head and before the offset
+LONGEST_LINE = 32 << 20  # a longer line is archived but not parsed
+
+
+class Unreadable(Exception):
+    """The path cannot be read as a transcript; the text says why."""
+
+
+class Rewritten(Exception):
+    """The bytes before the offset are not the ones that were read."""
+
+
+@dataclass(slots=True, frozen=True)
+class Stat:
+    """What tells cheaply that a file has not changed."""
+
+    dev: int
+    inode: int
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+
+    @classmethod
+    def of(cls, found: os.stat_result) -> Stat:
+        # Inode and device numbers may exceed SQLite's signed 64 bits on some file systems.
+        return cls(
+            found.st_dev & (1 << 63) - 1,
+            found.st_ino & (1 << 63) - 1,
+            found.st_size,
+            found.st_mtime_ns,
+            found.st_ctime_ns,
+        )
+
+
+@dataclass(slots=True, frozen=True)
+class Checkpoint:
+    """How far a file was read, and the marks that prove it is still the same file."""
+
+    offset: int = 0
+    head_hash: bytes | None = None
+    tail_hash: bytes | None = None
+    oversize_from: int | None = None
+
+
+@dataclass(slots=True, frozen=True)
+class Block:
+    """Bytes from `start` on. `lines` end with a newline; `rest` is an unfinished last line."""
+
+    start: int
+    data: bytes
+    kind: str  # lines, rest, oversize, oversize-end
+
+
+def open_regular(path: str) -> int:
+    """A descriptor of a regular file; never follows a link, never blocks on a FIFO."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    flags |= getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        fd = os.open(path, flags)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise Unreadable("is a symbolic link") from error
+        raise Unreadable((error.strerror or str(error)).lower()) from error
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise Unreadable("is not a regular file")
+    return fd
+
+
+def mark(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def advance(checkpoint: Checkpoint, fd: int, offset: int, oversize_from: int | None) -> Checkpoint:
+    """The checkpoint after everything before `offset` was read."""
+    head = checkpoint.head_hash
+    if checkpoint.offset < MARK or head is None:
+        head = mark(os.pread(fd, min(MARK, offset), 0))
+    start = max(0, offset - MARK)
+    return replace(
+        checkpoint,
+        offset=offset,
+        head_hash=head,
+        tail_hash=mark(os.pread(fd, offset - start, start)),
+        oversize_from=oversize_from,
+    )
+
+
+def verify(checkpoint: Checkpoint, fd: int) -> None:
+    """Raise `Rewritten` unless the file still begins as it did, up to the offset."""
+    offset = checkpoint.offset
+    if offset == 0:
+        return
+    start = max(0, offset - MARK)
+    before = os.pread(fd, offset - start, start)
+    if len(before) < offset - start or mark(before) != checkpoint.tail_hash:
+        raise Rewritten
+    if mark(os.pread(fd, min(MARK, offset), 0)) != checkpoint.head_hash:
+        raise Rewritten
+
+
+def blocks(fd: int, checkpoint: Checkpoint, *, longest: int = LONGEST_LINE) -> Iterator[Block]:
+    """Everything after the checkpoint. Memory stays below `longest` and a block."""
+    position = checkpoint.offset
+    oversize = checkpoint.oversize_from is not None
+    held = b""
+    while True:
+        fresh = os.pread(fd, max(BLOCK, len(held)), position + len(held))
+        if not fresh:
+            break
+        if oversize:
+            end = fresh.find(b"\n") + 1
+            yield Block(position, fresh[: end or None], "oversize-end" if end else "oversize")
+            position += end or len(fresh)
+            oversize = not end
+            continue
+        data = held + fresh
+        cut = data.rfind(b"\n") + 1
+        if cut:
+            yield Block(position, data[:cut], "lines")
+            position += cut
+            held = data[cut:]
+        elif len(data) > longest:
+            yield Block(position, data, "oversize")
+            position += len(data)
+            held = b""
+            oversize = True
+        else:
+            held = data
+    if held:
+        yield Block(position, held, "rest")

@@ -1,0 +1,157 @@
+"""Hints that something changed. They may be late, doubled or lost; the reconciling walk is not."""
+
+from __future__ import annotations
+
+import glob
+import logging
+import os
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from watchdog.events import (
+    DirCreatedEvent,
+    DirMovedEvent,
+    FileCreatedEvent,
+    FileDeletedEvent,
+    FileModifiedEvent,
+    FileMovedEvent,
+    FileSystemEvent,
+    FileSystemEventHandler,
+)
+from watchdog.observers import Observer
+from watchdog.observers.api import BaseObserver
+
+log = logging.getLogger("sessiond.watch")
+
+# Opening and closing are left out: our own reading would wake us.
+_WANTED: list[type[FileSystemEvent]] = [
+    FileCreatedEvent,
+    FileModifiedEvent,
+    FileMovedEvent,
+    FileDeletedEvent,
+    DirCreatedEvent,
+    DirMovedEvent,
+]
+
+
+@dataclass(slots=True)
+class Hints:
+    paths: set[str]
+    lost: bool  # events were dropped, or a directory moved: walk everything
+
+
+class Watcher(FileSystemEventHandler):
+    """Watches roots that exist, adopts those that appear, and notices when it went blind."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._wake = threading.Event()
+        self._paths: set[str] = set()
+        self._lost = False
+        self._observer: BaseObserver | None = None
+        self._watched: dict[str, tuple[int, int]] = {}  # root → (device, inode)
+        self.overflows = 0
+        self.error: str | None = None
+        self._overflow_log = _OverflowLog(self)
+        logging.getLogger("watchdog").addHandler(self._overflow_log)
+
+    def on_any_event(self, event: FileSystemEvent) -> None:
+        with self._lock:
+            for path in (event.src_path, event.dest_path):
+                if path:
+                    self._paths.add(os.fsdecode(path))
+            if isinstance(event, DirMovedEvent):
+                self._lost = True
+        self._wake.set()
+
+    def lose(self) -> None:
+        """Events were dropped."""
+        with self._lock:
+            self._lost = True
+            self.overflows += 1
+        self._wake.set()
+
+    def wake(self) -> None:
+        self._wake.set()
+
+    def wait(self, seconds: float) -> Hints:
+        """What happened since the last call, at once when something did."""
+        self._wake.wait(seconds)
+        self._wake.clear()
+        with self._lock:
+            hints = Hints(self._paths, self._lost)
+            self._paths, self._lost = set(), False
+        return hints
+
+    def cover(self, roots: Sequence[str]) -> bool:
+        """Watch what exists of the roots; True when that changed and a walk is due."""
+        present = {}
+        for root in roots:
+            try:
+                found = os.stat(root)
+            except OSError:
+                continue
+            present[root] = (found.st_dev, found.st_ino)
+        if present == self._watched and self._alive():
+            return False
+        self._stop_observer()
+        self._watched = present
+        if present:
+            self._start_observer()
+        return True
+
+    def _alive(self) -> bool:
+        if self._observer is None:
+            return not self._watched
+        return self._observer.is_alive() and all(
+            emitter.is_alive() for emitter in self._observer.emitters
+        )
+
+    def _start_observer(self) -> None:
+        self.error = None
+        self._observer = Observer()
+        try:
+            for root in self._watched:
+                self._observer.schedule(self, root, recursive=True, event_filter=_WANTED)
+            self._observer.start()
+        except OSError as error:  # out of watches or instances: polling goes on
+            self.error = (error.strerror or str(error)).lower()
+            self._observer = None
+
+    def _stop_observer(self) -> None:
+        if self._observer is not None:
+            self._observer.stop()
+            if self._observer.is_alive():
+                self._observer.join(2)
+            self._observer = None
+
+    def stop(self) -> None:
+        logging.getLogger("watchdog").removeHandler(self._overflow_log)
+        self._stop_observer()
+
+    def watched_directories(self) -> int | None:
+        """How many directories the kernel really watches for us; None where it does not tell."""
+        if not sys.platform.startswith("linux"):
+            return None
+        count = 0
+        for info in glob.glob("/proc/self/fdinfo/*"):
+            try:
+                with open(info, encoding="ascii", errors="replace") as lines:
+                    count += sum(line.startswith("inotify wd") for line in lines)
+            except OSError:
+                continue
+        return count
+
+
+class _OverflowLog(logging.Handler):
+    """watchdog tells of a queue overflow in its log only."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        super().__init__(logging.WARNING)
+        self._watcher = watcher
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "overflow" in record.getMessage():
+            self._watcher.lose()

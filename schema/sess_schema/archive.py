@@ -1,0 +1,54 @@
+"""The raw bytes of every source, packed, and the way back to them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import apsw
+import zstandard
+
+LIVE, PENDING = 0, -1  # chunks.retired: in the file now; an unfinished last line
+
+_local = threading.local()
+
+
+def pack(raw: bytes) -> bytes:
+    if not hasattr(_local, "compressor"):  # one per thread: they must not be shared
+        _local.compressor = zstandard.ZstdCompressor(level=3)
+    return _local.compressor.compress(raw)  # type: ignore[no-any-return]
+
+
+def unpack(packed: bytes) -> bytes:
+    if not hasattr(_local, "decompressor"):
+        _local.decompressor = zstandard.ZstdDecompressor()
+    return _local.decompressor.decompress(packed)  # type: ignore[no-any-return]
+
+
+def source_bytes(db: apsw.Connection, source_id: int) -> Iterator[bytes]:
+    """The file as it was last read, piece by piece."""
+    for (packed,) in db.execute(
+        "SELECT data FROM chunks WHERE source_id = ? AND retired = 0 ORDER BY offset",
+        (source_id,),
+    ):
+        yield unpack(packed)
+    for (packed,) in db.execute(
+        "SELECT data FROM chunks WHERE source_id = ? AND retired = -1 ORDER BY offset",
+        (source_id,),
+    ):
+        yield unpack(packed)
+
+
+def record_bytes(
+    db: apsw.Connection, source_id: int, retired: int, offset: int, length: int
+) -> bytes:
+    """One record, by its place in the source."""
+    parts = []
+    for start, size, packed in db.execute(
+        "SELECT offset, length, data FROM chunks WHERE source_id = ? AND retired = ?"
+        " AND offset < ? AND offset + length > ? ORDER BY offset",
+        (source_id, retired, offset + length, offset),
+    ):
+        raw = unpack(packed)
+        parts.append(raw[max(0, offset - start) : min(size, offset + length - start)])
+    return b"".join(parts)

@@ -1,0 +1,145 @@
+"""Connections to the index. Every setting is a function that says why."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import apsw
+
+from sess_schema import migrate
+from sess_schema.errors import Exit, SessError, sqlite_error
+from sess_schema.paths import create_private_file
+
+OLDEST_SQLITE = 3_051_003
+
+
+def refuse_old_sqlite() -> None:
+    """Before 3.51.3 a checkpoint beside a writer may corrupt a WAL database."""
+    if apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE:
+        raise SessError(
+            f"SQLite {apsw.sqlite_lib_version()} has a bug that can damage the index",
+            hint="`pip install --upgrade apsw`",
+            code=Exit.INDEX_UNUSABLE,
+        )
+
+
+def large_pages(db: apsw.Connection) -> None:
+    """16 KiB pages load full text a fifth faster; only a new file takes the setting."""
+    db.pragma("page_size", 16384)
+
+
+def write_ahead(db: apsw.Connection) -> None:
+    """Readers never block and never wait."""
+    db.pragma("journal_mode", "wal")
+
+
+def sync_fully(db: apsw.Connection) -> None:
+    """A committed checkpoint survives a power cut, so nothing is read twice."""
+    db.pragma("synchronous", "full")
+
+
+def wait_for_locks(db: apsw.Connection, seconds: float) -> None:
+    """A checkpoint or a recovery by another process lasts a moment; wait for it."""
+    db.set_busy_timeout(int(seconds * 1000))
+
+
+def strict_sql(db: apsw.Connection) -> None:
+    """A misspelt column must be an error, not a string; views must not call functions."""
+    db.config(apsw.SQLITE_DBCONFIG_DQS_DML, 0)
+    db.config(apsw.SQLITE_DBCONFIG_DQS_DDL, 0)
+    db.pragma("trusted_schema", 0)
+
+
+def check_references(db: apsw.Connection) -> None:
+    """A chunk without its source could never be restored."""
+    db.pragma("foreign_keys", 1)
+
+
+def bound_the_log(db: apsw.Connection) -> None:
+    """After a bulk load the WAL shrinks back instead of keeping its largest size."""
+    db.pragma("journal_size_limit", 64 << 20)
+
+
+def cache(db: apsw.Connection, megabytes: int) -> None:
+    """Hot index pages stay in memory; the default of 2 MB thrashes on a bulk load."""
+    db.pragma("cache_size", -megabytes * 1024)
+
+
+def temporary_in_memory(db: apsw.Connection) -> None:
+    """Sorting must not leave transcript text in a shared temporary directory."""
+    db.pragma("temp_store", "memory")
+
+
+def never_write(db: apsw.Connection) -> None:
+    """A second wall behind the read-only open."""
+    db.pragma("query_only", 1)
+
+
+def open_writer(path: Path) -> apsw.Connection:
+    """The one connection that writes: creates the index, brings its schema up to date."""
+    refuse_old_sqlite()
+    db: apsw.Connection | None = None
+    try:
+        create_private_file(path)
+        db = apsw.Connection(os.fspath(path))
+        wait_for_locks(db, 5)
+        migrate.refuse_strangers(db, path)
+        large_pages(db)
+        write_ahead(db)
+        sync_fully(db)
+        strict_sql(db)
+        check_references(db)
+        bound_the_log(db)
+        cache(db, 32)
+        temporary_in_memory(db)
+        migrate.upgrade(db)
+    except (apsw.Error, OSError) as error:
+        if db is not None:
+            db.close()
+        raise sqlite_error(error, str(path)) from error
+    except SessError:
+        if db is not None:
+            db.close()
+        raise
+    return db
+
+
+def open_reader(path: Path) -> apsw.Connection:
+    """A connection that cannot write; it also reads a copy in a directory it may not write to."""
+    refuse_old_sqlite()
+    if not path.exists():
+        raise SessError(
+            f'there is no index at "{path}" yet',
+            hint="run `sessiond sync`",
+            code=Exit.INDEX_UNUSABLE,
+        )
+    try:
+        try:
+            return _read_only(path)
+        except (apsw.CantOpenError, apsw.ReadOnlyError):
+            wal = path.with_name(path.name + "-wal")
+            if wal.exists() and wal.stat().st_size:
+                raise
+            return _read_only(path, "&immutable=1")
+    except (apsw.Error, OSError) as error:
+        raise sqlite_error(error, str(path)) from error
+
+
+def _read_only(path: Path, option: str = "") -> apsw.Connection:
+    db = apsw.Connection(
+        f"{path.absolute().as_uri()}?mode=ro{option}",
+        flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
+    )
+    try:
+        wait_for_locks(db, 2)
+        migrate.refuse_strangers(db, path)
+        migrate.refuse_older(db, path)
+        strict_sql(db)
+        cache(db, 16)
+        temporary_in_memory(db)
+        never_write(db)
+    except BaseException:
+        db.close()
+        raise
+    return db

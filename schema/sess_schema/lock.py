@@ -1,0 +1,77 @@
+"""The kernel lock that says whether a writer lives; it dies with its process."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # Windows has no flock; msvcrt locks a byte range instead
+    import msvcrt
+
+    def _try_lock(fd: int) -> bool:
+        try:
+            os.lseek(fd, 1 << 20, os.SEEK_SET)
+            msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+        except OSError:
+            return False
+        return True
+else:
+
+    def _try_lock(fd: int) -> bool:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+
+class WriterLock:
+    """Held by the one process that may write the index."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def describe(self, **facts: Any) -> None:
+        """Tell others who holds the lock."""
+        text = json.dumps({"pid": os.getpid(), **facts}).encode()
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, text, 0)
+
+    def release(self) -> None:
+        os.ftruncate(self._fd, 0)
+        os.close(self._fd)
+
+
+def acquire(path: Path, *, wait: float = 0.0) -> WriterLock | None:
+    """The lock, or None when another process still holds it after `wait` seconds."""
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    deadline = time.monotonic() + wait
+    while not _try_lock(fd):
+        if time.monotonic() >= deadline:
+            os.close(fd)
+            return None
+        time.sleep(0.02)
+    return WriterLock(fd)
+
+
+def holder(path: Path) -> dict[str, Any] | None:
+    """Who holds the lock: its description, or None when nobody does."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        if _try_lock(fd):
+            return None
+        facts: dict[str, Any] = {}
+        with contextlib.suppress(ValueError):
+            facts = json.loads(os.pread(fd, 4096, 0) or b"{}")
+        return facts
+    finally:
+        os.close(fd)

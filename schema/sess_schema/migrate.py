@@ -1,0 +1,81 @@
+"""Numbered SQL migrations, each applied in one transaction with the record of it."""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from importlib import resources
+from pathlib import Path
+
+import apsw
+
+from sess_schema.errors import Exit, SessError
+
+APPLICATION_ID = 0x53455353  # "SESS"
+
+
+@cache
+def migrations() -> list[tuple[int, str, str]]:
+    """(number, name, SQL) in order; released ones are never edited."""
+    folder = resources.files("sess_schema") / "migrations"
+    files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
+    return [
+        (int(name[:4]), name.removesuffix(".sql"), (folder / name).read_text("utf-8"))
+        for name in files
+    ]
+
+
+def latest() -> int:
+    return migrations()[-1][0]
+
+
+def refuse_strangers(db: apsw.Connection, path: Path) -> None:
+    """Stop before touching another program's database, or one from a newer version of ours."""
+    application = db.pragma("application_id")
+    if application != APPLICATION_ID:
+        empty = db.execute("SELECT count(*) FROM sqlite_schema").get == 0
+        if application == 0 and empty:
+            return
+        raise SessError(
+            f'"{path}" is a database of another program',
+            hint="move it away, or set SESSIOND_HOME to another directory",
+            code=Exit.INDEX_UNUSABLE,
+        )
+    version = db.pragma("user_version")
+    if version > latest():
+        raise SessError(
+            f'index "{path}" was written by a newer sessiond '
+            f"(schema {version}; this one knows {latest()})",
+            hint="upgrade with `pip install --upgrade sessiond`",
+            code=Exit.INDEX_UNUSABLE,
+        )
+
+
+def refuse_older(db: apsw.Connection, path: Path) -> None:
+    """A reader cannot upgrade; the writer does at its next start."""
+    version = db.pragma("user_version")
+    if version < latest():
+        raise SessError(
+            f'index "{path}" has schema {version}; this sess needs {latest()}',
+            hint="run `sessiond sync` (or `sessiond restart`), which upgrades it",
+            code=Exit.INDEX_UNUSABLE,
+        )
+
+
+def upgrade(db: apsw.Connection) -> None:
+    """Apply what is missing: the old schema or the new one, never something between."""
+    for number, name, sql in migrations():
+        if number <= db.pragma("user_version"):
+            continue
+        with db:
+            db.execute(
+                "CREATE TABLE IF NOT EXISTS migrations ("
+                "number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL"
+                ") STRICT"
+            )
+            db.execute(sql)
+            db.execute(
+                "INSERT INTO migrations VALUES (?, ?, ?)", (number, name, int(time.time() * 1000))
+            )
+            db.pragma("application_id", APPLICATION_ID)
+            db.pragma("user_version", number)
