@@ -9,6 +9,7 @@ import argparse
 import sys
 import time
 from dataclasses import asdict, dataclass
+from hashlib import blake2b
 from os import utime
 from pathlib import Path
 from random import Random
@@ -18,8 +19,7 @@ from records import Transcript
 from textpool import Project
 from toolcalls import command, task
 
-# Raised when the bytes for a seed change, so that caches and recorded figures are not mixed up.
-GENERATOR = 1
+GENERATOR = ("corpus.py", "outputs.py", "records.py", "textpool.py", "toolcalls.py", "words.txt")
 LAST_DAY_MS = 1_772_323_200_000  # 2026-03-01
 SPREAD_MS = 90 * 86_400_000
 DEFAULT_FILES_PER_MB = 2.0
@@ -205,12 +205,18 @@ class Writer:
             self.stats.overflow_bytes += len(content)
 
 
+def fingerprint() -> str:
+    """Changes with the generator, so that a cached corpus is not taken for the current one."""
+    here = Path(__file__).parent
+    return blake2b(b"".join((here / name).read_bytes() for name in GENERATOR)).hexdigest()[:16]
+
+
 def write_corpus(
     out: Path, megabytes: float, seed: int = 1, files: int | None = None
 ) -> CorpusStats:
     """`files` counts transcripts, subagents' and forks' too. Writes what it did to corpus.json."""
     stats = Writer(out, megabytes, seed, files).run()
-    about = {"generator": GENERATOR, "seed": seed, "mb": megabytes, "wanted": files}
+    about = {"generator": fingerprint(), "seed": seed, "mb": megabytes, "wanted": files}
     (out / "corpus.json").write_bytes(orjson.dumps(about | asdict(stats)))
     return stats
 

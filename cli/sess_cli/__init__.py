@@ -1,0 +1,1 @@
+"""`sess`: the views over the index. It only ever reads."""

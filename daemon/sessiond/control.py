@@ -32,7 +32,8 @@ def start_detached(say: Say) -> int:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
-        cwd="/" if os.name == "posix" else None,
+        cwd=home.data,
+        env={**os.environ, **_absolute_home(home)},
     )
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
@@ -48,6 +49,11 @@ def start_detached(say: Say) -> int:
         time.sleep(0.05)
     say(f"sessiond started (pid {process.pid}); it is still reading what was there before")
     return Exit.OK
+
+
+def _absolute_home(home: paths.Home) -> dict[str, str]:
+    """A relative SESSIOND_HOME would name another directory from where the daemon runs."""
+    return {"SESSIOND_HOME": str(home.data)} if "SESSIOND_HOME" in os.environ else {}
 
 
 def running() -> dict[str, Any] | None:
@@ -84,9 +90,7 @@ def _restart_service() -> None:
         command = ["systemctl", "--user", "restart", "sessiond.service"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SessError(
-            f"`{' '.join(command)}` failed: {done.stderr.strip()}", code=Exit.NO_DAEMON
-        )
+        raise SessError(f"`{' '.join(command)}` failed: {done.stderr.strip()}", code=Exit.NO_DAEMON)
 
 
 def _end(holder: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Events to rows: tool calls joined with their results, whenever and in whatever order they come."""
+"""Events to rows: tool calls joined with their results, in whatever order the two come."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import apsw
 
 from sess_schema import archive
 from sessiond.sessions import Session
-from sessiond.slices import Turn, hash64
+from sessiond.slices import Turn
 from sessiond.sources.base import LINK_PROMPT, Event, Record, Result, SessionSpec
 from sessiond.sources.commits import find_commits
 
@@ -32,7 +32,6 @@ class Row:
     ts: int | None
     summary: str | None
     call_id: str | None
-    call_uid: int | None
     pointer: str | None
     text: str
     input: str
@@ -52,14 +51,16 @@ class EventWriter:
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
-        self._next_id: int | None = None
+        self._first_new: int | None = None
+        self._next_id = 0
+        self._changed: list[int] = []  # older events whose text must be indexed again
         self._rows: list[Row] = []
-        self._calls: dict[int, list[Row]] = {}
+        self._calls: dict[str, list[Row]] = {}
         self._prompts: list[tuple[Session, Session, str]] = []
         self._attachments: str | None = None
 
     def forget(self) -> None:
-        self._next_id = None
+        self._first_new, self._changed = None, []
         self._rows, self._calls, self._prompts = [], {}, []
 
     def begin(self, spec: SessionSpec, turns: list[Turn]) -> None:
@@ -70,28 +71,30 @@ class EventWriter:
         for turn in turns:
             for event in turn.record.events:
                 if event.call_id:
-                    wanted.add(call_uid(event.call_id))
+                    wanted.add(event.call_id)
             for result in turn.record.results:
-                wanted.add(call_uid(result.call_id))
+                wanted.add(result.call_id)
         if not wanted:
             return
         for row in self._stored(
-            "call_uid IN (SELECT value FROM json_each(?)) ORDER BY e.id", json.dumps(list(wanted))
+            "call_id IN (SELECT value FROM json_each(?)) ORDER BY e.id", json.dumps(list(wanted))
         ):
-            if row.call_uid is not None:
-                self._calls.setdefault(row.call_uid, []).append(row)
+            if row.call_id is not None:
+                self._calls.setdefault(row.call_id, []).append(row)
 
     def _stored(self, where: str, value: str) -> list[Row]:
-        return [
-            Row(*values, stored=True)
-            for values in self._db.execute(
-                "SELECT e.id, session_id, turn_id, block, type, label, tool, status, ts, summary,"
-                " call_id, call_uid, pointer, text, input, output, marks, images, duration_ms,"
-                " result_turn_id, overflow FROM events e JOIN event_texts t ON t.id = e.id"
-                f" WHERE {where}",
-                (value,),
-            )
-        ]
+        found = []
+        for values in self._db.execute(
+            "SELECT e.id, session_id, turn_id, block, type, label, tool, status, ts, summary,"
+            " call_id, pointer, text, input, output, marks, images, duration_ms,"
+            " result_turn_id, overflow FROM events e JOIN event_texts t ON t.id = e.id"
+            f" WHERE {where}",
+            (value,),
+        ):
+            row = Row(*values)
+            row.stored = True
+            found.append(row)
+        return found
 
     def add(self, session: Session, turn_id: int, record: Record) -> list[Event]:
         """Take the events of a new turn; returns those that are new events of the session."""
@@ -124,10 +127,8 @@ class EventWriter:
     def _add_row(
         self, session: Session, turn_id: int, block: int, record: Record, event: Event
     ) -> Row:
-        if self._next_id is None:
-            self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM events").get
+        self._first_new_id()
         self._next_id += 1
-        uid = call_uid(event.call_id) if event.call_id else None
         row = Row(
             self._next_id,
             session.id,
@@ -140,7 +141,6 @@ class EventWriter:
             record.ts,
             event.summary,
             event.call_id,
-            uid,
             event.pointer,
             event.text,
             event.input,
@@ -150,16 +150,16 @@ class EventWriter:
             files=event.files,
         )
         self._rows.append(row)
-        if uid is not None:
-            self._calls.setdefault(uid, []).append(row)
+        if event.call_id is not None:
+            self._calls.setdefault(event.call_id, []).append(row)
         return row
 
     def _complete_orphan(
         self, session: Session, turn_id: int, block: int, record: Record, event: Event
     ) -> bool:
         """A call whose result came first, or that this session has already."""
-        for row in self._calls.get(call_uid(event.call_id or ""), ()):
-            if row.session_id != session.id or row.call_id != event.call_id:
+        for row in self._calls.get(event.call_id or "", ()):
+            if row.session_id != session.id:
                 continue
             if row.label == "orphan":
                 row.label, row.turn_id, row.block = event.label, turn_id, block
@@ -171,11 +171,7 @@ class EventWriter:
 
     def _call_of(self, session: Session, result: Result) -> Row | None:
         """The call of this session, or the one it shares with the session it was forked from."""
-        calls = [
-            row
-            for row in self._calls.get(call_uid(result.call_id), ())
-            if row.call_id == result.call_id and row.label != "orphan"
-        ]
+        calls = [row for row in self._calls.get(result.call_id, ()) if row.label != "orphan"]
         for row in calls:
             if row.session_id == session.id:
                 return row
@@ -217,7 +213,6 @@ class EventWriter:
 
     def fill_overflow(self, path: str, text: str) -> None:
         """The file of an overflowed output arrived after the line that mentions it."""
-        self.forget()
         for row in self._stored("overflow = ?", path):
             row.output = text
             self._replace_later(row)
@@ -241,27 +236,23 @@ class EventWriter:
         self._prompts = []
 
     def flush(self) -> None:
+        """Write the collected events; the full text follows at `index`."""
         db, rows = self._db, self._rows
-        for row in rows:
-            if row.stored:
-                self._remove_text(row.id)
+        old = [row for row in rows if row.stored]
+        if old:
+            self._remove(old)
         db.executemany(
-            "INSERT OR REPLACE INTO events (id, session_id, turn_id, block, result_turn_id, type,"
-            " label, tool, status, ts, duration_ms, summary, images, call_id, call_uid, pointer,"
-            " overflow) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO events (id, session_id, turn_id, block, result_turn_id, type, label,"
+            " tool, status, ts, duration_ms, summary, images, call_id, pointer, overflow)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [_event_values(row) for row in rows],
         )
-        texts = [
-            (row.id, _clean(row.text), _clean(row.input), _clean(row.output), row.marks)
-            for row in rows
-        ]
         db.executemany(
             "INSERT INTO event_texts (id, text, input, output, marks) VALUES (?, ?, ?, ?, ?)",
-            texts,
-        )
-        db.executemany(
-            "INSERT INTO event_index (rowid, text, input, output, marks) VALUES (?, ?, ?, ?, ?)",
-            texts,
+            [
+                (row.id, _clean(row.text), _clean(row.input), _clean(row.output), row.marks)
+                for row in rows
+            ],
         )
         db.executemany(
             "INSERT OR IGNORE INTO files (event_id, path, action) VALUES (?, ?, ?)",
@@ -270,7 +261,7 @@ class EventWriter:
         db.executemany(
             "INSERT OR IGNORE INTO commits (event_id, sha, branch, subject) VALUES (?, ?, ?, ?)",
             [
-                (row.id, sha, branch, subject)
+                (row.id, sha, branch, _clean(subject))
                 for row in rows
                 if row.output and "git" in row.input
                 for sha, branch, subject in find_commits(row.output)
@@ -281,24 +272,50 @@ class EventWriter:
         self._rows = []
         self._link_prompts()
 
-    def _remove_text(self, event_id: int) -> None:
-        self._db.execute(
-            "INSERT INTO event_index (event_index, rowid, text, input, output, marks)"
-            " SELECT 'delete', id, text, input, output, marks FROM event_texts WHERE id = ?",
-            (event_id,),
+    def _remove(self, rows: list[Row]) -> None:
+        """Take stored events out, from the full text too if they are in it already."""
+        first_new = self._first_new_id()
+        for row in rows:
+            if row.id < first_new:
+                self._db.execute(
+                    "INSERT INTO event_index (event_index, rowid, text, input, output, marks)"
+                    " SELECT 'delete', id, text, input, output, marks FROM event_texts"
+                    " WHERE id = ?",
+                    (row.id,),
+                )
+                self._changed.append(row.id)
+        ids = [(row.id,) for row in rows]
+        self._db.executemany("DELETE FROM events WHERE id = ?", ids)
+        self._db.executemany("DELETE FROM event_texts WHERE id = ?", ids)
+
+    def index(self) -> None:
+        """Put everything that the transaction wrote into the full text, as its last act.
+
+        Any statement in between that opens a savepoint would make FTS5 flush what it has
+        collected, and a bulk load would drown in small segments.
+        """
+        if self._first_new is None:
+            return
+        copy = (
+            "INSERT INTO event_index (rowid, text, input, output, marks)"
+            " SELECT id, text, input, output, marks FROM event_texts WHERE"
         )
-        self._db.execute("DELETE FROM event_texts WHERE id = ?", (event_id,))
+        self._db.execute(f"{copy} id >= ?", (self._first_new,))
+        self._db.executemany(f"{copy} id = ?", [(changed,) for changed in set(self._changed)])
 
-
-def call_uid(call_id: str) -> int:
-    return hash64(call_id.encode("utf-8", "replace"))
+    def _first_new_id(self) -> int:
+        """The first event id that this transaction gives out."""
+        if self._first_new is None:
+            self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM events").get
+            self._first_new = self._next_id + 1
+        return self._first_new
 
 
 def _event_values(row: Row) -> tuple[Any, ...]:
     return (
         row.id, row.session_id, row.turn_id, row.block, row.result_turn_id, row.type, row.label,
         row.tool, row.status, row.ts, row.duration_ms, row.summary, row.images, row.call_id,
-        row.call_uid, row.pointer, row.overflow,
+        row.pointer, row.overflow,
     )  # fmt: skip
 
 

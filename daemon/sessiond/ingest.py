@@ -1,7 +1,7 @@
 """One pass: every file that changed is read, parsed and written, whatever happens to the others.
 
-Reading and parsing run in a second thread when there is much to do: SQLite releases the
-interpreter while it writes, so both cores work.
+One thread does all of it. Parsing in a second one was measured slower: the many short statements
+of the writer then wait for the interpreter each time.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ import apsw
 
 from sess_schema.errors import sqlite_error
 from sessiond import rewrite, tail
-from sessiond.pipeline import pipelined
 from sessiond.reconcile import Candidate, Survey, survey, vanished
-from sessiond.slices import Progress, Slice, SliceReader
+from sessiond.slices import Slice, SliceReader
 from sessiond.sources.base import SessionSpec, Source
 from sessiond.store import Store
 from sessiond.tail import Stat
@@ -26,7 +25,6 @@ from sessiond.tracked import GONE, PARK_AFTER, PARKED, UNREADABLE, Tracked, load
 
 COMMIT_BYTES = 32 << 20
 COMMIT_SECONDS = 2.0
-THREAD_FROM = 4 << 20  # bytes to read from which a second thread pays
 HEAD = 64 << 10
 LONGEST_ATTACHMENT = 64 << 20
 SETTLE_SECONDS = 2.0
@@ -107,7 +105,9 @@ class Ingest:
     def mark_deleted(self, paths: Sequence[str]) -> int:
         """Files that a hint says were deleted or moved away."""
         known = [self.tracked[path] for path in paths if path in self.tracked]
-        return self._mark_gone([s for s in known if s.state != GONE and not os.path.lexists(s.path)])
+        return self._mark_gone(
+            [s for s in known if s.state != GONE and not os.path.lexists(s.path)]
+        )
 
     def _mark_gone(self, gone: list[Tracked]) -> int:
         if gone:
@@ -149,10 +149,11 @@ class Ingest:
         for file in files:
             if file.path in self.tracked:
                 continue
-            for (path,) in self._store.db.execute(
+            same_inode = self._store.db.execute(
                 "SELECT path FROM sources WHERE inode = ? AND dev = ?",
                 (file.stat.inode, file.stat.dev),
-            ).fetchall():
+            )
+            for (path,) in list(same_inode):
                 known = self.tracked[path]
                 if (
                     os.path.basename(path) == os.path.basename(file.path)
@@ -182,11 +183,8 @@ class Ingest:
     # -- the writer's side
 
     def _pass(self, files: Sequence[Candidate], summary: Summary) -> None:
-        steps = self._read(files)
-        if summary.total_bytes >= THREAD_FROM:
-            steps = pipelined(steps)
         try:
-            for step in steps:
+            for step in self._read(files):
                 self._begin()
                 try:
                     self._write(step, summary)
@@ -203,8 +201,6 @@ class Ingest:
             self._begun = 0.0
             self.tracked = load_all(self._store.db)
             raise
-        finally:
-            steps.close()  # type: ignore[attr-defined]
 
     def _begin(self) -> None:
         if not self._begun:

@@ -20,6 +20,7 @@ from typing import IO, Any
 import apsw
 
 from sess_schema.errors import Exit, SessError
+from sess_schema.paths import make_private
 from sessiond import notify
 
 MAX_BYTES = 2_000_000
@@ -40,6 +41,7 @@ def set_up(log: Path, *, foreground: bool) -> None:
         stderr.setFormatter(_JournalFormatter())
         handlers.append(stderr)
     else:
+        make_private(log.parent)
         try:
             file = _PrivateFile(
                 log, maxBytes=MAX_BYTES, backupCount=OLD_FILES, encoding="utf-8", errors="replace"

@@ -53,20 +53,22 @@ def settle(store: Store, source: Tracked) -> None:
     """After the new reading: hand over or retire the events of turns that did not come back."""
     db = store.db
     members = "SELECT session_id FROM session_sources WHERE source_id = ?"
-    for (turn_id,) in db.execute(
-        f"SELECT id FROM turns WHERE source_id = ? AND retired = ? AND copy_of IS NULL"
+    lost = db.execute(
+        f"SELECT id, session_id FROM turns WHERE source_id = ? AND retired = ? AND copy_of IS NULL"
         f" AND session_id IN ({members})",
         (source.id, source.generation, source.id),
-    ).fetchall():
-        heir = db.execute(
+    )
+    for turn_id, session_id in list(lost):
+        heirs = db.execute(
             "SELECT id, session_id FROM turns WHERE copy_of = ? AND retired = 0 ORDER BY id",
             (turn_id,),
-        ).fetchone()
+        )
+        heir = next(iter(heirs), None)
         if heir:
-            store.hand_over(turn_id, heir[0], heir[1])
+            store.hand_over(turn_id, session_id, heir[0], heir[1])
         else:
             db.execute(
                 "UPDATE events SET retired = ? WHERE turn_id = ?", (source.generation, turn_id)
             )
-    for (session_id,) in db.execute(members, (source.id,)).fetchall():
+    for (session_id,) in list(db.execute(members, (source.id,))):
         store.recount(session_id)

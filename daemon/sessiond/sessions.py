@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, fields
 
 import apsw
 
-from sessiond.slices import hash64
 from sessiond.sources.base import (
     TITLE_AI,
     TITLE_PROMPT,
@@ -39,7 +38,7 @@ class Session:
     title: str | None = None
     title_rank: int = 0
     first_prompt: str | None = None
-    title_leaf: int | None = None
+    title_leaf: str | None = None
     git_branch: str | None = None
     models: list[str] = field(default_factory=list)
     version: str | None = None
@@ -77,7 +76,7 @@ class Session:
             elif event.type == "tool_use":
                 self.tool_calls += sign
 
-    def entitle(self, text: str, rank: int, leaf: int | None = None) -> None:
+    def entitle(self, text: str, rank: int, leaf: str | None = None) -> None:
         if rank == TITLE_PROMPT:
             self.first_prompt = self.first_prompt or text
             if self.title_rank == 0:
@@ -159,18 +158,18 @@ class Sessions:
         elif owner_of_leaf is not None:
             owner_of_leaf.entitle(title.text, title.rank)
         else:
-            session.entitle(title.text, title.rank, hash64(title.leaf.encode("utf-8", "replace")))
+            session.entitle(title.text, title.rank, title.leaf)
 
-    def settle_leaves(self, session: Session, uids: list[int]) -> None:
+    def settle_leaves(self, session: Session, native_ids: set[str]) -> None:
         """Records arrived that titles given to other sessions were waiting for."""
         waiting = {s.title_leaf: s.id for s in self._by_id.values() if s.title_leaf is not None}
         for leaf, session_id in self._db.execute(
             "SELECT title_leaf, id FROM sessions WHERE title_leaf IS NOT NULL"
         ):
             waiting.setdefault(leaf, session_id)
-        for uid in waiting.keys() & set(uids):
-            holder = self.by_id(waiting[uid])
-            if holder.title_leaf != uid or holder.title is None:
+        for leaf in waiting.keys() & native_ids:
+            holder = self.by_id(waiting[leaf])
+            if holder.title_leaf != leaf or holder.title is None:
                 continue
             if holder.id == session.id:
                 holder.title_leaf = None

@@ -20,13 +20,12 @@ PACK_AHEAD = 64 << 10  # smaller slices are packed by the store, together with t
 
 @dataclass(slots=True)
 class Turn:
-    """A record with its place in the file and the hashes that recognise a copy of it."""
+    """A record with its place in the file and the hash that recognises a copy of it."""
 
     offset: int
     length: int
     line: int
     record: Record
-    uid: int
     digest: int
 
 
@@ -64,14 +63,14 @@ def hash64(*parts: bytes) -> int:
     return int.from_bytes(blake2b(b"\0".join(parts), digest_size=8).digest(), "little", signed=True)
 
 
-def digest(record: Record) -> int:
-    """A hash of what the record says, the same in every copy of it."""
-    parts = [record.kind]
+def content(record: Record) -> bytes:
+    """What the record says."""
+    parts: list[str] = []
     for event in record.events:
         parts += (event.type, event.tool or "", event.call_id or "", event.text, event.input)
     for result in record.results:
         parts += (result.call_id, result.status, result.output)
-    return hash64("\0".join(parts).encode("utf-8", "replace"))
+    return "\0".join(parts).encode("utf-8", "replace")
 
 
 class SliceReader:
@@ -197,11 +196,15 @@ class SliceReader:
         self._append(offset, raw, record)
 
     def _append(self, offset: int, raw: bytes, record: Record) -> None:
-        if record.native_id:
-            uid = hash64(record.native_id.encode("utf-8", "replace"))
+        """Forks keep the uuid of what they copy; a compaction keeps only its time and words."""
+        said = content(record)
+        if said and record.role and record.ts is not None and record.ts_from is None:
+            digest = hash64(record.kind.encode("utf-8", "replace"), b"%d" % record.ts, said)
+        elif record.native_id:
+            digest = hash64(record.native_id.encode("utf-8", "replace"), said)
         else:
-            uid = hash64(self._spec.native_id.encode("utf-8", "replace"), b"%d" % offset, raw)
-        self._turns.append(Turn(offset, len(raw), self._lines, record, uid, digest(record)))
+            digest = hash64(self._spec.native_id.encode("utf-8", "replace"), b"%d" % offset, raw)
+        self._turns.append(Turn(offset, len(raw), self._lines, record, digest))
 
     def _problem(self, offset: int, raw: bytes, reason: str) -> None:
         preview = raw[: PREVIEW * 4].decode("utf-8", "replace")[:PREVIEW]
@@ -221,7 +224,6 @@ class SliceReader:
     def _add_oversize(self, offset: int, length: int, head: bytes) -> None:
         reason = f"line of {length >> 20} MiB is archived but not searchable"
         self._problem(offset, head, reason)
-        uid = hash64(self._spec.native_id.encode("utf-8", "replace"), b"%d" % offset, head)
-        self._turns.append(
-            Turn(offset, length, self._lines, Record("oversize"), uid, hash64(b"%d" % length))
-        )
+        native_id = self._spec.native_id.encode("utf-8", "replace")
+        digest = hash64(native_id, b"%d" % offset, b"%d" % length, head)
+        self._turns.append(Turn(offset, length, self._lines, Record("oversize"), digest))

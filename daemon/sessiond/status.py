@@ -85,8 +85,8 @@ def source_facts(db: apsw.Connection) -> Iterator[dict[str, Any]]:
         "SELECT source_id, reason, count(*) FROM warnings WHERE retired <= 0 GROUP BY 1, 2"
     ):
         reasons.setdefault(source_id, {})[reason] = count
-    turns = dict(
-        db.execute("SELECT source_id, count(*) FROM turns WHERE retired = 0 GROUP BY 1").fetchall()
+    turns: dict[int, int] = dict(
+        iter(db.execute("SELECT source_id, count(*) FROM turns WHERE retired = 0 GROUP BY 1"))
     )
     for row in db.execute(
         "SELECT id, agent, kind, path, state, error, generation, offset, lines, blank_lines"
@@ -155,7 +155,9 @@ def _print_sources(
         states[source["state"]] = states.get(source["state"], 0) + 1
         for reason, count in source["warnings"].items():
             reasons[reason] = reasons.get(reason, 0) + count
-    print("sources  " + (", ".join(f"{n} {state}" for state, n in sorted(states.items())) or "none"))
+    print(
+        "sources  " + (", ".join(f"{n} {state}" for state, n in sorted(states.items())) or "none")
+    )
     for reason, count in sorted(reasons.items(), key=lambda item: -item[1]):
         print(f"odd      {count} × {reason}")
     for source in sources:

@@ -21,12 +21,18 @@ SMALL_CHUNK = 64 << 10  # a last chunk below this grows; above, the next one beg
 CHUNK_PART = 1 << 20
 
 
+USAGE = (
+    "session_id", "turn_id", "response_uid", "message_id", "request_id", "model", "ts",
+    "stop_reason", "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
+    "cache_read_tokens", "web_searches", "service_tier", "speed", "cost_usd",
+)  # fmt: skip
+
+
 @dataclass(slots=True)
 class Known:
-    """A turn in the index with the same native id as one that is being read."""
+    """A turn in the index that says the same as one that is being read."""
 
     id: int
-    digest: int
     session_id: int
     source_id: int
     retired: int
@@ -41,6 +47,7 @@ class Store:
         self.db = db
         self.sessions = Sessions(db)
         self._events = EventWriter(db)
+        self._usage: dict[int, tuple[Any, ...]] = {}  # by response, the best line so far
         self._next_turn: int | None = None
 
     def begin(self) -> None:
@@ -48,6 +55,8 @@ class Store:
 
     def commit(self) -> None:
         self.sessions.save()
+        self._save_usage()
+        self._events.index()
         self.db.execute("COMMIT")
         self._forget()
 
@@ -59,6 +68,7 @@ class Store:
     def _forget(self) -> None:
         self.sessions.forget()
         self._events.forget()
+        self._usage = {}
         self._next_turn = None
 
     def apply(self, source: Tracked, spec: SessionSpec, part: Slice) -> None:
@@ -195,7 +205,7 @@ class Store:
                 self.sessions.entitle(session, title, owner)
             for link in record.links:
                 self.sessions.link(source.agent, spec, session, link)
-            same = [one for one in known.get(turn.uid, ()) if one.digest == turn.digest]
+            same = known.setdefault(turn.digest, [])
             if self._return_retired(source, session, turn, same):
                 continue
             self._next_turn += 1
@@ -215,19 +225,16 @@ class Store:
                     record.parent_id,
                     record.ts,
                     record.ts_from,
-                    turn.uid,
                     turn.digest,
                     int(record.forked),
                     copy_of,
                 )
             )
-            known.setdefault(turn.uid, []).append(
-                Known(
-                    turn_id, turn.digest, session.id, source.id, 0, int(record.forked), copy_of
-                )
-            )
-            if same:
-                if all(known.session_id != session.id for known in same):
+            copied = bool(same)
+            here = any(one.session_id == session.id for one in same)
+            same.append(Known(turn_id, session.id, source.id or 0, 0, int(record.forked), copy_of))
+            if copied:
+                if not here:
                     session.count(record.events)
                 continue
             session.count(self._events.add(session, turn_id, record))
@@ -235,8 +242,8 @@ class Store:
                 self._count_usage(session, turn_id, record, record.usage)
         db.executemany(
             "INSERT INTO turns (id, source_id, session_id, offset, length, line, kind, role,"
-            " native_id, parent_id, ts, ts_from, uid, digest, forked, copy_of)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " native_id, parent_id, ts, ts_from, digest, forked, copy_of)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
         db.executemany(
@@ -244,29 +251,27 @@ class Store:
             [(session_id, source.id) for session_id in touched],
         )
         self._events.flush()
-        self.sessions.settle_leaves(main, [turn.uid for turn in turns])
+        self.sessions.settle_leaves(main, {t.record.native_id for t in turns if t.record.native_id})
 
     def _known_turns(self, turns: list[Turn]) -> dict[int, list[Known]]:
         known: dict[int, list[Known]] = {}
-        for uid, *rest in self.db.execute(
-            "SELECT uid, id, digest, session_id, source_id, retired, forked, copy_of"
-            " FROM turns WHERE uid IN (SELECT value FROM json_each(?))",
-            (json.dumps([turn.uid for turn in turns]),),
+        for digest, *rest in self.db.execute(
+            "SELECT digest, id, session_id, source_id, retired, forked, copy_of"
+            " FROM turns WHERE digest IN (SELECT value FROM json_each(?)) ORDER BY id",
+            (json.dumps([turn.digest for turn in turns]),),
         ):
-            known.setdefault(uid, []).append(Known(*rest))
+            known.setdefault(digest, []).append(Known(*rest))
         return known
 
     def _owner_of(self, native_id: str) -> Session | None:
         for (session_id,) in self.db.execute(
-            "SELECT session_id FROM turns WHERE uid = ? AND copy_of IS NULL LIMIT 1",
-            (hash64(native_id.encode("utf-8", "replace")),),
+            "SELECT session_id FROM turns WHERE native_id = ? AND copy_of IS NULL LIMIT 1",
+            (native_id,),
         ):
             return self.sessions.by_id(session_id)
         return None
 
-    def _sidechain(
-        self, main: Session, record: Record, chains: dict[str, Session]
-    ) -> Session:
+    def _sidechain(self, main: Session, record: Record, chains: dict[str, Session]) -> Session:
         """The subagent that a sidechain record belongs to: its parent's, or a new one."""
         parent = chains.get(record.parent_id or "")
         if parent is None and record.parent_id:
@@ -296,9 +301,7 @@ class Store:
                 return True
         return False
 
-    def _copy_of(
-        self, session: Session, turn: Turn, turn_id: int, same: list[Known]
-    ) -> int | None:
+    def _copy_of(self, session: Session, turn: Turn, turn_id: int, same: list[Known]) -> int | None:
         """The turn that owns the events; the new one itself takes over if it came first."""
         if not same:
             return None
@@ -308,21 +311,22 @@ class Store:
         if new >= old:
             return owner.id
         self._events.flush()
-        self.hand_over(owner.id, turn_id, session.id)
+        self.hand_over(owner.id, owner.session_id, turn_id, session.id)
         owner.copy_of = turn_id
         return None
 
-    def hand_over(self, old: int, new: int, session_id: int) -> None:
+    def hand_over(self, old: int, old_session: int, new: int, session_id: int) -> None:
         """Another turn becomes the owner of what a copied record produced."""
         db = self.db
+        self._save_usage()
         db.execute(
             "UPDATE events SET turn_id = ?, session_id = ?, retired = 0 WHERE turn_id = ?",
             (new, session_id, old),
         )
         db.execute("UPDATE events SET result_turn_id = ? WHERE result_turn_id = ?", (new, old))
         db.execute(
-            "UPDATE usage SET turn_id = ?, session_id = ? WHERE turn_id = ?",
-            (new, session_id, old),
+            "UPDATE usage SET turn_id = ?, session_id = ? WHERE turn_id = ? AND session_id = ?",
+            (new, session_id, old, old_session),
         )
         db.execute("UPDATE turns SET copy_of = ? WHERE copy_of = ?", (new, old))
         db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (new,))
@@ -334,13 +338,14 @@ class Store:
         session.turns = self.db.execute(
             "SELECT count(*) FROM turns WHERE session_id = ? AND retired = 0", (session_id,)
         ).get
-        session.events, session.prompts, session.tool_calls = self.db.execute(
+        counts = self.db.execute(
             "SELECT count(*), count(*) FILTER (WHERE type = 'user'),"
             " count(*) FILTER (WHERE type = 'tool_use') FROM events WHERE id IN ("
             " SELECT e.id FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
             " WHERE t.session_id = ? AND t.retired = 0)",
             (session_id,),
-        ).fetchone()
+        )
+        session.events, session.prompts, session.tool_calls = next(iter(counts))
 
     # -- usage
 
@@ -349,43 +354,31 @@ class Store:
         key = usage.message_id or usage.request_id or record.native_id
         if key is None:
             key = f"turn-{session.native_id}-{turn_id}"
-        self.db.execute(
-            "INSERT INTO usage (session_id, turn_id, response_uid, message_id, request_id, model,"
-            " ts, stop_reason, input_tokens, output_tokens, cache_write_tokens,"
-            " cache_write_1h_tokens, cache_read_tokens, web_searches, service_tier, speed,"
-            " cost_usd) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        response = hash64(key.encode("utf-8", "replace"))
+        row = (
+            session.id, turn_id, response, usage.message_id, usage.request_id, usage.model,
+            record.ts, usage.stop_reason, usage.input_tokens, usage.output_tokens,
+            usage.cache_write_tokens, usage.cache_write_1h_tokens, usage.cache_read_tokens,
+            usage.web_searches, usage.service_tier, usage.speed, usage.cost_usd,
+        )  # fmt: skip
+        best = self._usage.get(response)
+        if best is None or _finality(row) >= _finality(best):
+            self._usage[response] = row
+
+    def _save_usage(self) -> None:
+        self.db.executemany(
+            f"INSERT INTO usage ({', '.join(USAGE)}) VALUES ({', '.join('?' * len(USAGE))})"
             " ON CONFLICT (response_uid) DO UPDATE SET"
-            " session_id = excluded.session_id, turn_id = excluded.turn_id,"
-            " request_id = excluded.request_id, model = excluded.model, ts = excluded.ts,"
-            " stop_reason = excluded.stop_reason, input_tokens = excluded.input_tokens,"
-            " output_tokens = excluded.output_tokens,"
-            " cache_write_tokens = excluded.cache_write_tokens,"
-            " cache_write_1h_tokens = excluded.cache_write_1h_tokens,"
-            " cache_read_tokens = excluded.cache_read_tokens,"
-            " web_searches = excluded.web_searches, service_tier = excluded.service_tier,"
-            " speed = excluded.speed, cost_usd = excluded.cost_usd"
+            f" {', '.join(f'{c} = excluded.{c}' for c in USAGE if c != 'response_uid')}"
             " WHERE (excluded.stop_reason IS NOT NULL, excluded.output_tokens)"
             " >= (usage.stop_reason IS NOT NULL, usage.output_tokens)",
-            (
-                session.id,
-                turn_id,
-                hash64(key.encode("utf-8", "replace")),
-                usage.message_id,
-                usage.request_id,
-                usage.model,
-                record.ts,
-                usage.stop_reason,
-                usage.input_tokens,
-                usage.output_tokens,
-                usage.cache_write_tokens,
-                usage.cache_write_1h_tokens,
-                usage.cache_read_tokens,
-                usage.web_searches,
-                usage.service_tier,
-                usage.speed,
-                usage.cost_usd,
-            ),
+            self._usage.values(),
         )
+        self._usage = {}
+
+
+def _finality(row: tuple[Any, ...]) -> tuple[bool, int]:
+    return row[USAGE.index("stop_reason")] is not None, row[USAGE.index("output_tokens")]
 
 
 def _age(session: Session) -> tuple[int, str, str]:

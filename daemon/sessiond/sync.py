@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from typing import Self
 
 from sess_schema import __version__, lock, paths
 from sess_schema.connection import open_writer
@@ -116,7 +117,7 @@ class _Bar:
         self._show = show
         self._progress: object | None = None
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> Self:
         return self
 
     def update(self, summary: Summary) -> None:

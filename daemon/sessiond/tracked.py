@@ -38,11 +38,12 @@ class Tracked:
 
     def save_identity(self, db: apsw.Connection) -> None:
         if self.id is None:
-            self.id = db.execute(
-                "INSERT INTO sources (agent, kind, path, state_since) VALUES (?, ?, ?, ?)"
-                " RETURNING id",
+            # No RETURNING: it makes SQLite open a savepoint, and FTS5 flush to disk for it.
+            db.execute(
+                "INSERT INTO sources (agent, kind, path, state_since) VALUES (?, ?, ?, ?)",
                 (self.agent, self.kind, self.path, now_ms()),
-            ).get
+            )
+            self.id = db.last_insert_rowid()
 
     def save_progress(self, db: apsw.Connection, progress: Progress) -> None:
         mark = progress.checkpoint

@@ -161,13 +161,22 @@ def test_control_characters_are_escaped(log):
     assert rest(log.read_text()) == [r"INFO reading a\n2026 INFO fake\x1b[2J\u202e\udc80é"]
 
 
-def test_an_unwritable_log_does_not_stop_the_daemon(tmp_path, capsys):
-    """Without a place for the file the log goes to stderr and says why."""
-    missing = tmp_path / "missing" / "sessiond.log"
-    logs.set_up(missing, foreground=False)
+def test_the_directory_is_made(tmp_path):
+    """The very first start of the daemon has a log, in a directory that is 0700."""
+    log = tmp_path / "state" / "log" / "sessiond.log"
+    logs.set_up(log, foreground=False)
+    logging.getLogger("sessiond").info("hello")
+    assert rest(log.read_text()) == ["INFO hello"]
+    assert stat.S_IMODE(log.parent.stat().st_mode) == 0o700
+
+
+def test_an_unwritable_log_does_not_stop_the_daemon(log, capsys):
+    """Where the file cannot be opened the log goes to stderr and says why."""
+    log.mkdir()
+    logs.set_up(log, foreground=False)
     logging.getLogger("sessiond").info("hello")
     assert rest(capsys.readouterr().err) == [
-        f'WARNING cannot write log "{missing}": No such file or directory',
+        f'WARNING cannot write log "{log}": Is a directory',
         "INFO hello",
     ]
 

@@ -45,7 +45,7 @@ CREATE TABLE sessions (
     home        TEXT    NOT NULL DEFAULT '',    -- tells equal native ids apart: parent session or folder
     alias       TEXT,                           -- the id its records give, where it differs
     kind        TEXT    NOT NULL DEFAULT 'main', -- main, subagent, log
-    parent_id   INTEGER REFERENCES sessions (id),
+    parent_id   INTEGER REFERENCES sessions (id) DEFERRABLE INITIALLY DEFERRED,
     call_id     TEXT,                           -- the tool call that started a subagent
     link_rank   INTEGER NOT NULL DEFAULT 0,     -- how sure call_id is
     agent_type  TEXT,
@@ -53,7 +53,7 @@ CREATE TABLE sessions (
     title       TEXT,
     title_rank  INTEGER NOT NULL DEFAULT 0,
     first_prompt TEXT,                          -- the title where nothing better is known
-    title_leaf  INTEGER,                        -- uid of the record that the title was made for
+    title_leaf  TEXT,                           -- native id of the record the title was made for
     git_branch  TEXT,
     models      TEXT    NOT NULL DEFAULT '[]',  -- JSON array in order of first use
     version     TEXT,
@@ -71,7 +71,7 @@ CREATE INDEX sessions_by_leaf ON sessions (title_leaf) WHERE title_leaf IS NOT N
 CREATE INDEX sessions_by_alias ON sessions (alias) WHERE alias IS NOT NULL;
 
 CREATE TABLE session_sources (
-    session_id INTEGER NOT NULL REFERENCES sessions (id),
+    session_id INTEGER NOT NULL REFERENCES sessions (id) DEFERRABLE INITIALLY DEFERRED,
     source_id  INTEGER NOT NULL REFERENCES sources (id),
     PRIMARY KEY (session_id, source_id)
 ) STRICT, WITHOUT ROWID;
@@ -92,13 +92,13 @@ CREATE TABLE turns (
     parent_id  TEXT,                            -- native id of the record it answers
     ts         INTEGER,
     ts_from    TEXT,                            -- NULL its own, else previous, mtime
-    uid        INTEGER NOT NULL,                -- hash of the native id, or of place and bytes
-    digest     INTEGER NOT NULL,                -- hash of the content that makes its events
+    digest     INTEGER NOT NULL,                -- the same in every copy of the record
     forked     INTEGER NOT NULL DEFAULT 0,      -- the agent itself calls it a copy
     copy_of    INTEGER                          -- the turn that owns the events
 ) STRICT;
 CREATE INDEX turns_by_session ON turns (session_id, source_id, offset);
-CREATE INDEX turns_by_uid ON turns (uid);
+CREATE INDEX turns_by_native_id ON turns (native_id) WHERE native_id IS NOT NULL;
+CREATE INDEX turns_by_digest ON turns (digest);
 CREATE INDEX turns_by_owner ON turns (copy_of) WHERE copy_of IS NOT NULL;
 
 -- What a person would say happened.
@@ -118,14 +118,14 @@ CREATE TABLE events (
     summary        TEXT,                        -- a tool's input in one line
     images         INTEGER NOT NULL DEFAULT 0,
     call_id        TEXT,
-    call_uid       INTEGER,
     pointer        TEXT,                        -- JSON pointer to the input inside the raw record
     overflow       TEXT                         -- file name the full output was saved under
 ) STRICT;
 CREATE INDEX events_by_turn ON events (turn_id);
 CREATE INDEX events_by_session ON events (session_id, ts);
 CREATE INDEX events_by_time ON events (ts);
-CREATE INDEX events_by_call ON events (call_uid) WHERE call_uid IS NOT NULL;
+CREATE INDEX events_by_call ON events (call_id) WHERE call_id IS NOT NULL;
+CREATE INDEX events_by_result ON events (result_turn_id) WHERE result_turn_id IS NOT NULL;
 CREATE INDEX events_by_overflow ON events (overflow) WHERE overflow IS NOT NULL;
 
 CREATE TABLE event_texts (

@@ -47,6 +47,11 @@ def elements(content: Any, place: str, warnings: list[str]) -> Iterator[tuple[st
         warnings.append("content is neither text nor a list")
 
 
+def joined_texts(content: Any, warnings: list[str]) -> str:
+    texts = (block.get("text") for _, block in elements(content, "", warnings))
+    return "\n".join(text for text in texts if isinstance(text, str)).strip()
+
+
 def is_result(kind: Any) -> bool:
     return isinstance(kind, str) and kind.endswith("tool_result")
 
@@ -184,7 +189,7 @@ def _duration(details: dict[str, Any]) -> int | None:
         if duration is not None:
             return duration
     seconds = details.get("durationSeconds")
-    if isinstance(seconds, (int, float)):
+    if isinstance(seconds, (int, float)) and not isinstance(seconds, bool):
         return as_milliseconds(seconds * 1000)
     return None
 

@@ -20,7 +20,9 @@ _MILLISECOND = timedelta(milliseconds=1)
 _LATEST = 1 << 45  # in the year 3084
 _LARGEST_COUNT = 1 << 53
 _LONGEST_DURATION = 30 * 24 * 3600 * 1000
-_TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-9;:?<>=]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)")
+_TERMINAL_CODES = re.compile(
+    r"\x1b(?:\[[0-9;:?<>=]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,300}(?:\x07|\x1b\\)|.)"
+)
 
 
 def as_text(value: Any) -> str | None:

@@ -37,8 +37,9 @@ _WHOLE = {
 _TYPED = {"bash-input": "bash", "user-memory-input": "memory"}
 _COMMAND = frozenset({"command-name", "command-message", "command-args", "command-contents"})
 _ELEMENTS = frozenset((*_LABELS, *_WHOLE, *_TYPED, *_COMMAND))
-_ENDINGS = tuple(f"</{name}>" for name in _LABELS)
 _TAG = re.compile(r"<([a-z_-]{4,30})(?: [^>]*)?>")
+
+_SPACE = re.compile(r"\s+")
 
 _INTERRUPTED = "[Request interrupted by user"
 _OPENINGS = {
@@ -53,21 +54,47 @@ _ODD_STARTS = ("<", _INTERRUPTED, *_OPENINGS)
 
 # Commands about the session itself: they say nothing of what it is about.
 _HOUSEKEEPING = frozenset(
-    "add-dir agents bug clear compact config context copy cost doctor effort exit export fast"
-    " feedback help hooks ide init install-github-app login logout mcp memory model"
-    " output-style permissions plugin plugins privacy-settings quit release-notes reload-plugins"
-    " remote-control rename resume rewind sandbox session settings stats status statusline"
-    " terminal-setup theme upgrade usage vim".split()
+    {
+        "add-dir",
+        "agents",
+        "clear",
+        "compact",
+        "config",
+        "context",
+        "cost",
+        "doctor",
+        "effort",
+        "exit",
+        "export",
+        "fast",
+        "help",
+        "hooks",
+        "ide",
+        "init",
+        "login",
+        "logout",
+        "mcp",
+        "memory",
+        "model",
+        "permissions",
+        "plugin",
+        "rename",
+        "resume",
+        "rewind",
+        "status",
+        "usage",
+        "vim",
+    }
 )
 _TITLE_LENGTH = 200
 
-_TASK_ID = re.compile(r"<task-id>\s*([\w-]{1,100})\s*</task-id>|\"task_id\"\s*:\s*\"([\w-]{1,100})\"")
+_TASK_ID = re.compile(
+    r"<task-id>\s*([\w-]{1,100})\s*</task-id>|\"task_id\"\s*:\s*\"([\w-]{1,100})\""
+)
 _CALL_ID = re.compile(
     r"<tool-use-id>\s*([\w-]{1,200})\s*</tool-use-id>|\"tool_use_id\"\s*:\s*\"([\w-]{1,200})\""
 )
-_OTHER_TASK = re.compile(
-    r"<summary>\s*(?!Agent\b)\w|\"task_type\"\s*:\s*\"(?!(?:local_)?agent\")"
-)
+_OTHER_TASK = re.compile(r"<summary>\s*(?!Agent\b)\w|\"task_type\"\s*:\s*\"(?!(?:local_)?agent\")")
 _NOTIFICATION_HEAD = 4096  # the ids stand before the result, which may be long
 
 
@@ -76,27 +103,31 @@ def split_prompt(text: str) -> list[Part]:
     text = text.strip()
     if not text:
         return []
-    if not text.startswith(_ODD_STARTS) and not text.endswith(_ENDINGS):
+    if not text.startswith(_ODD_STARTS) and "\n<" not in text:
         return [Part("user", None, text)]
     parts: list[Part] = []
     command: dict[str, str] = {}
-    while (element := _TAG.match(text)) is not None and element[1] in _ELEMENTS:
+    at = 0
+    while (element := _TAG.match(text, at)) is not None and element[1] in _ELEMENTS:
         name = element[1]
         if name in _WHOLE:
-            parts.append(Part("system", _WHOLE[name], text))
-            text = ""
+            parts.append(Part("system", _WHOLE[name], text[at:]))
+            at = len(text)
             break
-        inner, text = _cut(text, name, element.end())
+        end = text.find(f"</{name}>", element.end())
+        inner = text[element.end() : end if end >= 0 else None].strip()
+        at = _skip_space(text, end + len(name) + 3) if end >= 0 else len(text)
         if name in _COMMAND:
             command[name] = inner
         elif name in _TYPED:
-            parts.append(Part("user", _TYPED[name], f"! {inner}" if name == "bash-input" else inner))
+            typed = f"! {inner}" if name == "bash-input" else inner
+            parts.append(Part("user", _TYPED[name], typed))
         else:
             parts.append(_injected(name, inner))
     if command:
         parts.append(Part("user", "command", _typed_command(command)))
-    text, after = _trailing(text)
-    parts += [*_plain(text), *after]
+    rest, embedded = _embedded(text[at:])
+    parts += [*embedded, *_plain(rest)]
     return [part for part in parts if part.text]
 
 
@@ -131,12 +162,9 @@ def agent_file(agent_id: str) -> str:
     return agent_id if agent_id.startswith("agent-") else f"agent-{agent_id}"
 
 
-def _cut(text: str, name: str, start: int) -> tuple[str, str]:
-    """What an element holds and what follows it; an unclosed one holds all."""
-    end = text.find(f"</{name}>", start)
-    if end < 0:
-        return text[start:].strip(), ""
-    return text[start:end].strip(), text[end + len(name) + 3 :].lstrip()
+def _skip_space(text: str, at: int) -> int:
+    space = _SPACE.match(text, at)
+    return space.end() if space else at
 
 
 def _injected(name: str, inner: str) -> Part:
@@ -146,22 +174,33 @@ def _injected(name: str, inner: str) -> Part:
 
 def _typed_command(command: dict[str, str]) -> str:
     name = command.get("command-name") or command.get("command-message") or ""
-    if not name.startswith("/"):
+    if name and not name.startswith("/"):
         name = f"/{name}"
-    return f"{name} {command.get('command-args', '')}".rstrip()
+    return f"{name} {command.get('command-args', '')}".strip()
 
 
-def _trailing(text: str) -> tuple[str, list[Part]]:
-    """The text without the elements appended to it, which begin on lines of their own."""
-    after: list[Part] = []
-    while text.endswith(_ENDINGS):
-        name = text[text.rfind("</") + 2 : -1]
-        start = text.rfind(f"<{name}>")
-        if start < 0 or (start > 0 and text[start - 1] != "\n"):
-            break
-        after.insert(0, _injected(name, text[start + len(name) + 2 : -len(name) - 3]))
-        text = text[:start].rstrip()
-    return text, after
+def _embedded(text: str) -> tuple[str, list[Part]]:
+    """The text without the injected elements that stand on lines of their own."""
+    kept: list[str] = []
+    parts: list[Part] = []
+    closings: dict[str, int] = {}  # the next one of each name: no text is searched twice
+    done, at = 0, text.find("\n<")
+    while at >= 0:
+        element = _TAG.match(text, at + 1)
+        name = element[1] if element else ""
+        if element and name in _LABELS:
+            end = closings.get(name, 0)
+            if 0 <= end < element.end():
+                end = closings[name] = text.find(f"</{name}>", element.end())
+            after = end + len(name) + 3
+            if end >= 0 and text[after : after + 1] in ("", "\n"):
+                parts.append(_injected(name, text[element.end() : end]))
+                kept.append(text[done:at])
+                done = after
+                at = text.find("\n<", after)
+                continue
+        at = text.find("\n<", at + 1)
+    return ("".join((*kept, text[done:])).strip() if parts else text), parts
 
 
 def _plain(text: str) -> list[Part]:

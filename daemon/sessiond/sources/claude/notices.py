@@ -18,14 +18,56 @@ from sessiond.sources.claude.injected import split_prompt
 
 # Where a record stands and what made it; its message is elsewhere.
 _ENVELOPE = frozenset(
-    "agentId cwd effort entrypoint forkedFrom gitBranch isMeta isSidechain level"
-    " logicalParentUuid messageId parentToolUseID parentUuid permissionMode promptId promptSource"
-    " requestId sessionId sessionKind session_id slug source_uuid subtype teamName timestamp"
-    " toolUseID type userType uuid version".split()
+    {
+        "agentId",
+        "cwd",
+        "effort",
+        "entrypoint",
+        "forkedFrom",
+        "gitBranch",
+        "isMeta",
+        "isSidechain",
+        "level",
+        "logicalParentUuid",
+        "messageId",
+        "parentToolUseID",
+        "parentUuid",
+        "permissionMode",
+        "promptId",
+        "promptSource",
+        "requestId",
+        "sessionId",
+        "sessionKind",
+        "session_id",
+        "slug",
+        "source_uuid",
+        "subtype",
+        "teamName",
+        "timestamp",
+        "toolUseID",
+        "type",
+        "userType",
+        "uuid",
+        "version",
+    }
 )
 _IDS = frozenset(
-    "bridgeSessionId hash key leafUuid originalHeadCommit ownerAccountUuid ownerOrganizationUuid"
-    " refusedUserMessageUuid requestID retractedMessageUuids taskId toolUseId tool_use_id".split()
+    {
+        "bridgeSessionId",
+        "hash",
+        "id",
+        "key",
+        "leafUuid",
+        "originalHeadCommit",
+        "ownerAccountUuid",
+        "ownerOrganizationUuid",
+        "refusedUserMessageUuid",
+        "requestID",
+        "retractedMessageUuids",
+        "taskId",
+        "toolUseId",
+        "tool_use_id",
+    }
 )
 _NOT_SAID = _ENVELOPE | _IDS | OPAQUE
 # Of an error people read the words; the rest is headers and stack.
@@ -34,8 +76,19 @@ _SYSTEM_REST = _NOT_SAID | {"cause", "content", "direction", "error", "scope", "
 
 # Settings and bookkeeping that are appended again and again.
 SILENT = frozenset(
-    "agent-name agent-setting atis-latch bridge-session file-history-snapshot last-prompt mode"
-    " permission-mode session-id started worktree-state".split()
+    {
+        "agent-name",
+        "agent-setting",
+        "atis-latch",
+        "bridge-session",
+        "file-history-snapshot",
+        "last-prompt",
+        "mode",
+        "permission-mode",
+        "session-id",
+        "started",
+        "worktree-state",
+    }
 )
 
 

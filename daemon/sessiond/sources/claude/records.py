@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sessiond.sources.base import (
@@ -11,7 +11,6 @@ from sessiond.sources.base import (
     LINK_RESULT,
     TITLE_AI,
     TITLE_CUSTOM,
-    TITLE_PROMPT,
     TITLE_SUMMARY,
     Event,
     Link,
@@ -20,21 +19,9 @@ from sessiond.sources.base import (
     Title,
 )
 from sessiond.sources.claude import blocks, notices
-from sessiond.sources.claude.fields import (
-    SYNTHETIC,
-    as_dict,
-    as_text,
-    as_time,
-    read_usage,
-)
-from sessiond.sources.claude.injected import (
-    Part,
-    agent_file,
-    command_title,
-    prompt_title,
-    split_prompt,
-    task_link,
-)
+from sessiond.sources.claude.fields import SYNTHETIC, as_dict, as_text, as_time, read_usage
+from sessiond.sources.claude.injected import agent_file, task_link
+from sessiond.sources.claude.prompts import Prompt, machine_label
 from sessiond.sources.claude.repeats import Repeats
 
 _TITLES = {
@@ -42,7 +29,6 @@ _TITLES = {
     "ai-title": ("aiTitle", TITLE_AI),
     "summary": ("summary", TITLE_SUMMARY),
 }
-_MACHINE_ORIGINS = frozenset({"coordinator", "task-notification"})
 _AGENT_NOTE = "agentId: "
 
 
@@ -51,7 +37,8 @@ class ClaudeParser:
 
     def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
         self._spec = spec
-        self._last_ts: int | None = as_time(state.get("ts"))
+        last_ts = state.get("ts")
+        self._last_ts: int | None = last_ts if isinstance(last_ts, int) else None
         self._repeats = Repeats(state)
         self._readers: dict[str, Callable[[Record, dict[str, Any]], None]] = {
             "assistant": self._read_assistant,
@@ -77,6 +64,7 @@ class ClaudeParser:
         record = Record(as_text(value.get("type")) or "unknown")
         message = value.get("message")
         role = as_text(message.get("role")) if isinstance(message, dict) else None
+        role = role or as_text(value.get("role"))
         if role is None and record.kind in ("assistant", "user"):
             role = record.kind
         record.role = role
@@ -116,7 +104,7 @@ class ClaudeParser:
         if isinstance(message, dict):
             return message
         if message is None:
-            return {"content": value.get("content")}
+            return value
         record.warnings.append("message is not an object")
         self._tell(record, notices.other_event(record.kind, {"message": message}))
         return None
@@ -128,12 +116,11 @@ class ClaudeParser:
         model = as_text(message.get("model"))
         record.model = model if model != SYNTHETIC else None
         record.usage = read_usage(value, message, record.model)
-        content = message.get("content")
         label = "api_error" if value.get("isApiErrorMessage") is True else None
         response = self._repeats.response(
             as_text(message.get("id")), as_text(value.get("requestId"))
         )
-        for pointer, block in blocks.elements(content, "/message/content", record.warnings):
+        for pointer, block in _elements(record, value, message):
             if blocks.is_result(block.get("type")):
                 self._read_result(record, value, pointer, block, None)
             else:
@@ -143,12 +130,12 @@ class ClaudeParser:
         message = self._message(record, value)
         if message is None:
             return
-        content = message.get("content")
         if value.get("isCompactSummary") is True:
-            self._read_compact_summary(record, content)
+            told = blocks.joined_texts(message.get("content"), record.warnings)
+            self._tell(record, Event("summary", told, label="compact"))
             return
-        prompt = Prompt(_machine_label(value))
-        found = [*blocks.elements(content, "/message/content", record.warnings)]
+        prompt = Prompt(machine_label(value))
+        found = [*_elements(record, value, message)]
         results = sum(block.get("type") == "tool_result" for _, block in found)
         # The record's own copy of a result does not say which of several blocks it is of.
         details = value.get("toolUseResult") if results == 1 else None
@@ -158,24 +145,18 @@ class ClaudeParser:
             else:
                 prompt.add(block)
         self._finish_prompt(record, prompt)
-        if prompt.typed and not record.sidechain:
+        if prompt.typed and self._is_main_thread(record):
             self._repeats.forget_responses()
-
-    def _read_compact_summary(self, record: Record, content: Any) -> None:
-        texts = [
-            text
-            for _, block in blocks.elements(content, "", record.warnings)
-            if isinstance(text := block.get("text"), str)
-        ]
-        told = "\n".join(texts).strip()
-        if told:
-            record.events.append(Event("summary", told, label="compact"))
 
     def _finish_prompt(self, record: Record, prompt: Prompt) -> None:
         record.events += prompt.events()
         record.links += prompt.links
-        if self._spec.kind != "main" or not record.sidechain:
+        if self._is_main_thread(record):
             record.titles += prompt.titles()
+
+    def _is_main_thread(self, record: Record) -> bool:
+        """In a subagent's own file every record is marked as a sidechain of its parent."""
+        return not record.sidechain or self._spec.kind != "main"
 
     def _read_result(
         self,
@@ -246,7 +227,7 @@ class ClaudeParser:
         """Kept as a turn; nothing in it is for people."""
 
     def _read_other(self, record: Record, value: dict[str, Any]) -> None:
-        if "display" in value and "message" not in value:
+        if record.kind == "unknown" and "display" in value:
             self._tell(record, notices.history_event(value))
             record.cwd = record.cwd or as_text(value.get("project"))
         else:
@@ -272,7 +253,7 @@ class ClaudeParser:
             self._tell(record, notices.attachment_event(attachment))
             return
         mode = as_text(attachment.get("commandMode")) or "prompt"
-        machine = _machine_label(value) or _machine_label(attachment)
+        machine = machine_label(value) or machine_label(attachment)
         if machine is None and mode not in ("prompt", "bash"):
             machine = mode
         prompt = Prompt(machine, queued="queued" if mode != "bash" else "bash")
@@ -290,12 +271,7 @@ class ClaudeParser:
     def _read_queue(self, record: Record, value: dict[str, Any]) -> None:
         if value.get("operation") != "enqueue":
             return
-        texts = [
-            text
-            for _, block in blocks.elements(value.get("content"), "/content", record.warnings)
-            if isinstance(text := block.get("text"), str)
-        ]
-        told = "\n".join(texts).strip()
+        told = blocks.joined_texts(value.get("content"), record.warnings)
         self._tell(record, Event("system", told, label="queued"))
         link = task_link(told)
         if link is not None:
@@ -306,76 +282,8 @@ class ClaudeParser:
         self._tell_news(record, Event("system", url, label=record.kind) if url else None)
 
 
-class Prompt:
-    """One user message put together from its blocks."""
-
-    def __init__(self, machine: str | None, queued: str | None = None) -> None:
-        self._machine = machine  # why no person typed it
-        self._queued = queued
-        self._parts: list[Part] = []
-        self._texts: list[str] = []
-        self._images = 0
-        self._others: list[Event] = []
-        self.links: list[Link] = []
-
-    @property
-    def typed(self) -> bool:
-        return bool(self._texts)
-
-    def add(self, block: dict[str, Any]) -> None:
-        kind = block.get("type")
-        if kind == "image":
-            self._images += 1
-        elif kind == "document":
-            self._texts.append(blocks.document_marker(block))
-        elif isinstance(text := block.get("text"), str):
-            for part in split_prompt(text):
-                self._add_part(part)
-        else:
-            event = blocks.other_event(block)
-            if event is not None:
-                self._others.append(event)
-
-    def _add_part(self, part: Part) -> None:
-        if part.label == "task-notification":
-            link = task_link(part.text)
-            if link is not None:
-                self.links.append(link)
-        if part.type == "user" and self._machine is not None:
-            self._parts.append(Part("system", part.label or self._machine, part.text))
-        elif part.type == "user" and part.label is None:
-            self._texts.append(part.text)
-        else:
-            self._parts.append(part)
-
-    def events(self) -> list[Event]:
-        """What was injected, then what the person said."""
-        events = [Event(part.type, part.text, label=part.label) for part in self._parts]
-        events += self._others
-        images = self._images
-        if self._texts or images:
-            text = "\n".join(self._texts) or "[image]"
-            if self._machine is not None:
-                events.append(Event("system", text, label=self._machine, images=images))
-            else:
-                if self._queued == "bash":
-                    text = f"! {text}"
-                events.append(Event("user", text, label=self._queued, images=images))
-        return events
-
-    def titles(self) -> list[Title]:
-        if self._machine is not None or self._queued == "bash":
-            return []
-        titles = [command_title(part.text) for part in self._parts if part.label == "command"]
-        titles.append(prompt_title(" ".join(self._texts)))
-        return [Title(title, TITLE_PROMPT) for title in titles if title]
-
-
-def _machine_label(value: dict[str, Any]) -> str | None:
-    """Why a user message was not typed by a person, if the client says so."""
-    origin = as_text(as_dict(value.get("origin")).get("kind"))
-    if origin in _MACHINE_ORIGINS:
-        return origin
-    if value.get("isMeta") is True or value.get("promptSource") == "system":
-        return "meta"
-    return None
+def _elements(
+    record: Record, value: dict[str, Any], message: dict[str, Any]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    place = "/content" if message is value else "/message/content"
+    return blocks.elements(message.get("content"), place, record.warnings)

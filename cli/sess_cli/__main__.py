@@ -1,0 +1,5 @@
+"""`python -m sess_cli` is `sess`."""
+
+from sess_cli.main import run
+
+run()

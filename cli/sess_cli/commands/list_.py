@@ -1,0 +1,95 @@
+"""`sess list`: the sessions, newest activity first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sess_cli.options import Agents, AsJson, NoSync, Projects, Since, Until, Utc
+
+if TYPE_CHECKING:
+    from sess_schema.queries.sessions import SessionRow
+
+
+def register(app: typer.Typer) -> None:
+    app.command("list")(show_list)
+
+
+def show_list(
+    agents: Agents = None,
+    projects: Projects = None,
+    since: Since = None,
+    until: Until = None,
+    utc: Utc = False,
+    limit: Annotated[int, typer.Option(min=0, help="How many; 0 for all.")] = 30,
+    every: Annotated[
+        bool, typer.Option("--all", help="Also subagents, prompt logs and empty sessions.")
+    ] = False,
+    as_json: AsJson = False,
+    no_sync: NoSync = False,
+) -> None:
+    """List sessions, the one with the newest activity first."""
+    from contextlib import closing  # noqa: PLC0415
+
+    from sess_cli import fresh  # noqa: PLC0415
+    from sess_schema import times  # noqa: PLC0415
+    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+    from sess_schema.queries import sessions  # noqa: PLC0415
+
+    listing = sessions.Listing(
+        agents or (),
+        projects or (),
+        since=times.since(since, utc=utc) if since else None,
+        until=times.until(until, utc=utc) if until else None,
+        every=every,
+        limit=limit,
+    )
+    with closing(fresh.open_with_sessions(sync=not no_sync)) as db:
+        found = False
+        if as_json:
+            for row in listing.rows(db):
+                found = True
+                _as_json(row)
+        else:
+            from sess_cli.render.listing import lines  # noqa: PLC0415
+            from sess_cli.terminal import Terminal  # noqa: PLC0415
+
+            terminal = Terminal()
+            for line in lines(db, terminal, [*listing.rows(db)], utc=utc):
+                found = True
+                terminal.write(line)
+    if not found:
+        raise SessError(
+            "no session matches",
+            hint="`sess list --all --limit 0` lists every session",
+            code=Exit.NOTHING_FOUND,
+        )
+
+
+def _as_json(row: SessionRow) -> None:
+    import json  # noqa: PLC0415
+
+    from sess_cli.output import json_line  # noqa: PLC0415
+    from sess_schema import times  # noqa: PLC0415
+
+    json_line(
+        {
+            "session": row.session,
+            "agent": row.agent,
+            "project": row.project,
+            "title": row.title,
+            "started": times.iso(row.started),
+            "ended": times.iso(row.ended),
+            "events": row.events,
+            "prompts": row.prompts,
+            "tool_calls": row.tool_calls,
+            "kind": row.kind,
+            "parent": row.parent,
+            "git_branch": row.git_branch,
+            "models": json.loads(row.models),
+            "version": row.version,
+            "source": row.source,
+            "source_gone": bool(row.source_gone),
+        }
+    )

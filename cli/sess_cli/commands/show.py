@@ -1,0 +1,102 @@
+"""`sess show`: one session as a transcript."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sess_cli.options import AsJson, NoSync, SessionId, Superseded, Utc
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_schema.queries.sessions import SessionRow
+
+_AT_EVENT = re.compile(r"(.+)#(\d{1,18})")
+
+
+def register(app: typer.Typer) -> None:
+    app.command("show")(show)
+
+
+def show(
+    session: SessionId,
+    full: Annotated[
+        bool, typer.Option("--full", help="Everything: whole outputs, thoughts, system events.")
+    ] = False,
+    no_pager: Annotated[bool, typer.Option("--no-pager", help="Write straight out.")] = False,
+    superseded: Superseded = False,
+    utc: Utc = False,
+    as_json: AsJson = False,
+    no_sync: NoSync = False,
+) -> None:
+    """Read a session: prompts, answers, and tool calls with their results.
+
+    ID#EVENT starts at one event, as search results name it.
+    """
+    from contextlib import closing  # noqa: PLC0415
+
+    from sess_cli import fresh  # noqa: PLC0415
+    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+    from sess_schema.queries import sessions, transcript  # noqa: PLC0415
+
+    at_event = _AT_EVENT.fullmatch(session)
+    name, event = (at_event[1], int(at_event[2])) if at_event else (session, None)
+    with closing(fresh.open_with_sessions(sync=not no_sync)) as db:
+        row = sessions.resolve(db, name)
+        if event is not None and not transcript.holds(db, row.key, event, superseded=superseded):
+            raise SessError(
+                f"session {row.session} has no event #{event}",
+                hint=f"`sess show {row.session}` shows all of it",
+                code=Exit.NOTHING_FOUND,
+            )
+        if as_json:
+            _write_json(db, row, event, superseded=superseded)
+            return
+        from sess_cli.output import pager  # noqa: PLC0415
+        from sess_cli.render.transcript import TranscriptView  # noqa: PLC0415
+
+        with pager(wanted=not no_pager) as terminal:
+            view = TranscriptView(db, terminal, row, full=full, utc=utc)
+            for line in view.lines(at=event, superseded=superseded):
+                terminal.write(line)
+
+
+def _write_json(
+    db: apsw.Connection, row: SessionRow, event: int | None, *, superseded: bool
+) -> None:
+    from sess_cli.output import json_line  # noqa: PLC0415
+    from sess_schema import times  # noqa: PLC0415
+    from sess_schema.queries import sessions, transcript  # noqa: PLC0415
+
+    subagents = {child.call_id: child.session for child in sessions.children(db, row.key)}
+    originals: dict[int, str] = {}
+    for entry in transcript.entries(db, row.key, superseded=superseded):
+        if event is not None and entry.event != event:
+            continue
+        if entry.owner != row.key and entry.owner not in originals:
+            originals[entry.owner] = sessions.by_key(db, entry.owner).session
+        given: Any = None
+        if entry.type == "tool_use":
+            given = transcript.structured_input(db, entry)
+        json_line(
+            {
+                "event": entry.event,
+                "ts": times.iso(entry.ts),
+                "type": entry.type,
+                "label": entry.label,
+                "tool": entry.tool,
+                "summary": entry.summary,
+                "input": given,
+                "output": entry.output if entry.type == "tool_use" else None,
+                "status": entry.status,
+                "duration_ms": entry.duration_ms,
+                "text": entry.text,
+                "files": transcript.files(db, entry.event),
+                "images": entry.images,
+                "subagent": subagents.get(entry.call_id) if entry.call_id else None,
+                "copied_from": originals.get(entry.owner),
+            }
+        )

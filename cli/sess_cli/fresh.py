@@ -1,0 +1,92 @@
+"""The index, brought up to date first when no daemon does it.
+
+The daemon's code runs as a child process: the client itself never writes.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import typer
+
+from sess_cli.output import say
+from sess_schema.errors import Exit, SessError
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_schema.paths import Home
+
+# Done, nothing to do, some files skipped, another process is at it: the index can be read.
+_FINE = (Exit.OK, Exit.NOTHING_FOUND, Exit.SKIPPED_SOME, Exit.ALREADY_RUNNING)
+
+
+def open_index(*, sync: bool = True) -> apsw.Connection:
+    """A reader of the index, as fresh as it can be."""
+    from sess_schema import paths  # noqa: PLC0415 - not needed for --help
+    from sess_schema.connection import open_reader  # noqa: PLC0415
+
+    home = paths.home()
+    failed = _sync(home) if sync else False
+    try:
+        return open_reader(home.index)
+    except SessError:
+        if failed:  # the child has said it already
+            raise typer.Exit(Exit.INDEX_UNUSABLE) from None
+        raise
+
+
+def open_with_sessions(*, sync: bool = True) -> apsw.Connection:
+    """The same, for commands that make no sense without any session."""
+    from sess_schema import paths  # noqa: PLC0415
+    from sess_schema.queries import sessions  # noqa: PLC0415
+
+    if not sync and not paths.home().index.exists():
+        raise no_sessions()
+    db = open_index(sync=sync)
+    if not sessions.any_session(db):
+        db.close()
+        raise no_sessions()
+    return db
+
+
+def no_sessions() -> SessError:
+    looked = "".join(f"\n  {root}" for root in roots())
+    return SessError(
+        "no transcripts found" + (f"; looked in:{looked}" if looked else ""),
+        hint="`sess demo` shows what it is like with a built-in sample",
+        code=Exit.NOTHING_FOUND,
+    )
+
+
+def roots() -> list[str]:
+    """Where transcripts are looked for, as the daemon knows it."""
+    asked = subprocess.run(
+        [*daemon("sync"), "--roots"], capture_output=True, text=True, check=False
+    )
+    return asked.stdout.splitlines() if asked.returncode == 0 else []
+
+
+def daemon(module: str) -> list[str]:
+    """A command line for a part of the daemon, of the same installation as this client."""
+    return [sys.executable, "-m", f"sessiond.{module}"]
+
+
+def _sync(home: Home) -> bool:
+    """Run one pass unless a daemon lives; True if it failed in a way that it has explained."""
+    from sess_schema import lock  # noqa: PLC0415
+
+    if lock.holder(home.lock) is not None:
+        return False
+    quiet = [] if sys.stderr.isatty() else ["--quiet"]
+    child = subprocess.run([*daemon("sync"), *quiet], stdout=subprocess.DEVNULL, check=False)
+    if child.returncode in _FINE:
+        return False
+    if child.returncode == Exit.INTERRUPTED:
+        raise KeyboardInterrupt
+    if child.returncode != Exit.INDEX_UNUSABLE:
+        say(f"sess: bringing the index up to date failed (exit code {child.returncode})")
+        say("hint: `sessiond sync` shows why; going on with what was indexed before")
+    return child.returncode == Exit.INDEX_UNUSABLE

@@ -1,0 +1,84 @@
+"""JSON lines on stdout, talk on stderr, and long text through a pager."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from io import TextIOWrapper
+from typing import IO, Any, cast
+
+from sess_cli.terminal import Terminal, safe
+
+
+def json_line(value: Any) -> None:
+    """One object, at once: a reader at the other end of a pipe need not wait for the rest."""
+    import orjson  # noqa: PLC0415 - only for --json
+
+    try:
+        line = orjson.dumps(value)
+    except TypeError:  # integers beyond 64 bits: Python's own encoder takes them
+        import json  # noqa: PLC0415
+
+        line = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    out = sys.stdout.buffer
+    out.write(line + b"\n")
+    out.flush()
+
+
+def say(message: str) -> None:
+    """A line for people, beside the data."""
+    sys.stdout.flush()
+    text = safe(message) if sys.stderr.isatty() else message
+    sys.stderr.write(text + "\n")
+
+
+def stop_writing() -> None:
+    """The reader of our output went away: nothing more may be flushed to it at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+@contextlib.contextmanager
+def pager(*, wanted: bool) -> Iterator[Terminal]:
+    """A terminal to write to: the pager's input if there is one and stdout is a terminal."""
+    command = _pager_command() if wanted and sys.stdout.isatty() else None
+    if command is None:
+        yield Terminal()
+        sys.stdout.flush()
+        return
+    process = subprocess.Popen(command, stdin=subprocess.PIPE)
+    pipe = TextIOWrapper(cast("IO[bytes]", process.stdin), "utf-8", errors="backslashreplace")
+    try:
+        yield Terminal(pipe, paged=True)
+    except BrokenPipeError:  # it was left before the end
+        pass
+    finally:
+        with contextlib.suppress(OSError):
+            pipe.close()
+        while True:
+            # Ctrl-C belongs to the pager while it is open.
+            with contextlib.suppress(KeyboardInterrupt):
+                process.wait()
+                break
+
+
+def _pager_command() -> list[str] | None:
+    chosen = os.environ.get("PAGER")
+    if chosen is None:
+        return ["less", "-FRX"] if shutil.which("less") else None
+    try:
+        words = shlex.split(chosen)
+    except ValueError:
+        return None
+    if not words or words == ["cat"] or shutil.which(words[0]) is None:
+        return None
+    if os.path.basename(words[0]) == "less" and len(words) == 1 and "LESS" not in os.environ:
+        words.append("-FRX")  # a bare `less` would show our colours as codes
+    return words

@@ -1,0 +1,59 @@
+"""Times, durations, sizes and counts as people say them."""
+
+from __future__ import annotations
+
+from sess_schema import times
+
+_DATES_FROM = 8 * times.WEEK
+
+
+def ago(moment: int | None, now: int, *, utc: bool = False) -> str:
+    """`3h ago`; a date when it is long ago."""
+    if moment is None:
+        return "no date"
+    passed = now - moment
+    if passed < -times.MINUTE or passed >= _DATES_FROM:
+        return f"{times.local(moment, utc=utc):%Y-%m-%d}"
+    if passed < times.MINUTE:
+        return "just now"
+    for unit, name in ((times.WEEK, "w"), (times.DAY, "d"), (times.HOUR, "h")):
+        if passed >= (2 * unit if unit == times.WEEK else unit):
+            return f"{passed // unit}{name} ago"
+    return f"{passed // times.MINUTE}m ago"
+
+
+def clock(moment: int | None, *, utc: bool = False, seconds: bool = False) -> str:
+    """`2026-02-20 14:30`, on the wall clock."""
+    if moment is None:
+        return "no date"
+    return f"{times.local(moment, utc=utc):{'%H:%M:%S' if seconds else '%Y-%m-%d %H:%M'}}"
+
+
+def duration(milliseconds: int) -> str:
+    """`500ms`, `1.5s`, `2m30s`, `1h5m`."""
+    if milliseconds < times.SECOND:
+        return f"{milliseconds}ms"
+    if milliseconds < times.MINUTE:
+        # Cut, not rounded: 59,999 ms are not 60.0s.
+        return f"{milliseconds // 100 / 10:.1f}s"
+    if milliseconds < times.HOUR:
+        return f"{milliseconds // times.MINUTE}m{milliseconds // times.SECOND % 60}s"
+    if milliseconds < 2 * times.DAY:
+        return f"{milliseconds // times.HOUR}h{milliseconds // times.MINUTE % 60}m"
+    return f"{milliseconds // times.DAY}d{milliseconds // times.HOUR % 24}h"
+
+
+def size(count: int) -> str:
+    """`512 bytes`, `1.5 MB`."""
+    if count < 1000:
+        return plural(count, "byte")
+    amount = float(count)
+    for unit in ("kB", "MB", "GB"):
+        amount /= 1000
+        if amount < 999.95:
+            return f"{amount:.1f} {unit}"
+    return f"{amount / 1000:.1f} TB"
+
+
+def plural(count: int, name: str) -> str:
+    return f"{count:,} {name}{'' if count == 1 else 's'}"

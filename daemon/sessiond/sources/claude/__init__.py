@@ -1,0 +1,202 @@
+"""Claude Code: where its transcripts are and which session each one belongs to."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import stat
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from sessiond.sources.base import Parser, SessionSpec
+from sessiond.sources.claude.fields import as_text
+from sessiond.sources.claude.records import ClaudeParser
+
+__all__ = ["ClaudeParser", "ClaudeSource"]
+
+_PROJECTS = "projects"
+_SUBAGENTS = "subagents"
+_TOOL_RESULTS = "tool-results"
+_DESKTOP = "local-agent-mode-sessions"
+_AGENT = "agent-"
+_TRANSCRIPT = ".jsonl"
+_SIDECAR = ".meta.json"
+_LARGEST_SIDECAR = 64 << 10
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_SESSION_ID = re.compile(rb'(?<!\\)"sessionId"\s*:\s*"([\w.-]{1,200})"')
+_FIRST_LINES = 20
+
+
+class ClaudeSource:
+    agent = "claude"
+
+    def __init__(
+        self,
+        extra_roots: Sequence[str] = (),
+        environ: Mapping[str, str] = os.environ,
+        platform: str = sys.platform,
+    ) -> None:
+        self._extra_roots = extra_roots
+        self._environ = environ
+        self._platform = platform
+
+    def roots(self) -> list[str]:
+        roots = [*self._project_roots(), *self._desktop_roots()]
+        roots += map(self._expand, self._extra_roots)
+        return list(dict.fromkeys(map(os.path.normpath, roots)))
+
+    def classify(self, path: str) -> str | None:
+        folder, name = os.path.split(path)
+        if os.path.basename(folder) == _TOOL_RESULTS:
+            kind = "attachment"
+        elif name.lower().endswith(_TRANSCRIPT):
+            kind = "transcript"
+        elif name.startswith(_AGENT) and name.endswith(_SIDECAR):
+            kind = "sidecar"
+        else:
+            return None
+        if _DESKTOP in folder:
+            parts = _parts(folder)
+            # The desktop app keeps logs of its own around the transcripts.
+            if _DESKTOP in parts and _PROJECTS not in parts[parts.index(_DESKTOP) :]:
+                return None
+        return kind
+
+    def identify(self, path: str, head: bytes) -> SessionSpec:
+        folder, name = os.path.split(path)
+        stem = name[: -len(_TRANSCRIPT)] if name.lower().endswith(_TRANSCRIPT) else name
+        session_folder = _session_folder(folder)
+        parent = os.path.basename(session_folder) if session_folder else None
+        if stem.startswith(_AGENT):
+            parent = parent or _session_in(head)
+            return _subagent(folder, stem, parent, session_folder)
+        if stem == "history" or (stem == "journal" and parent is not None):
+            return SessionSpec(stem, home=folder, kind="log", parent=parent)
+        return SessionSpec(
+            stem,
+            home="" if _UUID.fullmatch(stem) else folder,
+            attachments=os.path.join(folder, stem, _TOOL_RESULTS),
+        )
+
+    def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
+        return ClaudeParser(spec, state)
+
+    # -- roots
+
+    def _project_roots(self) -> list[str]:
+        listed = self._environ.get("CLAUDE_CONFIG_DIR", "").split(",")
+        configured = [self._expand(entry.strip()) for entry in listed if entry.strip()]
+        if not configured:
+            configured = [
+                os.path.join(self._home(), ".claude"),
+                os.path.join(self._config_home(), "claude"),
+            ]
+        return [
+            folder
+            if os.path.basename(os.path.normpath(folder)) == _PROJECTS
+            else os.path.join(folder, _PROJECTS)
+            for folder in configured
+        ]
+
+    def _desktop_roots(self) -> list[str]:
+        if self._platform == "darwin":
+            parents = [os.path.join(self._home(), "Library", "Application Support")]
+        elif self._platform == "win32":
+            parents = self._windows_data()
+        else:
+            parents = [self._config_home()]
+        return [os.path.join(parent, "Claude", _DESKTOP) for parent in parents]
+
+    def _windows_data(self) -> list[str]:
+        parents = [self._environ.get("APPDATA") or os.path.join(self._home(), "AppData", "Roaming")]
+        local = self._environ.get("LOCALAPPDATA") or os.path.join(self._home(), "AppData", "Local")
+        packages = os.path.join(glob.escape(local), "Packages", "*Claude*")
+        parents += sorted(glob.glob(os.path.join(packages, "LocalCache", "Roaming")))
+        return parents
+
+    def _home(self) -> str:
+        return self._environ.get("HOME") or os.path.expanduser("~")
+
+    def _config_home(self) -> str:
+        return self._environ.get("XDG_CONFIG_HOME") or os.path.join(self._home(), ".config")
+
+    def _expand(self, path: str) -> str:
+        if path == "~" or path.startswith(("~/", "~" + os.sep)):
+            return self._home() + path[1:]
+        return path
+
+
+def _parts(path: str) -> list[str]:
+    return path.replace(os.altsep or os.sep, os.sep).split(os.sep)
+
+
+def _session_folder(folder: str) -> str | None:
+    """The session directory whose `subagents` folder a file is in."""
+    parts = _parts(folder)
+    for index in range(len(parts) - 1, 0, -1):
+        if parts[index] == _SUBAGENTS and parts[index - 1]:
+            return os.sep.join(parts[:index])
+    return None
+
+
+def _session_in(head: bytes) -> str | None:
+    """The session that the first records say they belong to."""
+    for line in head.split(b"\n", _FIRST_LINES)[:_FIRST_LINES]:
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        session = as_text(record.get("sessionId")) if isinstance(record, dict) else None
+        if session:
+            return session
+    # A first line longer than the head is cut and does not decode.
+    found = _SESSION_ID.search(head)
+    return found[1].decode("utf-8", "replace") if found else None
+
+
+def _subagent(
+    folder: str, stem: str, parent: str | None, session_folder: str | None
+) -> SessionSpec:
+    if session_folder is None and parent and _UUID.fullmatch(parent):
+        session_folder = os.path.join(folder, parent)
+    facts = _sidecar(os.path.join(folder, stem + _SIDECAR))
+    return SessionSpec(
+        stem,
+        home=parent or folder,
+        kind="subagent",
+        parent=parent,
+        call_id=as_text(facts.get("toolUseId")),
+        agent_type=as_text(facts.get("agentType")),
+        title=as_text(facts.get("description")) or as_text(facts.get("name")),
+        attachments=os.path.join(session_folder, _TOOL_RESULTS) if session_folder else None,
+    )
+
+
+def _sidecar(path: str) -> dict[str, Any]:
+    """A small regular file of JSON, or nothing; never a link, a pipe or a device."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        if os.path.islink(path):
+            return {}
+        descriptor = os.open(path, flags)
+    except (OSError, ValueError):
+        return {}
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return {}
+        raw = os.read(descriptor, _LARGEST_SIDECAR + 1)
+    except OSError:
+        return {}
+    finally:
+        os.close(descriptor)
+    if len(raw) > _LARGEST_SIDECAR:
+        return {}
+    try:
+        facts = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return {}
+    return facts if isinstance(facts, dict) else {}

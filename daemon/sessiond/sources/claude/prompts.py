@@ -1,0 +1,93 @@
+"""One user message put together from its blocks: what was typed and what was injected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sessiond.sources.base import TITLE_PROMPT, Event, Link, Title
+from sessiond.sources.claude import blocks
+from sessiond.sources.claude.fields import as_dict, as_text
+from sessiond.sources.claude.injected import (
+    Part,
+    command_title,
+    prompt_title,
+    split_prompt,
+    task_link,
+)
+
+_MACHINE_ORIGINS = frozenset({"coordinator", "task-notification"})
+
+
+class Prompt:
+    """Collects the blocks of a user message; `machine` says why no person typed it."""
+
+    def __init__(self, machine: str | None, queued: str | None = None) -> None:
+        self._machine = machine
+        self._queued = queued
+        self._parts: list[Part] = []
+        self._texts: list[str] = []
+        self._images = 0
+        self._others: list[Event] = []
+        self.links: list[Link] = []
+
+    @property
+    def typed(self) -> bool:
+        return bool(self._texts)
+
+    def add(self, block: dict[str, Any]) -> None:
+        kind = block.get("type")
+        if kind == "image":
+            self._images += 1
+        elif kind == "document":
+            self._texts.append(blocks.document_marker(block))
+        elif isinstance(text := block.get("text"), str):
+            for part in split_prompt(text):
+                self._add_part(part)
+        else:
+            event = blocks.other_event(block)
+            if event is not None:
+                self._others.append(event)
+
+    def _add_part(self, part: Part) -> None:
+        if part.label == "task-notification":
+            link = task_link(part.text)
+            if link is not None:
+                self.links.append(link)
+        if part.type == "user" and self._machine is not None:
+            self._parts.append(Part("system", part.label or self._machine, part.text))
+        elif part.type == "user" and part.label is None:
+            self._texts.append(part.text)
+        else:
+            self._parts.append(part)
+
+    def events(self) -> list[Event]:
+        """What was injected, then what the person said."""
+        events = [Event(part.type, part.text, label=part.label) for part in self._parts]
+        events += self._others
+        images = self._images
+        if self._texts or images:
+            text = "\n".join(self._texts) or "[image]"
+            if self._machine is not None:
+                events.append(Event("system", text, label=self._machine, images=images))
+            else:
+                if self._queued == "bash":
+                    text = f"! {text}"
+                events.append(Event("user", text, label=self._queued, images=images))
+        return events
+
+    def titles(self) -> list[Title]:
+        if self._machine is not None or self._queued == "bash":
+            return []
+        titles = [command_title(part.text) for part in self._parts if part.label == "command"]
+        titles.append(prompt_title(" ".join(self._texts)))
+        return [Title(title, TITLE_PROMPT) for title in titles if title]
+
+
+def machine_label(value: dict[str, Any]) -> str | None:
+    """Why a user message was not typed by a person, if the client says so."""
+    origin = as_text(as_dict(value.get("origin")).get("kind"))
+    if origin in _MACHINE_ORIGINS:
+        return origin
+    if value.get("isMeta") is True or value.get("promptSource") == "system":
+        return "meta"
+    return None

@@ -1,0 +1,221 @@
+"""Sessions: which there are, and which one an id means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from sess_schema.errors import Exit, SessError
+from sess_schema.queries.scope import session_condition
+
+SHORT = 8
+SHORTEST_PREFIX = 4
+_AGENT = "agent-"
+
+# A session without a dated record stands where its file was last changed.
+_MTIME = (
+    "(SELECT max(r.mtime_ns) / 1000000 FROM session_sources m JOIN sources r ON r.id = m.source_id"
+    " WHERE m.session_id = s.id AND r.kind = 'transcript')"
+)
+_SOURCE = (
+    "(SELECT r.path FROM session_sources m JOIN sources r ON r.id = m.source_id"
+    " WHERE m.session_id = s.id AND r.kind = 'transcript' ORDER BY r.state = 'gone', r.id LIMIT 1)"
+)
+_GONE = (
+    "(SELECT coalesce(min(r.state = 'gone'), 0) FROM session_sources m"
+    " JOIN sources r ON r.id = m.source_id WHERE m.session_id = s.id AND r.kind = 'transcript')"
+)
+# Agents start sessions of their own with this one prompt.
+_WARMUP = (
+    "(lower(coalesce(s.title, 'warmup')) = 'warmup' AND s.prompts = 1 AND EXISTS (SELECT 1"
+    " FROM events e JOIN event_texts x ON x.id = e.id WHERE e.session_id = s.id"
+    " AND e.type = 'user' AND lower(trim(x.text)) = 'warmup'))"
+)
+_COLUMNS = (
+    "s.id, s.agent, s.native_id, s.home, s.alias, s.kind, s.parent_id, p.native_id, s.call_id,"
+    " s.agent_type, s.project, s.title, s.git_branch, s.models, s.version,"
+    f" coalesce(s.started_at, s.ended_at, {_MTIME}), coalesce(s.ended_at, {_MTIME}),"
+    f" s.events, s.prompts, s.tool_calls, {_SOURCE}, {_GONE}"
+)
+_FROM = "FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id"
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """One session as lists and headers show it."""
+
+    key: int
+    agent: str
+    session: str
+    home: str
+    alias: str | None
+    kind: str
+    parent_key: int | None
+    parent: str | None
+    call_id: str | None
+    agent_type: str | None
+    project: str | None
+    title: str | None
+    git_branch: str | None
+    models: str  # a JSON array
+    version: str | None
+    started: int | None
+    ended: int | None
+    events: int
+    prompts: int
+    tool_calls: int
+    source: str | None
+    source_gone: int
+
+
+@dataclass(slots=True)
+class Listing:
+    """Which sessions to list."""
+
+    agents: Sequence[str] = ()
+    projects: Sequence[str] = ()
+    since: int | None = None
+    until: int | None = None
+    every: bool = False  # also subagents, logs, empty ones and warm-ups
+    limit: int = 30  # 0 for all
+
+    def rows(self, db: apsw.Connection) -> Iterator[SessionRow]:
+        """The newest activity first."""
+        where, values = session_condition(self.agents, self.projects)
+        where += " AND s.turns > 0"
+        if not self.every:
+            where += f" AND s.kind = 'main' AND s.events > 0 AND NOT {_WARMUP}"
+        ended, begun = f"coalesce(s.ended_at, {_MTIME})", f"coalesce(s.started_at, {_MTIME})"
+        if self.since is not None:
+            where += f" AND {ended} >= ?"
+            values.append(self.since)
+        if self.until is not None:
+            where += f" AND {begun} < ?"
+            values.append(self.until)
+        yield from _rows(
+            db, f"{where} ORDER BY {ended} DESC, s.id DESC LIMIT {self.limit or -1}", values
+        )
+
+
+def any_session(db: apsw.Connection) -> bool:
+    return bool(db.execute("SELECT EXISTS (SELECT 1 FROM sessions WHERE turns > 0)").get)
+
+
+def agents(db: apsw.Connection) -> list[str]:
+    return [
+        agent
+        for (agent,) in db.execute("SELECT DISTINCT agent FROM sessions WHERE turns > 0 ORDER BY 1")
+    ]
+
+
+def by_key(db: apsw.Connection, key: int) -> SessionRow:
+    (row,) = _rows(db, "s.id = ?", (key,))
+    return row
+
+
+def children(db: apsw.Connection, key: int) -> list[SessionRow]:
+    """Subagents of a session, in the order they began."""
+    return [*_rows(db, "s.parent_id = ? AND s.turns > 0 ORDER BY s.started_at, s.id", (key,))]
+
+
+def resolve(db: apsw.Connection, given: str) -> SessionRow:
+    """The one session that an id, the beginning of one, or `last` means."""
+    given = given.strip().encode("utf-8", "replace").decode()
+    if given == "last":
+        for row in Listing(limit=1).rows(db):
+            return row
+        raise SessError(
+            "there is no session yet", hint="`sess list --all`", code=Exit.NOTHING_FOUND
+        )
+    for candidates in _guesses(db, given):
+        found = {row.key: row for row in candidates}
+        if len(found) == 1:
+            return next(iter(found.values()))
+        if found:
+            raise _ambiguous(db, given, [*found.values()])
+    if len(given) < SHORTEST_PREFIX:
+        raise SessError(
+            f'id too short: "{given}"',
+            hint=f"give {SHORTEST_PREFIX} characters or more, or `last`",
+        )
+    raise SessError(
+        f'no such session: "{given}"', hint="`sess list` shows them", code=Exit.NOTHING_FOUND
+    )
+
+
+def _guesses(db: apsw.Connection, given: str) -> Iterator[Iterable[SessionRow]]:
+    """What an id may mean, the surest first. It is only ever compared, never used as a path."""
+    yield _rows(db, "s.native_id = ? AND s.turns > 0", (given,))
+    yield _rows(db, "s.alias = ? AND s.turns > 0", (given,))
+    parent, slash, child = given.rpartition("/")
+    begins = "substr({}, 1, length(?)) = ?"
+    if slash and parent and child:
+        inside = f"({begins.format('s.home')} OR {begins.format('p.native_id')})"
+        named = f"({begins.format('s.native_id')} OR {begins.format('s.native_id')})"
+        bare = _AGENT + child
+        yield _rows(
+            db,
+            f"s.turns > 0 AND {inside} AND {named}",
+            (parent, parent, parent, parent, child, child, bare, bare),
+        )
+        return
+    if len(given) < SHORTEST_PREFIX:
+        return
+    bare = _AGENT + given
+    yield _rows(
+        db,
+        f"s.turns > 0 AND ({begins.format('s.native_id')} OR {begins.format('s.native_id')}"
+        f" OR {begins.format('s.alias')}) ORDER BY s.ended_at DESC",
+        (given, given, bare, bare, given, given),
+    )
+
+
+def _ambiguous(db: apsw.Connection, given: str, found: list[SessionRow]) -> SessError:
+    names = short_ids(db, found)
+    lines = [f"\n  {names[row.key]}  {one_line(row.title)}"[:78] for row in found[:5]]
+    if len(found) > 5:
+        lines.append(f"\n  and {len(found) - 5} more")
+    return SessError(
+        f'"{given}" means {len(found)} sessions:' + "".join(lines),
+        hint="give more characters",
+    )
+
+
+def short_ids(db: apsw.Connection, rows: Sequence[SessionRow]) -> dict[int, str]:
+    """The shortest id that `resolve` accepts for each session, eight characters or more."""
+    wanted = {row.session[: _base(row.session)] for row in rows}
+    taken: dict[str, list[str]] = {}
+    for (native_id,) in db.execute("SELECT native_id FROM sessions WHERE turns > 0"):
+        head = native_id[: _base(native_id)]
+        if head in wanted:
+            taken.setdefault(head, []).append(native_id)
+    short = {}
+    for row in rows:
+        length = _base(row.session)
+        others = taken.get(row.session[:length], [])
+        if others.count(row.session) > 1:  # the same id below several parents
+            short[row.key] = f"{row.home[:SHORT]}/{row.session}" if row.home else row.session
+            continue
+        while length < len(row.session) and (
+            sum(other.startswith(row.session[:length]) for other in others) > 1
+        ):
+            length += 1
+        short[row.key] = row.session[:length]
+    return short
+
+
+def one_line(text: str | None) -> str:
+    return " ".join((text or "").split()) or "(no title)"
+
+
+def _base(native_id: str) -> int:
+    return SHORT + (len(_AGENT) if native_id.startswith(_AGENT) else 0)
+
+
+def _rows(db: apsw.Connection, where: str, values: Sequence[object]) -> Iterator[SessionRow]:
+    columns: tuple[Any, ...]
+    for columns in db.execute(f"SELECT {_COLUMNS} {_FROM} WHERE {where}", tuple(values)):
+        yield SessionRow(*columns)

@@ -1,0 +1,81 @@
+"""The files behind the sessions, and what is known about their health."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import apsw
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """One file that an agent wrote."""
+
+    id: int
+    agent: str
+    kind: str
+    path: str
+    state: str
+    state_since: int
+    error: str | None
+    size: int
+    archived: int  # bytes that can be written back
+
+
+_SELECT = (
+    "SELECT r.id, r.agent, r.kind, r.path, r.state, r.state_since, r.error, r.size,"
+    " (SELECT coalesce(sum(length), 0) FROM chunks c WHERE c.source_id = r.id AND c.retired <= 0)"
+    " FROM sources r"
+)
+
+
+def of_session(db: apsw.Connection, session: int) -> list[SourceRow]:
+    """The transcripts of a session, those that still exist first."""
+    return _rows(
+        db,
+        " JOIN session_sources m ON m.source_id = r.id WHERE m.session_id = ?"
+        " AND r.kind = 'transcript' ORDER BY r.state = 'gone', r.id",
+        (session,),
+    )
+
+
+def by_path(db: apsw.Connection, path: str) -> SourceRow | None:
+    """A source by the exact path it was read from; the path itself is not opened."""
+    found = _rows(db, " WHERE r.path = ?", (path,))
+    return found[0] if found else None
+
+
+def in_state(db: apsw.Connection, state: str, most: int) -> list[SourceRow]:
+    return _rows(db, " WHERE r.state = ? ORDER BY r.state_since DESC LIMIT ?", (state, most))
+
+
+def states(db: apsw.Connection) -> dict[str, int]:
+    """How many sources there are in each state."""
+    return dict(db.execute("SELECT state, count(*) FROM sources GROUP BY state ORDER BY state"))
+
+
+def warning_counts(db: apsw.Connection) -> list[tuple[str, int, str, int]]:
+    """(reason, how often, path and line of an example), the most frequent first."""
+    return [
+        (str(reason), int(count), str(path), int(line))
+        for reason, count, path, line in db.execute(
+            "SELECT w.reason, count(*) AS n, r.path, min(w.line) FROM warnings w"
+            " JOIN sources r ON r.id = w.source_id WHERE w.retired <= 0"
+            " GROUP BY w.reason ORDER BY n DESC, w.reason"
+        )
+    ]
+
+
+def unmatched_calls(db: apsw.Connection) -> tuple[int, int]:
+    """Calls that wait for a result, and results whose call was never seen."""
+    ((pending, orphans),) = db.execute(
+        "SELECT count(*) FILTER (WHERE status = 'pending'),"
+        " count(*) FILTER (WHERE label = 'orphan') FROM events"
+        " WHERE type = 'tool_use' AND retired = 0"
+    )
+    return int(pending), int(orphans)
+
+
+def _rows(db: apsw.Connection, rest: str, values: Sequence[object]) -> list[SourceRow]:
+    return [SourceRow(*row) for row in db.execute(_SELECT + rest, tuple(values))]

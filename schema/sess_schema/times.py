@@ -1,0 +1,101 @@
+"""Times as people write them, and as JSON carries them. The index holds UTC milliseconds."""
+
+from __future__ import annotations
+
+import re
+import time
+from datetime import UTC, datetime, timedelta
+
+from sess_schema.errors import SessError
+
+SECOND, MINUTE, HOUR, DAY, WEEK = 1000, 60_000, 3_600_000, 86_400_000, 604_800_000
+
+_UNITS = {
+    "s": SECOND, "sec": SECOND, "second": SECOND,
+    "m": MINUTE, "min": MINUTE, "minute": MINUTE,
+    "h": HOUR, "hour": HOUR,
+    "d": DAY, "day": DAY,
+    "w": WEEK, "week": WEEK,
+    "mo": 30 * DAY, "month": 30 * DAY,
+    "y": 365 * DAY, "year": 365 * DAY,
+}  # fmt: skip
+_AMOUNT = re.compile(r"(\d{1,9})\s*([a-z]+?)s?(?:\s+ago)?")
+_CALENDAR = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
+_HINT = "write 7d, 36h, 2w, today, yesterday, 2026-02-20 or 2026-02-20T14:30"
+_LATEST = 253_402_300_799_999  # the last moment that datetime knows
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def since(text: str, *, utc: bool = False, now: int | None = None) -> int:
+    """The first moment that the words name."""
+    return span(text, utc=utc, now=now)[0]
+
+
+def until(text: str, *, utc: bool = False, now: int | None = None) -> int:
+    """The moment after the last one that the words name: a date includes its whole day."""
+    return span(text, utc=utc, now=now)[1]
+
+
+def span(text: str, *, utc: bool = False, now: int | None = None) -> tuple[int, int]:
+    """Start and end of what the words name, local time unless `utc` or a zone is given."""
+    words = " ".join(text.lower().split())
+    current = now_ms() if now is None else now
+    if words == "now":
+        return current, current
+    if words in ("today", "yesterday"):
+        day = _at(current, utc=utc).replace(hour=0, minute=0, second=0, microsecond=0)
+        if words == "yesterday":
+            day -= timedelta(days=1)
+        return _ms(day, utc=utc), _ms(day + timedelta(days=1), utc=utc)
+    if amount := _AMOUNT.fullmatch(words):
+        unit = _UNITS.get(amount[2])
+        if unit is not None:
+            moment = current - int(amount[1]) * unit
+            return moment, moment
+    try:
+        if calendar := _CALENDAR.fullmatch(words):
+            return _calendar(*calendar.groups(), utc=utc)
+        moment = _ms(datetime.fromisoformat(text.strip()), utc=utc)
+    except (ValueError, OverflowError, OSError):
+        raise SessError(f'not a time: "{text}"', hint=_HINT) from None
+    return moment, moment
+
+
+def iso(moment: int | None) -> str | None:
+    """`2026-02-20T14:30:00.000Z`, or None for no time."""
+    if moment is None or not 0 <= moment <= _LATEST:
+        return None
+    seconds, milliseconds = divmod(moment, 1000)
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S}.{milliseconds:03d}Z"
+
+
+def local(moment: int, *, utc: bool = False) -> datetime:
+    """The wall clock at a moment."""
+    clamped = min(max(moment, 0), _LATEST)
+    return _at(clamped, utc=utc)
+
+
+def _calendar(year: str, month: str | None, day: str | None, *, utc: bool) -> tuple[int, int]:
+    start = datetime(int(year), int(month or 1), int(day or 1))  # noqa: DTZ001 - _ms adds the zone
+    if day:
+        end = start + timedelta(days=1)
+    elif month:
+        end = (start + timedelta(days=31)).replace(day=1)
+    else:
+        end = start.replace(year=start.year + 1)
+    return _ms(start, utc=utc), _ms(end, utc=utc)
+
+
+def _at(moment: int, *, utc: bool) -> datetime:
+    clock = datetime.fromtimestamp(moment / 1000, UTC)
+    return clock if utc else clock.astimezone().replace(tzinfo=None)
+
+
+def _ms(moment: datetime, *, utc: bool) -> int:
+    if moment.tzinfo is None:
+        # astimezone takes a naive time as local and so follows the zone's rules of that day.
+        moment = moment.replace(tzinfo=UTC) if utc else moment.astimezone()
+    return int((moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1))
