@@ -7,9 +7,7 @@ from typing import Annotated
 import typer
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per line.")]
-NoSync = Annotated[
-    bool, typer.Option("--no-sync", help="Do not bring the index up to date first.")
-]
+NoSync = Annotated[bool, typer.Option("--no-sync", help="Do not bring the index up to date first.")]
 Agents = Annotated[
     list[str] | None, typer.Option("--agent", metavar="NAME", help="Only this agent's sessions.")
 ]

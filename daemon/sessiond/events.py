@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ from sessiond.slices import Turn
 from sessiond.sources.base import LINK_PROMPT, Event, Record, Result, SessionSpec
 from sessiond.sources.commits import find_commits
 
+# CSI and OSC sequences. The archive keeps them for those who show colours.
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 FAILED = "is_error"  # the token by which a failed call is found, as grepping a transcript would
 
 
@@ -41,6 +44,7 @@ class Row:
     duration_ms: int | None = None
     result_turn_id: int | None = None
     overflow: str | None = None
+    result_pointer: str | None = None
     files: tuple[tuple[str, str], ...] = ()
     stored: bool = False  # it is in the index already and must be replaced there
     queued: bool = False
@@ -57,6 +61,7 @@ class EventWriter:
         self._rows: list[Row] = []
         self._calls: dict[str, list[Row]] = {}
         self._prompts: list[tuple[Session, Session, str]] = []
+        self._shared: set[tuple[int, int]] = set()  # (session, turn it has a copy of)
         self._attachments: str | None = None
 
     def forget(self) -> None:
@@ -67,6 +72,7 @@ class EventWriter:
         """Look up the stored calls that this slice may complete."""
         self._attachments = spec.attachments
         self._rows, self._calls, self._prompts = [], {}, []
+        self._shared.clear()
         wanted = set()
         for turn in turns:
             for event in turn.record.events:
@@ -87,7 +93,7 @@ class EventWriter:
         for values in self._db.execute(
             "SELECT e.id, session_id, turn_id, block, type, label, tool, status, ts, summary,"
             " call_id, pointer, text, input, output, marks, images, duration_ms,"
-            " result_turn_id, overflow FROM events e JOIN event_texts t ON t.id = e.id"
+            " result_turn_id, overflow, result_pointer FROM events e JOIN event_texts t ON t.id = e.id"
             f" WHERE {where}",
             (value,),
         ):
@@ -115,7 +121,6 @@ class EventWriter:
                 tool=call.tool if call else None,
                 summary=call.summary if call else None,
                 call_id=result.call_id,
-                pointer=result.pointer,
             )
             row = self._add_row(session, turn_id, block, record, event)
             row.label = "answer" if call else "orphan"
@@ -176,7 +181,7 @@ class EventWriter:
             if row.session_id == session.id:
                 return row
         for row in calls:
-            shared = self._db.execute(
+            shared = (session.id, row.turn_id) in self._shared or self._db.execute(
                 "SELECT 1 FROM turns WHERE copy_of = ? AND session_id = ?",
                 (row.turn_id, session.id),
             ).get
@@ -185,7 +190,7 @@ class EventWriter:
         return None
 
     def _join(self, row: Row, turn_id: int, ts: int | None, result: Result) -> None:
-        row.result_turn_id = turn_id
+        row.result_turn_id, row.result_pointer = turn_id, result.pointer
         row.status = result.status
         row.output = result.output
         row.images += result.images
@@ -197,6 +202,10 @@ class EventWriter:
             row.overflow = f"{self._attachments}/{result.overflow}"
             row.output = self._overflow_text(row.overflow) or row.output
         self._replace_later(row)
+
+    def share(self, session: Session, turn_id: int) -> None:
+        """The session holds a copy of a turn that another one owns."""
+        self._shared.add((session.id, turn_id))
 
     def _replace_later(self, row: Row) -> None:
         if row.stored and not row.queued:
@@ -243,8 +252,9 @@ class EventWriter:
             self._remove(old)
         db.executemany(
             "INSERT INTO events (id, session_id, turn_id, block, result_turn_id, type, label,"
-            " tool, status, ts, duration_ms, summary, images, call_id, pointer, overflow)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            " tool, status, ts, duration_ms, summary, images, call_id, pointer, overflow,"
+            " result_pointer)"
+            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             [_event_values(row) for row in rows],
         )
         db.executemany(
@@ -315,10 +325,14 @@ def _event_values(row: Row) -> tuple[Any, ...]:
     return (
         row.id, row.session_id, row.turn_id, row.block, row.result_turn_id, row.type, row.label,
         row.tool, row.status, row.ts, row.duration_ms, row.summary, row.images, row.call_id,
-        row.pointer, row.overflow,
+        row.pointer, row.overflow, row.result_pointer,
     )  # fmt: skip
 
 
 def _clean(text: str) -> str:
-    """SQLite's own functions stop at a NUL."""
-    return text.replace("\0", "\ufffd") if "\0" in text else text
+    """Text as it is searched: SQLite's functions stop at a NUL, and colours glue to words."""
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    if "\x1b" in text:  # `ESC[31mFAILED` would be found as `31mFAILED` only
+        text = _ANSI.sub("", text)
+    return text

@@ -230,6 +230,8 @@ class Ingest:
             self._store.apply(source, step.spec, step.part)
             summary.turns += len(step.part.turns)
             summary.warnings += len(step.part.problems)
+        elif step.spec is not None:
+            self._store.refresh(source, step.spec)
         elif step.gone:
             source.save_state(db, GONE)
             summary.gone += 1
@@ -346,7 +348,7 @@ class Ingest:
             if part.unfinished and not self._settled(stat):
                 part.unfinished = b""
                 last.unsettled = True
-        last = last or Step(file, source)
+        last = last or Step(file, source, spec)
         last.stat = stat
         yield last
 

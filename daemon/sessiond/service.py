@@ -181,6 +181,7 @@ class Service:
         for path in due:
             self._recheck.pop(path, None)
         places = []
+        sidecar = False
         for path in hinted | due:
             source = self._source_of(path)
             if source is None:
@@ -190,9 +191,10 @@ class Service:
                 places.append((source, path))
             elif kind == "sidecar":  # it tells about a transcript that is here already
                 places.append((source, path.removesuffix(".meta.json") + ".jsonl"))
+                sidecar = True
         seen = survey([place for place in places if os.path.lexists(place[1])])
         seen.skipped = [entry for entry in seen.skipped if entry[0] not in hinted]
-        summary = ingest.ingest(seen, force=bool(due))
+        summary = ingest.ingest(seen, force=bool(due) or sidecar)
         summary.gone += ingest.mark_deleted([path for _, path in places])
         return summary
 

@@ -135,9 +135,9 @@ class Sessions:
             self._link(session, spec.call_id, 1 << 10)
         return session
 
-    def sidechain(self, parent: Session, root_id: str) -> Session:
+    def sidechain(self, parent: Session, native_id: str) -> Session:
         """A subagent whose records stand inside its parent's file."""
-        session = self._find_or_make(parent.agent, f"sidechain-{root_id}", parent.native_id)
+        session = self._find_or_make(parent.agent, native_id, parent.native_id)
         session.kind = "subagent"
         session.parent_id = parent.id
         return session

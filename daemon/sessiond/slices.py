@@ -146,6 +146,9 @@ class SliceReader:
         return True
 
     def _read_line(self, offset: int, line: bytes) -> None:
+        if len(line) > tail.LONGEST_LINE:
+            self._add_oversize(offset, len(line), line)
+            return
         try:
             value = orjson.loads(line)
         except orjson.JSONDecodeError:
@@ -159,9 +162,6 @@ class SliceReader:
     def _read_odd_line(self, offset: int, line: bytes) -> None:
         if not line.strip():
             self._blank += 1
-            return
-        if len(line) > tail.LONGEST_LINE:
-            self._add_oversize(offset, len(line), line)
             return
         for piece in decode.split_line(line):
             raw = line[piece.start : piece.end]

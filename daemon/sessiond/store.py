@@ -234,6 +234,7 @@ class Store:
             here = any(one.session_id == session.id for one in same)
             same.append(Known(turn_id, session.id, source.id or 0, 0, int(record.forked), copy_of))
             if copied:
+                self._events.share(session, copy_of or turn_id)
                 if not here:
                     session.count(record.events)
                 continue
@@ -252,6 +253,11 @@ class Store:
         )
         self._events.flush()
         self.sessions.settle_leaves(main, {t.record.native_id for t in turns if t.record.native_id})
+
+    def refresh(self, source: Tracked, spec: SessionSpec) -> None:
+        """A sidecar may have come after the last line of its transcript."""
+        if source.progress.lines:
+            self.sessions.get(source.agent, spec)
 
     def _known_turns(self, turns: list[Turn]) -> dict[int, list[Known]]:
         known: dict[int, list[Known]] = {}
@@ -273,12 +279,14 @@ class Store:
 
     def _sidechain(self, main: Session, record: Record, chains: dict[str, Session]) -> Session:
         """The subagent that a sidechain record belongs to: its parent's, or a new one."""
+        if record.agent_id:
+            return self.sessions.sidechain(main, f"agent-{record.agent_id}")
         parent = chains.get(record.parent_id or "")
         if parent is None and record.parent_id:
             above = self._owner_of(record.parent_id)
             if above is not None and above.kind == "subagent":
                 parent = above
-        session = parent or self.sessions.sidechain(main, record.native_id or "0")
+        session = parent or self.sessions.sidechain(main, f"sidechain-{record.native_id}")
         if parent is None:
             self._events.await_prompt(main, session, record)
         if record.native_id:

@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
 
 
 def show_list(
+    *,
     agents: Agents = None,
     projects: Projects = None,
     since: Since = None,

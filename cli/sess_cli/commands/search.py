@@ -47,6 +47,7 @@ def search(
         list[str],
         typer.Argument(metavar="WORDS...", help="words, '\"a phrase\"', begin*, -without"),
     ],
+    *,
     agents: Agents = None,
     projects: Projects = None,
     tools: Annotated[

@@ -23,6 +23,7 @@ def register(app: typer.Typer) -> None:
 
 def show(
     session: SessionId,
+    *,
     full: Annotated[
         bool, typer.Option("--full", help="Everything: whole outputs, thoughts, system events.")
     ] = False,

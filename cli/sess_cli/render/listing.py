@@ -21,7 +21,7 @@ _WIDEST_PROJECT = 28
 def lines(
     db: apsw.Connection, terminal: Terminal, rows: Sequence[SessionRow], *, utc: bool
 ) -> Iterator[str]:
-    """One line per session: id, when, project, title, events, and the agent if there are several."""
+    """One line per session: id, when, project, title, events, the agent if there are several."""
     if not rows:
         return
     now = times.now_ms()

@@ -93,6 +93,7 @@ class Record:
     ts: int | None = None
     ts_from: str | None = None
     sidechain: bool = False
+    agent_id: str | None = None  # of the subagent that a sidechain record belongs to
     forked: bool = False
     session_alias: str | None = None
     cwd: str | None = None

@@ -119,6 +119,7 @@ CREATE TABLE events (
     images         INTEGER NOT NULL DEFAULT 0,
     call_id        TEXT,
     pointer        TEXT,                        -- JSON pointer to the input inside the raw record
+    result_pointer TEXT,                        -- and to the result inside the result's record
     overflow       TEXT                         -- file name the full output was saved under
 ) STRICT;
 CREATE INDEX events_by_turn ON events (turn_id);

@@ -313,7 +313,7 @@ JSON = st.recursive(
 RECORDS = st.dictionaries(NAMES, JSON, max_size=8)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(RECORDS, max_size=5))
 def test_no_record_raises(values: list[dict[str, Any]]) -> None:
     """Any JSON object gives one record that can be stored, and a state that is JSON."""

@@ -30,7 +30,7 @@ from sessiond.sources.claude.summary import searchable_input, summarize, touched
         ("WebSearch", {"query": "knots"}, "knots"),
         (
             "TodoWrite",
-            {"todos": ["bad", {"status": "completed"}, {"status": "in_progress", "content": "Tie"}]},
+            {"todos": ["?", {"status": "completed"}, {"status": "in_progress", "content": "Tie"}]},
             "1/3 done: Tie",
         ),
         ("Skill", {"skill": "review", "args": "fast"}, "review fast"),
@@ -44,7 +44,7 @@ from sessiond.sources.claude.summary import searchable_input, summarize, touched
         ("Bash", {"command": ["ls"]}, ""),
         ("Bash", {"command": "x" * 1001}, "x" * 1000 + "..."),
     ],
-)  # fmt: skip
+)
 def test_summaries(tool: str, given: Any, expected: str) -> None:
     """Each tool's input is summed up in one line by its own rule."""
     assert summarize(tool, given) == expected

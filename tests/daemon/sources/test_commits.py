@@ -11,14 +11,23 @@ from sessiond.sources.commits import find_commits
         ("[main abc1234] Add knots", [("abc1234", "main", "Add knots")]),
         ("[main (root-commit) abc1234] Begin", [("abc1234", "main", "Begin")]),
         ("[detached HEAD abc1234] Fix", [("abc1234", None, "Fix")]),
-        ("[feat/v1.2-x 0123456789abcdef] Tie [tight]", [("0123456789abcdef", "feat/v1.2-x", "Tie [tight]")]),
-        ("[odd]name abc1234] Branches may hold a bracket", [("abc1234", "odd]name", "Branches may hold a bracket")]),
+        (
+            "[feat/v1.2-x 0123456789abcdef] Tie [tight]",
+            [("0123456789abcdef", "feat/v1.2-x", "Tie [tight]")],
+        ),
+        (
+            "[odd]name abc1234] Branches may hold a bracket",
+            [("abc1234", "odd]name", "Branches may hold a bracket")],
+        ),
         ("[main abc1234] Windows\r\n 1 file changed", [("abc1234", "main", "Windows")]),
-        ("lint ok\n[a abc1234] One\n[b def5678] Two\n", [("abc1234", "a", "One"), ("def5678", "b", "Two")]),
+        (
+            "lint ok\n[a abc1234] One\n[b def5678] Two\n",
+            [("abc1234", "a", "One"), ("def5678", "b", "Two")],
+        ),
         ("[main abc1234] Twice\n[main abc1234] Twice", [("abc1234", "main", "Twice")]),
         ("[main 1234567] All digits\n 1 file changed", [("1234567", "main", "All digits")]),
     ],
-)  # fmt: skip
+)
 def test_reports_of_git(output: str, expected: list[tuple[str, str | None, str]]) -> None:
     """Every form in which git reports a commit gives its sha, branch and subject."""
     assert find_commits(output) == expected

@@ -23,7 +23,7 @@ _REFUSALS = (
     "User chose to stay in plan mode",
 )
 _INTERRUPTED = "[Request interrupted by user for tool use]"
-_REFUSAL_HEAD = 2000
+_HEAD = 2000  # where the client puts its own words
 _SAVED = "<persisted-output>"
 _SAVED_TO = "saved to: "
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}")
@@ -124,7 +124,7 @@ def tool_result(
         result.duration_ms = _duration(details)
         result.overflow = _file_name(details.get("persistedOutputPath"))
     if result.overflow is None and output.startswith(_SAVED):
-        start = output.find(_SAVED_TO, 0, _REFUSAL_HEAD)
+        start = output.find(_SAVED_TO, 0, _HEAD)
         if start >= 0:
             start += len(_SAVED_TO)
             result.overflow = _file_name(output[start : start + 4096].partition("\n")[0])
@@ -180,7 +180,7 @@ def _is_server_error(content: Any) -> bool:
 
 
 def _is_refusal(output: str) -> bool:
-    return output.startswith(_REFUSALS) or output.find(_INTERRUPTED, 0, _REFUSAL_HEAD) >= 0
+    return output.startswith(_REFUSALS) or output.find(_INTERRUPTED, 0, _HEAD) >= 0
 
 
 def _duration(details: dict[str, Any]) -> int | None:

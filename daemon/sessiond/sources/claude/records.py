@@ -82,6 +82,8 @@ class ClaudeParser:
         record.git_branch = as_text(value.get("gitBranch"))
         record.version = as_text(value.get("version"))
         record.sidechain = value.get("isSidechain") is True
+        if record.sidechain:
+            record.agent_id = as_text(value.get("agentId"))
         record.forked = bool(value.get("forkedFrom")) or value.get("sessionKind") == "bg"
         if self._spec.kind == "main":
             session = as_text(value.get("sessionId"))

@@ -1,0 +1,139 @@
+"""`sess restore`: write a transcript back, byte for byte."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sess_cli.options import NoSync
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import apsw
+
+    from sess_schema.queries.sources import SourceRow
+
+
+def register(app: typer.Typer) -> None:
+    app.command("restore")(restore)
+
+
+def restore(
+    session: Annotated[
+        str,
+        typer.Argument(metavar="ID", help="Session id, or the path of a source as `list` has it."),
+    ],
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE", help="Where to; - is stdout.")
+    ] = None,
+    source: Annotated[
+        str | None,
+        typer.Option("--source", metavar="N", help="Which one, if the session has several."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    no_sync: NoSync = False,
+) -> None:
+    """Write a transcript back byte for byte, even if its file is gone."""
+    from contextlib import closing  # noqa: PLC0415
+
+    from sess_cli import fresh  # noqa: PLC0415
+    from sess_cli.output import say  # noqa: PLC0415
+    from sess_cli.render import amounts  # noqa: PLC0415
+    from sess_schema import archive  # noqa: PLC0415
+    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+
+    if output is None and sys.stdout.isatty():
+        raise SessError(
+            "a transcript does not belong on a terminal",
+            hint="name a file with `-o FILE`; `-o -` writes it here all the same",
+        )
+    with closing(fresh.open_with_sessions(sync=not no_sync)) as db:
+        chosen = _source(db, session, source)
+        pieces = archive.source_bytes(db, chosen.id)
+        if output is None or output == "-":
+            written = 0
+            for piece in pieces:
+                written += sys.stdout.buffer.write(piece)
+            sys.stdout.buffer.flush()
+        else:
+            written = write_new(output, pieces, force=force)
+            say(f'wrote {amounts.size(written)} to "{output}"')
+    if written < chosen.size:
+        say(f'sess: the index has {written:,} of the {chosen.size:,} bytes of "{chosen.path}"')
+        raise typer.Exit(Exit.SKIPPED_SOME)
+
+
+def _source(db: apsw.Connection, given: str, which: str | None) -> SourceRow:
+    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+    from sess_schema.queries import sessions, sources  # noqa: PLC0415
+
+    named = sources.by_path(db, given) if os.sep in given else None
+    if named is not None:
+        return named
+    found = sources.of_session(db, sessions.resolve(db, given).key)
+    if which is not None:
+        for number, one in enumerate(found, 1):
+            if which in (str(number), one.path):
+                return one
+        found_all = f"it has {len(found)}" if len(found) != 1 else "it has one"
+        raise SessError(
+            f'session "{given}" has no source "{which}"',
+            hint=f"{found_all}; give its number or its path",
+            code=Exit.NOTHING_FOUND,
+        )
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise SessError(f'session "{given}" has no transcript', code=Exit.NOTHING_FOUND)
+    listed = "".join(f"\n  {number}  {one.path}" for number, one in enumerate(found, 1))
+    raise SessError(
+        f'session "{given}" has {len(found)} sources:{listed}', hint="choose with `--source N`"
+    )
+
+
+def write_new(path: str, pieces: Iterator[bytes], *, force: bool) -> int:
+    """Write a private file whole or not at all, and never through a link."""
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    if os.path.islink(path):
+        raise SessError(f'"{path}" is a symbolic link', hint="name another file")
+    if os.path.isdir(path):
+        raise SessError(f'"{path}" is a directory', hint="name a file")
+    if os.path.lexists(path) and not force:
+        raise SessError(f'"{path}" exists already', hint="`--force` replaces it")
+    folder, name = os.path.split(os.path.abspath(path))
+    beside = os.path.join(folder, f".{name[:100]}.{os.getpid()}.part")
+    written = 0
+    fd = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(fd, "wb") as out:
+            for piece in pieces:
+                written += out.write(piece)
+            out.flush()
+            os.fsync(out.fileno())
+        if force:
+            os.replace(beside, path)
+        else:
+            _move_to_free_name(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
+    return written
+
+
+def _move_to_free_name(beside: str, path: str) -> None:
+    """A link fails if the name was taken meanwhile; a rename would replace it."""
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    try:
+        os.link(beside, path)
+    except FileExistsError:
+        raise SessError(f'"{path}" exists already', hint="`--force` replaces it") from None
+    except OSError:  # a file system without hard links
+        os.rename(beside, path)
+    else:
+        os.unlink(beside)

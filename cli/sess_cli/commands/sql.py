@@ -1,0 +1,184 @@
+"""`sess sql`: read-only SQL over the index."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sess_cli.options import AsJson, NoSync
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import apsw
+
+# Those that only tell; with an argument most others change the connection.
+_TELLING = frozenset(
+    {
+        "application_id", "compile_options", "data_version", "database_list",
+        "foreign_key_check", "foreign_key_list", "freelist_count", "function_list", "index_info",
+        "index_list", "index_xinfo", "integrity_check", "module_list", "page_count", "page_size",
+        "pragma_list", "quick_check", "table_info", "table_list", "table_xinfo", "user_version",
+    }
+)  # fmt: skip
+_STEPS_BETWEEN_SIGNALS = 200_000
+_MEASURED_ROWS = 200
+_WIDEST_CELL = 60
+
+
+def register(app: typer.Typer) -> None:
+    app.command("sql")(sql)
+
+
+def sql(
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="One SQL statement that reads.")],
+    as_json: AsJson = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated, with a header.")] = False,
+    no_sync: NoSync = False,
+) -> None:
+    """Ask the index in SQL, read-only.
+
+    Tables: sources, sessions, turns, events, event_texts, usage, files, commits, warnings.
+    """
+    from contextlib import closing  # noqa: PLC0415
+
+    import apsw  # noqa: PLC0415
+
+    from sess_cli import fresh  # noqa: PLC0415
+    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+
+    if as_json and as_csv:
+        raise SessError("--json and --csv exclude each other")
+    with closing(fresh.open_index(sync=not no_sync)) as db:
+        _only_reading(db)
+        # Called between steps of the query, so that Ctrl-C is noticed.
+        db.set_progress_handler(lambda: False, _STEPS_BETWEEN_SIGNALS)
+        try:
+            columns, rows = _ask(db, query)
+            if as_json:
+                _write_json(columns, rows)
+            elif as_csv:
+                _write_csv(columns, rows)
+            else:
+                _write_table(columns, rows)
+        except (apsw.CorruptError, apsw.NotADBError):
+            raise
+        except apsw.AuthError:
+            raise SessError(
+                "this statement is not allowed: the index is read-only",
+                hint="`sess sql` takes SELECT; copy the index to change it",
+            ) from None
+        except apsw.Error as error:
+            raise SessError(
+                f"SQL: {error}",
+                hint="`sess sql 'SELECT name, sql FROM sqlite_schema'` shows the tables",
+                code=Exit.USAGE,
+            ) from error
+
+
+def _only_reading(db: apsw.Connection) -> None:
+    """A third wall behind the read-only file and query_only: other files stay closed too."""
+    import apsw  # noqa: PLC0415
+
+    def allow(action: int, first: Any, second: Any, *_: Any) -> int:
+        if action in (apsw.SQLITE_ATTACH, apsw.SQLITE_DETACH):
+            return apsw.SQLITE_DENY
+        if action == apsw.SQLITE_PRAGMA and str(first).lower() not in _TELLING:
+            return apsw.SQLITE_DENY
+        return apsw.SQLITE_OK
+
+    db.authorizer = allow
+
+
+def _ask(db: apsw.Connection, query: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    columns: list[str] | None = None
+
+    def on_statement(cursor: apsw.Cursor, _sql: str, _bindings: Any) -> bool:
+        nonlocal columns
+        if columns is not None:
+            raise SessError("one statement at a time")
+        columns = _distinct([name for name, _ in cursor.get_description()])
+        return True
+
+    cursor = db.cursor()
+    cursor.exec_trace = on_statement
+    cursor.execute(query.encode("utf-8", "replace").decode())
+    return columns or [], cursor
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Column names that can be keys: a second `id` becomes `id_2`."""
+    seen: dict[str, int] = {}
+    distinct = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        distinct.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return distinct
+
+
+def _write_json(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    from sess_cli.output import json_line  # noqa: PLC0415
+
+    for row in rows:
+        values = [base64.b64encode(v).decode() if isinstance(v, bytes) else v for v in row]
+        json_line(dict(zip(columns, values, strict=True)))
+
+
+def _write_csv(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    import csv  # noqa: PLC0415
+    import sys  # noqa: PLC0415
+
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([v.hex() if isinstance(v, bytes) else v for v in row])
+
+
+def _write_table(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
+    """Aligned by the first rows; later ones may stick out rather than wait for the last."""
+    from itertools import chain, islice  # noqa: PLC0415
+
+    from sess_cli.render import layout  # noqa: PLC0415
+    from sess_cli.terminal import Terminal  # noqa: PLC0415
+
+    if not columns:
+        return
+    terminal = Terminal()
+    limit = _WIDEST_CELL if terminal.width is not None else None
+    first = [[_cell(terminal, value) for value in row] for row in islice(rows, _MEASURED_ROWS)]
+    widths = [max(map(layout.cells, column)) for column in zip(columns, *first, strict=True)]
+    if limit is not None and terminal.width is not None:
+        widths = _narrowed(widths, terminal.width)
+    header = "  ".join(map(layout.pad, columns, widths))
+    terminal.write(terminal.style(_fit(header, terminal.width), "bold"))
+    for cells in chain(first, ([_cell(terminal, value) for value in row] for row in rows)):
+        if limit is not None:
+            cells = [layout.cut(cell, width) for cell, width in zip(cells, widths, strict=True)]  # noqa: PLW2901
+        terminal.write(_fit("  ".join(map(layout.pad, cells, widths)).rstrip(), terminal.width))
+
+
+def _cell(terminal: Any, value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bytes):
+        return f"<{len(value):,} bytes>"
+    return str(terminal.line(str(value)))
+
+
+def _narrowed(widths: list[int], room: int) -> list[int]:
+    """The widest columns give way first."""
+    widths = [min(width, _WIDEST_CELL) for width in widths]
+    spare = room - 2 * (len(widths) - 1)
+    while sum(widths) > spare and max(widths) > 8:
+        widths[widths.index(max(widths))] -= 1
+    return widths
+
+
+def _fit(line: str, width: int | None) -> str:
+    from sess_cli.render import layout  # noqa: PLC0415
+
+    return line if width is None else layout.cut(line, width)

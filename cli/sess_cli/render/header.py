@@ -1,0 +1,91 @@
+"""What is known about a session, above its transcript."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sess_cli.render import amounts, layout
+from sess_schema import times
+from sess_schema.queries import sessions, sources, transcript
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_cli.terminal import Terminal
+    from sess_schema.queries.sessions import SessionRow
+
+_MOST_SUBAGENTS = 6
+
+
+def header_lines(
+    db: apsw.Connection, terminal: Terminal, row: SessionRow, *, utc: bool
+) -> Iterator[str]:
+    for name, value in _facts(db, terminal, row, utc=utc):
+        if not name:
+            yield from (terminal.style(line, "bold") for line in _fitting(terminal, value, 0))
+            continue
+        first = terminal.style(f"{name:<10}", "dim")
+        for line in _fitting(terminal, value, 10):
+            yield first + line
+            first = " " * 10
+
+
+def _fitting(terminal: Terminal, value: str, indent: int) -> Iterator[str]:
+    if terminal.width is None:
+        yield value
+    else:
+        yield from layout.wrap(value, terminal.width - indent)
+
+
+def _facts(
+    db: apsw.Connection, terminal: Terminal, row: SessionRow, *, utc: bool
+) -> Iterator[tuple[str, str]]:
+    yield "", terminal.line(sessions.one_line(row.title))
+    about = f" ({row.kind} of {row.agent})" if row.kind != "main" else f" ({row.agent})"
+    yield "session", terminal.line(row.session) + terminal.line(about).join((" ", ""))
+    place = terminal.line(layout.home_short(row.project))
+    yield "project", place + (f" on {terminal.line(row.git_branch)}" if row.git_branch else "")
+    models = ", ".join(json.loads(row.models))
+    if models or row.version:
+        version = f"version {row.version}" if row.version else ""
+        yield "model", terminal.line(" · ".join(filter(None, (models, version))))
+    yield "when", _when(row, utc=utc)
+    yield "counts", _counts(db, row)
+    for source in sources.of_session(db, row.key):
+        gone = ""
+        if source.state == "gone":
+            day = f"{times.local(source.state_since, utc=utc):%Y-%m-%d}"
+            gone = f" (gone since {day}; `sess restore` writes it back)"
+        yield "source", terminal.line(layout.home_short(source.path)) + gone
+    if row.parent_key is not None:
+        parent = sessions.by_key(db, row.parent_key)
+        name = sessions.short_ids(db, [parent])[parent.key]
+        yield "parent", terminal.line(f"{name}  {sessions.one_line(parent.title)}")
+    children = sessions.children(db, row.key)
+    if children:
+        names = sessions.short_ids(db, children)
+        shown = ", ".join(names[child.key] for child in children[:_MOST_SUBAGENTS])
+        more = len(children) - _MOST_SUBAGENTS
+        yield "subagents", terminal.line(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def _when(row: SessionRow, *, utc: bool) -> str:
+    if row.started is None or row.ended is None:
+        return "no date"
+    begun, ended = sorted((row.started, row.ended))
+    first, last = amounts.clock(begun, utc=utc), amounts.clock(ended, utc=utc)
+    if first[:10] == last[:10]:
+        last = last[11:]
+    return f"{first} to {last} ({amounts.duration(ended - begun)})"
+
+
+def _counts(db: apsw.Connection, row: SessionRow) -> str:
+    failed = transcript.failures(db, row.key)
+    calls = amounts.plural(row.tool_calls, "tool call") + (
+        f" ({failed:,} failed)" if failed else ""
+    )
+    return (
+        f"{amounts.plural(row.prompts, 'prompt')}, {calls}, {amounts.plural(row.events, 'event')}"
+    )

@@ -1,0 +1,248 @@
+"""A session as people read it: prompts stand out, tool calls take a line, outputs are folded."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from sess_cli.render import amounts, layout
+from sess_cli.render.header import header_lines
+from sess_cli.render.results import STATUS_STYLE
+from sess_schema.queries import sessions, transcript
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_cli.terminal import Terminal
+    from sess_schema.queries.sessions import SessionRow
+    from sess_schema.queries.transcript import Entry
+
+# Lines and characters that are shown of each; --full lifts all of them.
+PROMPT_LINES, THINKING_LINES, OUTPUT_LINES, ERROR_LINES, DIFF_LINES = 40, 3, 5, 16, 6
+MOST_CHARACTERS = 4000
+BEFORE_EVENT = 3
+PIPE_RULE = 40
+_TITLES = ("summary", "ai-title", "custom-title")
+
+
+class TranscriptView:
+    """Draws one session."""
+
+    def __init__(
+        self, db: apsw.Connection, terminal: Terminal, row: SessionRow, *, full: bool, utc: bool
+    ) -> None:
+        self._db = db
+        self._terminal = terminal
+        self._row = row
+        self._full = full
+        self._utc = utc
+        self._children = {
+            child.call_id: child for child in sessions.children(db, row.key) if child.call_id
+        }
+        self._child_names = sessions.short_ids(db, [*self._children.values()])
+        self._day = ""
+        self._owner = row.key
+        self._hidden = 0
+
+    def lines(self, *, at: int | None = None, superseded: bool = False) -> Iterator[str]:
+        """The whole session, or from a few events before `at` on."""
+        yield from header_lines(self._db, self._terminal, self._row, utc=self._utc)
+        waiting: deque[list[str]] = deque(maxlen=BEFORE_EVENT)
+        skipped, reached = 0, at is None
+        for entry in transcript.entries(self._db, self._row.key, superseded=superseded):
+            if entry.event == at:
+                reached = True
+                yield from self._skipped_lines(skipped - len(waiting))
+                for block in waiting:
+                    yield from block
+                yield self._terminal.style(f"▶ event #{at}", "match")
+            block = [*self._entry(entry, chosen=entry.event == at)]
+            if reached:
+                yield from block
+            elif block:
+                skipped += 1
+                waiting.append(block)
+        yield from self._hidden_lines()
+
+    def _skipped_lines(self, count: int) -> Iterator[str]:
+        if count > 0:
+            name = self._terminal.line(self._row.session)
+            words = f"… {amounts.plural(count, 'event')} before: `sess show {name}`"
+            yield self._terminal.style(words, "dim")
+
+    def _hidden_lines(self) -> Iterator[str]:
+        if self._hidden:
+            words = f"{amounts.plural(self._hidden, 'system event')} hidden; --full shows them"
+            yield ""
+            yield self._terminal.style(words, "dim")
+
+    def _entry(self, entry: Entry, *, chosen: bool) -> Iterator[str]:
+        compaction = entry.label == "compact"
+        quiet = entry.type == "system" or (entry.type == "summary" and entry.label in _TITLES)
+        if quiet and not compaction and not self._full and not chosen:
+            self._hidden += 1
+            return
+        yield from self._origin(entry)
+        if entry.retired:
+            yield self._terminal.style("(superseded)", "dim")
+        if entry.type == "user":
+            yield from self._prompt(entry)
+        elif entry.type == "assistant":
+            yield from self._answer(entry)
+        elif entry.type == "thinking":
+            yield from self._thought(entry)
+        elif entry.type == "tool_use":
+            yield from self._call(entry)
+        elif compaction and entry.type == "system":
+            yield ""
+            yield self._rule(self._terminal.line(entry.text), "yellow")
+        else:
+            yield from self._notice(entry)
+
+    def _origin(self, entry: Entry) -> Iterator[str]:
+        """Say once where copied events come from, and where the session's own begin."""
+        if entry.owner == self._owner:
+            return
+        self._owner = entry.owner
+        yield ""
+        if entry.owner == self._row.key:
+            yield self._rule("from here on its own", "dim")
+            return
+        original = sessions.by_key(self._db, entry.owner)
+        name = self._terminal.line(sessions.short_ids(self._db, [original])[original.key])
+        yield self._rule(f"copied from {name}", "dim")
+
+    def _prompt(self, entry: Entry) -> Iterator[str]:
+        yield ""
+        yield self._rule(f"{self._clock(entry)}#{entry.event}", "dim", right=True)
+        lead = "❯ "
+        for line in self._folded(entry.text, PROMPT_LINES, wrap=True, indent=2):
+            yield self._terminal.style(lead, "cyan", "bold") + self._terminal.style(line, "bold")
+            lead = "  "
+        if entry.images:
+            marker = f"  [{amounts.plural(entry.images, 'image')}]"
+            yield self._terminal.style(marker, "dim")
+        yield ""
+
+    def _answer(self, entry: Entry) -> Iterator[str]:
+        styles = ("red",) if entry.label == "api_error" else ()
+        yield ""
+        for line in self._wrapped(entry.text, indent=2):
+            yield f"  {self._terminal.style(line, *styles)}".rstrip()
+        yield ""
+
+    def _thought(self, entry: Entry) -> Iterator[str]:
+        lead = "✻ "
+        for line in self._folded(entry.text, THINKING_LINES, wrap=True, indent=2):
+            yield self._terminal.style(lead + line, "dim", "italic")
+            lead = "  "
+
+    def _notice(self, entry: Entry) -> Iterator[str]:
+        label = self._terminal.line(entry.label or entry.type)
+        yield self._terminal.style(f"· {label}  #{entry.event}", "dim")
+        for line in self._folded(entry.text, OUTPUT_LINES, wrap=True, indent=4):
+            yield "    " + self._terminal.style(line, "dim")
+
+    # -- tool calls
+
+    def _call(self, entry: Entry) -> Iterator[str]:
+        t = self._terminal
+        status = entry.status or "pending"
+        style = STATUS_STYLE.get(status, "dim")
+        bullet = t.style("●", "green" if status == "ok" else style)
+        tool = t.line(entry.tool or "result of an unknown call")
+        took = f" {amounts.duration(entry.duration_ms)}" if entry.duration_ms is not None else ""
+        end = f"{status}{took}  #{entry.event}"
+        summary = t.line(entry.summary or "")
+        if t.width is not None:
+            room = t.width - layout.cells(tool) - len(end) - 6
+            summary = layout.pad(layout.cut(summary, max(8, room)), room)
+        shown_end = t.style(f"{status}{took}", style) + t.style(f"  #{entry.event}", "dim")
+        yield f"{bullet} {t.style(tool, 'bold')}  {summary}  {shown_end}"
+        if self._full and entry.input:
+            for line in self._folded(entry.input, 0, wrap=False, indent=4):
+                yield "    " + t.style(line, "blue")
+        elif entry.tool in ("Edit", "MultiEdit"):
+            yield from self._changes(entry)
+        failed = status in ("error", "denied")
+        for line in self._folded(
+            entry.output, ERROR_LINES if failed else OUTPUT_LINES, wrap=False, indent=4
+        ):
+            yield "    " + t.style(line, "red" if failed else "dim")
+        if entry.images:
+            yield "    " + t.style(f"[{amounts.plural(entry.images, 'image')}]", "dim")
+        child = self._children.get(entry.call_id or "")
+        if child is not None:
+            kind = f" ({t.line(child.agent_type)})" if child.agent_type else ""
+            name = t.line(self._child_names[child.key])
+            yield f"    → {t.style(name, 'cyan')}{kind}, {amounts.plural(child.events, 'event')}"
+
+    def _changes(self, entry: Entry) -> Iterator[str]:
+        given: Any = transcript.structured_input(self._db, entry)
+        if not isinstance(given, dict):
+            return
+        edits = given.get("edits")
+        for edit in edits if isinstance(edits, list) else [given]:
+            if not isinstance(edit, dict):
+                continue
+            for name, sign, style in (("old_string", "-", "red"), ("new_string", "+", "green")):
+                text = edit.get(name)
+                for line in self._folded(
+                    text if isinstance(text, str) else "", DIFF_LINES, wrap=False, indent=6
+                ):
+                    yield f"    {self._terminal.style(f'{sign} {line}', style)}"
+
+    # -- lines
+
+    def _wrapped(self, text: str, *, indent: int) -> Iterator[str]:
+        """Prose fits the width; code in fences stays as it is."""
+        fenced = False
+        for line in self._terminal.text(text).strip().expandtabs(4).split("\n"):
+            fence = line.lstrip().startswith("```")
+            if fence:
+                fenced = not fenced
+            if self._terminal.width is None or fenced or fence:
+                yield line.rstrip()
+            else:
+                hanging = "  " if line.lstrip()[:2] in ("- ", "* ") else ""
+                yield from layout.wrap(line.rstrip(), self._terminal.width - indent, hanging)
+
+    def _folded(self, text: str, most: int, *, wrap: bool, indent: int) -> Iterator[str]:
+        """The first lines of a text, and how much more there is."""
+        if not text.strip():
+            return
+        shown = text if self._full else text[:MOST_CHARACTERS]
+        if wrap:
+            lines = [*self._wrapped(shown, indent=indent)]
+        else:
+            clean = self._terminal.text(shown).strip("\n").rstrip().expandtabs(4)
+            lines = clean.split("\n")
+            if self._terminal.width is not None and not self._full:
+                lines = [layout.cut(line, self._terminal.width - indent) for line in lines]
+        if self._full:
+            yield from lines
+            return
+        cut_off = text[len(shown) :].rstrip()
+        keep = most if len(lines) > most + 1 else len(lines)  # one more line is not worth a fold
+        yield from lines[:keep]
+        more = len(lines) - keep + (cut_off.count("\n") + 1 if cut_off else 0)
+        if more:
+            yield f"… {amounts.plural(more, 'more line')}"
+
+    def _clock(self, entry: Entry) -> str:
+        if entry.ts is None:
+            return ""
+        day, _, _ = amounts.clock(entry.ts, utc=self._utc).partition(" ")
+        shown = amounts.clock(entry.ts, utc=self._utc, seconds=True) + "  "
+        if day != self._day:
+            self._day = day
+            return f"{day} {shown}"
+        return shown
+
+    def _rule(self, words: str, style: str, *, right: bool = False) -> str:
+        width = self._terminal.width or PIPE_RULE
+        words = layout.cut(words, width - 8) if self._terminal.width else words
+        dashes = max(4, width - layout.cells(words) - (1 if right else 6))
+        line = f"{'─' * dashes} {words}" if right else f"──── {words} {'─' * dashes}"
+        return self._terminal.style(line, style)

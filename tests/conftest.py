@@ -1,0 +1,215 @@
+"""Things that tests work with: a private home, transcripts to grow, and the index behind them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zlib
+from contextlib import closing
+from pathlib import Path
+from uuid import UUID
+
+import pytest
+
+from sess_schema import archive
+from sess_schema.connection import open_reader, open_writer
+from sessiond.config import Config
+from sessiond.ingest import Ingest
+from sessiond.reconcile import roots_of
+from sessiond.sources import all_sources
+from sessiond.store import Store
+
+BIN = Path(sys.executable).parent
+
+
+class Transcript:
+    """A Claude Code session file that a test writes line by line."""
+
+    def __init__(self, path: Path, session: str) -> None:
+        self.path = path
+        self.session = session
+        self.count = 0
+        path.parent.mkdir(parents=True, exist_ok=True)
+
+    @staticmethod
+    def encode(record) -> bytes:
+        return json.dumps(record, separators=(",", ":")).encode() + b"\n"
+
+    def record(self, type_, message, **more):
+        """A record with the next uuid and the next second."""
+        self.count += 1
+        return {
+            "type": type_,
+            "uuid": str(UUID(int=(zlib.crc32(self.session.encode()) << 64) | self.count)),
+            "timestamp": f"2026-02-01T10:{self.count // 60:02d}:{self.count % 60:02d}.000Z",
+            "sessionId": self.session,
+            "cwd": "/work/demo",
+            "gitBranch": "main",
+            "version": "2.1.0",
+            "message": message,
+            **more,
+        }
+
+    def prompt(self, text, **more):
+        return self.record("user", {"role": "user", "content": text}, **more)
+
+    def answer(self, text, **more):
+        return self.assistant([{"type": "text", "text": text}], **more)
+
+    def assistant(self, content, *, message_id=None, output_tokens=10, **more):
+        message = {
+            "id": message_id or f"msg_{self.session[:8]}_{self.count + 1}",
+            "role": "assistant",
+            "model": "claude-opus-4-5",
+            "content": content,
+            "usage": {"input_tokens": 3, "output_tokens": output_tokens},
+        }
+        return self.record("assistant", message, requestId=f"req_{message['id']}", **more)
+
+    def call(self, call_id, tool="Bash", **values):
+        return self.assistant(
+            [{"type": "tool_use", "id": call_id, "name": tool, "input": values}]
+        )
+
+    def result(self, call_id, content, *, is_error=False, **more):
+        block = {"type": "tool_result", "tool_use_id": call_id, "content": content}
+        if is_error:
+            block["is_error"] = True
+        return self.record("user", {"role": "user", "content": [block]}, **more)
+
+    def append(self, *records):
+        with self.path.open("ab") as file:
+            for record in records:
+                file.write(record if isinstance(record, bytes) else self.encode(record))
+        return self
+
+
+class World:
+    """A home directory with transcripts and an index of its own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.projects = root / ".claude" / "projects"
+        self.state = root / "state"
+        self.projects.mkdir(parents=True)
+        self.env = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith(("XDG_", "CLAUDE_", "NOTIFY", "SESSIOND"))
+        } | {"HOME": str(root), "SESSIOND_HOME": str(self.state), "TZ": "UTC"}
+
+    def transcript(self, session="11111111-1111-4111-8111-111111111111", folder="-work-demo"):
+        return Transcript(self.projects / folder / f"{session}.jsonl", session)
+
+    def ingest(self, *, settle=True):
+        """One pass in this process."""
+        self.state.mkdir(mode=0o700, exist_ok=True)
+        with closing(open_writer(self.state / "index.db")) as db:
+            return Ingest(Store(db), settle=settle).reconcile(self.places())
+
+    def places(self):
+        sources = all_sources(Config({"claude": [str(self.projects)]}))
+        return [place for place in roots_of(sources) if place[1] == str(self.projects.resolve())]
+
+    def run(self, program, *arguments, check=None, **options):
+        """A real program of ours in this home."""
+        done = subprocess.run(
+            [BIN / program, *map(str, arguments)],
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            **options,
+        )
+        if check is not None:
+            assert done.returncode == check, (done.returncode, done.stdout, done.stderr)
+        return done
+
+    def start(self):
+        """A daemon in the foreground of a child process."""
+        return subprocess.Popen(
+            [BIN / "sessiond", "start"],
+            env=self.env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def sql(self, query, *values):
+        with closing(open_reader(self.state / "index.db")) as db:
+            return list(db.execute(query, values))
+
+    def restored(self, path):
+        """The bytes of a source as the archive gives them back."""
+        with closing(open_reader(self.state / "index.db")) as db:
+            source = db.execute("SELECT id FROM sources WHERE path = ?", (str(path),)).get
+            return b"".join(archive.source_bytes(db, source))
+
+    def shown(self, session):
+        """(type, text, status) of a session's events as they are shown."""
+        return self.sql(
+            "SELECT e.type, x.text || x.input || x.output, e.status FROM sessions s"
+            " JOIN turns t ON t.session_id = s.id"
+            " JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
+            " JOIN event_texts x ON x.id = e.id"
+            " WHERE s.native_id = ? AND t.retired = 0 GROUP BY e.id"
+            " ORDER BY min(t.source_id), min(t.offset), e.block",
+            session,
+        )
+
+    def found(self, words):
+        """Texts of the events that match, in order."""
+        return [
+            row[0]
+            for row in self.sql(
+                "SELECT text || input || output FROM event_index WHERE event_index MATCH ?"
+                " ORDER BY rowid",
+                words,
+            )
+        ]
+
+    def dump(self):
+        """Everything the index says, without the numbers that depend on the order of reading."""
+        events = self.sql(
+            "SELECT s.native_id, t.line, e.block, e.type, e.label, e.tool, e.status, e.ts,"
+            " e.duration_ms, e.summary, e.images, e.call_id, e.pointer, e.retired, x.text, x.input,"
+            " x.output, x.marks FROM events e JOIN event_texts x ON x.id = e.id"
+            " JOIN sessions s ON s.id = e.session_id JOIN turns t ON t.id = e.turn_id"
+            " ORDER BY 1, 2, 3, x.text, e.call_id"
+        )
+        sessions = self.sql(
+            "SELECT native_id, home, alias, kind, call_id, project, title, git_branch, models,"
+            " version, started_at, ended_at, turns, events, prompts, tool_calls FROM sessions"
+            " ORDER BY 1, 2"
+        )
+        turns = self.sql(
+            "SELECT p.path, t.line, t.offset, t.length, t.kind, t.role, t.native_id, t.parent_id,"
+            " t.ts, t.ts_from, t.digest, t.retired, t.copy_of IS NULL"
+            " FROM turns t JOIN sources p ON p.id = t.source_id ORDER BY 1, 2, 3, t.retired"
+        )
+        usage = self.sql(
+            "SELECT message_id, request_id, model, ts, input_tokens, output_tokens FROM usage"
+            " ORDER BY 1, 2"
+        )
+        warnings = self.sql("SELECT line, offset, retired, reason FROM warnings ORDER BY 2, 4")
+        sources = self.sql("SELECT path, offset, lines, blank_lines, state FROM sources ORDER BY 1")
+        return {
+            "events": events,
+            "sessions": sessions,
+            "turns": turns,
+            "usage": usage,
+            "warnings": warnings,
+            "sources": sources,
+        }
+
+    def check(self):
+        """Both integrity checks, on a connection that may run them."""
+        with closing(open_writer(self.state / "index.db")) as db:
+            assert db.pragma("integrity_check") == "ok"
+            db.execute("INSERT INTO event_index (event_index, rank) VALUES ('integrity-check', 1)")
+
+
+@pytest.fixture
+def world(tmp_path):
+    return World(tmp_path)

@@ -1,0 +1,337 @@
+"""What a pass makes of transcripts: joined calls, copies owned once, odd bytes, nothing lost."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+
+def test_a_call_is_joined_with_a_result_of_a_later_pass(world):
+    """The call is pending until its result comes, days and restarts later; then one event."""
+    t = world.transcript()
+    t.append(t.prompt("run the tests"), t.call("toolu_1", command="go test ./..."))
+    world.ingest()
+    assert world.shown(t.session)[-1] == ("tool_use", "go test ./...", "pending")
+    t.append(t.result("toolu_1", "FAIL: TestParse", is_error=True))
+    world.ingest()
+    assert world.shown(t.session) == [
+        ("user", "run the tests", None),
+        ("tool_use", "go test ./...FAIL: TestParse", "error"),
+    ]
+    assert world.sql("SELECT duration_ms FROM events WHERE type = 'tool_use'") == [(1000,)]
+    assert len(world.found("is_error")) == 1
+    assert len(world.found("TestParse")) == 1
+    world.check()
+
+
+def test_a_result_before_its_call_is_one_event_in_the_end(world):
+    """An orphan result is kept and completed when the call turns up, in the same pass or later."""
+    t = world.transcript()
+    call, result = t.call("toolu_1", command="ls"), t.result("toolu_1", "README.md")
+    t.append(result)
+    world.ingest()
+    assert world.sql("SELECT label, tool, status FROM events") == [("orphan", None, "ok")]
+    t.append(call)
+    world.ingest()
+    assert world.sql("SELECT label, tool, status, summary FROM events") == [
+        (None, "Bash", "ok", "ls")
+    ]
+    assert len(world.found("README")) == 1
+    world.check()
+
+
+def test_usage_counts_a_response_once_however_many_lines_it_has(world):
+    """Streaming fragments of one message give one row with the largest output."""
+    t = world.transcript()
+    for tokens in (1, 50, 100):
+        block = {"type": "text", "text": f"part {tokens}"}
+        t.append(t.assistant([block], message_id="msg_1", output_tokens=tokens))
+        world.ingest()
+    assert world.sql("SELECT message_id, output_tokens FROM usage") == [("msg_1", 100)]
+
+
+@pytest.mark.parametrize("fork_first", [False, True], ids=["original first", "fork first"])
+def test_a_fork_is_owned_once_and_shown_in_both(world, fork_first):
+    """Copied lines belong to the session that began first, whatever is read first."""
+    original = world.transcript("aaaaaaaa-1111-4111-8111-111111111111")
+    lines = [
+        original.prompt("where is the parser"),
+        original.call("toolu_1", command="grep -r parser"),
+        original.result("toolu_1", "src/parser.py"),
+    ]
+    fork = world.transcript("bbbbbbbb-1111-4111-8111-111111111111")
+    copies = [{**line, "sessionId": fork.session, "sessionKind": "bg"} for line in lines]
+    fork.count = 10
+    own = fork.prompt("go on here")
+    first, second = (fork, original) if fork_first else (original, fork)
+    for transcript in (first, second):
+        if transcript is original:
+            original.append(*lines)
+        else:
+            fork.append(*copies, own)
+        world.ingest()
+    assert len(world.shown(original.session)) == 2
+    assert [text for _, text, _ in world.shown(fork.session)] == [
+        "where is the parser",
+        "grep -r parsersrc/parser.py",
+        "go on here",
+    ]
+    assert len(world.found("parser")) == 2
+    assert world.sql("SELECT count(*) FROM usage") == [(1,)]
+    owners = world.sql("SELECT DISTINCT native_id FROM events JOIN sessions s ON s.id = session_id")
+    assert sorted(owners) == [(original.session,), (fork.session,)]
+    assert world.sql("SELECT native_id, events, prompts, tool_calls FROM sessions ORDER BY 1") == [
+        (original.session, 2, 1, 1),
+        (fork.session, 3, 2, 1),
+    ]
+    world.check()
+
+
+def test_a_fork_may_answer_a_call_that_the_original_left_open(world):
+    """The result in the fork joins the shared call."""
+    original = world.transcript("aaaaaaaa-1111-4111-8111-111111111111")
+    call = original.call("toolu_1", command="sleep 9")
+    original.append(original.prompt("wait"), call)
+    fork = world.transcript("bbbbbbbb-1111-4111-8111-111111111111")
+    fork.count = 10
+    fork.append({**call, "sessionId": fork.session}, fork.result("toolu_1", "done at last"))
+    world.ingest()
+    assert world.shown(original.session)[-1] == ("tool_use", "sleep 9done at last", "ok")
+    assert world.sql("SELECT count(*) FROM events WHERE type = 'tool_use'") == [(1,)]
+
+
+def test_a_replay_with_new_uuids_is_the_same_record(world):
+    """A compaction may write preserved messages again under new uuids and their old times."""
+    t = world.transcript()
+    call, result = t.call("toolu_1", command="ls"), t.result("toolu_1", "a b c")
+    t.append(call, result, {**call, "uuid": "new-1"}, {**result, "uuid": "new-2"})
+    world.ingest()
+    assert world.shown(t.session) == [("tool_use", "lsa b c", "ok")]
+    assert world.sql("SELECT count(*) FROM turns") == [(4,)]
+
+
+def test_a_hard_link_is_found_once(world):
+    """The same session under two paths is one session with each event once."""
+    t = world.transcript()
+    t.append(t.prompt("hello twice"))
+    twin = world.projects / "-other" / t.path.name
+    twin.parent.mkdir()
+    os.link(t.path, twin)
+    world.ingest()
+    assert world.shown(t.session) == [("user", "hello twice", None)]
+    assert world.sql("SELECT events FROM sessions") == [(1,)]
+    assert len(world.found("twice")) == 1
+
+
+def test_text_anywhere_in_a_large_output_is_found(world):
+    """Nothing is cut: a word after five megabytes of output is in the index."""
+    t = world.transcript()
+    output = "noise " * 900_000 + "needleword " + "noise " * 1000
+    t.append(t.call("toolu_1", command="cat big"), t.result("toolu_1", output))
+    world.ingest()
+    assert len(world.found("needleword")) == 1
+
+
+def test_colours_do_not_hide_words(world):
+    """A word right behind an escape sequence is found; the archive keeps the sequence."""
+    t = world.transcript()
+    t.append(t.call("c", command="pytest"), t.result("c", "\x1b[31mFAILED\x1b[0m test_x"))
+    world.ingest()
+    assert world.found("FAILED") == ["pytestFAILED test_x"]
+    assert world.restored(t.path) == t.path.read_bytes()
+
+
+def test_overflowed_output_is_read_in_full_whenever_its_file_comes(world):
+    """A result that names a file in tool-results has that file's text, before or after it."""
+    t = world.transcript()
+    folder = t.path.with_suffix("") / "tool-results"
+    folder.mkdir(parents=True)
+    note = "<persisted-output>\nFull output saved to: /gone/{}/tool-results/{}\n</persisted-output>"
+    (folder / "early.txt").write_text("the early full text")
+    t.append(
+        t.call("c1", command="one"),
+        t.result("c1", note.format(t.session, "early.txt")),
+        t.call("c2", command="two"),
+        t.result("c2", note.format(t.session, "late.txt")),
+    )
+    world.ingest()
+    assert [text for _, text, _ in world.shown(t.session)][0] == "onethe early full text"
+    (folder / "late.txt").write_text("the late full text")
+    world.ingest()
+    assert [text for _, text, _ in world.shown(t.session)] == [
+        "onethe early full text",
+        "twothe late full text",
+    ]
+    assert world.restored(folder / "late.txt") == b"the late full text"
+    world.check()
+
+
+ODD_LINES = {
+    "half line": b'{"type":"user","mess\n',
+    "bad UTF-8": b'{"type":"user","uuid":"u","message":{"role":"user","content":"caf\xe9 ok"}}\n',
+    "lone surrogate": b'{"type":"user","uuid":"u","message":{"role":"user","content":"\\ud800 ok"}}\n',
+    "NUL run": b"\0" * 5000 + b'{"type":"user","uuid":"u","message":{"role":"user","content":"ok"}}\n',
+    "NUL inside": b'{"type":"user","uuid":"u","message":{"role":"user","content":"a\\u0000 ok"}}\n',
+    "deep nesting": b"[" * 100_000 + b"]" * 100_000 + b"\n",
+    "huge number": b'{"type":"user","uuid":"u","n":' + b"9" * 5000 + b"}\n",
+    "bare scalar": b"42\n",
+    "not a number": b'{"type":"user","uuid":"u","n":NaN}\n',
+    "binary": bytes(range(1, 10)) + bytes(range(11, 256)) + b"\n",
+    "glued": b'{"type":"mode","timestamp":"x"}{"type":"user","uuid":"u","message":{"role":"user",'
+    b'"content":"ok"}}\n',
+    "torn and glued": b'{"type":"user","uuid":"x","message":{"rol{"type":"user","uuid":"u",'
+    b'"message":{"role":"user","content":"ok"}}\n',
+}
+
+
+@pytest.mark.parametrize("line", ODD_LINES.values(), ids=ODD_LINES.keys())
+def test_an_odd_line_costs_only_itself(world, line):
+    """Whatever stands between two good lines: both are read, it is a turn, the bytes come back."""
+    t = world.transcript()
+    t.append(t.prompt("before"), line, t.prompt("after"))
+    world.ingest()
+    texts = [text for kind, text, _ in world.shown(t.session) if kind == "user"]
+    assert texts[0] == "before"
+    assert texts[-1] == "after"
+    if b"ok" in line:
+        assert any(text.endswith("ok") for text in texts[1:-1])
+    assert world.sql("SELECT DISTINCT line FROM turns ORDER BY 1") == [(1,), (2,), (3,)]
+    assert world.restored(t.path) == t.path.read_bytes()
+    world.check()
+
+
+def test_bad_lines_are_counted_with_line_and_preview(world):
+    """Three bad lines of five: three warnings with line numbers and the first 100 characters."""
+    t = world.transcript()
+    bad = b"x" * 300 + b"\n"
+    t.append(t.prompt("one"), bad, b"{\n", t.prompt("two"), b"nope\n", b"\n", b"  \n")
+    world.ingest()
+    assert world.sql("SELECT line, length(preview) FROM warnings ORDER BY line") == [
+        (2, 100),
+        (3, 1),
+        (5, 4),
+    ]
+    assert world.sql("SELECT lines, blank_lines FROM sources") == [(7, 2)]
+
+
+def test_an_unfinished_last_line_waits_and_is_read_once(world):
+    """It is invisible until it is whole; the archive has its bytes; its newline may come later."""
+    t = world.transcript()
+    t.append(t.prompt("first"))
+    second = t.encode(t.prompt("second"))
+    t.append(second[:40])
+    world.ingest()
+    assert world.sql("SELECT line, reason FROM warnings") == [(2, "unfinished last line")]
+    assert world.restored(t.path) == t.path.read_bytes()
+    t.append(second[40:-1])
+    world.ingest()
+    assert [text for _, text, _ in world.shown(t.session)] == ["first", "second"]
+    assert world.sql("SELECT count(*) FROM warnings") == [(0,)]
+    t.append(b"\n", t.prompt("third"))
+    world.ingest()
+    assert [text for _, text, _ in world.shown(t.session)] == ["first", "second", "third"]
+    assert world.sql("SELECT lines, blank_lines FROM sources") == [(3, 0)]
+    assert world.restored(t.path) == t.path.read_bytes()
+
+
+def test_a_line_too_long_to_parse_is_kept_and_the_rest_is_read(world):
+    """A 40 MB line is a turn with a warning; the next line is searchable, the bytes come back."""
+    t = world.transcript()
+    t.append(t.prompt("before"), b'{"x":"' + b"y" * (40 << 20) + b'"}\n', t.prompt("after"))
+    world.ingest()
+    assert world.sql("SELECT line, kind, length FROM turns ORDER BY line") == [
+        (1, "user", world.sql("SELECT length FROM turns WHERE line = 1")[0][0]),
+        (2, "oversize", (40 << 20) + 8),
+        (3, "user", world.sql("SELECT length FROM turns WHERE line = 3")[0][0]),
+    ]
+    assert world.sql("SELECT reason FROM warnings") == [
+        ("line of 40 MiB is archived but not searchable",)
+    ]
+    assert world.restored(t.path) == t.path.read_bytes()
+
+
+@pytest.mark.parametrize("name", ["agent-abc", "flat"])
+def test_subagents_know_their_parent_and_the_call(world, name):
+    """Both file layouts link the subagent to its parent session and to the call."""
+    t = world.transcript()
+    t.append(
+        t.call("toolu_task", tool="Task", prompt="look around", description="Look"),
+        t.result("toolu_task", "all fine", toolUseResult={"agentId": "abc"}),
+    )
+    folder = t.path.parent if name == "flat" else t.path.with_suffix("") / "subagents"
+    child = type(t)(folder / "agent-abc.jsonl", t.session)
+    child.append(child.prompt("look around", isSidechain=True, agentId="abc"))
+    world.ingest()
+    assert world.sql(
+        "SELECT c.native_id, p.native_id, c.call_id, c.kind FROM sessions c"
+        " JOIN sessions p ON p.id = c.parent_id"
+    ) == [("agent-abc", t.session, "toolu_task", "subagent")]
+
+
+def test_a_sidechain_inside_the_main_file_is_a_subagent(world):
+    """The oldest layout: chained records in the parent's file, linked by their first prompt."""
+    t = world.transcript()
+    t.append(t.prompt("main prompt"), t.call("toolu_t", tool="Task", prompt="dig deep"))
+    root = t.prompt("dig deep", isSidechain=True, parentUuid=None)
+    t.append(root)
+    world.ingest()
+    reply = t.answer("dug", isSidechain=True, parentUuid=root["uuid"])
+    t.append(reply, t.result("toolu_t", "dug"))
+    world.ingest()
+    assert world.sql("SELECT call_id, events FROM sessions WHERE kind = 'subagent'") == [
+        ("toolu_t", 2)
+    ]
+    assert [text for _, text, _ in world.shown(t.session)] == ["main prompt", "dig deepdug"]
+
+
+def test_titles_go_by_precedence_and_to_the_right_session(world):
+    """custom > ai > summary > first prompt; a summary of another session's leaf is its title."""
+    old = world.transcript("aaaaaaaa-1111-4111-8111-111111111111")
+    leaf = old.answer("the end")
+    new = world.transcript("bbbbbbbb-1111-4111-8111-111111111111")
+    new.append(
+        {"type": "summary", "summary": "Title of the old one", "leafUuid": leaf["uuid"]},
+        new.prompt("first words"),
+    )
+    world.ingest()
+    old.append(old.prompt("old words"), leaf)
+    world.ingest()
+    titles = dict(world.sql("SELECT native_id, title FROM sessions"))
+    assert titles == {old.session: "Title of the old one", new.session: "first words"}
+    for kind, key in (("ai-title", "aiTitle"), ("custom-title", "customTitle")):
+        new.append({"type": kind, key: f"by {kind}", "sessionId": new.session})
+    new.append({"type": "ai-title", "aiTitle": "later", "sessionId": new.session})
+    world.ingest()
+    assert dict(world.sql("SELECT native_id, title FROM sessions"))[new.session] == (
+        "by custom-title"
+    )
+
+
+def test_files_and_commits_of_tool_calls_are_kept(world):
+    """An edit names its file, a commit its hash, branch and subject."""
+    t = world.transcript()
+    t.append(
+        t.call("c1", tool="Edit", file_path="/work/a.py", old_string="x", new_string="y"),
+        t.result("c1", "ok"),
+        t.call("c2", command="git commit -m fix"),
+        t.result("c2", "[main 1a2b3c4] fix the parser\n 1 file changed"),
+    )
+    world.ingest()
+    assert world.sql("SELECT path, action FROM files") == [("/work/a.py", "edit")]
+    assert world.sql("SELECT sha, branch, subject FROM commits") == [
+        ("1a2b3c4", "main", "fix the parser")
+    ]
+
+
+def test_structured_input_can_be_read_back_from_the_archive(world):
+    """The pointer of a call leads to its input inside the archived record."""
+    t = world.transcript()
+    t.append(t.call("c1", tool="mcp__x__y", deep={"list": [1, {"k": "v"}]}))
+    world.ingest()
+    [(pointer,)] = world.sql("SELECT pointer FROM events")
+    value = json.loads(t.path.read_text())
+    for step in pointer.split("/")[1:]:
+        value = value[int(step)] if isinstance(value, list) else value[step]
+    assert value == {"deep": {"list": [1, {"k": "v"}]}}
