@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from sess_cli.output import say
+from sess_cli.sandbox import module
 from sess_schema.errors import Exit, SessError
 
 if TYPE_CHECKING:
@@ -64,14 +65,9 @@ def no_sessions() -> SessError:
 def roots() -> list[str]:
     """Where transcripts are looked for, as the daemon knows it."""
     asked = subprocess.run(
-        [*daemon("sync"), "--roots"], capture_output=True, text=True, check=False
+        [*module("sessiond.sync"), "--roots"], capture_output=True, text=True, check=False
     )
     return asked.stdout.splitlines() if asked.returncode == 0 else []
-
-
-def daemon(module: str) -> list[str]:
-    """A command line for a part of the daemon, of the same installation as this client."""
-    return [sys.executable, "-m", f"sessiond.{module}"]
 
 
 def _sync(home: Home) -> bool:
@@ -81,7 +77,9 @@ def _sync(home: Home) -> bool:
     if lock.holder(home.lock) is not None:
         return False
     quiet = [] if sys.stderr.isatty() else ["--quiet"]
-    child = subprocess.run([*daemon("sync"), *quiet], stdout=subprocess.DEVNULL, check=False)
+    child = subprocess.run(
+        [*module("sessiond.sync"), *quiet], stdout=subprocess.DEVNULL, check=False
+    )
     if child.returncode in _FINE:
         return False
     if child.returncode == Exit.INTERRUPTED:

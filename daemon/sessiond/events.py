@@ -203,6 +203,15 @@ class EventWriter:
             row.output = self._overflow_text(row.overflow) or row.output
         self._replace_later(row)
 
+    def move(self, old: int, new: int, session_id: int) -> None:
+        """A turn handed its events over; the rows at hand must not bring the old owner back."""
+        for rows in self._calls.values():
+            for row in rows:
+                if row.turn_id == old:
+                    row.turn_id, row.session_id = new, session_id
+                if row.result_turn_id == old:
+                    row.result_turn_id = new
+
     def share(self, session: Session, turn_id: int) -> None:
         """The session holds a copy of a turn that another one owns."""
         self._shared.add((session.id, turn_id))

@@ -327,6 +327,7 @@ class Store:
         """Another turn becomes the owner of what a copied record produced."""
         db = self.db
         self._save_usage()
+        self._events.move(old, new, session_id)
         db.execute(
             "UPDATE events SET turn_id = ?, session_id = ?, retired = 0 WHERE turn_id = ?",
             (new, session_id, old),

@@ -1,6 +1,75 @@
-"""placeholder"""
+"""`sess demo`: a built-in sample in a throw-away home, searched, listed and shown."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
 
 import typer
 
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+    from pathlib import Path
 
-def register(app: typer.Typer) -> None: ...
+_TIMESTAMP = re.compile(r'(?<="timestamp":")[^"]+(?=")')
+_SCENES = (
+    (["list"], "every session, the newest first"),
+    (["search", "kitchen", "clock"], "words anywhere: prompts, answers, commands, outputs"),
+    (["search", "--error", "test*"], "only calls that failed"),
+    (["show", "7ea9"], "one session; the first characters of its id are enough"),
+)
+
+
+def register(app: typer.Typer) -> None:
+    app.command("demo")(demo)
+
+
+def demo() -> None:
+    """Try it on a built-in sample; nothing of yours is read or written."""
+    from sess_cli.sandbox import throw_away  # noqa: PLC0415
+    from sess_cli.terminal import Terminal  # noqa: PLC0415
+
+    terminal = Terminal()
+    with throw_away() as sandbox:
+        install_sample(sandbox.projects)
+        for number, (arguments, why) in enumerate(_SCENES):
+            if number:
+                terminal.write("")
+            command = terminal.style(f"$ sess {shlex.join(arguments)}", "green", "bold")
+            terminal.write(command + terminal.style(f"  # {why}", "dim"))
+            terminal.stream.flush()
+            done = sandbox.sess(*arguments)
+            if done.returncode:
+                raise typer.Exit(done.returncode)
+    terminal.write("")
+    terminal.write("That was a sample. Yours: `sess list`; always fresh: `sessiond install`.")
+
+
+def install_sample(projects: Path) -> None:
+    """Copy the sample to where Claude Code keeps its transcripts, dated as if just written."""
+    from importlib import resources  # noqa: PLC0415
+
+    from sess_schema import times  # noqa: PLC0415
+
+    sample = resources.files("sess_cli") / "sample"
+    texts = dict(_texts(sample, ()))
+    last = max(times.since(stamp) for text in texts.values() for stamp in _TIMESTAMP.findall(text))
+    # Whole days, for the story depends on the hour.
+    shift = (times.now_ms() - last) // times.DAY * times.DAY
+    for parts, text in texts.items():
+        path = projects.joinpath(*parts)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        moved = _TIMESTAMP.sub(lambda m: times.iso(times.since(m[0]) + shift) or m[0], text)
+        path.write_text(moved, "utf-8")
+
+
+def _texts(folder: Traversable, above: tuple[str, ...]) -> list[tuple[tuple[str, ...], str]]:
+    found = []
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        parts = (*above, entry.name)
+        if entry.is_dir():
+            found += _texts(entry, parts)
+        elif entry.name.endswith((".jsonl", ".json")):
+            found.append((parts, entry.read_text("utf-8")))
+    return found

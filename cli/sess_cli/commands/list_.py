@@ -23,7 +23,7 @@ def show_list(
     since: Since = None,
     until: Until = None,
     utc: Utc = False,
-    limit: Annotated[int, typer.Option(min=0, help="How many; 0 for all.")] = 30,
+    limit: Annotated[int, typer.Option(min=0, metavar="N", help="How many; 0 for all.")] = 30,
     every: Annotated[
         bool, typer.Option("--all", help="Also subagents, prompt logs and empty sessions.")
     ] = False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,6 +20,8 @@ class WordsCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         import difflib  # noqa: PLC0415
 
+        from sess_schema.errors import SessError  # noqa: PLC0415
+
         known = [name for parameter in self.params for name in parameter.opts]
         for word in args[: args.index("--")] if "--" in args else args:
             name = word.partition("=")[0]
@@ -26,10 +29,9 @@ class WordsCommand(TyperCommand):
                 continue
             # A slip must not silently become a word that nothing contains.
             if close := difflib.get_close_matches(name, known, 1, 0.75):
-                raise typer.BadParameter(
-                    f"no such option: {name}; did you mean {close[0]}?"
-                    f" (to look for it: `-- {name}`)",
-                    ctx,
+                raise SessError(
+                    f"no such option: {name}",
+                    hint=f"did you mean {close[0]}? `-- {name}` looks for it as a word",
                 )
         return super().parse_args(ctx, args)
 
@@ -45,7 +47,7 @@ def register(app: typer.Typer) -> None:
 def search(
     words: Annotated[
         list[str],
-        typer.Argument(metavar="WORDS...", help="words, '\"a phrase\"', begin*, -without"),
+        typer.Argument(metavar="WORDS", help="words, '\"a phrase\"', begin*, -without"),
     ],
     *,
     agents: Agents = None,
@@ -69,19 +71,20 @@ def search(
     session: Annotated[
         str | None, typer.Option("--session", metavar="ID", help="Only in this session.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="How many hits; 0 for all.")] = 20,
+    limit: Annotated[int, typer.Option(min=0, metavar="N", help="How many hits; 0 for all.")] = 20,
     superseded: Superseded = False,
     as_json: AsJson = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Find prompts, answers, commands, tool inputs and outputs by their words.
+    """Find events by their words, the best match first.
 
-    All words must occur in the same event; the best match comes first.
-    Exit code 1 when nothing is found.
+    Searches prompts, answers, thoughts, commands, tool inputs and whole tool
+    outputs. All words must occur in the same event. Exit code 1 when nothing is found.
     """
     from contextlib import closing  # noqa: PLC0415
 
     from sess_cli import fresh  # noqa: PLC0415
+    from sess_cli.output import say  # noqa: PLC0415
     from sess_schema import times  # noqa: PLC0415
     from sess_schema.errors import Exit  # noqa: PLC0415
     from sess_schema.queries import sessions  # noqa: PLC0415
@@ -109,6 +112,8 @@ def search(
             found += 1
             show(hit)
     if not found:
+        if sys.stdout.isatty():
+            say("nothing found")
         raise typer.Exit(Exit.NOTHING_FOUND)
 
 

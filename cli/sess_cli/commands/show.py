@@ -33,9 +33,9 @@ def show(
     as_json: AsJson = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Read a session: prompts, answers, and tool calls with their results.
+    """Read one session, or from one event on.
 
-    ID#EVENT starts at one event, as search results name it.
+    ID#EVENT starts at an event that `sess search` named.
     """
     from contextlib import closing  # noqa: PLC0415
 

@@ -25,7 +25,7 @@ _TELLING = frozenset(
 )  # fmt: skip
 _STEPS_BETWEEN_SIGNALS = 200_000
 _MEASURED_ROWS = 200
-_WIDEST_CELL = 60
+_NARROWEST = 8
 
 
 def register(app: typer.Typer) -> None:
@@ -148,17 +148,32 @@ def _write_table(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
     if not columns:
         return
     terminal = Terminal()
-    limit = _WIDEST_CELL if terminal.width is not None else None
     first = [[_cell(terminal, value) for value in row] for row in islice(rows, _MEASURED_ROWS)]
+    cells = chain(first, ([_cell(terminal, value) for value in row] for row in rows))
+    if terminal.width is not None and len(columns) * (_NARROWEST + 2) - 2 > terminal.width:
+        _write_records(terminal, columns, cells)
+        return
     widths = [max(map(layout.cells, column)) for column in zip(columns, *first, strict=True)]
-    if limit is not None and terminal.width is not None:
+    if terminal.width is not None:
         widths = _narrowed(widths, terminal.width)
-    header = "  ".join(map(layout.pad, columns, widths))
-    terminal.write(terminal.style(_fit(header, terminal.width), "bold"))
-    for cells in chain(first, ([_cell(terminal, value) for value in row] for row in rows)):
-        if limit is not None:
-            cells = [layout.cut(cell, width) for cell, width in zip(cells, widths, strict=True)]  # noqa: PLW2901
-        terminal.write(_fit("  ".join(map(layout.pad, cells, widths)).rstrip(), terminal.width))
+    for number, row in enumerate(chain([columns], cells)):
+        if terminal.width is not None:
+            row = map(layout.cut, row, widths)  # noqa: PLW2901
+        line = "  ".join(map(layout.pad, row, widths)).rstrip()
+        terminal.write(line if number else terminal.style(line, "bold"))
+
+
+def _write_records(terminal: Any, columns: list[str], rows: Iterator[list[str]]) -> None:
+    """One line per value, where a row has too many for the width."""
+    from sess_cli.render import layout  # noqa: PLC0415
+
+    widest = max(map(layout.cells, columns))
+    for number, row in enumerate(rows):
+        if number:
+            terminal.write("")
+        for name, value in zip(columns, row, strict=True):
+            shown = layout.cut(value, max(_NARROWEST, terminal.width - widest - 2))
+            terminal.write(f"{terminal.style(layout.pad(name, widest), 'bold')}  {shown}".rstrip())
 
 
 def _cell(terminal: Any, value: Any) -> str:
@@ -171,14 +186,7 @@ def _cell(terminal: Any, value: Any) -> str:
 
 def _narrowed(widths: list[int], room: int) -> list[int]:
     """The widest columns give way first."""
-    widths = [min(width, _WIDEST_CELL) for width in widths]
     spare = room - 2 * (len(widths) - 1)
-    while sum(widths) > spare and max(widths) > 8:
+    while sum(widths) > spare and max(widths) > _NARROWEST:
         widths[widths.index(max(widths))] -= 1
     return widths
-
-
-def _fit(line: str, width: int | None) -> str:
-    from sess_cli.render import layout  # noqa: PLC0415
-
-    return line if width is None else layout.cut(line, width)

@@ -27,7 +27,8 @@ def header_lines(
             yield from (terminal.style(line, "bold") for line in _fitting(terminal, value, 0))
             continue
         first = terminal.style(f"{name:<10}", "dim")
-        for line in _fitting(terminal, value, 10):
+        # A path must stay whole to be copied.
+        for line in [value] if name == "source" else _fitting(terminal, value, 10):
             yield first + line
             first = " " * 10
 

@@ -46,8 +46,16 @@ class TranscriptView:
         self._hidden = 0
 
     def lines(self, *, at: int | None = None, superseded: bool = False) -> Iterator[str]:
-        """The whole session, or from a few events before `at` on."""
+        """The whole session, or from a few events before `at` on; never two empty lines."""
+        empty = True
+        for line in self._all_lines(at=at, superseded=superseded):
+            if line or not empty:
+                yield line
+            empty = not line
+
+    def _all_lines(self, *, at: int | None, superseded: bool) -> Iterator[str]:
         yield from header_lines(self._db, self._terminal, self._row, utc=self._utc)
+        yield ""
         waiting: deque[list[str]] = deque(maxlen=BEFORE_EVENT)
         skipped, reached = 0, at is None
         for entry in transcript.entries(self._db, self._row.key, superseded=superseded):
@@ -67,7 +75,7 @@ class TranscriptView:
 
     def _skipped_lines(self, count: int) -> Iterator[str]:
         if count > 0:
-            name = self._terminal.line(self._row.session)
+            name = sessions.short_ids(self._db, [self._row])[self._row.key]
             words = f"… {amounts.plural(count, 'event')} before: `sess show {name}`"
             yield self._terminal.style(words, "dim")
 

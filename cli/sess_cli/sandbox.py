@@ -1,0 +1,62 @@
+"""A throw-away home: an index and transcripts of its own, away from those of the user."""
+
+from __future__ import annotations
+
+import os
+import site
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+# Variables that lead agents, or us, to another home.
+_LEADING = ("CLAUDE_", "CODEX_", "SESSIOND_", "XDG_")
+
+
+class Sandbox:
+    """A home directory in which our programs find nothing but what was put there."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.projects = root / ".claude" / "projects"
+        self.projects.mkdir(parents=True)
+        self.environment = {
+            name: value for name, value in os.environ.items() if not name.startswith(_LEADING)
+        }
+        self.environment |= {
+            "HOME": str(root),
+            "USERPROFILE": str(root),
+            "SESSIOND_HOME": str(root / "sessiond"),
+            "PAGER": "cat",
+            # Packages of a `pip install --user` lie in the real home.
+            "PYTHONUSERBASE": os.environ.get("PYTHONUSERBASE") or site.getuserbase(),
+        }
+
+    def sess(self, *arguments: str, capture: bool = False) -> subprocess.CompletedProcess[str]:
+        """Run this same client inside."""
+        sys.stdout.flush()
+        return subprocess.run(
+            [*module("sess_cli"), *arguments],
+            env=self.environment,
+            capture_output=capture,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+
+
+def module(name: str) -> list[str]:
+    """The command line that runs a module of this installation.
+
+    -P keeps the current directory off the module path: it may hold anybody's code.
+    """
+    return [sys.executable, "-P", "-m", name]
+
+
+@contextmanager
+def throw_away() -> Iterator[Sandbox]:
+    """A sandbox that is removed afterwards, whatever happens."""
+    with tempfile.TemporaryDirectory(prefix="sess-", ignore_cleanup_errors=True) as root:
+        yield Sandbox(Path(root).resolve())
