@@ -242,9 +242,12 @@ class Ingest:
                 source.save_state(db, UNREADABLE, step.problem)
             summary.skipped.append((source.path, step.problem))
         if step.stat is not None:
-            source.save_stat(db, step.stat)
-            if step.unsettled:
+            if step.part is None:
+                self._store.drop_unfinished(source)
+            if step.unsettled:  # without its stat the file is looked at again
                 summary.unsettled.append(source.path)
+            else:
+                source.save_stat(db, step.stat)
         self._uncommitted += step.weight
         summary.read_bytes += step.weight
         self.on_progress(summary)

@@ -83,16 +83,7 @@ class Store:
     # -- the archive
 
     def _archive(self, source: Tracked, part: Slice) -> None:
-        if source.has_pending:
-            self.db.execute(
-                "DELETE FROM chunks WHERE source_id = ? AND retired = ?",
-                (source.id, archive.PENDING),
-            )
-            self.db.execute(
-                "DELETE FROM warnings WHERE source_id = ? AND retired = ?",
-                (source.id, archive.PENDING),
-            )
-            source.has_pending = False
+        self.drop_unfinished(source)
         if part.unfinished:
             self.add_chunks(source, archive.PENDING, part.start, part.unfinished)
             preview = part.unfinished[:400].decode("utf-8", "replace")[:100]
@@ -115,6 +106,16 @@ class Store:
             self._add_chunk(source, archive.LIVE, part.start, len(part.raw), part.packed)
         elif len(part.raw) >= SMALL_CHUNK or not self._grow_chunk(source, part):
             self.add_chunks(source, archive.LIVE, part.start, part.raw)
+
+    def drop_unfinished(self, source: Tracked) -> None:
+        """Forget the unfinished last line of an earlier reading; the file tells anew."""
+        if source.has_pending:
+            for table in ("chunks", "warnings"):
+                self.db.execute(
+                    f"DELETE FROM {table} WHERE source_id = ? AND retired = ?",
+                    (source.id, archive.PENDING),
+                )
+            source.has_pending = False
 
     def _archived_before(self, source: Tracked, part: Slice) -> bool:
         """A rewritten file is read again, but what it shares with the old one is archived."""

@@ -157,9 +157,8 @@ def _write_table(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
     if terminal.width is not None:
         widths = _narrowed(widths, terminal.width)
     for number, row in enumerate(chain([columns], cells)):
-        if terminal.width is not None:
-            row = map(layout.cut, row, widths)  # noqa: PLW2901
-        line = "  ".join(map(layout.pad, row, widths)).rstrip()
+        shown = row if terminal.width is None else map(layout.cut, row, widths)
+        line = "  ".join(map(layout.pad, shown, widths)).rstrip()
         terminal.write(line if number else terminal.style(line, "bold"))
 
 

@@ -20,9 +20,10 @@ _MOST_SUBAGENTS = 6
 
 
 def header_lines(
-    db: apsw.Connection, terminal: Terminal, row: SessionRow, *, utc: bool
+    db: apsw.Connection, terminal: Terminal, row: SessionRow, ids: sessions.ShortIds, *, utc: bool
 ) -> Iterator[str]:
-    for name, value in _facts(db, terminal, row, utc=utc):
+    """A line or more per fact, the title first."""
+    for name, value in _facts(db, terminal, row, ids, utc=utc):
         if not name:
             yield from (terminal.style(line, "bold") for line in _fitting(terminal, value, 0))
             continue
@@ -41,7 +42,7 @@ def _fitting(terminal: Terminal, value: str, indent: int) -> Iterator[str]:
 
 
 def _facts(
-    db: apsw.Connection, terminal: Terminal, row: SessionRow, *, utc: bool
+    db: apsw.Connection, terminal: Terminal, row: SessionRow, ids: sessions.ShortIds, *, utc: bool
 ) -> Iterator[tuple[str, str]]:
     yield "", terminal.line(sessions.one_line(row.title))
     about = f" ({row.kind} of {row.agent})" if row.kind != "main" else f" ({row.agent})"
@@ -62,12 +63,10 @@ def _facts(
         yield "source", terminal.line(layout.home_short(source.path)) + gone
     if row.parent_key is not None:
         parent = sessions.by_key(db, row.parent_key)
-        name = sessions.short_ids(db, [parent])[parent.key]
-        yield "parent", terminal.line(f"{name}  {sessions.one_line(parent.title)}")
+        yield "parent", terminal.line(f"{ids.of(parent)}  {sessions.one_line(parent.title)}")
     children = sessions.children(db, row.key)
     if children:
-        names = sessions.short_ids(db, children)
-        shown = ", ".join(names[child.key] for child in children[:_MOST_SUBAGENTS])
+        shown = ", ".join(ids.of(child) for child in children[:_MOST_SUBAGENTS])
         more = len(children) - _MOST_SUBAGENTS
         yield "subagents", terminal.line(shown) + (f" and {more} more" if more > 0 else "")
 

@@ -25,9 +25,9 @@ def lines(
     if not rows:
         return
     now = times.now_ms()
-    short = sessions.short_ids(db, rows)
+    short = sessions.ShortIds(db)
     several = len(sessions.agents(db)) > 1
-    ids = [terminal.line(short[row.key]) for row in rows]
+    ids = [terminal.line(short.of(row)) for row in rows]
     whens = [amounts.ago(row.ended, now, utc=utc) for row in rows]
     counts = [f"{row.events:,}" for row in rows]
     agents = [terminal.line(row.agent) if several else "" for row in rows]

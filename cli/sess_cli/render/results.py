@@ -26,6 +26,7 @@ class ResultView:
         self._terminal = terminal
         self._db = db
         self._utc = utc
+        self._ids = sessions.ShortIds(db)
         self._now = times.now_ms()
         self._session: int | None = None
 
@@ -40,7 +41,7 @@ class ResultView:
     def _session_line(self, hit: Hit) -> str:
         t = self._terminal
         row = sessions.by_key(self._db, hit.session_key)
-        short = sessions.short_ids(self._db, [row])[row.key]
+        short = self._ids.of(row)
         when = amounts.ago(hit.ts or row.ended, self._now, utc=self._utc)
         title = t.line(sessions.one_line(hit.title))
         place = t.line(layout.home_short(hit.project))

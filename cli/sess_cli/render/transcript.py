@@ -40,7 +40,7 @@ class TranscriptView:
         self._children = {
             child.call_id: child for child in sessions.children(db, row.key) if child.call_id
         }
-        self._child_names = sessions.short_ids(db, [*self._children.values()])
+        self._ids = sessions.ShortIds(db)
         self._day = ""
         self._owner = row.key
         self._hidden = 0
@@ -54,7 +54,7 @@ class TranscriptView:
             empty = not line
 
     def _all_lines(self, *, at: int | None, superseded: bool) -> Iterator[str]:
-        yield from header_lines(self._db, self._terminal, self._row, utc=self._utc)
+        yield from header_lines(self._db, self._terminal, self._row, self._ids, utc=self._utc)
         yield ""
         waiting: deque[list[str]] = deque(maxlen=BEFORE_EVENT)
         skipped, reached = 0, at is None
@@ -75,7 +75,7 @@ class TranscriptView:
 
     def _skipped_lines(self, count: int) -> Iterator[str]:
         if count > 0:
-            name = sessions.short_ids(self._db, [self._row])[self._row.key]
+            name = self._terminal.line(self._ids.of(self._row))
             words = f"… {amounts.plural(count, 'event')} before: `sess show {name}`"
             yield self._terminal.style(words, "dim")
 
@@ -87,10 +87,12 @@ class TranscriptView:
 
     def _entry(self, entry: Entry, *, chosen: bool) -> Iterator[str]:
         compaction = entry.label == "compact"
-        quiet = entry.type == "system" or (entry.type == "summary" and entry.label in _TITLES)
-        if quiet and not compaction and not self._full and not chosen:
-            self._hidden += 1
-            return
+        if not self._full and not chosen:
+            if entry.type == "summary" and entry.label in _TITLES:  # stands in the header
+                return
+            if entry.type == "system" and not compaction:
+                self._hidden += 1
+                return
         yield from self._origin(entry)
         if entry.retired:
             yield self._terminal.style("(superseded)", "dim")
@@ -118,7 +120,7 @@ class TranscriptView:
             yield self._rule("from here on its own", "dim")
             return
         original = sessions.by_key(self._db, entry.owner)
-        name = self._terminal.line(sessions.short_ids(self._db, [original])[original.key])
+        name = self._terminal.line(self._ids.of(original))
         yield self._rule(f"copied from {name}", "dim")
 
     def _prompt(self, entry: Entry) -> Iterator[str]:
@@ -183,7 +185,7 @@ class TranscriptView:
         child = self._children.get(entry.call_id or "")
         if child is not None:
             kind = f" ({t.line(child.agent_type)})" if child.agent_type else ""
-            name = t.line(self._child_names[child.key])
+            name = t.line(self._ids.of(child))
             yield f"    → {t.style(name, 'cyan')}{kind}, {amounts.plural(child.events, 'event')}"
 
     def _changes(self, entry: Entry) -> Iterator[str]:

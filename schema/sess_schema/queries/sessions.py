@@ -174,8 +174,8 @@ def _guesses(db: apsw.Connection, given: str) -> Iterator[Iterable[SessionRow]]:
 
 
 def _ambiguous(db: apsw.Connection, given: str, found: list[SessionRow]) -> SessError:
-    names = short_ids(db, found)
-    lines = [f"\n  {names[row.key]}  {one_line(row.title)}"[:78] for row in found[:5]]
+    names = ShortIds(db)
+    lines = [f"\n  {names.of(row)}  {one_line(row.title)}"[:78] for row in found[:5]]
     if len(found) > 5:
         lines.append(f"\n  and {len(found) - 5} more")
     return SessError(
@@ -184,27 +184,24 @@ def _ambiguous(db: apsw.Connection, given: str, found: list[SessionRow]) -> Sess
     )
 
 
-def short_ids(db: apsw.Connection, rows: Sequence[SessionRow]) -> dict[int, str]:
+class ShortIds:
     """The shortest id that `resolve` accepts for each session, eight characters or more."""
-    wanted = {row.session[: _base(row.session)] for row in rows}
-    taken: dict[str, list[str]] = {}
-    for (native_id,) in db.execute("SELECT native_id FROM sessions WHERE turns > 0"):
-        head = native_id[: _base(native_id)]
-        if head in wanted:
-            taken.setdefault(head, []).append(native_id)
-    short = {}
-    for row in rows:
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._taken: dict[str, list[str]] = {}
+        for (native_id,) in db.execute("SELECT native_id FROM sessions WHERE turns > 0"):
+            self._taken.setdefault(native_id[: _base(native_id)], []).append(native_id)
+
+    def of(self, row: SessionRow) -> str:
         length = _base(row.session)
-        others = taken.get(row.session[:length], [])
+        others = self._taken.get(row.session[:length], [])
         if others.count(row.session) > 1:  # the same id below several parents
-            short[row.key] = f"{row.home[:SHORT]}/{row.session}" if row.home else row.session
-            continue
+            return f"{row.home[:SHORT]}/{row.session}" if row.home else row.session
         while length < len(row.session) and (
             sum(other.startswith(row.session[:length]) for other in others) > 1
         ):
             length += 1
-        short[row.key] = row.session[:length]
-    return short
+        return row.session[:length]
 
 
 def one_line(text: str | None) -> str:

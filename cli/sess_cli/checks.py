@@ -1,0 +1,246 @@
+"""What `sess doctor` looks at. Each check tells its result; none of them stops the others."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import apsw
+
+from sess_cli import fresh
+from sess_cli.render import amounts, layout
+from sess_cli.sandbox import throw_away
+from sess_schema import connection, lock, migrate
+from sess_schema.errors import SessError
+from sess_schema.queries import sources
+
+if TYPE_CHECKING:
+    from sess_schema.paths import Home
+
+OK, WARN, FAIL = "ok", "warn", "fail"
+_MOST_EXAMPLES = 3
+
+
+@dataclass(slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    state: str
+    message: str
+    details: list[str] = field(default_factory=list)
+    hint: str | None = None
+
+
+def every_check(home: Home, *, deep: bool) -> Iterator[Check]:
+    """Look at everything, the foundations first."""
+    yield _sqlite()
+    yield _home(home)
+    yield _daemon(home)
+    yield _roots()
+    if home.index.exists():
+        yield from _index(home, deep=deep)
+    else:
+        yield Check("index", WARN, "there is none yet", hint="`sessiond sync` makes it")
+    yield _real_path()
+
+
+def _sqlite() -> Check:
+    try:
+        connection.refuse_old_sqlite()
+    except SessError as error:
+        return Check("SQLite", FAIL, error.message, hint=error.hint)
+    return Check("SQLite", OK, apsw.sqlite_lib_version())
+
+
+def _home(home: Home) -> Check:
+    shown = layout.home_short(str(home.data))
+    if not home.data.exists():
+        return Check("home", OK, f"{shown} (not made yet)")
+    if os.name != "posix":
+        return Check("home", OK, shown)
+    open_to_others = [
+        f"{layout.home_short(str(path))} is {stat.S_IMODE(mode):04o}"
+        for path, mode in _modes(home)
+        if stat.S_IMODE(mode) & 0o077
+    ]
+    if not open_to_others:
+        return Check("home", OK, f"{shown}, private to you")
+    return Check(
+        "home",
+        WARN,
+        f"{shown} can be read by others",
+        open_to_others,
+        hint="`chmod go= ` each of them",
+    )
+
+
+def _modes(home: Home) -> Iterator[tuple[Path, int]]:
+    names = [home.data, home.config, home.logs, home.lock, home.log, home.status]
+    names += [home.index.with_name(home.index.name + end) for end in ("", "-wal", "-shm")]
+    for path in dict.fromkeys(names):
+        try:
+            yield path, path.lstat().st_mode
+        except OSError:
+            continue
+
+
+def _daemon(home: Home) -> Check:
+    holder = lock.holder(home.lock)
+    if holder is None:
+        return Check(
+            "daemon",
+            OK,
+            "not running; `sess` brings the index up to date itself",
+            hint="`sessiond install` keeps it always fresh",
+        )
+    what = "a sync is" if holder.get("mode") == "sync" else "sessiond is"
+    return Check("daemon", OK, f"{what} running (pid {holder.get('pid', 'unknown')})")
+
+
+def _roots() -> Check:
+    roots = fresh.roots()
+    if not roots:
+        return Check("roots", FAIL, "cannot tell where transcripts are", hint="`sessiond sync`")
+    present = [root for root in roots if os.path.isdir(root)]
+    details = [
+        f"{layout.home_short(root)}{'' if root in present else ' (does not exist)'}"
+        for root in roots
+    ]
+    if present:
+        return Check("roots", OK, f"{len(present)} of {len(roots)} exist", details)
+    return Check("roots", WARN, "none of them exists", details, hint="`sess demo` needs none")
+
+
+# -- the index
+
+
+def _index(home: Home, *, deep: bool) -> Iterator[Check]:
+    try:
+        db = connection.open_reader(home.index)
+    except SessError as error:
+        yield Check("index", FAIL, error.message, hint=error.hint)
+        return
+    with closing(db):
+        size = amounts.size(home.index.stat().st_size)
+        yield Check("index", OK, f"opens, {size}, schema {migrate.latest()}")
+        try:
+            yield _structure(db, "integrity_check" if deep else "quick_check")
+            yield _sources(db)
+            yield _warnings(db)
+            yield _calls(db)
+        except apsw.Error as error:
+            yield Check("structure", FAIL, f"cannot be read: {error}", hint=_set_aside(home))
+            return
+    if deep:
+        yield _full_text(home)
+
+
+def _set_aside(home: Home) -> str:
+    index = home.index
+    return f'`mv "{index}" "{index}.damaged"`, then `sessiond sync`; keep the damaged one'
+
+
+def _structure(db: apsw.Connection, pragma: str) -> Check:
+    problems = [str(problem) for (problem,) in db.execute(f"PRAGMA {pragma}(5)")]
+    if problems == ["ok"]:
+        return Check("structure", OK, f"{pragma} finds nothing")
+    return Check(
+        "structure",
+        FAIL,
+        f"{pragma} finds damage",
+        problems,
+        hint="`sessiond stop`, move the index away and run `sessiond sync`; keep the damaged one",
+    )
+
+
+def _full_text(home: Home) -> Check:
+    """FTS5 checks its index against the texts only through a statement that may write."""
+    held = lock.acquire(home.lock)
+    if held is None:
+        return Check("full text", OK, "not checked: it would have to wait for the daemon")
+    try:
+        with closing(connection.open_writer(home.index)) as db:
+            db.execute("INSERT INTO event_index (event_index, rank) VALUES ('integrity-check', 1)")
+    except apsw.Error as error:
+        return Check(
+            "full text",
+            FAIL,
+            f"the index does not fit the texts: {error}",
+            hint="search may miss things; please report it",
+        )
+    except SessError as error:
+        return Check("full text", WARN, f"not checked: {error.message}", hint=error.hint)
+    finally:
+        held.release()
+    return Check("full text", OK, "the index fits the texts")
+
+
+def _sources(db: apsw.Connection) -> Check:
+    states = sources.states(db)
+    message = ", ".join(f"{count:,} {state}" for state, count in states.items()) or "none yet"
+    details = [
+        f"{layout.home_short(source.path)}: {source.error or state}"
+        for state in ("unreadable", "parked")
+        for source in sources.in_state(db, state, _MOST_EXAMPLES)
+    ]
+    if states.get("gone"):
+        message += " (their sessions stay)"
+    if not details:
+        return Check("sources", OK, message)
+    return Check("sources", WARN, message, details, hint="`sessiond status` lists all of them")
+
+
+def _warnings(db: apsw.Connection) -> Check:
+    found = sources.warning_counts(db)
+    total = sum(count for _, count, _, _ in found)
+    if not total:
+        return Check("records", OK, "every record was understood")
+    details = [
+        f"{count:,} × {reason}, such as {layout.home_short(path)}:{line}"
+        for reason, count, path, line in found
+    ]
+    words = f"{amounts.plural(total, 'record')} odd; all of them are kept"
+    return Check("records", WARN, words, details)
+
+
+def _calls(db: apsw.Connection) -> Check:
+    pending, orphans = sources.unmatched_calls(db)
+    words = f"{pending:,} wait for a result, {amounts.plural(orphans, 'result')} without a call"
+    return Check("calls", OK, words)
+
+
+# -- the real path
+
+
+def _real_path() -> Check:
+    """A new transcript in a home of its own must be found by its words."""
+    word = f"kettle{secrets.token_hex(6)}"
+    started = time.monotonic()
+    with throw_away() as sandbox:
+        transcript = sandbox.projects / "-doctor" / "d0c70000-0000-4000-8000-000000000001.jsonl"
+        transcript.parent.mkdir()
+        transcript.write_text(
+            '{"type":"user","uuid":"d0c7-1","sessionId":"d0c70000-0000-4000-8000-000000000001",'
+            '"timestamp":"2026-01-01T00:00:00.000Z","cwd":"/doctor",'
+            f'"message":{{"role":"user","content":"put the {word} on"}}}}\n',
+            "utf-8",
+        )
+        asked = sandbox.sess("search", word, "--json", capture=True)
+    took = amounts.duration(round((time.monotonic() - started) * 1000))
+    if asked.returncode == 0 and word in asked.stdout:
+        return Check("real path", OK, f"wrote, indexed and found a transcript in {took}")
+    return Check(
+        "real path",
+        FAIL,
+        f"a new transcript was not found (exit code {asked.returncode})",
+        asked.stderr.splitlines()[:5],
+        hint="`sess --debug demo` shows more",
+    )
