@@ -69,9 +69,7 @@ class Transcript:
         return self.record("assistant", message, requestId=f"req_{message['id']}", **more)
 
     def call(self, call_id, tool="Bash", **values):
-        return self.assistant(
-            [{"type": "tool_use", "id": call_id, "name": tool, "input": values}]
-        )
+        return self.assistant([{"type": "tool_use", "id": call_id, "name": tool, "input": values}])
 
     def result(self, call_id, content, *, is_error=False, **more):
         block = {"type": "tool_result", "tool_use_id": call_id, "content": content}

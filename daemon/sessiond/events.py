@@ -93,7 +93,8 @@ class EventWriter:
         for values in self._db.execute(
             "SELECT e.id, session_id, turn_id, block, type, label, tool, status, ts, summary,"
             " call_id, pointer, text, input, output, marks, images, duration_ms,"
-            " result_turn_id, overflow, result_pointer FROM events e JOIN event_texts t ON t.id = e.id"
+            " result_turn_id, overflow, result_pointer"
+            " FROM events e JOIN event_texts t ON t.id = e.id"
             f" WHERE {where}",
             (value,),
         ):

@@ -196,12 +196,8 @@ class SliceReader:
         self._append(offset, raw, record)
 
     def _append(self, offset: int, raw: bytes, record: Record) -> None:
-        """Forks keep the uuid of what they copy; a compaction keeps only its time and words."""
-        said = content(record)
-        if said and record.role and record.ts is not None and record.ts_from is None:
-            digest = hash64(record.kind.encode("utf-8", "replace"), b"%d" % record.ts, said)
-        elif record.native_id:
-            digest = hash64(record.native_id.encode("utf-8", "replace"), said)
+        if record.native_id:
+            digest = hash64(record.kind.encode("utf-8", "replace"), content(record))
         else:
             digest = hash64(self._spec.native_id.encode("utf-8", "replace"), b"%d" % offset, raw)
         self._turns.append(Turn(offset, len(raw), self._lines, record, digest))

@@ -191,6 +191,7 @@ class Store:
             self._next_turn = db.execute("SELECT coalesce(max(id), 0) FROM turns").get
         rows: list[tuple[Any, ...]] = []
         chains: dict[str, Session] = {}  # sidechain records of this slice
+        replays: dict[tuple[int, int | None, int], Known] = {}  # what each session said, and when
         touched: set[int] = set()
         for turn in turns:
             record = turn.record
@@ -206,7 +207,8 @@ class Store:
                 self.sessions.entitle(session, title, owner)
             for link in record.links:
                 self.sessions.link(source.agent, spec, session, link)
-            same = known.setdefault(turn.digest, [])
+            same = known.setdefault((record.native_id, turn.digest), [])
+            same = same or self._replayed(session, turn, replays)
             if self._return_retired(source, session, turn, same):
                 continue
             self._next_turn += 1
@@ -233,7 +235,10 @@ class Store:
             )
             copied = bool(same)
             here = any(one.session_id == session.id for one in same)
-            same.append(Known(turn_id, session.id, source.id or 0, 0, int(record.forked), copy_of))
+            new = Known(turn_id, session.id, source.id or 0, 0, int(record.forked), copy_of)
+            known[record.native_id, turn.digest] = [*same, new]
+            if record.events or record.results:
+                replays.setdefault((session.id, record.ts, turn.digest), new)
             if copied:
                 self._events.share(session, copy_of or turn_id)
                 if not here:
@@ -260,15 +265,49 @@ class Store:
         if source.progress.lines:
             self.sessions.get(source.agent, spec)
 
-    def _known_turns(self, turns: list[Turn]) -> dict[int, list[Known]]:
-        known: dict[int, list[Known]] = {}
-        for digest, *rest in self.db.execute(
-            "SELECT digest, id, session_id, source_id, retired, forked, copy_of"
-            " FROM turns WHERE digest IN (SELECT value FROM json_each(?)) ORDER BY id",
-            (json.dumps([turn.digest for turn in turns]),),
+    def _known_turns(self, turns: list[Turn]) -> dict[tuple[str | None, int], list[Known]]:
+        """Stored turns by native id and digest: what a fork or a hard link copies."""
+        known: dict[tuple[str | None, int], list[Known]] = {}
+        named = [turn.record.native_id for turn in turns if turn.record.native_id]
+        nameless = [turn.digest for turn in turns if not turn.record.native_id]
+        for condition, wanted in (
+            ("native_id IN (SELECT value FROM json_each(?))", named),
+            ("native_id IS NULL AND digest IN (SELECT value FROM json_each(?))", nameless),
         ):
-            known.setdefault(digest, []).append(Known(*rest))
+            if not wanted:
+                continue
+            for native_id, digest, *rest in self.db.execute(
+                "SELECT native_id, digest, id, session_id, source_id, retired, forked, copy_of"
+                f" FROM turns WHERE {condition} ORDER BY id",
+                (json.dumps(wanted),),
+            ):
+                known.setdefault((native_id, digest), []).append(Known(*rest))
         return known
+
+    def _replayed(
+        self, session: Session, turn: Turn, replays: dict[tuple[int, int | None, int], Known]
+    ) -> list[Known]:
+        """A compaction writes preserved records again: new native ids, old times, same words."""
+        record = turn.record
+        if (
+            record.ts is None
+            or record.ts_from is not None
+            or session.ended_at is None
+            or record.ts >= session.ended_at
+            or not (record.events or record.results)
+        ):
+            return []
+        here = replays.get((session.id, record.ts, turn.digest))
+        if here is not None:
+            return [here]
+        return [
+            Known(*row)
+            for row in self.db.execute(
+                "SELECT id, session_id, source_id, retired, forked, copy_of FROM turns"
+                " WHERE session_id = ? AND ts = ? AND digest = ? AND retired = 0 LIMIT 1",
+                (session.id, record.ts, turn.digest),
+            )
+        ]
 
     def _owner_of(self, native_id: str) -> Session | None:
         for (session_id,) in self.db.execute(

@@ -106,10 +106,13 @@ def test_a_replay_with_new_uuids_is_the_same_record(world):
     """A compaction may write preserved messages again under new uuids and their old times."""
     t = world.transcript()
     call, result = t.call("toolu_1", command="ls"), t.result("toolu_1", "a b c")
-    t.append(call, result, {**call, "uuid": "new-1"}, {**result, "uuid": "new-2"})
+    t.append(call, result, t.prompt("/compact"))
+    t.append({**call, "uuid": "new-1"}, {**result, "uuid": "new-2"})
     world.ingest()
-    assert world.shown(t.session) == [("tool_use", "lsa b c", "ok")]
-    assert world.sql("SELECT count(*) FROM turns") == [(4,)]
+    t.append({**call, "uuid": "new-3"}, {**result, "uuid": "new-4"})
+    world.ingest()
+    assert world.shown(t.session) == [("tool_use", "lsa b c", "ok"), ("user", "/compact", None)]
+    assert world.sql("SELECT count(*) FROM turns") == [(7,)]
 
 
 def test_a_hard_link_is_found_once(world):
@@ -172,7 +175,8 @@ ODD_LINES = {
     "half line": b'{"type":"user","mess\n',
     "bad UTF-8": b'{"type":"user","uuid":"u","message":{"role":"user","content":"caf\xe9 ok"}}\n',
     "lone surrogate": b'{"type":"user","uuid":"u","message":{"role":"user","content":"\\ud800 ok"}}\n',
-    "NUL run": b"\0" * 5000 + b'{"type":"user","uuid":"u","message":{"role":"user","content":"ok"}}\n',
+    "NUL run": b"\0" * 5000
+    + b'{"type":"user","uuid":"u","message":{"role":"user","content":"ok"}}\n',
     "NUL inside": b'{"type":"user","uuid":"u","message":{"role":"user","content":"a\\u0000 ok"}}\n',
     "deep nesting": b"[" * 100_000 + b"]" * 100_000 + b"\n",
     "huge number": b'{"type":"user","uuid":"u","n":' + b"9" * 5000 + b"}\n",

@@ -104,10 +104,17 @@ class TranscriptLife(RuleBasedStateMachine):
             return
         self.world.ingest()
         self.seen()
-        stored = [text for (text,) in self.world.sql("SELECT text FROM event_texts t JOIN events USING (id) WHERE type = 'user'")]
+        stored = [
+            text
+            for (text,) in self.world.sql(
+                "SELECT text FROM event_texts t JOIN events USING (id) WHERE type = 'user'"
+            )
+        ]
         for word in self.ever:
             assert stored.count(word) == 1, (word, stored)
-        shown = [text for kind, text, _ in self.world.shown(self.transcript.session) if kind == "user"]
+        shown = [
+            text for kind, text, _ in self.world.shown(self.transcript.session) if kind == "user"
+        ]
         assert [word for word in shown if word in self.whole_lines()] == self.whole_lines()
         assert self.world.restored(self.transcript.path) == self.transcript.path.read_bytes()
 

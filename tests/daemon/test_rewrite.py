@@ -21,9 +21,9 @@ def test_a_truncated_file_keeps_what_was_cut_but_does_not_show_it(world):
     world.ingest()
     assert texts(world, t.session) == ["one", "two"]
     assert world.sql("SELECT events, turns FROM sessions") == [(2, 2)]
-    assert world.sql("SELECT text, retired FROM events e JOIN event_texts USING (id) WHERE retired") == [
-        ("three", 2)
-    ]
+    assert world.sql(
+        "SELECT text, retired FROM events e JOIN event_texts USING (id) WHERE retired"
+    ) == [("three", 2)]
     assert world.restored(t.path) == t.path.read_bytes()
     world.check()
 

@@ -21,9 +21,7 @@ def read_all(path, checkpoint):
             found.append(block)
             if block.kind != "rest":
                 oversize = block.start if block.kind == "oversize" else None
-                checkpoint = tail.advance(
-                    checkpoint, fd, block.start + len(block.data), oversize
-                )
+                checkpoint = tail.advance(checkpoint, fd, block.start + len(block.data), oversize)
         return found, checkpoint
     finally:
         os.close(fd)

@@ -92,13 +92,13 @@ CREATE TABLE turns (
     parent_id  TEXT,                            -- native id of the record it answers
     ts         INTEGER,
     ts_from    TEXT,                            -- NULL its own, else previous, mtime
-    digest     INTEGER NOT NULL,                -- the same in every copy of the record
+    digest     INTEGER NOT NULL,                -- of what it says; of place and bytes without native id
     forked     INTEGER NOT NULL DEFAULT 0,      -- the agent itself calls it a copy
     copy_of    INTEGER                          -- the turn that owns the events
 ) STRICT;
 CREATE INDEX turns_by_session ON turns (session_id, source_id, offset);
 CREATE INDEX turns_by_native_id ON turns (native_id) WHERE native_id IS NOT NULL;
-CREATE INDEX turns_by_digest ON turns (digest);
+CREATE INDEX turns_by_digest ON turns (digest) WHERE native_id IS NULL;
 CREATE INDEX turns_by_owner ON turns (copy_of) WHERE copy_of IS NOT NULL;
 
 -- What a person would say happened.

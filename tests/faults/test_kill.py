@@ -1,0 +1,86 @@
+"""kill -9 at random moments while a writer appends: the index ends as after an undisturbed run."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import threading
+import time
+
+import pytest
+
+
+def grow(transcripts, stop, seed):
+    """Append whole conversations, each line cut at random bytes, flushed piece by piece."""
+    rng = random.Random(seed)
+    number = 0
+    while not stop.is_set():
+        t = rng.choice(transcripts)
+        number += 1
+        call = f"toolu_{t.session[:4]}_{number}"
+        lines = [
+            t.prompt(f"question {number}"),
+            t.call(call, command=f"make step{number}"),
+            t.result(call, f"output {number} " * rng.randint(1, 300), is_error=number % 7 == 0),
+            t.answer(f"answer {number}"),
+        ]
+        for line in map(t.encode, lines):
+            cuts = sorted(rng.sample(range(1, len(line)), 2))
+            for piece in (line[: cuts[0]], line[cuts[0] : cuts[1]], line[cuts[1] :]):
+                with t.path.open("ab") as file:
+                    file.write(piece)
+                time.sleep(rng.random() * 0.004)
+
+
+def kill_for(world, seconds, seed):
+    """Start and kill daemons for a while; how many were killed."""
+    rng = random.Random(seed)
+    transcripts = [
+        world.transcript(f"{letter * 8}-1111-4111-8111-111111111111") for letter in "abc"
+    ]
+    stop = threading.Event()
+    writer = threading.Thread(target=grow, args=(transcripts, stop, seed))
+    writer.start()
+    kills = 0
+    end = time.monotonic() + seconds
+    try:
+        while time.monotonic() < end:
+            daemon = world.start()
+            time.sleep(rng.uniform(0.15, 0.6))
+            daemon.kill()
+            daemon.wait()
+            kills += 1
+    finally:
+        stop.set()
+        writer.join()
+    return kills
+
+
+def assert_as_undisturbed(world, tmp_path):
+    """The same files read once, in one go, give the same index."""
+    world.run("sessiond", "sync", check=0)
+    world.check()
+    clean = type(world)(tmp_path / "clean")
+    shutil.rmtree(clean.projects)
+    shutil.copytree(world.projects, clean.projects)
+    clean.ingest()
+    disturbed, undisturbed = world.dump(), clean.dump()
+    for part in ("turns", "sources"):  # the two homes differ in their paths
+        disturbed[part] = [row[1:] for row in disturbed[part]]
+        undisturbed[part] = [row[1:] for row in undisturbed[part]]
+    for part, rows in undisturbed.items():
+        assert disturbed[part] == rows, part
+    assert len(disturbed["events"]) > 20
+
+
+def test_killing_the_daemon_changes_nothing(world, tmp_path):
+    """Ten seconds of kill -9: the same events, turns, usage and checkpoints as without."""
+    assert kill_for(world, 10, seed=1) > 10
+    assert_as_undisturbed(world, tmp_path)
+
+
+@pytest.mark.soak
+def test_killing_the_daemon_for_long_changes_nothing(world, tmp_path):
+    """The same for two minutes."""
+    assert kill_for(world, 120, seed=2) > 100
+    assert_as_undisturbed(world, tmp_path)
