@@ -116,6 +116,7 @@ class World:
         done = subprocess.run(
             [BIN / program, *map(str, arguments)],
             env=self.env,
+            check=False,
             capture_output=True,
             text=True,
             timeout=60,

@@ -160,7 +160,7 @@ def test_overflowed_output_is_read_in_full_whenever_its_file_comes(world):
         t.result("c2", note.format(t.session, "late.txt")),
     )
     world.ingest()
-    assert [text for _, text, _ in world.shown(t.session)][0] == "onethe early full text"
+    assert world.shown(t.session)[0][1] == "onethe early full text"
     (folder / "late.txt").write_text("the late full text")
     world.ingest()
     assert [text for _, text, _ in world.shown(t.session)] == [
@@ -171,22 +171,24 @@ def test_overflowed_output_is_read_in_full_whenever_its_file_comes(world):
     world.check()
 
 
+def said(content: bytes) -> bytes:
+    """A user record with the given bytes as its content."""
+    return b'{"type":"user","uuid":"u","message":{"role":"user","content":"' + content + b'"}}'
+
+
 ODD_LINES = {
-    "half line": b'{"type":"user","mess\n',
-    "bad UTF-8": b'{"type":"user","uuid":"u","message":{"role":"user","content":"caf\xe9 ok"}}\n',
-    "lone surrogate": b'{"type":"user","uuid":"u","message":{"role":"user","content":"\\ud800 ok"}}\n',
-    "NUL run": b"\0" * 5000
-    + b'{"type":"user","uuid":"u","message":{"role":"user","content":"ok"}}\n',
-    "NUL inside": b'{"type":"user","uuid":"u","message":{"role":"user","content":"a\\u0000 ok"}}\n',
-    "deep nesting": b"[" * 100_000 + b"]" * 100_000 + b"\n",
-    "huge number": b'{"type":"user","uuid":"u","n":' + b"9" * 5000 + b"}\n",
-    "bare scalar": b"42\n",
-    "not a number": b'{"type":"user","uuid":"u","n":NaN}\n',
-    "binary": bytes(range(1, 10)) + bytes(range(11, 256)) + b"\n",
-    "glued": b'{"type":"mode","timestamp":"x"}{"type":"user","uuid":"u","message":{"role":"user",'
-    b'"content":"ok"}}\n',
-    "torn and glued": b'{"type":"user","uuid":"x","message":{"rol{"type":"user","uuid":"u",'
-    b'"message":{"role":"user","content":"ok"}}\n',
+    "half line": b'{"type":"user","mess',
+    "bad UTF-8": said(b"caf\xe9 ok"),
+    "lone surrogate": said(b"\\ud800 ok"),
+    "NUL run": b"\0" * 5000 + said(b"ok"),
+    "NUL inside": said(b"a\\u0000 ok"),
+    "deep nesting": b"[" * 100_000 + b"]" * 100_000,
+    "huge number": b'{"type":"user","uuid":"u","n":' + b"9" * 5000 + b"}",
+    "bare scalar": b"42",
+    "not a number": b'{"type":"user","uuid":"u","n":NaN}',
+    "binary": bytes(range(1, 10)) + bytes(range(11, 256)),
+    "glued": b'{"type":"mode","timestamp":"x"}' + said(b"ok"),
+    "torn and glued": b'{"type":"user","uuid":"x","message":{"rol' + said(b"ok"),
 }
 
 
@@ -194,7 +196,7 @@ ODD_LINES = {
 def test_an_odd_line_costs_only_itself(world, line):
     """Whatever stands between two good lines: both are read, it is a turn, the bytes come back."""
     t = world.transcript()
-    t.append(t.prompt("before"), line, t.prompt("after"))
+    t.append(t.prompt("before"), line + b"\n", t.prompt("after"))
     world.ingest()
     texts = [text for kind, text, _ in world.shown(t.session) if kind == "user"]
     assert texts[0] == "before"

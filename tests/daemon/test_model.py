@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from contextlib import closing
 from pathlib import Path
 
 from hypothesis import HealthCheck, settings
@@ -88,11 +87,11 @@ class TranscriptLife(RuleBasedStateMachine):
 
     def whole_lines(self) -> list[str]:
         data = self.deleted if self.deleted is not None else self.transcript.path.read_bytes()
-        words = []
-        for line in data.splitlines():
-            if line.endswith(b'"}}') and line.startswith(b'{"type"') and line.count(b'"type"') == 1:
-                words.append(line.rpartition(b'"content":"')[2].partition(b'"')[0].decode())
-        return words
+        return [
+            line.rpartition(b'"content":"')[2].partition(b'"')[0].decode()
+            for line in data.splitlines()
+            if line.endswith(b'"}}') and line.startswith(b"{") and line.count(b'"type"') == 1
+        ]
 
     def seen(self) -> None:
         if self.deleted is None:
@@ -107,7 +106,7 @@ class TranscriptLife(RuleBasedStateMachine):
         stored = [
             text
             for (text,) in self.world.sql(
-                "SELECT text FROM event_texts t JOIN events USING (id) WHERE type = 'user'"
+                "SELECT text FROM event_texts JOIN events USING (id) WHERE type = 'user'"
             )
         ]
         for word in self.ever:

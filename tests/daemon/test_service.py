@@ -16,7 +16,7 @@ import pytest
 def daemon(world):
     """A running daemon; stopped at the end however the test went."""
     process = world.start()
-    wait_until(lambda: (world.state / "status.json").exists())
+    wait_until((world.state / "status.json").exists)
     yield process
     if process.poll() is None:
         process.terminate()
@@ -47,7 +47,7 @@ def test_roots_may_appear_vanish_and_come_back(world):
     world.projects.rmdir()
     process = world.start()
     try:
-        wait_until(lambda: (world.state / "status.json").exists())
+        wait_until((world.state / "status.json").exists)
         for word in ("first", "second"):
             world.projects.mkdir(parents=True)
             t = world.transcript(f"{len(word)}1111111-1111-4111-8111-111111111111")
@@ -175,7 +175,7 @@ def test_everything_is_private_whatever_the_umask(world):
     world.run("sessiond", "sync", check=0, umask=0)
     process = world.start()
     try:
-        wait_until(lambda: (world.state / "status.json").exists())
+        wait_until((world.state / "status.json").exists)
         assert stat.S_IMODE(os.stat(world.state).st_mode) == 0o700
         modes = {p.name: oct(stat.S_IMODE(p.stat().st_mode)) for p in world.state.iterdir()}
         assert set(modes.values()) == {"0o600"}, modes

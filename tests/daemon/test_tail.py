@@ -57,7 +57,7 @@ def test_every_byte_is_seen_once_and_only_whole_lines_are_consumed(tmp_path_fact
         lambda old: old[:-10],
         lambda old: b"X" + old[1:],
         lambda old: old[:-2] + b"X\n",
-        lambda old: b"",
+        lambda _old: b"",
     ],
     ids=["shrunk", "head changed", "tail changed", "emptied"],
 )

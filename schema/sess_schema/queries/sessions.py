@@ -167,10 +167,11 @@ def _guesses(db: apsw.Connection, given: str) -> Iterator[Iterable[SessionRow]]:
     bare = _AGENT + given
     yield _rows(
         db,
-        f"s.turns > 0 AND ({begins.format('s.native_id')} OR {begins.format('s.native_id')}"
-        f" OR {begins.format('s.alias')}) ORDER BY s.ended_at DESC",
-        (given, given, bare, bare, given, given),
+        f"s.turns > 0 AND ({begins.format('s.native_id')} OR {begins.format('s.native_id')})"
+        " ORDER BY s.ended_at DESC",
+        (given, given, bare, bare),
     )
+    yield _rows(db, f"s.turns > 0 AND {begins.format('s.alias')}", (given, given))
 
 
 def _ambiguous(db: apsw.Connection, given: str, found: list[SessionRow]) -> SessError:

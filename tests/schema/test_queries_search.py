@@ -1,0 +1,156 @@
+"""Searching a real index."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sess_schema.connection import open_reader
+from sess_schema.errors import SessError
+from sess_schema.migrate import migrations
+from sess_schema.queries import sessions
+from sess_schema.queries.scope import Scope
+from sess_schema.queries.search import TOKENIZER, Search
+
+FORK = "22222222-2222-4222-8222-222222222222"
+
+
+@pytest.fixture
+def index(world):
+    """A session with a failure, a refusal and a fork that repeats its beginning."""
+    t = world.transcript()
+    shared = [t.prompt("please fix the flaky retry test"), t.answer("Looking at retry now.")]
+    t.append(
+        *shared,
+        t.call("c1", command="go test ./...", description="run them"),
+        t.result("c1", "FAIL: retry was called 2 times", is_error=True),
+        t.call("c2", "Edit", file_path="/work/demo/retry.go", old_string="2", new_string="3"),
+        t.result("c2", "The user doesn't want to proceed with this tool use.", is_error=True),
+        t.call("c3", command="go vet"),
+        t.result("c3", "x" * 3_000_000 + " deepword " + "データベースの設定 café => done"),
+    )
+    fork = world.transcript(FORK)
+    fork.append(*shared, fork.prompt("now in the fork", timestamp="2026-02-03T10:00:00.000Z"))
+    world.ingest()
+    with closing(open_reader(world.state / "index.db")) as db:
+        yield db
+
+
+def found(db, text, limit=20, **scope):
+    return [
+        (hit.type, hit.tool, hit.status) for hit in Search(text, Scope(**scope), limit).hits(db)
+    ]
+
+
+def test_the_tokenizer_is_that_of_the_index():
+    """Queries are cut into words as the texts were."""
+    (sql,) = (sql for _, name, sql in migrations() if name == "0001_initial")
+    assert f'tokenize = "{TOKENIZER[0]} {" ".join(TOKENIZER[1])}"' in sql
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("flaky retry", [("user", None, None)]),
+        ("FLAKY", [("user", None, None)]),
+        ('"retry now"', [("assistant", None, None)]),
+        ('"now retry"', []),
+        ("loo*", [("assistant", None, None)]),
+        ("retry -flaky -fail", [("assistant", None, None), ("tool_use", "Edit", "denied")]),
+        ("go test ./...", [("tool_use", "Bash", "error")]),
+        ("go ./....", []),
+        ("is_error", [("tool_use", "Edit", "denied"), ("tool_use", "Bash", "error")]),
+        ("deepword", [("tool_use", "Bash", "ok")]),
+        ("cafe", [("tool_use", "Bash", "ok")]),
+        ("ベース", [("tool_use", "Bash", "ok")]),
+        ("=>", [("tool_use", "Bash", "ok")]),
+        ("retry.go", [("tool_use", "Edit", "denied")]),
+        ("-flaky", [("user", None, None)]),
+        ("nowhere", []),
+    ],
+)
+def test_a_query_finds(index, text, expected):
+    """Each form of query finds exactly the events it describes, at any depth of an output."""
+    assert sorted(map(str, found(index, text))) == sorted(map(str, expected))
+
+
+@pytest.mark.parametrize(
+    ("scope", "count"),
+    [
+        ({}, 4),
+        ({"types": ["user"]}, 1),
+        ({"types": ["prompt", "assistant"]}, 2),
+        ({"types": ["error"]}, 2),
+        ({"failed": True}, 2),
+        ({"failed": True, "tools": ["bash"]}, 1),
+        ({"tools": ["B*", "edit"]}, 2),
+        ({"agents": ["claude"]}, 4),
+        ({"agents": ["codex"]}, 0),
+        ({"projects": ["/work/demo"]}, 4),
+        ({"projects": ["/work"]}, 4),
+        ({"projects": ["/work/dem"]}, 0),
+        ({"projects": ["DEM"]}, 4),
+        ({"projects": ["%"]}, 0),
+        ({"since": 1_769_940_003_000}, 2),
+        ({"until": 1_769_940_003_000}, 2),
+        ({"since": 1_769_940_002_000, "until": 1_769_940_003_000}, 1),
+    ],
+)
+def test_filters_narrow(index, scope, count):
+    """Filters count exactly the events inside them."""
+    assert len(found(index, "retry", **scope)) == count
+
+
+def test_an_unknown_type_is_a_usage_error(index):
+    """The hint lists the types there are."""
+    with pytest.raises(SessError, match='no such type: "tool_usage"') as caught:
+        found(index, "retry", types=["tool_usage"])
+    assert "tool_use, system, summary, error" in (caught.value.hint or "")
+
+
+def test_what_was_said_ranks_over_what_was_printed(index):
+    """Prompts and answers come before tool inputs, and these before outputs."""
+    assert [kind for kind, _, _ in found(index, "retry")][:2] == ["assistant", "user"]
+    scores = [hit.score for hit in Search("retry").hits(index)]
+    assert scores == sorted(scores)
+
+
+def test_a_copy_is_found_once_and_in_both_sessions(index):
+    """The original owns a shared event; asking inside the fork finds it as well."""
+    assert [hit.session[:4] for hit in Search("flaky").hits(index)] == ["1111"]
+    fork = sessions.resolve(index, FORK)
+    assert len(found(index, "flaky", session=fork.key)) == 1
+    assert found(index, "deepword", session=fork.key) == []
+
+
+def test_the_limit_limits(index):
+    """A limit gives the best ones, 0 gives all."""
+    everything = found(index, "retry", limit=0)
+    assert found(index, "retry", limit=2) == everything[:2]
+    assert len(everything) == 4
+
+
+def test_what_was_rewritten_is_found_only_when_asked(world, index):
+    """A record that left its file stays searchable behind a flag."""
+    t = world.transcript()
+    lines = t.path.read_bytes().splitlines(keepends=True)
+    t.path.write_bytes(b"".join(lines[:2]))
+    world.ingest()
+    assert found(index, "deepword") == []
+    assert found(index, "deepword", superseded=True) == [("tool_use", "Bash", "ok")]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.text(alphabet='retyflak "*-_.()日\0', min_size=1, max_size=30))
+def test_no_query_fails_on_an_index(index, text):
+    """Any text is answered or is nothing to search for."""
+    search = Search(text, limit=3)
+    try:
+        search.check()
+    except SessError:
+        return
+    for hit in search.hits(index):
+        assert hit.snippet.text

@@ -1,0 +1,158 @@
+"""Which sessions there are, and which one an id means."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sess_schema.connection import open_reader
+from sess_schema.errors import SessError
+from sess_schema.queries import sessions, sources
+
+ONE = "11111111-1111-4111-8111-111111111111"
+NEAR = "11111111-2222-4222-8222-222222222222"
+OTHER = "33333333-3333-4333-8333-333333333333"
+
+
+@pytest.fixture
+def index(world):
+    """Three sessions, two of which begin alike, subagents of two of them, and a warm-up."""
+    for number, name in enumerate((ONE, NEAR, OTHER), 1):
+        t = world.transcript(name)
+        t.append(t.prompt(f"prompt {number}", timestamp=f"2026-02-0{number}T10:00:00.000Z"))
+        agent = world.transcript("agent-abc12345", f"-work-demo/{name}/subagents")
+        if name != OTHER:
+            agent.append(agent.prompt("look around", isSidechain=True, sessionId=name))
+    warm = world.transcript("44444444-4444-4444-8444-444444444444")
+    warm.append(warm.prompt("Warmup", timestamp="2026-02-09T10:00:00.000Z"))
+    world.ingest()
+    with closing(open_reader(world.state / "index.db")) as db:
+        yield db
+
+
+def listed(db, **options):
+    return [row.session for row in sessions.Listing(**options).rows(db)]
+
+
+def test_the_newest_activity_comes_first(index):
+    """The default list has main sessions only, without warm-ups."""
+    assert listed(index) == [OTHER, NEAR, ONE]
+
+
+def test_all_has_subagents_and_warmups_too(index):
+    """`--all` hides nothing but placeholders."""
+    assert len(listed(index, every=True)) == 6
+
+
+def test_a_list_can_be_limited_and_dated(index):
+    """Limits and times narrow the list; 0 is no limit."""
+    assert listed(index, limit=1) == [OTHER]
+    assert listed(index, limit=0) == [OTHER, NEAR, ONE]
+    assert listed(index, since=1_770_026_400_000) == [OTHER, NEAR]
+    assert listed(index, until=1_770_026_400_000) == [ONE]
+    assert listed(index, projects=["/elsewhere"]) == []
+
+
+def test_a_session_without_times_stands_where_its_file_was_changed(world):
+    """The modification time of the file takes the place of missing timestamps."""
+    t = world.transcript(ONE)
+    record = t.prompt("undated")
+    del record["timestamp"]
+    t.append(record)
+    os.utime(t.path, (1_770_000_000, 1_770_000_000))
+    world.ingest()
+    with closing(open_reader(world.state / "index.db")) as db:
+        (row,) = sessions.Listing().rows(db)
+    assert (row.started, row.ended) == (1_770_000_000_000, 1_770_000_000_000)
+
+
+@pytest.mark.parametrize(
+    ("given_id", "expected"),
+    [
+        (ONE, ONE),
+        ("11111111-1", ONE),
+        ("11111111-2222", NEAR),
+        ("3333", OTHER),
+        (" 3333 ", OTHER),
+        ("last", OTHER),
+        ("11111111-1/agent-abc12345", "agent-abc12345"),
+        (f"{NEAR}/abc1", "agent-abc12345"),
+    ],
+)
+def test_an_id_means_one_session(index, given_id, expected):
+    """Full ids, prefixes, `last`, and subagents below their parents are understood."""
+    assert sessions.resolve(index, given_id).session == expected
+
+
+def test_a_subagent_is_told_from_its_namesake(index):
+    """The same subagent id below two parents resolves to the one of the named parent."""
+    first = sessions.resolve(index, f"{ONE}/agent-abc12345")
+    second = sessions.resolve(index, f"{NEAR}/agent-abc12345")
+    assert (first.parent, second.parent) == (ONE, NEAR)
+    ids = sessions.ShortIds(index)
+    assert ids.of(first) == "11111111/agent-abc12345"
+
+
+def test_short_ids_lead_back(index):
+    """The id that a list shows is as long as it must be, and `resolve` takes it."""
+    ids = sessions.ShortIds(index)
+    rows = [*sessions.Listing().rows(index)]
+    assert [ids.of(row) for row in rows] == ["33333333", "11111111-2", "11111111-1"]
+    assert [sessions.resolve(index, ids.of(row)).key for row in rows] == [row.key for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("given_id", "message", "code"),
+    [
+        ("1111", '"1111" means 2 sessions:', 2),
+        ("agent-abc12345", '"agent-abc12345" means 2 sessions:', 2),
+        ("333", 'id too short: "333"', 2),
+        ("", 'id too short: ""', 2),
+        ("../../etc/passwd", 'no such session: "../../etc/passwd"', 1),
+        ("/etc/passwd", 'no such session: "/etc/passwd"', 1),
+        ("%%%%", 'no such session: "%%%%"', 1),
+        ("____", 'no such session: "____"', 1),
+    ],
+)
+def test_what_means_no_session_or_several_is_an_error(index, given_id, message, code):
+    """Each failure says what it looked for and has its own exit code."""
+    with pytest.raises(SessError) as caught:
+        sessions.resolve(index, given_id)
+    assert caught.value.message.startswith(message)
+    assert caught.value.code == code
+
+
+def test_candidates_are_listed_with_their_titles(index):
+    """An ambiguous id names what it may mean."""
+    with pytest.raises(SessError) as caught:
+        sessions.resolve(index, "1111")
+    assert caught.value.message.splitlines()[1:] == [
+        "  11111111-2  prompt 2",
+        "  11111111-1  prompt 1",
+    ]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.text())
+def test_any_text_is_an_id_or_an_error(index, text):
+    """No id ends in a traceback."""
+    try:
+        sessions.resolve(index, text)
+    except SessError:
+        return
+
+
+def test_a_session_whose_files_are_gone_says_so(world, index):
+    """A vanished transcript marks its session; the source is still named."""
+    world.transcript(OTHER).path.unlink()
+    world.ingest()
+    row = sessions.resolve(index, OTHER)
+    assert (bool(row.source_gone), row.source) == (True, str(world.transcript(OTHER).path))
+    assert not sessions.resolve(index, ONE).source_gone
+    (source,) = sources.of_session(index, row.key)
+    assert (source.state, source.archived) == ("gone", source.size)
+    assert sources.states(index) == {"gone": 1, "live": 5}
