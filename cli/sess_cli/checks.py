@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import stat
 import time
 from collections.abc import Iterator
@@ -78,7 +79,7 @@ def _home(home: Home) -> Check:
         WARN,
         f"{shown} can be read by others",
         open_to_others,
-        hint="`chmod go= ` each of them",
+        hint=f"`chmod -R go= {shlex.quote(str(home.data))}`",
     )
 
 

@@ -44,7 +44,7 @@ def _fitting(terminal: Terminal, value: str, indent: int) -> Iterator[str]:
 def _facts(
     db: apsw.Connection, terminal: Terminal, row: SessionRow, ids: sessions.ShortIds, *, utc: bool
 ) -> Iterator[tuple[str, str]]:
-    yield "", terminal.line(sessions.one_line(row.title))
+    yield "", terminal.line(sessions.title_of(db, row))
     about = f" ({row.kind} of {row.agent})" if row.kind != "main" else f" ({row.agent})"
     yield "session", terminal.line(row.session) + terminal.line(about).join((" ", ""))
     place = terminal.line(layout.home_short(row.project))
@@ -63,7 +63,7 @@ def _facts(
         yield "source", terminal.line(layout.home_short(source.path)) + gone
     if row.parent_key is not None:
         parent = sessions.by_key(db, row.parent_key)
-        yield "parent", terminal.line(f"{ids.of(parent)}  {sessions.one_line(parent.title)}")
+        yield "parent", terminal.line(f"{ids.of(parent)}  {sessions.title_of(db, parent)}")
     children = sessions.children(db, row.key)
     if children:
         shown = ", ".join(ids.of(child) for child in children[:_MOST_SUBAGENTS])

@@ -32,15 +32,15 @@ def lines(
     counts = [f"{row.events:,}" for row in rows]
     agents = [terminal.line(row.agent) if several else "" for row in rows]
     projects = [terminal.line(layout.home_short(row.project)) for row in rows]
-    titles = [_title(terminal, row) for row in rows]
+    titles = [_title(db, terminal, row) for row in rows]
     id_width, when_width, count_width, agent_width = map(_widest, (ids, whens, counts, agents))
     project_width = min(_widest(projects), _WIDEST_PROJECT)
     title_width = None
     if terminal.width is not None:
         gaps = 2 * (5 if several else 4)
         room = terminal.width - id_width - when_width - count_width - agent_width - gaps
-        project_width = min(project_width, max(10, room // 3))
-        title_width = max(10, room - project_width)
+        project_width = min(project_width, max(6, room // 3))
+        title_width = max(4, room - project_width)
     for number, row in enumerate(rows):
         title, project = titles[number], projects[number]
         if title_width is not None:
@@ -58,8 +58,8 @@ def lines(
         yield "  ".join(cells).rstrip()
 
 
-def _title(terminal: Terminal, row: SessionRow) -> str:
-    title = terminal.line(sessions.one_line(row.title))
+def _title(db: apsw.Connection, terminal: Terminal, row: SessionRow) -> str:
+    title = terminal.line(sessions.title_of(db, row))
     if row.kind == "subagent":
         return f"↳ {terminal.line(row.agent_type) + ': ' if row.agent_type else ''}{title}"
     return title

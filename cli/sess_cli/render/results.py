@@ -43,12 +43,12 @@ class ResultView:
         row = sessions.by_key(self._db, hit.session_key)
         short = self._ids.of(row)
         when = amounts.ago(hit.ts or row.ended, self._now, utc=self._utc)
-        title = t.line(sessions.one_line(hit.title))
+        title = t.line(sessions.title_of(self._db, row))
         place = t.line(layout.home_short(hit.project))
         if t.width is not None:
             room = t.width - layout.cells(short) - len(when) - 8
-            place = layout.tail_of(t.line(hit.project or ""), max(12, min(28, room // 3)))
-            title = layout.cut(title, max(8, room - layout.cells(place)))
+            place = layout.tail_of(t.line(hit.project or ""), max(6, min(28, room // 3)))
+            title = layout.cut(title, max(4, room - layout.cells(place)))
         rest = t.style(f" · {place} · {when}", "dim")
         return f"{t.style(short, 'cyan')}  {t.style(title, 'bold')}{rest}"
 

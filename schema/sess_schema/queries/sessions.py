@@ -176,7 +176,7 @@ def _guesses(db: apsw.Connection, given: str) -> Iterator[Iterable[SessionRow]]:
 
 def _ambiguous(db: apsw.Connection, given: str, found: list[SessionRow]) -> SessError:
     names = ShortIds(db)
-    lines = [f"\n  {names.of(row)}  {one_line(row.title)}"[:78] for row in found[:5]]
+    lines = [f"\n  {names.of(row)}  {title_of(db, row)}"[:78] for row in found[:5]]
     if len(found) > 5:
         lines.append(f"\n  and {len(found) - 5} more")
     return SessError(
@@ -203,6 +203,18 @@ class ShortIds:
         ):
             length += 1
         return row.session[:length]
+
+
+def title_of(db: apsw.Connection, row: SessionRow) -> str:
+    """The title in one line; without one, the first words that a person typed."""
+    if not row.title:
+        for (text,) in db.execute(
+            "SELECT substr(x.text, 1, 300) FROM events e JOIN event_texts x ON x.id = e.id"
+            " WHERE e.session_id = ? AND e.type = 'user' AND e.retired = 0 ORDER BY e.id LIMIT 1",
+            (row.key,),
+        ):
+            return one_line(str(text))
+    return one_line(row.title)
 
 
 def one_line(text: str | None) -> str:

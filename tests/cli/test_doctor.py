@@ -1,0 +1,92 @@
+"""`sess doctor` as a program."""
+
+from __future__ import annotations
+
+import json
+
+
+def checks(world, *arguments, code):
+    done = world.run("sess", "doctor", "--json", *arguments, check=code)
+    found = {}
+    for line in done.stdout.splitlines():
+        check = json.loads(line)
+        found[check["check"]] = check
+    return found
+
+
+def test_a_healthy_installation_is_all_ok(world):
+    """Every check says ok, the real path included, and the exit code is 0."""
+    t = world.transcript()
+    t.append(t.prompt("hello"))
+    world.ingest()
+    found = checks(world, "--deep", code=0)
+    assert {name: check["state"] for name, check in found.items()} == dict.fromkeys(
+        ("SQLite", "home", "daemon", "roots", "index", "structure", "sources", "records", "calls",
+         "full text", "real path"),
+        "ok",
+    )  # fmt: skip
+    assert found["structure"]["message"] == "integrity_check finds nothing"
+    assert found["sources"]["message"] == "1 live"
+
+
+def test_odd_records_and_open_files_are_warnings(world):
+    """Exit code 5, each with its reason and an example."""
+    t = world.transcript()
+    t.append(t.prompt("hello"), b"{broken\n")
+    world.ingest()
+    (world.state / "index.db").chmod(0o644)
+    found = checks(world, code=5)
+    assert found["home"]["state"] == "warn"
+    assert found["home"]["details"] == [
+        f"{world.state / 'index.db'} is 0644".replace(str(world.root), "~")
+    ]
+    assert found["records"]["message"] == "1 record odd; all of them are kept"
+    assert found["records"]["details"][0].endswith(".jsonl:2")
+
+
+def test_a_damaged_index_is_exit_code_4(world):
+    """The other checks still run."""
+    world.state.mkdir(mode=0o700)
+    (world.state / "index.db").write_bytes(b"garbage " * 1000)
+    found = checks(world, code=4)
+    assert found["index"]["state"] == "fail"
+    assert found["real path"]["state"] == "ok"
+
+
+def test_damage_inside_a_readable_index_is_found(world):
+    """Overwritten pages are exit code 4 as well."""
+    t = world.transcript()
+    t.append(*(t.prompt(f"hello {number} " + "x" * 1000) for number in range(200)))
+    world.ingest()
+    index = world.state / "index.db"
+    raw = bytearray(index.read_bytes())
+    raw[len(raw) // 2 : len(raw) // 2 + 40_000] = b"\xaa" * 40_000
+    index.write_bytes(raw)
+    assert any(check["state"] == "fail" for check in checks(world, "--deep", code=4).values())
+
+
+def test_a_new_home_is_a_warning(world):
+    """Before the first sync there is no index, which is said."""
+    found = checks(world, code=5)
+    assert found["index"] == {
+        "check": "index",
+        "state": "warn",
+        "message": "there is none yet",
+        "details": [],
+        "hint": "`sessiond sync` makes it",
+    }
+
+
+def test_it_reads_nothing_of_ours_into_the_real_index(world):
+    """The real path is tested in a home of its own."""
+    world.run("sess", "doctor")
+    assert not world.state.exists()
+
+
+def test_people_get_one_line_per_check(world):
+    """State, name and message are aligned."""
+    t = world.transcript()
+    t.append(t.prompt("hello"))
+    world.ingest()
+    lines = world.run("sess", "doctor", check=0).stdout.splitlines()
+    assert "ok    sources      1 live" in lines

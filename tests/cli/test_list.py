@@ -1,0 +1,93 @@
+"""`sess list` as a program."""
+
+from __future__ import annotations
+
+import subprocess
+
+MAIN = "11111111-1111-4111-8111-111111111111"
+
+
+def test_json_has_the_documented_fields(story, sess):
+    """One object per session, newest activity first."""
+    newest, oldest = sess.json("list")
+    assert newest["session"].startswith("2222")
+    assert oldest == {
+        "session": MAIN,
+        "agent": "claude",
+        "project": "/work/demo",
+        "title": "please fix the flaky retry test",
+        "started": "2026-02-01T10:00:01.000Z",
+        "ended": "2026-02-01T10:00:10.000Z",
+        "events": 8,
+        "prompts": 1,
+        "tool_calls": 3,
+        "kind": "main",
+        "parent": None,
+        "git_branch": "main",
+        "models": ["claude-opus-4-5"],
+        "version": "2.1.0",
+        "source": str(story.transcript(MAIN).path),
+        "source_gone": False,
+    }
+
+
+def test_all_has_subagents_with_their_parent(story, sess):
+    """Subagents are hidden until asked for."""
+    rows = {row["session"]: row for row in sess.json("list", "--all")}
+    assert len(rows) == 3
+    assert (rows["agent-abc12345"]["kind"], rows["agent-abc12345"]["parent"]) == ("subagent", MAIN)
+
+
+def test_a_vanished_transcript_is_listed_as_gone(story, sess):
+    """The session outlives its source."""
+    story.transcript(MAIN).path.unlink()
+    story.ingest()
+    assert [row["source_gone"] for row in sess.json("list")] == [False, True]
+
+
+def test_dot_is_the_current_directory(world, sess, tmp_path):
+    """--project . finds the sessions of this directory and below, also through a link."""
+    here = tmp_path / "code"
+    (here / "deep").mkdir(parents=True)
+    link = tmp_path / "link"
+    link.symlink_to(here)
+    for number, cwd in enumerate((here, here / "deep", link, "/work/demo"), 1):
+        t = world.transcript(f"{number}" * 8 + "-0000-4000-8000-000000000000")
+        t.append(t.prompt("hello", cwd=str(cwd)))
+    world.ingest()
+    found = world.run("sess", "list", "--no-sync", "--project", ".", "--json", cwd=here, check=0)
+    assert len(found.stdout.splitlines()) == 2
+    found = subprocess.run(
+        ["bash", "-c", f"cd {link} && {found.args[0]} list --no-sync --project . --json"],
+        env=world.env,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert len(found.stdout.splitlines()) == 3
+    assert len(sess.json("list", "--project", "DEEP")) == 1
+
+
+def test_nothing_to_list_is_exit_code_1(story, sess):
+    """The message says what would list more."""
+    done = sess("list", "--project", "/nowhere", code=1)
+    assert done.stderr == (
+        "sess: no session matches\nhint: `sess list --all --limit 0` lists every session\n"
+    )
+
+
+def test_columns_fit_a_terminal(story, sess):
+    """At 80 and at 50 columns every line fits, and control characters are shown."""
+    for width in (80, 50):
+        text, code = sess.on_terminal("list", "--no-sync", "--all", width=width)
+        assert code == 0
+        assert max(map(len, text.splitlines())) <= width
+        assert "\x1b" not in text
+
+
+def test_sess_alone_is_the_list(story, sess):
+    """Without a verb the list comes, and on a terminal a hint how to go on."""
+    assert sess.world.run("sess", check=0).stdout == sess("list", sync=True).stdout
+    text, code = sess.on_terminal()
+    assert code == 0
+    assert text.splitlines()[-1].startswith("hint: `sess search WORDS`")

@@ -1,0 +1,184 @@
+"""The frame around the commands: help, versions, errors, freshness."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from sess_cli import fresh, main
+from sess_schema import __version__, lock
+
+BIN = Path(sys.executable).parent
+
+
+def test_help_has_every_verb_and_exit_code(world):
+    """The table of exit codes is part of the help."""
+    text = world.run("sess", "--help", check=0).stdout
+    for verb in ("search", "list", "show", "restore", "sql", "doctor", "demo"):
+        assert f"\n  {verb} " in text
+    for line in ("0  ok", "1  nothing found", "4  index unusable", "130  interrupted"):
+        assert f" {line}\n" in text
+    assert "..." not in text.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize(
+    "verb", [verb.__name__.rpartition(".")[2].strip("_") for verb in main.VERBS]
+)
+def test_every_verb_has_help(world, verb):
+    """Each command explains itself."""
+    assert world.run("sess", verb, "--help", check=0).stdout.startswith(f"Usage: sess {verb}")
+
+
+def test_help_imports_nothing_heavy(world):
+    """Starting up stays fast: no database, no JSON decoder, no tables before they are needed."""
+    script = (
+        "import sys; sys.argv = ['sess', '--help']\n"
+        "from sess_cli.main import run\n"
+        "try: run()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'orjson', 'rich', 'platformdirs', 'zstandard'} & set(sys.modules)\n"
+        "sys.exit(','.join(heavy) or None)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_version_is_the_packages(world):
+    """Both programs tell the same version."""
+    assert world.run("sess", "--version", check=0).stdout == f"sess {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["frobnicate"], "sess: no such command"),
+        (["list", "--nonsense"], "sess: no such option"),
+        (["search"], "sess: missing argument"),
+        (["list", "--limit", "many"], "sess: invalid value"),
+    ],
+)
+def test_usage_errors_are_one_line_and_a_hint(world, arguments, message):
+    """Exit code 2, no traceback, and where to read on."""
+    done = world.run("sess", *arguments, check=2)
+    first, hint = done.stderr.splitlines()
+    assert first.lower().startswith(message)
+    assert hint.startswith("hint: `sess")
+    assert done.stdout == ""
+
+
+def test_without_any_transcript_it_says_where_it_looked(world):
+    """An empty home is exit code 1 with the places and an offer."""
+    done = world.run("sess", "list", check=1)
+    lines = done.stderr.splitlines()
+    assert lines[0] == "sess: no transcripts found; looked in:"
+    assert f"  {world.projects}" in lines
+    assert lines[-1] == "hint: `sess demo` shows what it is like with a built-in sample"
+
+
+def test_the_index_is_brought_up_to_date_first(world):
+    """With no daemon, what was written a moment ago is found; --no-sync does not look."""
+    t = world.transcript()
+    t.append(t.prompt("first words"))
+    world.run("sess", "search", "words", check=0)
+    t.append(t.prompt("second words"))
+    assert len(world.run("sess", "search", "words", "--no-sync", "--json").stdout.splitlines()) == 1
+    assert len(world.run("sess", "search", "words", "--json").stdout.splitlines()) == 2
+
+
+def test_a_living_daemon_is_left_to_its_work(world):
+    """While somebody holds the writer's lock, no sync is run."""
+    t = world.transcript()
+    t.append(t.prompt("first words"))
+    world.ingest()
+    t.append(t.prompt("second words"))
+    held = lock.acquire(world.state / "sessiond.lock")
+    try:
+        found = world.run("sess", "search", "words", "--json", check=0)
+    finally:
+        held.release()
+    assert len(found.stdout.splitlines()) == 1
+
+
+def test_the_current_directory_runs_no_code(world, tmp_path):
+    """A repository with modules named like ours or like Python's is only a directory."""
+    t = world.transcript()
+    t.append(t.prompt("some words"))
+    trap = tmp_path / "trap"
+    for name in ("sessiond", "sess_schema", "sess_cli"):
+        (trap / name).mkdir(parents=True)
+        (trap / name / "__init__.py").write_text("raise SystemExit('trapped')")
+    (trap / "json.py").write_text("raise SystemExit('trapped')")
+    done = world.run("sess", "search", "words", cwd=trap, check=0)
+    assert "trapped" not in done.stderr
+
+
+@pytest.mark.parametrize("verb", [["list"], ["search", "x"], ["show", "1111"], ["sql", "SELECT 1"]])
+def test_a_damaged_index_is_exit_code_4(world, verb):
+    """A file that is no database is named, kept, and a way out is offered."""
+    world.state.mkdir(mode=0o700)
+    index = world.state / "index.db"
+    index.write_bytes(b"garbage " * 1000)
+    for extra in ([], ["--no-sync"]):
+        done = world.run("sess", *verb, *extra, check=4)
+        assert done.stdout == ""
+        assert f'"{index}"' in done.stderr
+        assert done.stderr.count("hint: ") == 1
+        assert "Traceback" not in done.stderr
+    assert index.read_bytes() == b"garbage " * 1000
+
+
+def test_an_index_that_cannot_be_updated_is_still_read(world):
+    """A copy in a read-only directory answers, after the complaint of the sync."""
+    t = world.transcript()
+    t.append(t.prompt("some words"))
+    world.ingest()
+    (world.state / "sessiond.lock").unlink(missing_ok=True)
+    (world.state / "sessiond.lock").mkdir()
+    done = world.run("sess", "search", "words", "--json", check=0)
+    assert len(done.stdout.splitlines()) == 1
+    assert done.stderr
+
+
+def test_a_traceback_comes_only_with_debug(monkeypatch, capsys):
+    """What nobody foresaw is one line and a hint; --debug shows where it happened."""
+
+    def surprise(**_):
+        raise RuntimeError("unforeseen")
+
+    monkeypatch.setattr(fresh, "open_with_sessions", surprise)
+    assert main._outcome(["list"]) == 2
+    assert capsys.readouterr().err == (
+        "sess: RuntimeError: unforeseen\n"
+        "hint: `sess --debug …` shows where it happened; please report it\n"
+    )
+    with pytest.raises(RuntimeError, match="unforeseen"):
+        main._outcome(["--debug", "list"])
+
+
+def test_ctrl_c_is_exit_code_130(world):
+    """An interrupted query ends at once, without a traceback."""
+    t = world.transcript()
+    t.append(t.prompt("some words"))
+    world.ingest()
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+    process = subprocess.Popen(
+        [BIN / "sess", "sql", "--no-sync", endless], env=world.env, stderr=subprocess.PIPE
+    )
+    time.sleep(1)
+    os.kill(process.pid, signal.SIGINT)
+    _, stderr = process.communicate(timeout=10)
+    assert (process.returncode, stderr) == (130, b"")
+
+
+def test_completion_knows_the_verbs(world):
+    """The shell completes what the program has."""
+    world.env |= {"_SESS_COMPLETE": "complete_bash", "COMP_WORDS": "sess s", "COMP_CWORD": "1"}
+    assert world.run("sess").stdout.split() == ["search", "show", "sql"]

@@ -1,0 +1,133 @@
+"""`sess search` as a program."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+MAIN = "11111111-1111-4111-8111-111111111111"
+
+
+def test_json_has_the_documented_fields(story, sess):
+    """One object per hit with full ids, UTC times and the event's number."""
+    (hit,) = sess.json("search", "flaky")
+    event = hit.pop("event")
+    score = hit.pop("score")
+    assert hit == {
+        "session": MAIN,
+        "agent": "claude",
+        "project": "/work/demo",
+        "title": "please fix the flaky retry test",
+        "parent": None,
+        "ts": "2026-02-01T10:00:01.000Z",
+        "type": "user",
+        "tool": None,
+        "status": None,
+        "snippet": "please fix the flaky retry test",
+    }
+    assert isinstance(event, int)
+    assert score > 0
+
+
+def test_a_failed_call_is_found_by_its_mark(story, sess):
+    """`is_error` finds failures as grepping the transcripts would; --error and --type do too."""
+    for arguments in (["is_error"], ["retry", "--error"], ["retry", "--type", "error"]):
+        hits = sess.json("search", *arguments)
+        assert [(hit["tool"], hit["status"]) for hit in hits] == [("Bash", "error")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["flaky"], 0),
+        (["nowhere"], 1),
+        ([""], 2),
+        (["flaky", "--since", "someday"], 2),
+        (["flaky", "--type", "nonsense"], 2),
+        (["flaky", "--limit", "-1"], 2),
+        (["flaky", "--session", "ffff"], 1),
+        (["flaky", "--until", "2020"], 1),
+        (["flaky", "--agent", "codex"], 1),
+        (["flaky", "--project", "evil"], 1),
+        (["go", "test", "./..."], 0),
+        (["flaky", "-retry"], 1),
+        (["flaky", "--", "-retry"], 1),
+        (["--", "--no-such"], 1),
+        (["git commit --no-verify"], 1),
+        (['"unbalanced'], 1),
+        (["flaky", "AND"], 1),
+    ],
+)
+def test_exit_codes_are_those_of_grep(story, sess, arguments, code):
+    """0 found, 1 nothing, 2 usage; and nothing but data on stdout."""
+    done = sess("search", *arguments, code=code)
+    assert bool(done.stdout) is (code == 0)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_misspelt_option_is_not_a_word(story, sess):
+    """A slip is answered with the option that was meant."""
+    done = sess("search", "flaky", "--projct", "x", code=2)
+    assert done.stderr == (
+        "sess: no such option: --projct\n"
+        "hint: did you mean --project? `-- --projct` looks for it as a word\n"
+    )
+
+
+def test_text_in_a_pipe_is_whole_and_plain(story, sess):
+    """Two lines per hit: the session, then what matched; no colour, no cuts."""
+    lines = sess("search", "flaky").stdout.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("11111111  please fix the flaky retry test · /work/demo · ")
+    event = sess.json("search", "flaky")[0]["event"]
+    assert lines[1] == f"  user  #{event}  please fix the flaky retry test"
+
+
+def test_a_terminal_gets_lines_that_fit(story, sess):
+    """At 80 columns and at 40 no line is longer than that."""
+    for width in (80, 40):
+        text, code = sess.on_terminal("search", "--no-sync", "retry", width=width)
+        assert code == 0
+        assert max(map(len, text.splitlines())) <= width
+
+
+def test_hits_are_highlighted_on_a_terminal(story, sess):
+    """The words that matched stand out."""
+    text, _ = sess.on_terminal("search", "--no-sync", "flaky", colour=True)
+    assert "\x1b[1;33mflaky\x1b[0m" in text
+
+
+def test_hostile_text_does_not_reach_a_terminal(story, sess):
+    """Titles, snippets and projects lose their control characters."""
+    text, code = sess.on_terminal("search", "--no-sync", "red")
+    assert code == 0
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "<U+202E>evil" in text
+
+
+def test_a_broken_pipe_is_quiet(world, sess):
+    """`| head -1` ends the search without a word."""
+    t = world.transcript()
+    t.append(*(t.prompt(f"needle {'x' * 500} {number}") for number in range(300)))
+    world.ingest()
+    done = world.run("sess", "search", "--no-sync", "needle", "--limit", "0", "--json")
+    assert len(done.stdout.splitlines()) == 300
+    script = "sess search --no-sync needle --limit 0 --json | head -1; exit ${PIPESTATUS[0]}"
+    path = f"{done.args[0].parent}:/usr/bin:/bin"
+    piped = subprocess.run(
+        ["bash", "-c", script],
+        env={**world.env, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert (piped.returncode, piped.stderr, len(piped.stdout.splitlines())) == (0, "", 1)
+
+
+def test_a_search_in_one_session_stays_there(story, sess):
+    """--session takes what `show` takes."""
+    assert len(sess.json("search", "retry", "--session", "1111")) == 2
+    sess("search", "retry", "--session", "2222", code=1)

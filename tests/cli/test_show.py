@@ -1,0 +1,188 @@
+"""`sess show` as a program."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+MAIN = "11111111-1111-4111-8111-111111111111"
+FORK = "33333333-3333-4333-8333-333333333333"
+
+
+def masked(text):
+    """Event numbers depend on the order of reading."""
+    return re.sub(r"#\d+", "#N", text)
+
+
+def test_a_transcript_is_pleasant_to_read(story, sess):
+    """The whole text of a session at 80 columns, folded and without its system events."""
+    text, code = sess.on_terminal("show", "--no-sync", "1111", HOME="/elsewhere")
+    assert code == 0
+    assert (
+        masked(text).replace(str(story.projects), "P")
+        == f"""\
+please fix the flaky retry test
+session   {MAIN} (claude)
+project   /work/demo on main
+model     claude-opus-4-5 · version 2.1.0
+when      2026-02-01 10:00 to 10:00 (9.0s)
+counts    1 prompt, 3 tool calls (1 failed), 8 events
+source    P/-work-demo/{MAIN}.jsonl
+subagents agent-abc12345
+
+──────────────────────────────────────────────────────── 2026-02-01 10:00:01  #N
+❯ please fix the flaky retry test
+
+✻ one
+  two
+  three
+  … 3 more lines
+
+  I will run **the tests** first.
+
+● Bash  go test ./... # run them                                  error 1.0s  #N
+    FAIL: retry was called 2 times
+● Task  [Explore] find callers                                       ok 1.0s  #N
+    caller 0
+    caller 1
+    caller 2
+    caller 3
+    caller 4
+    … 15 more lines
+    → agent-abc12345, 1 event
+
+──── Conversation compacted ────────────────────────────────────────────────────
+● Edit  /work/demo/a.go (edit)                                       pending  #N
+    - two
+    + three
+
+1 system event hidden; --full shows them
+"""
+    )
+
+
+def test_full_lifts_every_limit(story, sess):
+    """--full shows system events, whole outputs and whole inputs."""
+    text = sess("show", "1111", "--full").stdout
+    assert "caller 19" in text
+    assert "a notice" in text
+    assert "six" in text
+    assert "hidden" not in text
+    assert "more lines" not in text
+
+
+def test_json_has_one_object_per_event(story, sess):
+    """Inputs keep their structure; the fields are the documented ones."""
+    events = sess.json("show", "1111")
+    assert [event["type"] for event in events] == [
+        "user", "thinking", "assistant", "tool_use", "tool_use", "system", "system", "tool_use",
+    ]  # fmt: skip
+    bash, task = events[3], events[4]
+    assert {name: bash[name] for name in bash if name != "event"} == {
+        "ts": "2026-02-01T10:00:04.000Z",
+        "type": "tool_use",
+        "label": None,
+        "tool": "Bash",
+        "summary": "go test ./... # run them",
+        "input": {"command": "go test ./...", "description": "run them"},
+        "output": "FAIL: retry was called 2 times",
+        "status": "error",
+        "duration_ms": 1000,
+        "text": "",
+        "files": [],
+        "images": 0,
+        "subagent": None,
+        "copied_from": None,
+    }
+    assert task["subagent"] == "agent-abc12345"
+    assert (events[7]["status"], events[7]["files"]) == (
+        "pending",
+        [{"path": "/work/demo/a.go", "action": "edit"}],
+    )
+
+
+def test_it_starts_at_an_event(story, sess):
+    """ID#EVENT shows a few events before the one that search named, and marks it."""
+    (hit,) = sess.json("search", "callers")
+    lines = sess("show", f"1111#{hit['event']}").stdout.splitlines()
+    assert f"▶ event #{hit['event']}" in lines
+    marker = lines.index(f"▶ event #{hit['event']}")
+    assert lines[marker + 1].startswith("● Task  [Explore] find callers")
+    assert "… 1 event before: `sess show 11111111`" in lines
+    assert sess.json("show", f"1111#{hit['event']}")[0]["tool"] == "Task"
+
+
+def test_an_event_of_another_session_is_not_shown(story, sess):
+    """The number must belong to the session."""
+    done = sess("show", "1111#999999", code=1)
+    assert done.stderr.startswith(f"sess: session {MAIN} has no event #999999\n")
+
+
+@pytest.mark.parametrize(
+    ("given", "code", "message"),
+    [
+        ("../../etc/passwd", 1, 'sess: no such session: "../../etc/passwd"\n'),
+        ("ffff", 1, 'sess: no such session: "ffff"\n'),
+        ("111", 2, 'sess: id too short: "111"\n'),
+        ("#5", 2, 'sess: id too short: "#5"\n'),
+    ],
+)
+def test_a_bad_id_is_a_clear_line(story, sess, given, code, message):
+    """Ids are looked up, never opened; the hint says how to go on."""
+    done = sess("show", given, code=code)
+    assert done.stderr.startswith(message)
+    assert "\nhint: " in done.stderr
+
+
+def test_last_is_the_newest(story, sess):
+    """`last` needs no id."""
+    assert "2026-02-02" in sess("show", "last").stdout
+
+
+def test_a_fork_says_where_its_beginning_comes_from(story, sess):
+    """Copied events are marked once, and so is the place where they end."""
+    copied = story.transcript(MAIN).path.read_bytes().splitlines(keepends=True)[:3]
+    fork = story.transcript(FORK)
+    fork.append(*copied, fork.prompt("another way", timestamp="2026-02-03T10:00:00.000Z"))
+    story.ingest()
+    lines = sess("show", FORK).stdout.splitlines()
+    assert [line.strip("─ ") for line in lines if line.startswith("──── ")] == [
+        "copied from 11111111",
+        "from here on its own",
+    ]
+    assert [event["copied_from"] for event in sess.json("show", FORK)] == [MAIN] * 3 + [None]
+
+
+def test_a_gone_source_is_named_with_its_day(story, sess):
+    """The header says that the file is gone and what brings it back."""
+    story.transcript(MAIN).path.unlink()
+    story.ingest()
+    text = sess("show", "1111").stdout
+    assert re.search(r"\(gone since \d{4}-\d\d-\d\d; `sess restore` writes it back\)", text)
+
+
+def test_hostile_text_is_harmless_on_a_terminal_and_whole_in_a_pipe(story, sess):
+    """Only where it could do harm it is changed."""
+    text, _ = sess.on_terminal("show", "--no-sync", "2222")
+    assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f\u202e]", text)
+    assert "\x1b[31mred\x1b[0m" in sess("show", "2222").stdout
+
+
+def test_the_pager_gets_the_text(story, sess, tmp_path):
+    """On a terminal the transcript goes through $PAGER, with colours."""
+    pager = tmp_path / "pager"
+    pager.write_text(f"#!/bin/sh\ncat > {tmp_path}/paged\n")
+    pager.chmod(0o755)
+    text, code = sess.on_terminal("show", "--no-sync", "1111", colour=True, PAGER=str(pager))
+    assert (text, code) == ("", 0)
+    assert "\x1b[1mplease fix the flaky retry test\x1b[0m\n" in (tmp_path / "paged").read_text()
+
+
+def test_a_pager_that_is_left_early_is_no_error(story, sess, tmp_path):
+    """Leaving the pager before the end ends the program quietly."""
+    t = story.transcript(MAIN)
+    t.append(*(t.answer("long " * 200) for _ in range(300)))
+    story.ingest()
+    text, code = sess.on_terminal("show", "--no-sync", "1111", PAGER="head -1")
+    assert (text, code) == ("please fix the flaky retry test\n", 0)
