@@ -1,0 +1,41 @@
+"""Writes docs/commands.md: the help of every command, as the programs print it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+BIN = Path(sys.executable).parent
+TARGET = Path(__file__).parent / "commands.md"
+COMMANDS = {
+    "sess": ["search", "list", "show", "restore", "sql", "doctor", "demo"],
+    "sessiond": [
+        "start", "stop", "restart", "status", "sync", "install", "uninstall", "logs",
+    ],
+}  # fmt: skip
+
+
+def page() -> str:
+    parts = ["# Commands\n\nMade by `python docs/generate.py`; a test fails when it is out of date.\n"]
+    for program, verbs in COMMANDS.items():
+        for words in ([program], *([program, verb] for verb in verbs)):
+            title = "##" if len(words) == 1 else "###"
+            parts.append(f"{title} {' '.join(words)}\n\n```text\n{help_of(words)}\n```\n")
+    return "\n".join(parts)
+
+
+def help_of(words: list[str]) -> str:
+    done = subprocess.run(
+        [BIN / words[0], *words[1:], "--help"],
+        env={**os.environ, "COLUMNS": "90", "TERMINAL_WIDTH": "90"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+
+
+if __name__ == "__main__":
+    TARGET.write_text(page(), "utf-8")

@@ -1,0 +1,37 @@
+"""The documentation says what the programs do."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def generator():
+    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_command_page_is_up_to_date(generator):
+    """docs/commands.md is what the programs print; `python docs/generate.py` renews it."""
+    assert generator.TARGET.read_text("utf-8") == generator.page()
+
+
+def test_every_command_is_on_the_page(generator):
+    """A verb that is added to a program must be added to the page."""
+    for program, verbs in generator.COMMANDS.items():
+        listed = re.findall(r"^  (\w+)  ", generator.help_of([program]).partition("Commands:")[2], re.M)
+        assert listed == verbs
+
+
+def test_the_readme_names_only_files_that_exist():
+    """Each relative link of the README leads somewhere."""
+    for target in re.findall(r"\]\(([\w./-]+)\)", (ROOT / "README.md").read_text("utf-8")):
+        assert (ROOT / target).exists(), target
