@@ -163,32 +163,39 @@ class EventWriter:
     def _complete_orphan(
         self, session: Session, turn_id: int, block: int, record: Record, event: Event
     ) -> bool:
-        """A call whose result came first, or that this session has already."""
+        """A call whose result came first."""
         for row in self._calls.get(event.call_id or "", ()):
-            if row.session_id != session.id:
-                continue
-            if row.label == "orphan":
+            if row.session_id == session.id and row.label == "orphan":
                 row.label, row.turn_id, row.block = event.label, turn_id, block
                 row.tool, row.summary, row.pointer = event.tool, event.summary, event.pointer
                 row.input, row.files, row.ts = event.input, event.files, record.ts
                 self._replace_later(row)
-            return True
+                return True
         return False
 
     def _call_of(self, session: Session, result: Result) -> Row | None:
-        """The call of this session, or the one it shares with the session it was forked from."""
-        calls = [row for row in self._calls.get(result.call_id, ()) if row.label != "orphan"]
-        for row in calls:
-            if row.session_id == session.id:
-                return row
-        for row in calls:
-            shared = (session.id, row.turn_id) in self._shared or self._db.execute(
+        """The call of this session, or the one it shares with the session it was forked from.
+
+        Some gateways number calls anew in each answer, so the newest open call counts.
+        """
+        calls = [
+            row
+            for row in self._calls.get(result.call_id, ())
+            if row.label != "orphan" and self._belongs(session, row)
+        ]
+        calls.sort(key=lambda row: (row.session_id == session.id, row.status == "pending", row.id))
+        return calls[-1] if calls else None
+
+    def _belongs(self, session: Session, row: Row) -> bool:
+        return (
+            row.session_id == session.id
+            or (session.id, row.turn_id) in self._shared
+            or self._db.execute(
                 "SELECT 1 FROM turns WHERE copy_of = ? AND session_id = ?",
                 (row.turn_id, session.id),
             ).get
-            if shared:
-                return row
-        return None
+            is not None
+        )
 
     def _join(self, row: Row, turn_id: int, ts: int | None, result: Result) -> None:
         row.result_turn_id, row.result_pointer = turn_id, result.pointer

@@ -12,6 +12,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import apsw
@@ -84,11 +85,34 @@ class Ingest:
     def __init__(self, store: Store, *, settle: bool = True) -> None:
         self._store = store
         self._settle_all = settle  # take an unfinished last line as it is, however fresh
-        self.tracked = load_all(store.db)
+        self._tracked: dict[str, Tracked] | None = None
         self.stop = threading.Event()
         self.on_progress: Callable[[Summary], None] = lambda _summary: None
         self._begun = 0.0
         self._uncommitted = 0
+
+    @property
+    def tracked(self) -> dict[str, Tracked]:
+        """Every source by path, as the index knows it; read again after a failure."""
+        if self._tracked is None:
+            self._tracked = load_all(self._store.db)
+        return self._tracked
+
+    @contextmanager
+    def _undone_on_error(self) -> Iterator[None]:
+        """A failure undoes what was not committed, in the index and in memory."""
+        try:
+            yield
+        except BaseException as error:
+            # First: the rollback may fail as well, and memory must not be ahead of the index.
+            self._tracked, self._begun = None, 0.0
+            try:
+                self._store.roll_back()
+            except apsw.Error as second:
+                error = error if isinstance(error, apsw.Error) else second
+            if isinstance(error, apsw.Error):
+                raise sqlite_error(error, self._store.db.filename) from error
+            raise
 
     def reconcile(
         self, places: Sequence[tuple[Source, str]], *, roots: bool = True, force: bool = False
@@ -97,19 +121,18 @@ class Ingest:
         there = [place for place in places if not roots or os.path.lexists(place[1])]
         seen = survey(there)
         summary = self.ingest(seen, force=force)
-        summary.gone += self.mark_vanished([place for _, place in places], seen.files)
+        with self._undone_on_error():
+            gone = vanished(self.tracked, seen.files, [place for _, place in places])
+            summary.gone += self._mark_gone(list(gone))
         return summary
-
-    def mark_vanished(self, places: Sequence[str], files: Sequence[Candidate]) -> int:
-        """Sources below the places that a walk over them did not see."""
-        return self._mark_gone(list(vanished(self.tracked, files, places)))
 
     def mark_deleted(self, paths: Sequence[str]) -> int:
         """Files that a hint says were deleted or moved away."""
-        known = [self.tracked[path] for path in paths if path in self.tracked]
-        return self._mark_gone(
-            [s for s in known if s.state != GONE and not os.path.lexists(s.path)]
-        )
+        with self._undone_on_error():
+            known = [self.tracked[path] for path in paths if path in self.tracked]
+            return self._mark_gone(
+                [s for s in known if s.state != GONE and not os.path.lexists(s.path)]
+            )
 
     def _mark_gone(self, gone: list[Tracked]) -> int:
         if gone:
@@ -121,8 +144,9 @@ class Ingest:
     def ingest(self, seen: Survey, *, force: bool = False) -> Summary:
         summary = Summary(len(seen.files), directories=seen.directories)
         summary.skipped += seen.skipped
-        files = [file for file in seen.files if force or self._changed(file)]
-        self._find_moved(files)
+        with self._undone_on_error():
+            files = [file for file in seen.files if force or self._changed(file)]
+            self._find_moved(files)
         summary.changed = len(files)
         summary.total_bytes = sum(self._unread(file) for file in files)
         crashed: set[str] = set()
@@ -131,11 +155,10 @@ class Ingest:
                 self._pass([file for file in files if file.path not in crashed], summary)
             except SourceCrash as crash:
                 crashed.add(crash.step.file.path)
-                self._note_crash(crash.step, str(crash), summary)
-                files = [file for file in files if self._changed(file)]
+                with self._undone_on_error():
+                    self._note_crash(crash.step, str(crash), summary)
+                    files = [file for file in files if self._changed(file)]
                 continue
-            except apsw.Error as error:
-                raise sqlite_error(error, self._store.db.filename) from error
             return summary
 
     def _changed(self, file: Candidate) -> bool:
@@ -188,23 +211,19 @@ class Ingest:
         # The collector would walk millions of live rows to find no cycle: a twelfth of the time.
         gc.disable()
         try:
-            for step in self._read(files):
-                self._begin()
-                try:
-                    self._write(step, summary)
-                except apsw.Error:
-                    raise
-                except Exception as error:
-                    raise SourceCrash(step, error) from error
-                self._commit_if_due()
-                if self.stop.is_set():
-                    break
-            self._commit()
-        except BaseException:
-            self._store.roll_back()
-            self._begun = 0.0
-            self.tracked = load_all(self._store.db)
-            raise
+            with self._undone_on_error():
+                for step in self._read(files):
+                    self._begin()
+                    try:
+                        self._write(step, summary)
+                    except apsw.Error:
+                        raise
+                    except Exception as error:
+                        raise SourceCrash(step, error) from error
+                    self._commit_if_due()
+                    if self.stop.is_set():
+                        break
+                self._commit()
         finally:
             gc.enable()
 

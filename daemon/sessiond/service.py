@@ -161,6 +161,10 @@ class Service:
         except SessError as error:
             self._pause(error)
             return
+        except Exception as error:
+            log.exception("unexpected")
+            self._pause(SessError(f"unexpected {type(error).__name__}: {error}"))
+            return
         if self._retry:
             log.info("writing again")
         self._retry = 0.0
@@ -231,7 +235,7 @@ class Service:
 
     def _pause(self, error: SessError) -> None:
         """The index cannot be written now: say so, keep what is there, try again later."""
-        if "damaged" in error.message:
+        if isinstance(error.__cause__, apsw.CorruptError | apsw.NotADBError):
             raise error
         self._retry = min(RETRY_LAST, self._retry * 2 or RETRY_FIRST)
         self._next_walk = time.monotonic() + self._retry

@@ -61,9 +61,11 @@ class Store:
         self._forget()
 
     def roll_back(self) -> None:
-        if self.db.in_transaction:
-            self.db.execute("ROLLBACK")
-        self._forget()
+        try:
+            if self.db.in_transaction:
+                self.db.execute("ROLLBACK")
+        finally:
+            self._forget()
 
     def _forget(self) -> None:
         self.sessions.forget()

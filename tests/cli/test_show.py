@@ -62,6 +62,18 @@ subagents agent-abc12345
     )
 
 
+def test_a_long_tool_name_gives_way(world, sess):
+    """At 60 columns the line of a call fits, whatever its tool is called."""
+    t = world.transcript()
+    t.append(t.prompt("go"), t.call("c1", "mcp__plugin_" + "x" * 80, query="retry " * 40))
+    world.ingest()
+    for verb, word in (("show", "1111"), ("search", "retry")):
+        text, code = sess.on_terminal(verb, "--no-sync", word, width=60, HOME="/elsewhere")
+        assert code == 0
+        lines = [line for line in text.splitlines() if not line.startswith("source ")]
+        assert max(map(len, lines)) <= 60
+
+
 def test_full_lifts_every_limit(story, sess):
     """--full shows system events, whole outputs and whole inputs."""
     text = sess("show", "1111", "--full").stdout

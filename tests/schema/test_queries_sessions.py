@@ -94,7 +94,8 @@ def test_a_subagent_is_told_from_its_namesake(index):
     second = sessions.resolve(index, f"{NEAR}/agent-abc12345")
     assert (first.parent, second.parent) == (ONE, NEAR)
     ids = sessions.ShortIds(index)
-    assert ids.of(first) == "11111111/agent-abc12345"
+    assert ids.of(first) == "11111111-1/agent-abc12345"
+    assert ids.of(second) == "11111111-2/agent-abc12345"
 
 
 def test_short_ids_lead_back(index):
@@ -134,6 +135,19 @@ def test_candidates_are_listed_with_their_titles(index):
         "  11111111-2  prompt 2",
         "  11111111-1  prompt 1",
     ]
+
+
+def test_equal_names_in_two_folders_are_told_apart(world):
+    """Ids that are no UUIDs may repeat; the folder then tells which one is meant."""
+    for folder in ("-work", "-work-demo"):
+        t = world.transcript("chat", folder)
+        t.append(t.prompt(f"in {folder}", uuid=f"{folder}-1"))
+    world.ingest()
+    with closing(open_reader(world.state / "index.db")) as db:
+        ids = sessions.ShortIds(db)
+        rows = [*sessions.Listing().rows(db)]
+        assert len({ids.of(row) for row in rows}) == 2
+        assert [sessions.resolve(db, ids.of(row)).key for row in rows] == [row.key for row in rows]
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -56,6 +56,8 @@ class ResultView:
         t = self._terminal
         snippet = self._cleaned(hit.snippet)
         what = t.line(hit.tool) if hit.type == "tool_use" and hit.tool else hit.type
+        if t.width is not None:
+            what = layout.cut(what, t.width // 2)
         head = f"  {t.style(what, 'magenta')}"
         used = 2 + layout.cells(what)
         if hit.status and hit.status != "ok":

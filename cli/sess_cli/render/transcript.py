@@ -166,8 +166,9 @@ class TranscriptView:
         end = f"{status}{took}  #{entry.event}"
         summary = t.line(entry.summary or "")
         if t.width is not None:
+            tool = layout.cut(tool, t.width // 2)
             room = t.width - layout.cells(tool) - len(end) - 6
-            summary = layout.pad(layout.cut(summary, max(8, room)), room)
+            summary = layout.pad(layout.cut(summary, max(4, room)), room)
         shown_end = t.style(f"{status}{took}", style) + t.style(f"  #{entry.event}", "dim")
         yield f"{bullet} {t.style(tool, 'bold')}  {summary}  {shown_end}"
         if self._full and entry.input:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -148,11 +149,14 @@ def resolve(db: apsw.Connection, given: str) -> SessionRow:
 
 def _guesses(db: apsw.Connection, given: str) -> Iterator[Iterable[SessionRow]]:
     """What an id may mean, the surest first. It is only ever compared, never used as a path."""
+    # An id that subagents of several sessions share means the session that needs no parent.
+    yield _rows(db, "s.native_id = ? AND s.home = '' AND s.turns > 0", (given,))
     yield _rows(db, "s.native_id = ? AND s.turns > 0", (given,))
     yield _rows(db, "s.alias = ? AND s.turns > 0", (given,))
     parent, slash, child = given.rpartition("/")
     begins = "substr({}, 1, length(?)) = ?"
     if slash and parent and child:
+        yield _rows(db, "s.home = ? AND s.native_id = ? AND s.turns > 0", (parent, child))
         inside = f"({begins.format('s.home')} OR {begins.format('p.native_id')})"
         named = f"({begins.format('s.native_id')} OR {begins.format('s.native_id')})"
         bare = _AGENT + child
@@ -189,20 +193,19 @@ class ShortIds:
     """The shortest id that `resolve` accepts for each session, eight characters or more."""
 
     def __init__(self, db: apsw.Connection) -> None:
-        self._taken: dict[str, list[str]] = {}
-        for (native_id,) in db.execute("SELECT native_id FROM sessions WHERE turns > 0"):
-            self._taken.setdefault(native_id[: _base(native_id)], []).append(native_id)
+        self._taken: dict[str, list[tuple[str, str]]] = {}
+        for native_id, home in db.execute("SELECT native_id, home FROM sessions WHERE turns > 0"):
+            self._taken.setdefault(native_id[: _base(native_id)], []).append((native_id, home))
 
     def of(self, row: SessionRow) -> str:
-        length = _base(row.session)
-        others = self._taken.get(row.session[:length], [])
-        if others.count(row.session) > 1:  # the same id below several parents
-            return f"{row.home[:SHORT]}/{row.session}" if row.home else row.session
-        while length < len(row.session) and (
-            sum(other.startswith(row.session[:length]) for other in others) > 1
-        ):
-            length += 1
-        return row.session[:length]
+        near = self._taken.get(row.session[: _base(row.session)], [])
+        homes = [home for native_id, home in near if native_id == row.session]
+        if len(homes) > 1:  # the same id below several parents
+            if not row.home:
+                return row.session
+            length = len(row.home) if os.sep in row.home else SHORT
+            return f"{_distinct(row.home, length, homes)}/{row.session}"
+        return _distinct(row.session, _base(row.session), [native_id for native_id, _ in near])
 
 
 def title_of(db: apsw.Connection, row: SessionRow) -> str:
@@ -215,6 +218,13 @@ def title_of(db: apsw.Connection, row: SessionRow) -> str:
         ):
             return one_line(str(text))
     return one_line(row.title)
+
+
+def _distinct(text: str, length: int, others: Sequence[str]) -> str:
+    """The beginning of a text that no other one has, `length` characters or more."""
+    while length < len(text) and sum(other.startswith(text[:length]) for other in others) > 1:
+        length += 1
+    return text[:length]
 
 
 def one_line(text: str | None) -> str:
