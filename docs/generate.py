@@ -18,7 +18,9 @@ COMMANDS = {
 
 
 def page() -> str:
-    parts = ["# Commands\n\nMade by `python docs/generate.py`; a test fails when it is out of date.\n"]
+    parts = [
+        "# Commands\n\nMade by `python docs/generate.py`; a test fails when it is out of date.\n"
+    ]
     for program, verbs in COMMANDS.items():
         for words in ([program], *([program, verb] for verb in verbs)):
             title = "##" if len(words) == 1 else "###"

@@ -27,7 +27,9 @@ def test_the_command_page_is_up_to_date(generator):
 def test_every_command_is_on_the_page(generator):
     """A verb that is added to a program must be added to the page."""
     for program, verbs in generator.COMMANDS.items():
-        listed = re.findall(r"^  (\w+)  ", generator.help_of([program]).partition("Commands:")[2], re.M)
+        listed = re.findall(
+            r"^  (\w+)  ", generator.help_of([program]).partition("Commands:")[2], re.M
+        )
         assert listed == verbs
 
 

@@ -341,3 +341,16 @@ def test_structured_input_can_be_read_back_from_the_archive(world):
     for step in pointer.split("/")[1:]:
         value = value[int(step)] if isinstance(value, list) else value[step]
     assert value == {"deep": {"list": [1, {"k": "v"}]}}
+
+
+def test_call_ids_that_are_used_again_are_other_calls(world):
+    """Some gateways count calls from zero in every answer and in every session."""
+    for session in ("aaaaaaaa", "bbbbbbbb"):
+        t = world.transcript(f"{session}-1111-4111-8111-111111111111")
+        for number in range(3):
+            t.append(t.call("call_0", command=f"{session} {number}"))
+            t.append(t.result("call_0", f"answer {number}"))
+            world.ingest()
+        assert [text for _, text, _ in world.shown(t.session)] == [
+            f"{session} {number}answer {number}" for number in range(3)
+        ]

@@ -1,0 +1,74 @@
+"""The schema: applied with its record, refused when it is not ours, never half there."""
+
+from __future__ import annotations
+
+import apsw
+import pytest
+import sqlite_utils
+
+from sess_schema import migrate
+from sess_schema.connection import open_reader, open_writer
+from sess_schema.errors import Exit, SessError
+
+TABLES = {
+    "sources", "chunks", "sessions", "session_sources", "turns", "events", "event_texts",
+    "event_index", "files", "commits", "usage", "warnings", "migrations",
+}  # fmt: skip
+
+
+def test_a_new_index_has_every_table_and_the_record_of_its_migrations(tmp_path):
+    """An independent reader sees the tables; application_id and user_version are set."""
+    open_writer(tmp_path / "index.db").close()
+    other = sqlite_utils.Database(tmp_path / "index.db")
+    assert set(other.table_names()) >= TABLES
+    assert [row["number"] for row in other["migrations"].rows] == [
+        number for number, _, _ in migrate.migrations()
+    ]
+    assert other.execute("PRAGMA application_id").fetchone() == (migrate.APPLICATION_ID,)
+    assert other.execute("PRAGMA user_version").fetchone() == (migrate.latest(),)
+    other.close()
+
+
+def test_opening_again_changes_nothing(tmp_path):
+    """Migrations are applied once."""
+    open_writer(tmp_path / "index.db").close()
+    db = open_writer(tmp_path / "index.db")
+    assert db.execute("SELECT count(*) FROM migrations").get == migrate.latest()
+    db.close()
+
+
+def test_a_failing_migration_leaves_the_old_schema(tmp_path, monkeypatch):
+    """An error in the middle of the SQL leaves no table and no version behind."""
+    broken = [(1, "0001_broken", "CREATE TABLE one (x); CREATE TABLE one (x);")]
+    monkeypatch.setattr(migrate, "migrations", lambda: broken)
+    with pytest.raises(SessError):
+        open_writer(tmp_path / "index.db")
+    db = apsw.Connection(str(tmp_path / "index.db"))
+    assert db.execute("SELECT count(*) FROM sqlite_schema").get == 0
+    assert db.pragma("user_version") == 0
+    db.close()
+
+
+def test_a_newer_index_is_refused_with_advice(tmp_path):
+    """Reader and writer exit 4 and say how to upgrade; nothing is written."""
+    path = tmp_path / "index.db"
+    db = open_writer(path)
+    db.pragma("user_version", migrate.latest() + 1)
+    db.close()
+    before = path.read_bytes()
+    for opener in (open_reader, open_writer):
+        with pytest.raises(SessError) as caught:
+            opener(path)
+        assert "written by a newer sessiond" in caught.value.message
+        assert caught.value.hint == "upgrade with `pip install --upgrade sessiond`"
+        assert caught.value.code == Exit.INDEX_UNUSABLE
+    assert path.read_bytes() == before
+
+
+def test_a_reader_cannot_write(tmp_path):
+    """The read-only connection refuses every change."""
+    open_writer(tmp_path / "index.db").close()
+    db = open_reader(tmp_path / "index.db")
+    with pytest.raises(apsw.ReadOnlyError):
+        db.execute("DELETE FROM sources")
+    db.close()
