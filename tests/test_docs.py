@@ -28,7 +28,7 @@ def test_every_command_is_on_the_page(generator):
     """A verb that is added to a program must be added to the page."""
     for program, verbs in generator.COMMANDS.items():
         listed = re.findall(
-            r"^  (\w+)  ", generator.help_of([program]).partition("Commands:")[2], re.M
+            r"^  (\w+)  ", generator.help_of([program]).partition("Commands:")[2], re.MULTILINE
         )
         assert listed == verbs
 

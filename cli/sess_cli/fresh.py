@@ -6,14 +6,12 @@ The daemon's code runs as a child process: the client itself never writes.
 from __future__ import annotations
 
 import subprocess
-import sys
 from typing import TYPE_CHECKING
 
 import typer
 
-from sess_cli.output import say
-from sess_cli.sandbox import module
 from sess_schema.errors import Exit, SessError
+from sess_schema.program import module, say
 
 if TYPE_CHECKING:
     import apsw
@@ -76,10 +74,7 @@ def _sync(home: Home) -> bool:
 
     if lock.holder(home.lock) is not None:
         return False
-    quiet = [] if sys.stderr.isatty() else ["--quiet"]
-    child = subprocess.run(
-        [*module("sessiond.sync"), *quiet], stdout=subprocess.DEVNULL, check=False
-    )
+    child = subprocess.run([*module("sessiond.sync"), "--quiet"], check=False)
     if child.returncode in _FINE:
         return False
     if child.returncode == Exit.INTERRUPTED:

@@ -1,4 +1,4 @@
-"""JSON lines on stdout, talk on stderr, and long text through a pager."""
+"""JSON lines on stdout, and long text through a pager."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from io import TextIOWrapper
 from typing import IO, Any, cast
 
-from sess_cli.terminal import Terminal, safe
+from sess_cli.terminal import Terminal
 
 
 def json_line(value: Any) -> None:
@@ -28,21 +28,6 @@ def json_line(value: Any) -> None:
     out = sys.stdout.buffer
     out.write(line + b"\n")
     out.flush()
-
-
-def say(message: str) -> None:
-    """A line for people, beside the data."""
-    sys.stdout.flush()
-    text = safe(message) if sys.stderr.isatty() else message
-    sys.stderr.write(text + "\n")
-
-
-def stop_writing() -> None:
-    """The reader of our output went away: nothing more may be flushed to it at exit."""
-    with contextlib.suppress(OSError, ValueError):
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.close(nowhere)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from sess_schema.program import module
+
 # Variables that lead agents, or us, to another home.
 _LEADING = ("CLAUDE_", "CODEX_", "SESSIOND_", "XDG_")
 
@@ -45,14 +47,6 @@ class Sandbox:
             errors="replace",
             check=False,
         )
-
-
-def module(name: str) -> list[str]:
-    """The command line that runs a module of this installation.
-
-    -P keeps the current directory off the module path: it may hold anybody's code.
-    """
-    return [sys.executable, "-P", "-m", name]
 
 
 @contextmanager

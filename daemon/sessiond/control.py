@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from sess_schema import lock, paths
+from sess_schema import lock, paths, program
 from sess_schema.errors import Exit, SessError
 from sessiond import heartbeat
 from sessiond.sync import already_running
@@ -27,7 +27,7 @@ def start_detached(say: Say) -> int:
     if lock.holder(home.lock) is not None:
         raise already_running(home)
     process = subprocess.Popen(
-        [sys.executable, "-m", "sessiond", "start"],
+        [*program.module("sessiond"), "start"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import time
@@ -66,14 +67,24 @@ class Heart:
             "at": _now(),
             "skipped": [{"path": p, "reason": w} for p, w in self._skipped.items()],
         }
+        text = json.dumps(facts).encode()
         new = self._path.with_name(self._path.name + ".new")
         try:
             fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-            with os.fdopen(fd, "w", encoding="utf-8") as file:
-                json.dump(facts, file)
+            with os.fdopen(fd, "wb") as file:
+                file.write(text)
             os.replace(new, self._path)
         except OSError:  # a full disk must not end the daemon; the next beat tries again
-            return
+            with contextlib.suppress(OSError):
+                self._write_in_place(text)
+
+    def _write_in_place(self, text: bytes) -> None:
+        """No space for a new file: the old one has its blocks, and the disk's state is told."""
+        fd = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            os.ftruncate(fd, os.pwrite(fd, text, 0))
+        finally:
+            os.close(fd)
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -140,14 +140,14 @@ class _Formatter(logging.Formatter):
         self.converter = time.gmtime
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's name
-        return _printable(super().formatMessage(record))
+        return printable(super().formatMessage(record))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
         parts: list[str] = []
         error: BaseException | None = ei[1]
         while error is not None and len(parts) < 10:
             kind = type(error).__name__
-            said = f": {_printable(str(error))}" if isinstance(error, _DISCREET) else ""
+            said = f": {printable(str(error))}" if isinstance(error, _DISCREET) else ""
             parts.append("".join(traceback.format_tb(error.__traceback__)) + kind + said)
             error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
         return "\ncaused by\n".join(parts)
@@ -165,7 +165,8 @@ class _JournalFormatter(_Formatter):
         return "\n".join(level + line for line in super().format(record).splitlines())
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """The text with control characters spelt out: names of files must not drive a terminal."""
     if text.isprintable():
         return text
     return "".join(

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
-from sess_schema import __version__
-from sess_schema.errors import Exit, SessError
-
-EPILOG = (
-    "Exit codes: 0 ok · 2 usage · 3 daemon not running · 4 index unusable · 5 done, some items"
-    " skipped · 75 another daemon runs · 130 interrupted"
-)
+from sess_schema import __version__, program
 
 app = typer.Typer(
     help="Index coding-agent transcripts as they are written, exactly once.",
-    epilog=EPILOG,
+    epilog=program.EXIT_CODES,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per line.")]
@@ -90,7 +84,9 @@ def sync(
         list[str] | None, typer.Argument(help="Files or directories; all known places if none.")
     ] = None,
     as_json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only say what went wrong.")] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Say nothing unless it fails.")
+    ] = False,
 ) -> None:
     """Read what is new, once, and exit."""
     from sessiond import sync as one_pass  # noqa: PLC0415
@@ -132,24 +128,4 @@ def logs(
 
 
 def run() -> None:
-    """Entry point: errors become one line, a hint and an exit code."""
-    debug = "--debug" in sys.argv[1:]
-    try:
-        app()
-    except SessError as error:
-        if debug:
-            raise
-        sys.stderr.write(f"sessiond: {error.message}\n")
-        if error.hint:
-            sys.stderr.write(f"hint: {error.hint}\n")
-        sys.exit(error.code)
-    except BrokenPipeError:
-        sys.exit(Exit.OK)
-    except KeyboardInterrupt:
-        sys.exit(Exit.INTERRUPTED)
-    except Exception as error:
-        if debug:
-            raise
-        sys.stderr.write(f"sessiond: {type(error).__name__}: {error}\n")
-        sys.stderr.write("hint: run it again with --debug and report what it prints\n")
-        sys.exit(Exit.USAGE)
+    program.run(app, "sessiond")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import logging
 import os
@@ -14,7 +15,7 @@ from contextlib import closing
 import apsw
 
 from sess_schema import __version__, lock, paths
-from sess_schema.connection import open_writer
+from sess_schema.connection import open_writer, wait_for_locks
 from sess_schema.errors import Exit, SessError
 from sessiond import config, heartbeat, notify
 from sessiond.ingest import SETTLE_SECONDS, Ingest, Summary
@@ -124,14 +125,16 @@ class Service:
                 hints = Hints(hints.paths | more.paths, hints.lost or more.lost)
             notify.alive()
         log.info("stopping")
-        db.pragma("optimize")
-        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        with contextlib.suppress(apsw.Error):  # on a full disk the statistics stay as they are
+            db.pragma("optimize")
+        _fold_log(db)
 
     def _roots(self) -> list[str]:
         return [root for _, root in self._places]
 
     def _patience(self) -> float:
-        due = [self._next_walk, *self._recheck.values()]
+        # While the index cannot be written nothing but the next try is due.
+        due = [self._next_walk] if self._retry else [self._next_walk, *self._recheck.values()]
         return max(0.0, min(TICK, min(due) - time.monotonic()))
 
     def _reload_config(self) -> None:
@@ -251,13 +254,26 @@ class Service:
         """After a while without writes, fold the WAL back and return memory to the system."""
         if self._checkpointed or time.monotonic() - self._last_write < IDLE_CHECKPOINT:
             return
-        self._checkpointed = True
-        try:
-            db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        except apsw.BusyError:  # a reader holds an old snapshot; the next rest tries again
-            self._last_write, self._checkpointed = time.monotonic(), False
+        self._checkpointed = _fold_log(db)
+        if not self._checkpointed:  # the next rest tries again
+            self._last_write = time.monotonic()
         db.pragma("shrink_memory")
         _trim_heap()
+
+
+def _fold_log(db: apsw.Connection) -> bool:
+    """Write the WAL back into the index now; False when a reader or the disk does not allow it."""
+    wait_for_locks(db, 0)  # a reader may hold its snapshot for long, and SIGTERM must end us soon
+    try:
+        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except apsw.BusyError:
+        return False
+    except apsw.Error as error:
+        log.warning("the WAL stays: %s", error)
+        return False
+    finally:
+        wait_for_locks(db, 5)
+    return True
 
 
 def _trim_heap() -> None:

@@ -14,6 +14,7 @@ import apsw
 from sess_schema import lock, paths
 from sess_schema.connection import open_reader
 from sess_schema.errors import Exit, SessError
+from sess_schema.escape import safe
 from sessiond import heartbeat
 
 
@@ -137,7 +138,8 @@ def _print_daemon(daemon: dict[str, Any], *, as_json: bool) -> None:
 
 
 def _print_index(index: dict[str, Any]) -> None:
-    print(f"index    {index['path']}, {_size(index['bytes'])} + {_size(index['wal_bytes'])} WAL")
+    sizes = f"{_size(index['bytes'])} + {_size(index['wal_bytes'])} WAL"
+    print(f"index    {_shown(index['path'])}, {sizes}")
     print(
         f"         {index['sessions']} sessions, {index['turns']} records,"
         f" {index['events']} events from {index['sources']} sources"
@@ -175,8 +177,7 @@ def _print_sources(
 
 def _shown(path: str) -> str:
     home = os.path.expanduser("~")
-    short = "~" + path[len(home) :] if path.startswith(home + os.sep) else path
-    return "".join(c if c.isprintable() else "\ufffd" for c in short)
+    return safe("~" + path[len(home) :] if path.startswith(home + os.sep) else path)
 
 
 def _size(count: float) -> str:

@@ -387,7 +387,7 @@ class Store:
         """Set the counters of a session from its rows."""
         session = self.sessions.by_id(session_id)
         session.turns = self.db.execute(
-            "SELECT count(*) FROM turns WHERE session_id = ? AND retired = 0", (session_id,)
+            "SELECT count(*) FROM turns WHERE session_id = ?", (session_id,)
         ).get
         counts = self.db.execute(
             "SELECT count(*), count(*) FILTER (WHERE type = 'user'),"

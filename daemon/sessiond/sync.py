@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Self
 
-from sess_schema import __version__, lock, paths
+from sess_schema import __version__, lock, paths, program
 from sess_schema.connection import open_writer
-from sess_schema.errors import Exit, SessError
+from sess_schema.errors import Exit, SessError, explained
 from sessiond import config
 from sessiond.ingest import Ingest, Summary
 from sessiond.reconcile import roots_of
@@ -42,7 +42,7 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
         with closing(open_writer(home.index)) as db:
             ingest = Ingest(Store(db))
             started = time.monotonic()
-            with _Bar(show=not quiet and not as_json and sys.stderr.isatty()) as bar:
+            with _Bar(show=not as_json and sys.stderr.isatty()) as bar:
                 ingest.on_progress = bar.update
                 summary = ingest.reconcile(places, roots=not targets)
             seconds = time.monotonic() - started
@@ -71,6 +71,24 @@ def _places(sources: Sequence[Source], targets: Sequence[str]) -> list[tuple[Sou
     return [(sources[0], os.path.realpath(os.path.expanduser(target))) for target in targets]
 
 
+def explain(error: Exception) -> int:
+    """Say in one line what went wrong, and what to do about it; the exit code."""
+    told = explained(error, str(paths.home().index)) or SessError(
+        f"{type(error).__name__}: {error}",
+        hint="run `sessiond --debug …` and report what it prints",
+    )
+    _complain(told.message)
+    if told.hint:
+        sys.stderr.write(f"hint: {told.hint}\n")
+    return told.code
+
+
+def _complain(what: str) -> None:
+    from sessiond.logs import printable  # noqa: PLC0415 - only when something is wrong
+
+    sys.stderr.write(f"sessiond: {printable(what)}\n")
+
+
 def _report(
     summary: Summary, seconds: float, *, as_json: bool, quiet: bool, roots: Sequence[str]
 ) -> None:
@@ -89,10 +107,12 @@ def _report(
         sys.stdout.write(json.dumps(facts) + "\n")
         return
     for path, why in summary.skipped[:MOST_SKIPPED_SHOWN]:
-        sys.stderr.write(f'sessiond: skipped "{path}": {why}\n')
+        _complain(f'skipped "{path}": {why}')
     if len(summary.skipped) > MOST_SKIPPED_SHOWN:
         more = len(summary.skipped) - MOST_SKIPPED_SHOWN
-        sys.stderr.write(f"sessiond: skipped {more} more\nhint: `sessiond status` lists them\n")
+        _complain(f"skipped {more} more; `sessiond sync --json` lists them")
+    if summary.skipped:
+        sys.stderr.write("hint: the rest is indexed; what was skipped is tried at each sync\n")
     if quiet:
         return
     if not summary.seen and not summary.gone:
@@ -154,19 +174,16 @@ class _Bar:
 
 def main(arguments: Sequence[str]) -> int:
     """`--quiet` and paths; `--roots` only prints where transcripts are looked for."""
-    if "--roots" in arguments:
-        sources = all_sources(config.load(paths.home().config_file))
-        sys.stdout.writelines(f"{root}\n" for _, root in roots_of(sources))
-        return Exit.OK
     try:
+        if "--roots" in arguments:
+            sources = all_sources(config.load(paths.home().config_file))
+            sys.stdout.writelines(f"{root}\n" for _, root in roots_of(sources))
+            return Exit.OK
         return run([a for a in arguments if not a.startswith("--")], quiet="--quiet" in arguments)
-    except SessError as error:
-        sys.stderr.write(f"sessiond: {error.message}\n")
-        if error.hint:
-            sys.stderr.write(f"hint: {error.hint}\n")
-        return error.code
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
+    except Exception as error:
+        return program.explain("sessiond", error)
 
 
 if __name__ == "__main__":

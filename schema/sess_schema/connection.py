@@ -106,7 +106,10 @@ def open_writer(path: Path) -> apsw.Connection:
 
 
 def open_reader(path: Path) -> apsw.Connection:
-    """A connection that cannot write; it also reads a copy in a directory it may not write to."""
+    """A connection that cannot write; it also reads where nothing can be written beside the index,
+
+    because the directory does not allow it or the disk is full.
+    """
     refuse_old_sqlite()
     if not path.exists():
         raise SessError(
@@ -117,7 +120,7 @@ def open_reader(path: Path) -> apsw.Connection:
     try:
         try:
             return _read_only(path)
-        except (apsw.CantOpenError, apsw.ReadOnlyError):
+        except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
             wal = path.with_name(path.name + "-wal")
             if wal.exists() and wal.stat().st_size:
                 raise

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import os
 from enum import IntEnum
 
 import apsw
+
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Exit(IntEnum):
@@ -31,6 +34,15 @@ class SessError(Exception):
         self.code = int(code)
 
 
+def explained(error: Exception, index: str) -> SessError | None:
+    """What any error means to a person; None for one that nobody foresaw."""
+    if isinstance(error, SessError):
+        return error
+    if isinstance(error, apsw.Error) or getattr(error, "errno", None) in _NO_SPACE:
+        return sqlite_error(error, index)
+    return None
+
+
 def sqlite_error(error: Exception, path: str) -> SessError:
     """What a failure of SQLite on the index means to its owner."""
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):
@@ -39,7 +51,7 @@ def sqlite_error(error: Exception, path: str) -> SessError:
             hint=f'keep it aside with `mv "{path}" "{path}.damaged"`, then run `sessiond sync`',
             code=Exit.INDEX_UNUSABLE,
         )
-    if isinstance(error, apsw.FullError) or getattr(error, "errno", None) == errno.ENOSPC:
+    if _is_full(error, path):
         return SessError(
             f'index "{path}": the disk is full',
             hint="free some space; nothing is lost, the next sync goes on where this one stopped",
@@ -56,3 +68,16 @@ def sqlite_error(error: Exception, path: str) -> SessError:
         hint="`sess doctor` looks closer",
         code=Exit.INDEX_UNUSABLE,
     )
+
+
+def _is_full(error: Exception, path: str) -> bool:
+    if isinstance(error, apsw.FullError) or getattr(error, "errno", None) in _NO_SPACE:
+        return True
+    # Without space for its shared memory file SQLite speaks of an I/O error.
+    if isinstance(error, apsw.IOError) and hasattr(os, "statvfs"):
+        try:
+            found = os.statvfs(os.path.dirname(path))
+        except OSError:
+            return False
+        return found.f_bavail * found.f_frsize < 1 << 16
+    return False

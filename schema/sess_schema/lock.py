@@ -40,11 +40,13 @@ class WriterLock:
     def describe(self, **facts: Any) -> None:
         """Tell others who holds the lock."""
         text = json.dumps({"pid": os.getpid(), **facts}).encode()
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, text, 0)
+        with contextlib.suppress(OSError):  # on a full disk the lock alone has to do
+            os.ftruncate(self._fd, 0)
+            os.pwrite(self._fd, text, 0)
 
     def release(self) -> None:
-        os.ftruncate(self._fd, 0)
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._fd, 0)
         os.close(self._fd)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sess_cli import fresh, main
-from sess_schema import __version__, lock
+from sess_schema import __version__, lock, program
 
 BIN = Path(sys.executable).parent
 
@@ -154,13 +154,13 @@ def test_a_traceback_comes_only_with_debug(monkeypatch, capsys):
         raise RuntimeError("unforeseen")
 
     monkeypatch.setattr(fresh, "open_with_sessions", surprise)
-    assert main._outcome(["list"]) == 2
+    assert program._outcome(main.app, "sess", ["list"]) == 2
     assert capsys.readouterr().err == (
         "sess: RuntimeError: unforeseen\n"
         "hint: `sess --debug …` shows where it happened; please report it\n"
     )
     with pytest.raises(RuntimeError, match="unforeseen"):
-        main._outcome(["--debug", "list"])
+        program._outcome(main.app, "sess", ["--debug", "list"])
 
 
 def test_ctrl_c_is_exit_code_130(world):

@@ -20,7 +20,7 @@ def test_a_truncated_file_keeps_what_was_cut_but_does_not_show_it(world):
     os.truncate(t.path, size - len(t.encode(t.prompt("three"))))
     world.ingest()
     assert texts(world, t.session) == ["one", "two"]
-    assert world.sql("SELECT events, turns FROM sessions") == [(2, 2)]
+    assert world.sql("SELECT events, turns FROM sessions") == [(2, 3)]
     assert world.sql(
         "SELECT text, retired FROM events e JOIN event_texts USING (id) WHERE retired"
     ) == [("three", 2)]

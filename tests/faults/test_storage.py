@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import os
+import resource
+import secrets
 import shutil
+import subprocess
+import sys
 from contextlib import closing, suppress
+from pathlib import Path
 
 import apsw
 import pytest
@@ -14,6 +19,7 @@ from sess_schema.errors import Exit, SessError
 from sessiond.ingest import Ingest
 from sessiond.store import Store
 
+BIN = Path(sys.executable).parent
 SPREAD = 60  # points of failure per kind; every one when SESSIOND_ALL_FAULTS is set
 
 
@@ -188,3 +194,176 @@ def test_a_migration_that_fails_half_way_leaves_no_table(world):
         world.check()
     assert seen == {(0, False), (1, True)}
     assert said == {f'index "{index}": the disk is full'}
+
+
+class SmallDisk:
+    """A tmpfs on a directory, in a mount namespace of its own that needs no root."""
+
+    def __init__(self, directory, megabytes) -> None:
+        directory.mkdir(mode=0o700)
+        self.directory = directory
+        mount = f"size={megabytes}m,mode=700"
+        script = 'mount -t tmpfs -o "$1" none "$2" && echo ready && exec cat'
+        self._keeper = subprocess.Popen(
+            ["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", script, "sh", mount,
+             directory],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        if self._keeper.stdout.readline() != b"ready\n":
+            reason = self._keeper.stderr.read().decode().strip()
+            self.close()
+            pytest.skip(f"NOT TESTED: this system does not let us mount a small disk: {reason}")
+
+    def close(self):
+        self._keeper.communicate()
+
+    @property
+    def outside(self):
+        """The directory as the test sees it, from outside the namespace."""
+        return Path(f"/proc/{self._keeper.pid}/root{self.directory}")
+
+    def inside(self, *command):
+        """The command line that runs a program where the small disk is mounted."""
+        enter = ["nsenter", f"--target={self._keeper.pid}", "--user", "--mount"]
+        return [*enter, "--preserve-credentials", "--", *map(str, command)]
+
+    def run(self, world, program, *arguments):
+        command = self.inside(BIN / program, *arguments)
+        return subprocess.run(
+            command, env=world.env, capture_output=True, text=True, timeout=60, check=False
+        )
+
+    def grow(self, megabytes):
+        command = self.inside("mount", "-o", f"remount,size={megabytes}m", self.directory)
+        subprocess.run(command, check=True)
+
+    def fill(self):
+        """Take every byte that is left."""
+        with (self.outside / "filler").open("wb", buffering=0) as file:
+            for size in (1 << 16, 1 << 12, 1):
+                with suppress(OSError):
+                    while True:
+                        file.write(bytes(size))
+
+    def tidy(self):
+        (self.outside / "filler").unlink()
+
+
+@pytest.fixture
+def small_disk(world):
+    disk = SmallDisk(world.state, 4)
+    yield disk
+    disk.close()
+
+
+def noise(kilobytes):
+    """Words that do not compress well."""
+    return secrets.token_hex(kilobytes * 512)
+
+
+def is_full(world):
+    return (
+        f'sessiond: index "{world.state}/index.db": the disk is full\n'
+        "hint: free some space; nothing is lost, the next sync goes on where this one stopped\n"
+    )
+
+
+def test_a_sync_on_a_full_disk_says_so_and_the_next_one_goes_on(world, small_disk, tmp_path):
+    """Exit 4 and one clear line; searching still works; with more space the load completes."""
+    t = world.transcript()
+    t.append(t.prompt("the very first words"))
+    assert small_disk.run(world, "sessiond", "sync").returncode == 0
+    for number in range(12):
+        t = world.transcript(f"{number:08d}-2222-4111-8111-111111111111")
+        t.append(*(t.prompt(f"number {n} {noise(50)}") for n in range(10)))
+    for _ in range(2):
+        full = small_disk.run(world, "sessiond", "sync")
+        assert (full.returncode, full.stderr, full.stdout) == (4, is_full(world), "")
+        found = small_disk.run(world, "sess", "search", "--no-sync", "--json", "very first words")
+        assert found.returncode == 0, found.stderr
+        assert len(found.stdout.splitlines()) == 1
+    small_disk.grow(100)
+    done = small_disk.run(world, "sessiond", "sync")
+    assert (done.returncode, done.stderr) == (0, "")
+    world.state = tmp_path / "taken out"
+    shutil.copytree(small_disk.outside, world.state)
+    world.check()
+    disturbed = world.dump()
+    world.state = tmp_path / "undisturbed"
+    world.ingest()
+    assert disturbed == world.dump()
+    assert len(disturbed["events"]) == 121
+
+
+def test_a_disk_without_a_single_byte_left_is_named(world, small_disk):
+    """Not even the lock file can be written: still the same line and exit 4, no traceback."""
+    t = world.transcript()
+    t.append(t.prompt("words"))
+    small_disk.fill()
+    for program, arguments in (("sessiond", ["sync"]), ("sess", ["search", "words"])):
+        full = small_disk.run(world, program, *arguments)
+        assert (full.returncode, full.stderr) == (4, is_full(world))
+    small_disk.tidy()
+    assert small_disk.run(world, "sessiond", "sync").returncode == 0
+
+
+def test_the_index_can_be_read_while_the_disk_is_full(world, small_disk):
+    """A search after a clean stop works although no byte can be written beside the index."""
+    t = world.transcript()
+    t.append(t.prompt("words to find"))
+    assert small_disk.run(world, "sessiond", "sync").returncode == 0
+    small_disk.fill()
+    found = small_disk.run(world, "sess", "search", "--no-sync", "--json", "words")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert len(found.stdout.splitlines()) == 1
+
+
+def test_the_daemon_waits_for_space_and_goes_on_by_itself(world, small_disk, until):
+    """While the disk is full it lives, says so in its status and answers; then it catches up."""
+    t = world.transcript()
+    t.append(t.prompt("before the disk was full"))
+    daemon = subprocess.Popen(
+        small_disk.inside(BIN / "sessiond", "start"),
+        env=world.env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+    def found(words):
+        done = small_disk.run(world, "sess", "search", "--no-sync", "--json", words)
+        return done.stdout.splitlines()
+
+    def status():
+        return small_disk.run(world, "sessiond", "status").stdout
+
+    try:
+        until(lambda: found("before"))
+        small_disk.fill()
+        t.append(*(t.prompt(f"meanwhile {noise(20)}") for _ in range(10)))
+        paused = f'paused: index "{world.state}/index.db": the disk is full'
+        until(lambda: paused in status(), what="status does not say so")
+        assert daemon.poll() is None
+        assert len(found("before")) == 1
+        small_disk.tidy()
+        until(lambda: len(found("meanwhile")) == 10, what="it did not resume")
+        until(lambda: "paused" not in status())
+    finally:
+        daemon.terminate()
+        assert daemon.wait(10) == 0
+
+
+def test_a_limit_on_file_size_loses_nothing(world):
+    """RLIMIT_FSIZE is an I/O error to SQLite: exit 4, one line; without it the sync completes."""
+    t = world.transcript()
+    t.append(*(t.prompt(f"number {n} {noise(100)}") for n in range(20)))
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
+
+    done = world.run("sessiond", "sync", check=4, preexec_fn=limit)
+    message, hint = done.stderr.splitlines()
+    assert message.startswith(f'sessiond: cannot use index "{world.state}/index.db": ')
+    assert hint.startswith("hint: ")
+    world.run("sessiond", "sync", check=0)
+    assert world.sql("SELECT count(*) FROM events") == [(20,)]
+    world.check()

@@ -41,10 +41,10 @@ def restore(
     from contextlib import closing  # noqa: PLC0415
 
     from sess_cli import fresh  # noqa: PLC0415
-    from sess_cli.output import say  # noqa: PLC0415
     from sess_cli.render import amounts  # noqa: PLC0415
     from sess_schema import archive  # noqa: PLC0415
     from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+    from sess_schema.program import say  # noqa: PLC0415
 
     if output is None and sys.stdout.isatty():
         raise SessError(

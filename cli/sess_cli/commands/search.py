@@ -84,9 +84,9 @@ def search(
     from contextlib import closing  # noqa: PLC0415
 
     from sess_cli import fresh  # noqa: PLC0415
-    from sess_cli.output import say  # noqa: PLC0415
     from sess_schema import times  # noqa: PLC0415
     from sess_schema.errors import Exit  # noqa: PLC0415
+    from sess_schema.program import say  # noqa: PLC0415
     from sess_schema.queries import sessions  # noqa: PLC0415
     from sess_schema.queries.scope import Scope  # noqa: PLC0415
     from sess_schema.queries.search import Search  # noqa: PLC0415

@@ -59,7 +59,7 @@ CREATE TABLE sessions (
     version     TEXT,
     started_at  INTEGER,                        -- first and last dated record, in file order
     ended_at    INTEGER,
-    turns       INTEGER NOT NULL DEFAULT 0,
+    turns       INTEGER NOT NULL DEFAULT 0,     -- 0: only known from a link, not read yet
     events      INTEGER NOT NULL DEFAULT 0,     -- as shown: copies from another session included
     prompts     INTEGER NOT NULL DEFAULT 0,
     tool_calls  INTEGER NOT NULL DEFAULT 0,

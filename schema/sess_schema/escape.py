@@ -1,0 +1,35 @@
+"""What must not reach a terminal: transcript text, and whatever is named after it, is hostile."""
+
+from __future__ import annotations
+
+import re
+
+_SEQUENCES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor
+    r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"  # titles, links, clipboard
+    r"|\x1b[ -/]*[0-~]"
+    r"|\x9b[0-?]*[ -/]*[@-~]"
+)
+_BREAKS = re.compile("\r\n|[\r\u0085\u2028\u2029\v\f]")
+_HARMFUL = re.compile(
+    "[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+
+
+def safe(text: str) -> str:
+    """Text that a terminal shows and does not obey; only newlines and tabs keep their meaning."""
+    if text.isascii() and text.isprintable():
+        return text
+    text = _SEQUENCES.sub("", text)
+    text = _BREAKS.sub("\n", text)
+    return _HARMFUL.sub(_visible, text)
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    return f"<U+{code:04X}>"

@@ -1,0 +1,120 @@
+"""How both programs begin and end: every outcome an exit code, every error one line and a hint."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from sess_schema.escape import safe
+
+if TYPE_CHECKING:
+    import typer
+
+EXIT_CODES = """\b
+Exit codes:
+    0  ok
+    1  nothing found
+    2  usage
+    3  daemon not running
+    4  index unusable
+    5  done, some items skipped
+   75  another daemon runs
+  130  interrupted
+"""
+
+
+def run(app: typer.Typer, name: str, arguments: list[str] | None = None) -> None:
+    """Entry point of a program."""
+    given = sys.argv[1:] if arguments is None else arguments
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    if f"_{name.upper()}_COMPLETE" in os.environ:
+        app(given)
+    sys.exit(_outcome(app, name, given))
+
+
+def _outcome(app: typer.Typer, name: str, given: list[str]) -> int:
+    import typer  # noqa: PLC0415 - the caller has paid for it
+    from typer.main import get_command  # noqa: PLC0415
+
+    debug = given[:1] == ["--debug"]
+    try:
+        # Not app(): it turns a broken pipe into exit code 1 before we see it.
+        command = get_command(app)
+        with command.make_context(name, given) as context:
+            command.invoke(context)
+        sys.stdout.flush()
+    except typer.Exit as done:
+        return _flushed(done.exit_code)
+    except BrokenPipeError:
+        stop_writing()
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    except Exception as error:
+        if debug:
+            raise
+        return explain(name, error)
+    return 0
+
+
+def _flushed(code: int) -> int:
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        stop_writing()
+    return code
+
+
+def explain(name: str, error: Any) -> int:
+    """Say what went wrong in one line, and what to do about it; the exit code."""
+    from sess_schema.errors import SessError, sqlite_error  # noqa: PLC0415
+
+    if type(error).__module__ == "apsw":
+        from sess_schema import paths  # noqa: PLC0415
+
+        error = sqlite_error(error, str(paths.home().index))
+    if isinstance(error, SessError):
+        say(f"{name}: {error.message}")
+        if error.hint:
+            say(f"hint: {error.hint}")
+        return error.code
+    if hasattr(error, "format_message"):  # the command line could not be understood
+        message = error.format_message()
+        say(f"{name}: {message[:1].lower()}{message[1:].rstrip('.')}")
+        context = getattr(error, "ctx", None)
+        say(f"hint: `{context.command_path if context else name} --help`")
+        return int(error.exit_code)
+    if isinstance(error, OSError) and error.strerror:
+        what = f' "{error.filename}"' if error.filename else ""
+        say(f"{name}: cannot use{what}: {error.strerror.lower()}")
+        return 2
+    say(f"{name}: {type(error).__name__}: {error}")
+    say(f"hint: `{name} --debug …` shows where it happened; please report it")
+    return 2
+
+
+def say(message: str) -> None:
+    """A line for people, beside the data."""
+    sys.stdout.flush()
+    text = safe(message) if sys.stderr.isatty() else message
+    sys.stderr.write(text + "\n")
+
+
+def stop_writing() -> None:
+    """The reader of our output went away: nothing more may be flushed to it at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def module(name: str) -> list[str]:
+    """The command line that runs a module of this installation.
+
+    -P keeps the current directory off the module path: it may hold anybody's code.
+    """
+    return [sys.executable, "-P", "-m", name]
