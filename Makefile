@@ -16,14 +16,14 @@ help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
 
 run: .venv/installed ## index the transcripts of this machine, list them, search for Q (default is_error)
-	@$(BIN)/sessiond sync || case $$? in 1|5) ;; *) exit 1 ;; esac
-	@$(BIN)/sess list && found=0 || found=$$?; \
+	@$(BIN)/sessiond sync || test $$? -eq 5
+	@echo; $(BIN)/sess list --no-sync 2>/dev/null && found=0 || found=$$?; \
 	case $$found in \
 	0) echo; echo "sess search \"$$Q\""; \
-	   $(BIN)/sess search "$$Q" || { test $$? -eq 1 && echo "nothing found; try: make run Q='other words'"; } ;; \
-	1) echo; echo "no transcripts on this machine yet; here is the built-in sample (sess demo)"; \
-	   $(BIN)/sess demo ;; \
-	*) exit $$found ;; \
+	   $(BIN)/sess search --no-sync "$$Q" || { test $$? -eq 1 && echo "nothing found; try: make run Q='other words'"; } ;; \
+	1) echo "no transcripts on this machine yet; here is the built-in sample (sess demo)"; \
+	   echo; $(BIN)/sess demo ;; \
+	*) $(BIN)/sess list --no-sync ;; \
 	esac
 
 test: .venv/installed-dev ## run the tests

@@ -67,12 +67,12 @@ def _visit(source: Source, place: str, seen: Survey) -> None:
     pending = [place]
     while pending:
         directory = pending.pop()
-        seen.directories += 1
         try:
             entries = list(os.scandir(directory))
         except OSError as error:
             seen.skipped.append((directory, _reason(error)))
             continue
+        seen.directories += 1  # one that cannot be read cannot be watched either
         for entry in entries:
             try:
                 if entry.is_dir(follow_symlinks=False):
@@ -121,8 +121,11 @@ def vanished(
             continue
         if any(path == place or path.startswith(place + os.sep) for place in places):
             try:
-                os.lstat(path)
+                found = os.lstat(path)
             except (FileNotFoundError, NotADirectoryError):
                 yield source
             except OSError:
                 continue
+            else:
+                if not stat.S_ISREG(found.st_mode):  # something else took its name
+                    yield source

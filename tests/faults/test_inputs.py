@@ -1,0 +1,259 @@
+"""Files that are no good: each costs one line and itself, never the others, never the memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import closing, contextmanager
+
+import pytest
+
+from sess_schema.connection import open_writer
+from sessiond.ingest import Ingest
+from sessiond.reconcile import survey
+from sessiond.store import Store
+
+HINT = "hint: the rest is indexed; what was skipped is tried at each sync"
+
+
+@pytest.fixture
+def good(world):
+    """A transcript that must be indexed whatever lies beside it."""
+    t = world.transcript()
+    t.append(t.prompt("good words"))
+    return t
+
+
+@contextmanager
+def opened(world):
+    """The ingest of this world, for a pass in two halves."""
+    world.state.mkdir(mode=0o700)
+    with closing(open_writer(world.state / "index.db")) as db:
+        yield Ingest(Store(db))
+
+
+def assert_skipped(world, done, skipped):
+    """Exit 5, a line for each, one hint; the good transcript is there."""
+    assert done.returncode == 5, done
+    lines = [f'sessiond: skipped "{path}": {why}' for path, why in skipped.items()]
+    *said, hint = done.stderr.splitlines()
+    assert sorted(said) == sorted(lines)
+    assert hint == HINT
+    assert world.found("good") == ["good words"]
+    world.check()
+
+
+def test_a_missing_argument_is_named(world, good):
+    """`sync FILE` of a file that is not there: exit 5; the file beside it is read."""
+    missing = world.projects / "missing.jsonl"
+    done = world.run("sessiond", "sync", missing, good.path)
+    assert_skipped(world, done, {missing: "no such file or directory"})
+
+
+def test_what_is_no_transcript_is_named(world, good):
+    """A file of another kind as an argument is not swallowed in silence."""
+    other = world.projects / "notes.txt"
+    other.write_text("hello")
+    done = world.run("sessiond", "sync", other, good.path)
+    assert_skipped(world, done, {other: "is not a transcript that sessiond knows"})
+
+
+def test_unreadable_files_and_directories_are_named_and_tried_again(world, good, plain_user):
+    """Mode 000 costs only itself; after a chmod the next sync reads it."""
+    file = world.transcript("22222222-1111-4111-8111-111111111111")
+    file.append(file.prompt("locked file"))
+    inner = world.transcript("33333333-1111-4111-8111-111111111111", folder="-locked")
+    inner.append(inner.prompt("locked directory"))
+    os.chmod(file.path, 0)
+    os.chmod(inner.path.parent, 0)
+    for _ in range(2):
+        done = world.run("sessiond", "sync", preexec_fn=plain_user)
+        reason = "permission denied"
+        assert_skipped(world, done, {file.path: reason, inner.path.parent: reason})
+    assert world.sql("SELECT state, error FROM sources WHERE path = ?", str(file.path)) == [
+        ("unreadable", "permission denied")
+    ]
+    os.chmod(file.path, 0o600)
+    os.chmod(inner.path.parent, 0o700)
+    done = world.run("sessiond", "sync", check=0, preexec_fn=plain_user)
+    assert done.stderr == ""
+    assert len(world.found("locked")) == 2
+    assert world.sql("SELECT DISTINCT state FROM sources") == [("live",)]
+
+
+def test_a_source_behind_a_locked_door_is_not_gone(world, good, plain_user):
+    """A directory that can no longer be read says nothing about the files in it."""
+    inner = world.transcript("33333333-1111-4111-8111-111111111111", folder="-locked")
+    inner.append(inner.prompt("locked directory"))
+    world.run("sessiond", "sync", check=0)
+    os.chmod(inner.path.parent, 0)
+    done = world.run("sessiond", "sync", preexec_fn=plain_user)
+    os.chmod(inner.path.parent, 0o700)
+    assert_skipped(world, done, {inner.path.parent: "permission denied"})
+    assert world.sql("SELECT DISTINCT state FROM sources") == [("live",)]
+
+
+def test_a_root_that_may_not_be_read_is_named(world, good, plain_user):
+    """Not "no transcripts found", but what is in the way; afterwards all is read."""
+    os.chmod(world.projects, 0)
+    done = world.run("sessiond", "sync", check=5, preexec_fn=plain_user)
+    assert done.stderr.splitlines() == [
+        f'sessiond: skipped "{world.projects}": permission denied',
+        HINT,
+    ]
+    os.chmod(world.projects, 0o700)
+    world.run("sessiond", "sync", check=0, preexec_fn=plain_user)
+    assert world.found("good") == ["good words"]
+
+
+def test_a_directory_named_like_a_transcript_is_walked(world, good):
+    """x.jsonl may be a directory; what is inside counts, and nothing is skipped."""
+    inner = world.transcript("22222222-1111-4111-8111-111111111111", folder="x.jsonl")
+    inner.append(inner.prompt("inner words"))
+    for _ in range(2):
+        done = world.run("sessiond", "sync", check=0)
+        assert done.stderr == ""
+    assert world.found("words") == ["good words", "inner words"]
+
+
+def test_a_transcript_replaced_by_a_directory_is_gone(world, good):
+    """Its rows stay, its state tells, and the directory is walked."""
+    other = world.transcript("22222222-1111-4111-8111-111111111111")
+    other.append(other.prompt("other words"))
+    world.ingest()
+    other.path.unlink()
+    other.path.mkdir()
+    world.ingest()
+    assert dict(world.sql("SELECT path, state FROM sources")) == {
+        str(good.path): "live",
+        str(other.path): "gone",
+    }
+    assert len(world.found("words")) == 2
+
+
+def test_pipes_links_and_devices_are_never_opened(world, good, tmp_path):
+    """A FIFO does not block, a link to /dev/zero or out of the root is not followed."""
+    outside = tmp_path / "outside.jsonl"
+    shutil.copy(good.path, outside)
+    outside.write_bytes(outside.read_bytes().replace(b"good", b"evil"))
+    folder = good.path.parent
+    os.mkfifo(folder / "pipe.jsonl")
+    (folder / "zero.jsonl").symlink_to("/dev/zero")
+    (folder / "outside.jsonl").symlink_to(outside)
+    (folder / "dangling.jsonl").symlink_to(tmp_path / "nowhere")
+    (folder / "self.jsonl").symlink_to("self.jsonl")
+    (folder / "up").symlink_to("..")
+    (folder / "note").symlink_to("nowhere")
+    link = "is a symbolic link"
+    skipped = {
+        folder / "pipe.jsonl": "is not a regular file",
+        folder / "zero.jsonl": link,
+        folder / "outside.jsonl": link,
+        folder / "dangling.jsonl": link,
+        folder / "self.jsonl": link,
+        folder / "up": "is a symbolic link to a directory",
+    }
+    done = world.run("sessiond", "sync")
+    assert_skipped(world, done, skipped)
+    assert world.found("evil") == []
+    done = world.run("sessiond", "sync", folder / "pipe.jsonl", folder / "self.jsonl", check=5)
+    assert sorted(done.stderr.splitlines()) == [
+        HINT,
+        f'sessiond: skipped "{folder}/pipe.jsonl": is not a regular file',
+        f'sessiond: skipped "{folder}/self.jsonl": is a symbolic link',
+    ]
+
+
+def test_a_file_that_turns_into_a_pipe_or_link_after_the_walk_is_not_followed(world, good):
+    """The check is made on the opened file, not on what the walk saw."""
+    t = world.transcript("22222222-1111-4111-8111-111111111111")
+    t.append(t.prompt("soon something else"))
+
+    seen = survey(world.places())
+    t.path.unlink()
+    t.path.symlink_to("/dev/zero")
+    with opened(world) as ingest:
+        summary = ingest.ingest(seen)
+    assert summary.skipped == [(str(t.path), "is a symbolic link")]
+    assert world.found("good") == ["good words"]
+
+
+def test_a_file_that_vanishes_after_the_walk_is_no_error(world, good):
+    """Deleted between the walk and the opening: not skipped, not gone, not there."""
+    t = world.transcript("22222222-1111-4111-8111-111111111111")
+    t.append(t.prompt("soon gone"))
+    seen = survey(world.places())
+    assert len(seen.files) == 2
+    t.path.unlink()
+    with opened(world) as ingest:
+        summary = ingest.ingest(seen)
+    assert (summary.skipped, summary.gone) == ([], 0)
+    assert world.sql("SELECT path FROM sources") == [(str(good.path),)]
+
+
+def test_a_name_that_is_not_utf8_is_named_readably(world, good):
+    """It cannot be stored as text: skipped with its bytes spelt out; status can print it too."""
+    strange = os.fsencode(good.path.parent) + b"/caf\xe9.jsonl"
+    with open(strange, "wb") as file:
+        file.write(b"{}\n")
+    shown = f"{good.path.parent}/caf\\udce9.jsonl"
+    assert_skipped(world, world.run("sessiond", "sync"), {shown: "has a name that is not UTF-8"})
+    world.run("sessiond", "sync", "--json", check=5)
+    world.run("sessiond", "status", check=3)
+
+
+def test_a_name_cannot_drive_the_terminal(world, good):
+    """Control characters in a file's name are spelt out, and one line stays one line."""
+    os.mkfifo(good.path.parent / "a\x1b]0;owned\x07\nb.jsonl")
+    done = world.run("sessiond", "sync")
+    shown = f"{good.path.parent}/a\\x1b]0;owned\\x07\\nb.jsonl"
+    assert_skipped(world, done, {shown: "is not a regular file"})
+
+
+def test_many_empty_files_are_nothing_to_read(world, good):
+    """500 empty transcripts: seen, not skipped, not read again, no session made of them."""
+    for number in range(500):
+        (good.path.parent / f"{number:08d}-1111-4111-8111-111111111111.jsonl").touch()
+    first = world.ingest()
+    assert (first.seen, first.changed, first.turns, first.skipped) == (501, 501, 1, [])
+    assert world.ingest().changed == 0
+    assert world.sql("SELECT count(*) FROM sessions") == [(1,)]
+    assert world.sql("SELECT count(*) FROM sources") == [(501,)]
+
+
+def test_a_sparse_file_of_gigabytes_needs_little(world, good, measured):
+    """4 GB of NULs after a few lines: under 300 MB and 30 s; the lines before are found."""
+    t = world.transcript("22222222-1111-4111-8111-111111111111")
+    t.append(*(t.prompt(f"sparse {n}") for n in range(3)))
+    os.truncate(t.path, 4 << 30)
+    done = measured("sessiond", "sync")
+    assert (done.code, done.stderr) == (0, "")
+    assert done.megabytes < 300
+    assert done.seconds < 30
+    assert len(world.found("sparse")) == 3
+    assert world.found("good") == ["good words"]
+    assert world.sql("SELECT offset FROM sources WHERE path = ?", str(t.path)) == [(4 << 30,)]
+    assert sum(path.stat().st_size for path in world.state.iterdir()) < 4 << 20
+    again = measured("sessiond", "sync")
+    assert (again.code, again.stderr) == (0, "")
+    assert again.seconds < 5
+
+
+@pytest.mark.parametrize("megabytes", [30, 100])
+def test_a_huge_line_needs_bounded_memory(world, good, measured, megabytes):
+    """Just below the cap and far above it: under 350 MB; the line behind is found."""
+    t = world.transcript("22222222-1111-4111-8111-111111111111")
+    with t.path.open("wb") as file:
+        record = t.encode(t.prompt("HERE"))
+        before, after = record.split(b"HERE")
+        file.write(before)
+        for number in range(megabytes << 4):
+            file.write((b"%08x of a line " % number).ljust(16, b"x") * (1 << 12))
+        file.write(after)
+    t.append(t.prompt("behind it"))
+    done = measured("sessiond", "sync")
+    assert (done.code, done.stderr) == (0, "")
+    assert done.megabytes < 350
+    assert world.found("behind") == ["behind it"]
+    assert world.sql("SELECT max(line), count(*) FROM turns WHERE source_id = 2") == [(2, 2)]
+    assert world.restored(t.path) == t.path.read_bytes()
