@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import apsw
 
 from sess_schema import archive
-from sessiond.sessions import Session
+from sessiond.sessions import Session, Sessions
 from sessiond.slices import Turn
 from sessiond.sources.base import LINK_PROMPT, Event, Record, Result, SessionSpec
 from sessiond.sources.commits import find_commits
@@ -20,44 +21,63 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[
 FAILED = "is_error"  # the token by which a failed call is found, as grepping a transcript would
 
 
+_COLUMNS = (
+    "id", "session_id", "turn_id", "block", "type", "label", "tool", "status", "ts", "summary",
+    "call_id", "pointer", "images", "duration_ms", "result_turn_id", "result_pointer", "overflow",
+    "retired",
+)  # fmt: skip
+_LOAD = (
+    f"SELECT {', '.join(f'e.{name}' for name in _COLUMNS)}, c.retired, r.session_id, r.retired"
+    " FROM events e JOIN turns c ON c.id = e.turn_id LEFT JOIN turns r ON r.id = e.result_turn_id"
+)
+_STORE = f"INSERT INTO events ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+
+
 @dataclass(slots=True, eq=False)
 class Row:
-    """An event on its way into `events` and `event_texts`."""
+    """An event on its way into `events` and `event_texts`; the first fields are its columns."""
 
     id: int
     session_id: int
     turn_id: int
     block: int
     type: str
-    label: str | None
-    tool: str | None
-    status: str | None
-    ts: int | None
-    summary: str | None
-    call_id: str | None
-    pointer: str | None
-    text: str
-    input: str
-    output: str = ""
-    marks: str = ""
+    label: str | None = None
+    tool: str | None = None
+    status: str | None = None
+    ts: int | None = None
+    summary: str | None = None
+    call_id: str | None = None
+    pointer: str | None = None
     images: int = 0
     duration_ms: int | None = None
     result_turn_id: int | None = None
-    overflow: str | None = None
     result_pointer: str | None = None
+    overflow: str | None = None
+    retired: int = 0
+    # What the turns of the call and of the result are now.
+    call_retired: int = 0
+    result_session: int | None = None
+    result_retired: int | None = None
+    text: str = ""
+    input: str = ""
+    output: str = ""
+    marks: str = ""
     files: tuple[tuple[str, str], ...] = ()
     stored: bool = False  # it is in the index already and must be replaced there
+    loaded: bool = True  # the texts are here
     queued: bool = False
 
 
 class EventWriter:
     """Collects the events of a slice, joins what belongs together, writes them at once."""
 
-    def __init__(self, db: apsw.Connection) -> None:
+    def __init__(self, db: apsw.Connection, sessions: Sessions) -> None:
         self._db = db
+        self._sessions = sessions
         self._first_new: int | None = None
         self._next_id = 0
-        self._changed: list[int] = []  # older events whose text must be indexed again
+        self._changed: set[int] = set()  # older events whose text must be indexed again
         self._rows: list[Row] = []
         self._calls: dict[str, list[Row]] = {}
         self._prompts: list[tuple[Session, Session, str]] = []
@@ -65,7 +85,7 @@ class EventWriter:
         self._attachments: str | None = None
 
     def forget(self) -> None:
-        self._first_new, self._changed = None, []
+        self._first_new, self._changed = None, set()
         self._rows, self._calls, self._prompts = [], {}, []
 
     def begin(self, spec: SessionSpec, turns: list[Turn]) -> None:
@@ -73,35 +93,37 @@ class EventWriter:
         self._attachments = spec.attachments
         self._rows, self._calls, self._prompts = [], {}, []
         self._shared.clear()
-        wanted = set()
+        wanted: set[str] = set()
         for turn in turns:
-            for event in turn.record.events:
-                if event.call_id:
-                    wanted.add(event.call_id)
-            for result in turn.record.results:
-                wanted.add(result.call_id)
+            wanted.update(event.call_id for event in turn.record.events if event.call_id)
+            wanted.update(result.call_id for result in turn.record.results)
         if not wanted:
             return
         for row in self._stored(
-            "call_id IN (SELECT value FROM json_each(?)) ORDER BY e.id", json.dumps(list(wanted))
+            "e.call_id IN (SELECT value FROM json_each(?)) ORDER BY e.id", json.dumps(list(wanted))
         ):
-            if row.call_id is not None:
-                self._calls.setdefault(row.call_id, []).append(row)
+            self._calls.setdefault(row.call_id or "", []).append(row)
 
-    def _stored(self, where: str, value: str) -> list[Row]:
+    def _stored(self, where: str, *values: Any) -> list[Row]:
         found = []
-        for values in self._db.execute(
-            "SELECT e.id, session_id, turn_id, block, type, label, tool, status, ts, summary,"
-            " call_id, pointer, text, input, output, marks, images, duration_ms,"
-            " result_turn_id, overflow, result_pointer"
-            " FROM events e JOIN event_texts t ON t.id = e.id"
-            f" WHERE {where}",
-            (value,),
-        ):
-            row = Row(*values)
-            row.stored = True
+        for columns in self._db.execute(f"{_LOAD} WHERE {where}", values):
+            row = Row(*columns)
+            row.stored, row.loaded = True, False
             found.append(row)
         return found
+
+    def _load(self, row: Row) -> None:
+        """Bring the texts of a stored row; most rows that are looked at do not need them."""
+        if not row.loaded:
+            row.loaded = True
+            row.text, row.input, row.output, row.marks = next(
+                iter(
+                    self._db.execute(
+                        "SELECT text, input, output, marks FROM event_texts WHERE id = ?",
+                        (row.id,),
+                    )
+                )
+            )
 
     def add(self, session: Session, turn_id: int, record: Record) -> list[Event]:
         """Take the events of a new turn; returns those that are new events of the session."""
@@ -109,69 +131,147 @@ class EventWriter:
         for block, event in enumerate(record.events):
             if event.call_id and self._complete_orphan(session, turn_id, block, record, event):
                 continue
-            self._add_row(session, turn_id, block, record, event)
+            self._add_event(session, turn_id, block, record, event)
             new.append(event)
         for block, result in enumerate(record.results, len(record.events)):
-            call = self._call_of(session, result)
-            if call is not None and call.status == "pending":
-                self._join(call, turn_id, record.ts, result)
-                continue
-            # No call was seen yet, or a fork answers a call that the original answered too.
-            event = Event(
-                "tool_use",
-                tool=call.tool if call else None,
-                summary=call.summary if call else None,
-                call_id=result.call_id,
-            )
-            row = self._add_row(session, turn_id, block, record, event)
-            row.label = "answer" if call else "orphan"
-            self._join(row, turn_id, record.ts, result)
-            row.duration_ms = result.duration_ms
-            new.append(event)
+            if self._answer(session, turn_id, block, record, result):
+                new.append(Event("tool_use"))
         return new
 
-    def _add_row(
+    def _add_event(
         self, session: Session, turn_id: int, block: int, record: Record, event: Event
-    ) -> Row:
-        self._first_new_id()
-        self._next_id += 1
-        row = Row(
-            self._next_id,
-            session.id,
-            turn_id,
-            block,
-            event.type,
-            event.label,
-            event.tool,
-            event.status,
-            record.ts,
-            event.summary,
-            event.call_id,
-            event.pointer,
-            event.text,
-            event.input,
-            event.output,
-            images=event.images,
-            duration_ms=event.duration_ms,
-            files=event.files,
+    ) -> None:
+        self._keep(
+            Row(
+                self._new_id(),
+                session.id,
+                turn_id,
+                block,
+                event.type,
+                event.label,
+                event.tool,
+                event.status,
+                record.ts,
+                event.summary,
+                event.call_id,
+                event.pointer,
+                event.images,
+                event.duration_ms,
+                text=event.text,
+                input=event.input,
+                output=event.output,
+                files=event.files,
+            )
         )
+
+    def _keep(self, row: Row) -> None:
         self._rows.append(row)
-        if event.call_id is not None:
-            self._calls.setdefault(event.call_id, []).append(row)
-        return row
+        if row.call_id is not None:
+            self._calls.setdefault(row.call_id, []).append(row)
 
     def _complete_orphan(
         self, session: Session, turn_id: int, block: int, record: Record, event: Event
     ) -> bool:
         """A call whose result came first."""
         for row in self._calls.get(event.call_id or "", ()):
-            if row.session_id == session.id and row.label == "orphan":
+            if row.session_id == session.id and row.label == "orphan" and not row.call_retired:
+                self._load(row)
                 row.label, row.turn_id, row.block = event.label, turn_id, block
                 row.tool, row.summary, row.pointer = event.tool, event.summary, event.pointer
-                row.input, row.files, row.ts = event.input, event.files, record.ts
+                answered, row.ts = row.ts, record.ts
+                row.input, row.files = event.input, event.files
+                row.duration_ms = _duration(row.duration_ms, record.ts, answered)
                 self._replace_later(row)
                 return True
         return False
+
+    def _answer(
+        self, session: Session, turn_id: int, block: int, record: Record, result: Result
+    ) -> bool:
+        """Join a result with its call; True if it becomes an event of its own instead.
+
+        A call shared by forks belongs to the result of its own session, then to the oldest.
+        Whatever is read first, the outcome is the same.
+        """
+        call = self._call_of(session, result)
+        if call is not None:
+            if self._rank(call, session, 0) < self._rank_of_result(call):
+                if call.result_turn_id is not None:
+                    self._part(call, "answer")
+                self._join(call, session, turn_id, record.ts, result)
+                return False
+            row = Row(self._new_id(), session.id, turn_id, block, "tool_use", "answer")
+            row.tool, row.summary = call.tool, call.summary
+        else:
+            row = Row(self._new_id(), session.id, turn_id, block, "tool_use", "orphan")
+        row.call_id, row.ts = result.call_id, record.ts
+        self._keep(row)
+        self._join(row, session, turn_id, record.ts, result)
+        row.duration_ms = _duration(result.duration_ms, call.ts if call else None, record.ts)
+        return True
+
+    @staticmethod
+    def _rank(call: Row, session: Session, retired: int) -> tuple[bool, bool, int, str, str]:
+        return retired > 0, session.id != call.session_id, *session.age()
+
+    def _rank_of_result(self, call: Row) -> tuple[bool, bool, int, str, str]:
+        if call.result_session is None:
+            return True, True, 1 << 63, "", ""
+        return self._rank(call, self._sessions.by_id(call.result_session), call.result_retired or 0)
+
+    def _part(self, call: Row, label: str) -> None:
+        """Take the result off a call again and leave it as an event of its own."""
+        self._load(call)
+        assert call.result_session is not None
+        assert call.result_turn_id is not None
+        row = Row(self._new_id(), call.result_session, call.result_turn_id, 0, "tool_use", label)
+        row.status, row.output, row.marks = call.status, call.output, call.marks
+        row.call_id, row.overflow = call.call_id, call.overflow
+        row.result_turn_id, row.result_pointer = call.result_turn_id, call.result_pointer
+        row.retired = call.result_retired or 0
+        row.result_session, row.result_retired = call.result_session, call.result_retired
+        row.ts = self._db.execute("SELECT ts FROM turns WHERE id = ?", (row.turn_id,)).get
+        if label == "answer":
+            row.tool, row.summary, row.duration_ms = call.tool, call.summary, call.duration_ms
+        self._keep(row)
+        call.status, call.output, call.marks = "pending", "", ""
+        call.result_turn_id = call.result_pointer = call.overflow = call.duration_ms = None
+        call.result_session = call.result_retired = None
+        self._replace_later(call)
+
+    def part_lost(self, source_id: int, generation: int) -> None:
+        """A rewrite took one half of a call and its result away."""
+        lost = "SELECT id FROM turns WHERE source_id = ? AND retired = ?"
+        self._rows, self._calls = [], {}
+        for row in self._stored(
+            f"e.result_turn_id IN ({lost}) AND e.label IS NOT 'answer' AND e.label IS NOT 'orphan'"
+            " AND c.retired = 0",
+            source_id,
+            generation,
+        ):
+            self._part(row, "answer")
+        for row in self._stored(
+            f"e.turn_id IN ({lost}) AND r.retired = 0 AND e.turn_id <> e.result_turn_id",
+            source_id,
+            generation,
+        ):
+            self._part(row, "orphan")
+        self.flush()
+
+    def fold(self, session: Session, turn_id: int, record: Record) -> None:
+        """A result that was an orphan in a fork came to the session that has its call."""
+        for result in record.results:
+            call = self._call_of(session, result)
+            if call is None or call.status != "pending":
+                continue
+            for row in self._calls[result.call_id]:
+                if row.label == "orphan" and row.turn_id == turn_id:
+                    self.flush()
+                    self._remove([row])
+                    self._changed.discard(row.id)
+                    self._calls[result.call_id].remove(row)
+                    self._join(call, session, turn_id, record.ts, result)
+                    break
 
     def _call_of(self, session: Session, result: Result) -> Row | None:
         """The call of this session, or the one it shares with the session it was forked from.
@@ -181,33 +281,33 @@ class EventWriter:
         calls = [
             row
             for row in self._calls.get(result.call_id, ())
-            if row.label != "orphan" and self._belongs(session, row)
+            if row.label not in ("orphan", "answer") and not row.call_retired
         ]
-        calls.sort(key=lambda row: (row.session_id == session.id, row.status == "pending", row.id))
-        return calls[-1] if calls else None
+        own = [row for row in calls if row.session_id == session.id]
+        calls = own or [row for row in calls if self._shares(session, row)]
+        return max(calls, key=lambda row: (row.status == "pending", row.id), default=None)
 
-    def _belongs(self, session: Session, row: Row) -> bool:
-        return (
-            row.session_id == session.id
-            or (session.id, row.turn_id) in self._shared
-            or self._db.execute(
+    def _shares(self, session: Session, row: Row) -> bool:
+        return (session.id, row.turn_id) in self._shared or (
+            self._db.execute(
                 "SELECT 1 FROM turns WHERE copy_of = ? AND session_id = ?",
                 (row.turn_id, session.id),
             ).get
             is not None
         )
 
-    def _join(self, row: Row, turn_id: int, ts: int | None, result: Result) -> None:
+    def _join(
+        self, row: Row, session: Session, turn_id: int, ts: int | None, result: Result
+    ) -> None:
+        self._load(row)
         row.result_turn_id, row.result_pointer = turn_id, result.pointer
-        row.status = result.status
-        row.output = result.output
+        row.result_session, row.result_retired = session.id, 0
+        row.status, row.output = result.status, result.output
         row.images += result.images
         row.marks = FAILED if result.status in ("error", "denied") else ""
-        row.duration_ms = result.duration_ms
-        if row.duration_ms is None and ts is not None and row.ts is not None and ts >= row.ts:
-            row.duration_ms = ts - row.ts
+        row.duration_ms = _duration(result.duration_ms, row.ts, ts)
         if result.overflow and self._attachments:
-            row.overflow = f"{self._attachments}/{result.overflow}"
+            row.overflow = os.path.join(self._attachments, result.overflow)
             row.output = self._overflow_text(row.overflow) or row.output
         self._replace_later(row)
 
@@ -216,9 +316,10 @@ class EventWriter:
         for rows in self._calls.values():
             for row in rows:
                 if row.turn_id == old:
-                    row.turn_id, row.session_id = new, session_id
+                    row.turn_id, row.session_id, row.call_retired = new, session_id, 0
                 if row.result_turn_id == old:
-                    row.result_turn_id = new
+                    row.result_turn_id, row.result_session = new, session_id
+                    row.result_retired = 0
 
     def share(self, session: Session, turn_id: int) -> None:
         """The session holds a copy of a turn that another one owns."""
@@ -239,7 +340,8 @@ class EventWriter:
 
     def fill_overflow(self, path: str, text: str) -> None:
         """The file of an overflowed output arrived after the line that mentions it."""
-        for row in self._stored("overflow = ?", path):
+        for row in self._stored("e.overflow = ?", path):
+            self._load(row)
             row.output = text
             self._replace_later(row)
         self.flush()
@@ -267,13 +369,7 @@ class EventWriter:
         old = [row for row in rows if row.stored]
         if old:
             self._remove(old)
-        db.executemany(
-            "INSERT INTO events (id, session_id, turn_id, block, result_turn_id, type, label,"
-            " tool, status, ts, duration_ms, summary, images, call_id, pointer, overflow,"
-            " result_pointer)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [_event_values(row) for row in rows],
-        )
+        db.executemany(_STORE, [tuple(getattr(row, name) for name in _COLUMNS) for row in rows])
         db.executemany(
             "INSERT INTO event_texts (id, text, input, output, marks) VALUES (?, ?, ?, ?, ?)",
             [
@@ -303,14 +399,14 @@ class EventWriter:
         """Take stored events out, from the full text too if they are in it already."""
         first_new = self._first_new_id()
         for row in rows:
-            if row.id < first_new:
+            if row.id < first_new and row.id not in self._changed:
                 self._db.execute(
                     "INSERT INTO event_index (event_index, rowid, text, input, output, marks)"
                     " SELECT 'delete', id, text, input, output, marks FROM event_texts"
                     " WHERE id = ?",
                     (row.id,),
                 )
-                self._changed.append(row.id)
+                self._changed.add(row.id)
         ids = [(row.id,) for row in rows]
         self._db.executemany("DELETE FROM events WHERE id = ?", ids)
         self._db.executemany("DELETE FROM event_texts WHERE id = ?", ids)
@@ -328,7 +424,12 @@ class EventWriter:
             " SELECT id, text, input, output, marks FROM event_texts WHERE"
         )
         self._db.execute(f"{copy} id >= ?", (self._first_new,))
-        self._db.executemany(f"{copy} id = ?", [(changed,) for changed in set(self._changed)])
+        self._db.executemany(f"{copy} id = ?", [(changed,) for changed in self._changed])
+
+    def _new_id(self) -> int:
+        self._first_new_id()
+        self._next_id += 1
+        return self._next_id
 
     def _first_new_id(self) -> int:
         """The first event id that this transaction gives out."""
@@ -338,12 +439,10 @@ class EventWriter:
         return self._first_new
 
 
-def _event_values(row: Row) -> tuple[Any, ...]:
-    return (
-        row.id, row.session_id, row.turn_id, row.block, row.result_turn_id, row.type, row.label,
-        row.tool, row.status, row.ts, row.duration_ms, row.summary, row.images, row.call_id,
-        row.pointer, row.overflow, row.result_pointer,
-    )  # fmt: skip
+def _duration(recorded: int | None, begun: int | None, ended: int | None) -> int | None:
+    if recorded is not None or begun is None or ended is None or ended < begun:
+        return recorded
+    return ended - begun
 
 
 def _clean(text: str) -> str:

@@ -20,6 +20,7 @@ class Heart:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._written = 0.0
+        self._unwritten = False
         self._facts: dict[str, Any] = {
             "pid": os.getpid(),
             "version": __version__,
@@ -45,7 +46,15 @@ class Heart:
         self._facts["turns"] += turns
         self._facts["read_bytes"] += read_bytes
         self._facts.update(facts)
-        if error or time.monotonic() - self._written >= EVERY:
+        self._unwritten = True
+        if error:
+            self._write()
+        else:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what the last beats said, if it is time to."""
+        if self._unwritten and time.monotonic() - self._written >= EVERY:
             self._write()
 
     def walked(self, *, skipped: list[tuple[str, str]], **facts: Any) -> None:
@@ -61,7 +70,7 @@ class Heart:
         self._path.unlink(missing_ok=True)
 
     def _write(self) -> None:
-        self._written = time.monotonic()
+        self._written, self._unwritten = time.monotonic(), False
         facts = {
             **self._facts,
             "at": _now(),

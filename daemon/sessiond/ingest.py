@@ -29,7 +29,6 @@ from sessiond.tracked import GONE, PARK_AFTER, PARKED, UNREADABLE, Tracked, load
 COMMIT_BYTES = 32 << 20
 COMMIT_SECONDS = 2.0
 HEAD = 64 << 10
-LONGEST_ATTACHMENT = 64 << 20
 SETTLE_SECONDS = 2.0
 
 
@@ -58,7 +57,7 @@ class Step:
     spec: SessionSpec | None = None
     part: Slice | None = None
     stat: Stat | None = None  # the file was read to its end
-    attachment: bytes | None = None
+    attachment: bool = False  # read whole by the writer
     rewritten: bool = False
     compare: bool = False  # it changed without growing: only the archive tells what
     unsettled: bool = False  # the last line is still being written
@@ -68,7 +67,11 @@ class Step:
 
     @property
     def weight(self) -> int:
-        return len(self.part.raw) if self.part else len(self.attachment or b"")
+        return len(self.part.raw) if self.part else 0
+
+
+class Stopped(Exception):
+    """The daemon was told to stop in the middle of a file that must be read in one go."""
 
 
 class SourceCrash(Exception):
@@ -77,6 +80,8 @@ class SourceCrash(Exception):
     def __init__(self, step: Step, error: Exception) -> None:
         super().__init__(f"{type(error).__name__}: {error}")
         self.step = step
+        # A file that changed under our hands is no fault of it or of the parser.
+        self.raced = isinstance(error, FileNotFoundError | tail.Unreadable)
 
 
 class Ingest:
@@ -153,17 +158,28 @@ class Ingest:
         while True:
             try:
                 self._pass([file for file in files if file.path not in crashed], summary)
+            except Stopped:
+                return summary
             except SourceCrash as crash:
                 crashed.add(crash.step.file.path)
                 with self._undone_on_error():
-                    self._note_crash(crash.step, str(crash), summary)
+                    if crash.raced:
+                        summary.skipped.append((crash.step.file.path, "changed while it was read"))
+                    else:
+                        self._note_crash(crash.step, str(crash), summary)
                     files = [file for file in files if self._changed(file)]
                 continue
             return summary
 
     def _changed(self, file: Candidate) -> bool:
         known = self.tracked.get(file.path)
-        return known is None or known.stat != file.stat or known.state == UNREADABLE
+        return (
+            known is None
+            or known.stat != file.stat
+            or known.sidecar_ns != file.sidecar_ns
+            or known.state in (GONE, UNREADABLE)
+            or (known.state == PARKED and not known.still_parked(file.stat))
+        )
 
     def _unread(self, file: Candidate) -> int:
         known = self.tracked.get(file.path)
@@ -216,7 +232,7 @@ class Ingest:
                     self._begin()
                     try:
                         self._write(step, summary)
-                    except apsw.Error:
+                    except (apsw.Error, Stopped):
                         raise
                     except Exception as error:
                         raise SourceCrash(step, error) from error
@@ -249,8 +265,8 @@ class Ingest:
         self.tracked[source.path] = source
         if step.compare or step.rewritten:
             self._compare(step, summary)
-        elif step.attachment is not None:
-            self._store.replace_attachment(source, step.attachment)
+        elif step.attachment:
+            summary.warnings += self._replace_attachment(source)
         elif step.part is not None and step.spec is not None:
             self._store.apply(source, step.spec, step.part)
             summary.turns += len(step.part.turns)
@@ -262,7 +278,7 @@ class Ingest:
             summary.gone += 1
         elif step.problem is not None:
             if step.crashed:
-                self._count_crash(source, step.problem)
+                self._count_crash(source, step.file.stat, step.problem)
             else:
                 source.save_state(db, UNREADABLE, step.problem)
             summary.skipped.append((source.path, step.problem))
@@ -272,7 +288,7 @@ class Ingest:
             if step.unsettled:  # without its stat the file is looked at again
                 summary.unsettled.append(source.path)
             else:
-                source.save_stat(db, step.stat)
+                source.save_stat(db, step.stat, step.file.sidecar_ns)
         self._uncommitted += step.weight
         summary.read_bytes += step.weight
         self.on_progress(summary)
@@ -289,6 +305,8 @@ class Ingest:
         if rewritten:
             rewrite.rewind(self._store, source, kept)
         for again in self._read_file(step.file, source, compared=True):
+            if self.stop.is_set():
+                raise Stopped
             if rewritten and (again.gone or again.rewritten or again.problem):
                 raise tail.Unreadable("changed again while it was read")
             self._write(again, summary)
@@ -296,17 +314,31 @@ class Ingest:
             rewrite.settle(self._store, source)
             source.archived_to = 0
 
-    def _count_crash(self, source: Tracked, problem: str) -> None:
+    def _replace_attachment(self, source: Tracked) -> int:
+        fd = tail.open_regular(source.path)
+        try:
+            size = os.fstat(fd).st_size
+            if size != source.progress.checkpoint.offset or size != rewrite.common_prefix(
+                self._store, source, fd
+            ):
+                return self._store.replace_attachment(source, fd)
+        finally:
+            os.close(fd)
+        return 0
+
+    def _count_crash(self, source: Tracked, stat: Stat, problem: str) -> None:
         source.failures += 1
-        state = PARKED if source.failures >= PARK_AFTER else source.state
-        source.save_state(self._store.db, state, problem)
+        if source.failures < PARK_AFTER:
+            source.save_state(self._store.db, source.state, problem)
+        else:
+            source.park(self._store.db, stat, problem)
 
     def _note_crash(self, step: Step, problem: str, summary: Summary) -> None:
         source = self.tracked.setdefault(
             step.file.path, Tracked(step.file.path, step.source.agent, step.file.kind)
         )
         with self._store.db:
-            self._count_crash(source, problem)
+            self._count_crash(source, step.file.stat, problem)
         summary.skipped.append((source.path, problem))
 
     # -- the reader's side
@@ -316,7 +348,7 @@ class Ingest:
             if self.stop.is_set():
                 return
             known = self.tracked.get(file.path)
-            if known is not None and known.state == PARKED and known.stat == file.stat:
+            if known is not None and known.still_parked(file.stat):
                 continue
             source = known or Tracked(file.path, file.source.agent, file.kind)
             yield from self._read_file(file, source)
@@ -336,9 +368,10 @@ class Ingest:
             return
         try:
             stat = Stat.of(os.fstat(fd))
-            if file.kind == "attachment":
-                data = os.pread(fd, LONGEST_ATTACHMENT, 0)
-                yield Step(file, source, attachment=data, stat=stat)
+            if source.stat == stat and source.state != UNREADABLE and not compared:
+                yield Step(file, source, self._identify(file, fd), stat=stat)
+            elif file.kind == "attachment":
+                yield Step(file, source, attachment=True, stat=stat)
             elif not compared and self._must_compare(source, stat):
                 yield Step(file, source, compare=True)
             else:
@@ -366,8 +399,9 @@ class Ingest:
         if stat.size == 0:
             yield Step(file, source, stat=stat)
             return
-        spec = file.source.identify(file.path, os.pread(fd, HEAD, 0))
-        parser = file.source.parser(spec, progress.parser_state)
+        spec = self._identify(file, fd)
+        assert spec is not None
+        parser = file.source.parser(spec, source.parser_state(self._store.db))
         last: Step | None = None
         for part in SliceReader(fd, spec, parser, progress).slices():
             if last is not None:
@@ -379,6 +413,12 @@ class Ingest:
         last = last or Step(file, source, spec)
         last.stat = stat
         yield last
+
+    @staticmethod
+    def _identify(file: Candidate, fd: int) -> SessionSpec | None:
+        if file.kind != "transcript":
+            return None
+        return file.source.identify(file.path, tail.read_at(fd, HEAD, 0))
 
     def _settled(self, stat: Stat) -> bool:
         return self._settle_all or time.time() - stat.mtime_ns / 1e9 > SETTLE_SECONDS

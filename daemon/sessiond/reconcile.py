@@ -20,6 +20,7 @@ class Candidate:
     path: str
     kind: str
     stat: Stat
+    sidecar_ns: int = 0
 
 
 @dataclass(slots=True)
@@ -96,7 +97,15 @@ def _consider(source: Source, path: str, found: os.stat_result, seen: Survey) ->
     elif not _storable(path):
         seen.skipped.append((path, "has a name that is not UTF-8"))
     else:
-        seen.files.append(Candidate(source, path, kind, Stat.of(found)))
+        seen.files.append(Candidate(source, path, kind, Stat.of(found), _sidecar(source, path)))
+
+
+def _sidecar(source: Source, path: str) -> int:
+    beside = source.sidecar(path)
+    try:
+        return os.lstat(beside).st_mtime_ns if beside else 0
+    except OSError:
+        return 0
 
 
 def _storable(path: str) -> bool:

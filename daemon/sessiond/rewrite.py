@@ -6,9 +6,8 @@ as they are; the others are kept beside the new ones under the number of the gen
 
 from __future__ import annotations
 
-import os
-
 from sess_schema import archive
+from sessiond import tail
 from sessiond.slices import Progress
 from sessiond.store import Store
 from sessiond.tracked import Tracked
@@ -22,7 +21,7 @@ def common_prefix(store: Store, source: Tracked, fd: int) -> int:
         " ORDER BY offset",
         (source.id,),
     ):
-        if os.pread(fd, length, offset) != archive.unpack(packed):
+        if tail.read_at(fd, length, offset) != archive.unpack(packed):
             break
         kept = offset + length
     return kept
@@ -45,6 +44,16 @@ def rewind(store: Store, source: Tracked, kept: int) -> None:
     db.execute(
         "UPDATE warnings SET retired = ? WHERE source_id = ? AND retired = 0", (new, source.id)
     )
+    # Sessions that only this file tells about are told about anew.
+    alone = db.execute(
+        "SELECT session_id FROM session_sources GROUP BY session_id HAVING min(source_id) = ?1"
+        " AND max(source_id) = ?1 AND session_id IN"
+        " (SELECT session_id FROM session_sources WHERE source_id = ?1)",
+        (source.id,),
+    )
+    for (session_id,) in list(alone):
+        store.sessions.by_id(session_id).unlearn()
+        store.titles.take_back(session_id)
     source.archived_to = kept
     source.save_progress(db, Progress())
 
@@ -60,15 +69,15 @@ def settle(store: Store, source: Tracked) -> None:
     )
     for turn_id, session_id in list(lost):
         heirs = db.execute(
-            "SELECT id, session_id FROM turns WHERE copy_of = ? AND retired = 0 ORDER BY id",
-            (turn_id,),
+            "SELECT id, session_id FROM turns WHERE copy_of = ? AND retired = 0", (turn_id,)
         )
-        heir = next(iter(heirs), None)
+        heir = min(heirs, key=lambda turn: store.sessions.by_id(turn[1]).age(), default=None)
         if heir:
             store.hand_over(turn_id, session_id, heir[0], heir[1])
         else:
             db.execute(
                 "UPDATE events SET retired = ? WHERE turn_id = ?", (source.generation, turn_id)
             )
+    store.part_lost(source)
     for (session_id,) in list(db.execute(members, (source.id,))):
         store.recount(session_id)

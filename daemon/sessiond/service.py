@@ -34,7 +34,6 @@ POLL_UNCOVERED = 2.0  # out of watches: walk this often instead
 CLOCK_JUMP = 30.0  # wall clock ahead of the monotonic one by this: we slept
 IDLE_CHECKPOINT = 20.0
 RETRY_FIRST, RETRY_LAST = 2.0, 60.0
-SYSCTL = "sudo sysctl fs.inotify.max_user_watches=524288"
 
 
 class Service:
@@ -69,14 +68,32 @@ class Service:
             )
             self._catch_signals()
             self._configure()
-            with closing(open_writer(self._home.index)) as db:
-                self._serve(db)
+            db = self._open()
+            if db is not None:
+                with closing(db):
+                    self._serve(db)
         finally:
             notify.stopping()
             self._watcher.stop()
             self._heart.stop()
             held.release()
         return Exit.OK
+
+    def _open(self) -> apsw.Connection | None:
+        """The index, as soon as the disk has space for it; None when told to stop before."""
+        while not self._stop.is_set():
+            try:
+                return open_writer(self._home.index)
+            except SessError as error:
+                # A service manager that sees us fail a few times in a row gives us up for good.
+                if not isinstance(error.__cause__, apsw.FullError | apsw.IOError | apsw.BusyError):
+                    raise
+                notify.ready("waiting")
+                self._pause(error)
+            while not self._stop.is_set() and time.monotonic() < self._next_walk:
+                self._watcher.wait(TICK)
+                notify.alive()
+        return None
 
     def _catch_signals(self) -> None:
         def end(number: int, _frame: object) -> None:
@@ -118,6 +135,7 @@ class Service:
                 hints.lost, slept = True, drift
             self._step(ingest, hints)
             self._rest(db)
+            self._heart.flush()
             hints = self._watcher.wait(self._patience())
             if hints.paths and not self._stop.is_set():
                 time.sleep(GATHER)
@@ -224,14 +242,14 @@ class Service:
                 watched or 0,
                 summary.directories,
                 POLL_UNCOVERED,
-                SYSCTL,
+                self._watcher.fix,
             )
         self._heart.walked(
             seen=summary.seen,
             directories=summary.directories,
             watched=watched,
             blind=blind,
-            fix=SYSCTL if blind else None,
+            fix=self._watcher.fix if blind else None,
             skipped=summary.skipped,
         )
         self._next_walk = time.monotonic() + (POLL_UNCOVERED if blind else period)

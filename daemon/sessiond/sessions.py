@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, fields
 import apsw
 
 from sessiond.sources.base import (
+    LINK_META,
     TITLE_AI,
     TITLE_PROMPT,
-    TITLE_SUMMARY,
     Event,
     Link,
     Record,
     SessionSpec,
-    Title,
 )
 
 
@@ -38,7 +37,6 @@ class Session:
     title: str | None = None
     title_rank: int = 0
     first_prompt: str | None = None
-    title_leaf: str | None = None
     git_branch: str | None = None
     models: list[str] = field(default_factory=list)
     version: str | None = None
@@ -68,27 +66,34 @@ class Session:
         if record.session_alias and not self.alias:
             self.alias = record.session_alias
 
-    def count(self, events: list[Event], sign: int = 1) -> None:
-        self.events += sign * len(events)
+    def count(self, events: list[Event]) -> None:
+        self.events += len(events)
         for event in events:
             if event.type == "user":
-                self.prompts += sign
+                self.prompts += 1
             elif event.type == "tool_use":
-                self.tool_calls += sign
+                self.tool_calls += 1
 
-    def entitle(self, text: str, rank: int, leaf: str | None = None) -> None:
+    def entitle(self, text: str, rank: int) -> None:
         if rank == TITLE_PROMPT:
             self.first_prompt = self.first_prompt or text
             if self.title_rank == 0:
                 self.title, self.title_rank = text, rank
         elif rank >= self.title_rank:
-            self.title, self.title_rank, self.title_leaf = text, rank, leaf
+            self.title, self.title_rank = text, rank
 
-    def lose_title(self) -> None:
-        """The title turned out to be of another session."""
-        self.title_leaf = None
-        self.title = self.first_prompt
-        self.title_rank = TITLE_PROMPT if self.first_prompt else 0
+    def unlearn(self) -> None:
+        """Its file is read again from the first byte and tells everything anew."""
+        self.project = self.git_branch = self.version = self.alias = None
+        self.started_at = self.ended_at = None
+        self.title = self.first_prompt = None
+        self.title_rank = 0
+        self.models = []
+
+    def age(self) -> tuple[int, str, str]:
+        """Of two sessions that hold the same record, the one begun first is the original."""
+        started = self.started_at if self.started_at is not None else 1 << 62
+        return started, self.native_id, self.home
 
 
 COLUMNS = [column.name for column in fields(Session)]
@@ -126,13 +131,13 @@ class Sessions:
         session = self._find_or_make(agent, spec.native_id, spec.home)
         session.kind = spec.kind
         if spec.parent and session.parent_id is None:
-            session.parent_id = self._find_or_make(agent, spec.parent, "").id
+            session.parent_id = self._find_or_make(agent, spec.parent, spec.parent_home).id
         if spec.agent_type:
             session.agent_type = spec.agent_type
         if spec.title:
             session.entitle(spec.title, TITLE_AI)
         if spec.call_id:
-            self._link(session, spec.call_id, 1 << 10)
+            self._link(session, spec.call_id, LINK_META)
         return session
 
     def sidechain(self, parent: Session, native_id: str) -> Session:
@@ -150,32 +155,6 @@ class Sessions:
         if child.parent_id is None:
             child.parent_id = session.parent_id or session.id
         self._link(child, link.call_id, link.rank)
-
-    def entitle(self, session: Session, title: Title, owner_of_leaf: Session | None) -> None:
-        """Give a title to the session that it was made for, which may be another one."""
-        if title.rank != TITLE_SUMMARY or title.leaf is None:
-            session.entitle(title.text, title.rank)
-        elif owner_of_leaf is not None:
-            owner_of_leaf.entitle(title.text, title.rank)
-        else:
-            session.entitle(title.text, title.rank, title.leaf)
-
-    def settle_leaves(self, session: Session, native_ids: set[str]) -> None:
-        """Records arrived that titles given to other sessions were waiting for."""
-        waiting = {s.title_leaf: s.id for s in self._by_id.values() if s.title_leaf is not None}
-        for leaf, session_id in self._db.execute(
-            "SELECT title_leaf, id FROM sessions WHERE title_leaf IS NOT NULL"
-        ):
-            waiting.setdefault(leaf, session_id)
-        for leaf in waiting.keys() & native_ids:
-            holder = self.by_id(waiting[leaf])
-            if holder.title_leaf != leaf or holder.title is None:
-                continue
-            if holder.id == session.id:
-                holder.title_leaf = None
-            else:
-                session.entitle(holder.title, holder.title_rank)
-                holder.lose_title()
 
     @staticmethod
     def _link(session: Session, call_id: str, rank: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -44,7 +43,7 @@ class Progress:
     checkpoint: tail.Checkpoint = field(default_factory=tail.Checkpoint)
     lines: int = 0
     blank_lines: int = 0
-    parser_state: dict[str, Any] = field(default_factory=dict)
+    parser_state: dict[str, Any] | None = field(default_factory=dict)  # None: not loaded
 
 
 @dataclass(slots=True)
@@ -130,7 +129,7 @@ class SliceReader:
 
     def _inside_a_line(self, start: int) -> bool:
         """A whole record without its newline was read before; the newline came later."""
-        return start > 0 and os.pread(self._fd, 1, start - 1) != b"\n"
+        return start > 0 and tail.read_at(self._fd, 1, start - 1) != b"\n"
 
     def _read_rest(self, start: int, data: bytes) -> bool:
         """A last line without newline is taken once it is a whole object: none can grow longer."""
@@ -147,7 +146,7 @@ class SliceReader:
 
     def _read_line(self, offset: int, line: bytes) -> None:
         if len(line) > tail.LONGEST_LINE:
-            self._add_oversize(offset, len(line), line)
+            self._add_oversize(offset, len(line), line[: PREVIEW * 4])
             return
         try:
             value = orjson.loads(line)
@@ -199,8 +198,13 @@ class SliceReader:
         if record.native_id:
             digest = hash64(record.kind.encode("utf-8", "replace"), content(record))
         else:
-            digest = hash64(self._spec.native_id.encode("utf-8", "replace"), b"%d" % offset, raw)
+            digest = self._digest_of_place(offset, raw)
         self._turns.append(Turn(offset, len(raw), self._lines, record, digest))
+
+    def _digest_of_place(self, offset: int, raw: bytes) -> int:
+        """A record without an id is only the same in a copy of its whole file."""
+        owner = f"{self._spec.home}\0{self._spec.native_id}".encode("utf-8", "replace")
+        return hash64(owner, b"%d" % offset, raw)
 
     def _problem(self, offset: int, raw: bytes, reason: str) -> None:
         preview = raw[: PREVIEW * 4].decode("utf-8", "replace")[:PREVIEW]
@@ -214,12 +218,11 @@ class SliceReader:
         if block.kind == "oversize":
             return begun
         length = block.start + len(block.data) - 1 - begun
-        self._add_oversize(begun, length, os.pread(self._fd, PREVIEW * 4, begun))
+        self._add_oversize(begun, length, tail.read_at(self._fd, PREVIEW * 4, begun))
         return None
 
     def _add_oversize(self, offset: int, length: int, head: bytes) -> None:
         reason = f"line of {length >> 20} MiB is archived but not searchable"
         self._problem(offset, head, reason)
-        native_id = self._spec.native_id.encode("utf-8", "replace")
-        digest = hash64(native_id, b"%d" % offset, b"%d" % length, head)
+        digest = self._digest_of_place(offset, b"%d %s" % (length, head))
         self._turns.append(Turn(offset, length, self._lines, Record("oversize"), digest))

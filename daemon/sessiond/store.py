@@ -13,12 +13,14 @@ from sess_schema import archive
 from sessiond.events import EventWriter
 from sessiond.sessions import Session, Sessions
 from sessiond.slices import Problem, Progress, Slice, Turn, hash64
-from sessiond.sources.base import TITLE_SUMMARY, Record, SessionSpec, Usage
-from sessiond.tail import Checkpoint
+from sessiond.sources.base import Record, SessionSpec, Usage
+from sessiond.tail import Checkpoint, read_at
+from sessiond.titles import Titles
 from sessiond.tracked import Tracked
 
 SMALL_CHUNK = 64 << 10  # a last chunk below this grows; above, the next one begins
 CHUNK_PART = 1 << 20
+LONGEST_ATTACHMENT = 64 << 20
 
 
 USAGE = (
@@ -46,7 +48,10 @@ class Store:
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
         self.sessions = Sessions(db)
-        self._events = EventWriter(db)
+        self._events = EventWriter(db, self.sessions)
+        self.titles = Titles(db, self.sessions)
+        self._recount: set[int] = set()  # sessions whose copies changed what they show
+        self._fresh: dict[int, Known] = {}  # turns of this slice, not written yet
         self._usage: dict[int, tuple[Any, ...]] = {}  # by response, the best line so far
         self._next_turn: int | None = None
 
@@ -54,6 +59,9 @@ class Store:
         self.db.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
+        self.titles.settle()
+        for session_id in self._recount:
+            self.recount(session_id)
         self.sessions.save()
         self._save_usage()
         self._events.index()
@@ -70,6 +78,9 @@ class Store:
     def _forget(self) -> None:
         self.sessions.forget()
         self._events.forget()
+        self.titles.forget()
+        self._recount.clear()
+        self._fresh.clear()
         self._usage = {}
         self._next_turn = None
 
@@ -166,21 +177,32 @@ class Store:
             [(source.id, p.line, p.offset, p.reason, _clean(p.preview)) for p in problems],
         )
 
-    def replace_attachment(self, source: Tracked, data: bytes) -> None:
-        """Archive a file that is read whole, and complete the event that was waiting for it."""
+    def replace_attachment(self, source: Tracked, fd: int) -> int:
+        """Archive a file that is not read line by line, and complete the event that waits for it.
+
+        Returns how many warnings that gave.
+        """
         known = source.id is not None
         source.save_identity(self.db)
         if known:
-            if b"".join(archive.source_bytes(self.db, source.id or 0)) == data:
-                return
             source.generation += 1
             self.db.execute(
                 "UPDATE chunks SET retired = ? WHERE source_id = ? AND retired = 0",
                 (source.generation, source.id),
             )
-        self.add_chunks(source, archive.LIVE, 0, data)
-        source.save_progress(self.db, Progress(Checkpoint(len(data))))
-        self._events.fill_overflow(source.path, data.decode("utf-8", "replace"))
+        offset = 0
+        text = bytearray()
+        while piece := read_at(fd, CHUNK_PART, offset):
+            self.add_chunks(source, archive.LIVE, offset, piece)
+            offset += len(piece)
+            text += piece[: max(0, LONGEST_ATTACHMENT - len(text))]
+        source.save_progress(self.db, Progress(Checkpoint(offset)))
+        self._events.fill_overflow(source.path, text.decode("utf-8", "replace"))
+        if offset == len(text):
+            return 0
+        reason = f"only the first {LONGEST_ATTACHMENT >> 20} MiB of this output are searchable"
+        self._write_problems(source, [Problem(0, 0, reason, "")])
+        return 1
 
     # -- turns
 
@@ -203,15 +225,12 @@ class Store:
             touched.add(session.id)
             session.learn(record)
             for title in record.titles:
-                owner = None
-                if title.rank == TITLE_SUMMARY and title.leaf:
-                    owner = self._owner_of(title.leaf)
-                self.sessions.entitle(session, title, owner)
+                self.titles.give(session, title, turn.offset)
             for link in record.links:
                 self.sessions.link(source.agent, spec, session, link)
             same = known.setdefault((record.native_id, turn.digest), [])
             same = same or self._replayed(session, turn, replays)
-            if self._return_retired(source, session, turn, same):
+            if self._return_retired(source, turn, same):
                 continue
             self._next_turn += 1
             turn_id = self._next_turn
@@ -235,16 +254,16 @@ class Store:
                     copy_of,
                 )
             )
-            copied = bool(same)
-            here = any(one.session_id == session.id for one in same)
             new = Known(turn_id, session.id, source.id or 0, 0, int(record.forked), copy_of)
+            self._fresh[turn_id] = new
             known[record.native_id, turn.digest] = [*same, new]
             if record.events or record.results:
                 replays.setdefault((session.id, record.ts, turn.digest), new)
-            if copied:
+            if same:
+                self._recount.add(session.id)
                 self._events.share(session, copy_of or turn_id)
-                if not here:
-                    session.count(record.events)
+                if copy_of is None:
+                    self._events.fold(session, turn_id, record)
                 continue
             session.count(self._events.add(session, turn_id, record))
             if record.usage is not None:
@@ -259,8 +278,9 @@ class Store:
             "INSERT OR IGNORE INTO session_sources (session_id, source_id) VALUES (?, ?)",
             [(session_id, source.id) for session_id in touched],
         )
+        self._fresh.clear()
         self._events.flush()
-        self.sessions.settle_leaves(main, {t.record.native_id for t in turns if t.record.native_id})
+        self.titles.arrived([t.record.native_id for t in turns if t.record.native_id], main)
 
     def refresh(self, source: Tracked, spec: SessionSpec) -> None:
         """A sidecar may have come after the last line of its transcript."""
@@ -311,13 +331,22 @@ class Store:
             )
         ]
 
-    def _owner_of(self, native_id: str) -> Session | None:
-        for (session_id,) in self.db.execute(
-            "SELECT session_id FROM turns WHERE native_id = ? AND copy_of IS NULL LIMIT 1",
-            (native_id,),
-        ):
-            return self.sessions.by_id(session_id)
-        return None
+    def _owner(self, known: Known) -> Known:
+        """The turn that a copy goes back to."""
+        while known.copy_of is not None:
+            fresh = self._fresh.get(known.copy_of)
+            known = fresh or Known(
+                *next(
+                    iter(
+                        self.db.execute(
+                            "SELECT id, session_id, source_id, retired, forked, copy_of"
+                            " FROM turns WHERE id = ?",
+                            (known.copy_of,),
+                        )
+                    )
+                )
+            )
+        return known
 
     def _sidechain(self, main: Session, record: Record, chains: dict[str, Session]) -> Session:
         """The subagent that a sidechain record belongs to: its parent's, or a new one."""
@@ -325,9 +354,12 @@ class Store:
             return self.sessions.sidechain(main, f"agent-{record.agent_id}")
         parent = chains.get(record.parent_id or "")
         if parent is None and record.parent_id:
-            above = self._owner_of(record.parent_id)
-            if above is not None and above.kind == "subagent":
-                parent = above
+            for (above,) in self.db.execute(
+                "SELECT t.session_id FROM turns t JOIN sessions s ON s.id = t.session_id"
+                " WHERE t.native_id = ? AND s.parent_id = ? LIMIT 1",
+                (record.parent_id, main.id),
+            ):
+                parent = self.sessions.by_id(above)
         session = parent or self.sessions.sidechain(main, f"sidechain-{record.native_id}")
         if parent is None:
             self._events.await_prompt(main, session, record)
@@ -335,9 +367,7 @@ class Store:
             chains[record.native_id] = session
         return session
 
-    def _return_retired(
-        self, source: Tracked, session: Session, turn: Turn, same: list[Known]
-    ) -> bool:
+    def _return_retired(self, source: Tracked, turn: Turn, same: list[Known]) -> bool:
         """A rewritten file still holds this record: it keeps its row and its events."""
         for known in same:
             if known.retired and known.source_id == source.id:
@@ -347,7 +377,6 @@ class Store:
                 )
                 self.db.execute("UPDATE events SET retired = 0 WHERE turn_id = ?", (known.id,))
                 known.retired = 0
-                session.count(turn.record.events)
                 return True
         return False
 
@@ -355,14 +384,19 @@ class Store:
         """The turn that owns the events; the new one itself takes over if it came first."""
         if not same:
             return None
-        owner = next((known for known in same if known.copy_of is None), same[0])
-        new = (0, int(turn.record.forked), *_age(session))
-        old = (int(owner.retired > 0), owner.forked, *_age(self.sessions.by_id(owner.session_id)))
+        owner = self._owner(same[0])
+        if owner.session_id == session.id and not owner.retired:
+            return owner.id
+        new = (0, int(turn.record.forked), *session.age())
+        above = self.sessions.by_id(owner.session_id)
+        old = (int(owner.retired > 0), owner.forked, *above.age())
         if new >= old:
             return owner.id
         self._events.flush()
         self.hand_over(owner.id, owner.session_id, turn_id, session.id)
         owner.copy_of = turn_id
+        if turn.record.native_id:
+            self.titles.arrived([turn.record.native_id], above, session)
         return None
 
     def hand_over(self, old: int, old_session: int, new: int, session_id: int) -> None:
@@ -370,18 +404,22 @@ class Store:
         db = self.db
         self._save_usage()
         self._events.move(old, new, session_id)
+        self._recount |= {old_session, session_id}
         db.execute(
             "UPDATE events SET turn_id = ?, session_id = ?, retired = 0 WHERE turn_id = ?",
             (new, session_id, old),
         )
         db.execute("UPDATE events SET result_turn_id = ? WHERE result_turn_id = ?", (new, old))
         db.execute(
-            "UPDATE usage SET turn_id = ?, session_id = ? WHERE turn_id = ? AND session_id = ?",
-            (new, session_id, old, old_session),
+            "UPDATE usage SET turn_id = ?, session_id = ? WHERE turn_id = ?",
+            (new, session_id, old),
         )
         db.execute("UPDATE turns SET copy_of = ? WHERE copy_of = ?", (new, old))
         db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (new,))
         db.execute("UPDATE turns SET copy_of = ? WHERE id = ?", (new, old))
+
+    def part_lost(self, source: Tracked) -> None:
+        self._events.part_lost(source.id or 0, source.generation)
 
     def recount(self, session_id: int) -> None:
         """Set the counters of a session from its rows."""
@@ -401,10 +439,14 @@ class Store:
     # -- usage
 
     def _count_usage(self, session: Session, turn_id: int, record: Record, usage: Usage) -> None:
-        """One row per response: the line that ended it, else the one with the most output."""
-        key = usage.message_id or usage.request_id or record.native_id
-        if key is None:
-            key = f"turn-{session.native_id}-{turn_id}"
+        """One row per response: the line that ended it, else the one with the most output.
+
+        Gateways reuse message ids, so one without a request id counts within its session.
+        """
+        if usage.message_id:
+            key = f"{usage.message_id} {usage.request_id or session.native_id}"
+        else:
+            key = usage.request_id or record.native_id or f"{session.native_id} {turn_id}"
         response = hash64(key.encode("utf-8", "replace"))
         row = (
             session.id, turn_id, response, usage.message_id, usage.request_id, usage.model,
@@ -421,8 +463,9 @@ class Store:
             f"INSERT INTO usage ({', '.join(USAGE)}) VALUES ({', '.join('?' * len(USAGE))})"
             " ON CONFLICT (response_uid) DO UPDATE SET"
             f" {', '.join(f'{c} = excluded.{c}' for c in USAGE if c != 'response_uid')}"
-            " WHERE (excluded.stop_reason IS NOT NULL, excluded.output_tokens)"
-            " >= (usage.stop_reason IS NOT NULL, usage.output_tokens)",
+            " WHERE (excluded.stop_reason IS NOT NULL, excluded.output_tokens,"
+            " excluded.session_id = usage.session_id)"
+            " >= (usage.stop_reason IS NOT NULL, usage.output_tokens, true)",
             self._usage.values(),
         )
         self._usage = {}
@@ -430,12 +473,6 @@ class Store:
 
 def _finality(row: tuple[Any, ...]) -> tuple[bool, int]:
     return row[USAGE.index("stop_reason")] is not None, row[USAGE.index("output_tokens")]
-
-
-def _age(session: Session) -> tuple[int, str, str]:
-    """Which of two sessions that hold the same record is the original: the one begun first."""
-    started = session.started_at if session.started_at is not None else 1 << 62
-    return started, session.native_id, session.home
 
 
 def _clean(text: str) -> str:

@@ -81,6 +81,14 @@ def open_regular(path: str) -> int:
     return fd
 
 
+def read_at(fd: int, count: int, offset: int) -> bytes:
+    """os.pread, also where there is none."""
+    if hasattr(os, "pread"):
+        return os.pread(fd, count, offset)
+    os.lseek(fd, offset, os.SEEK_SET)
+    return os.read(fd, count)
+
+
 def mark(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=16).digest()
 
@@ -89,13 +97,13 @@ def advance(checkpoint: Checkpoint, fd: int, offset: int, oversize_from: int | N
     """The checkpoint after everything before `offset` was read."""
     head = checkpoint.head_hash
     if checkpoint.offset < MARK or head is None:
-        head = mark(os.pread(fd, min(MARK, offset), 0))
+        head = mark(read_at(fd, min(MARK, offset), 0))
     start = max(0, offset - MARK)
     return replace(
         checkpoint,
         offset=offset,
         head_hash=head,
-        tail_hash=mark(os.pread(fd, offset - start, start)),
+        tail_hash=mark(read_at(fd, offset - start, start)),
         oversize_from=oversize_from,
     )
 
@@ -106,20 +114,20 @@ def verify(checkpoint: Checkpoint, fd: int) -> None:
     if offset == 0:
         return
     start = max(0, offset - MARK)
-    before = os.pread(fd, offset - start, start)
+    before = read_at(fd, offset - start, start)
     if len(before) < offset - start or mark(before) != checkpoint.tail_hash:
         raise Rewritten
-    if mark(os.pread(fd, min(MARK, offset), 0)) != checkpoint.head_hash:
+    if mark(read_at(fd, min(MARK, offset), 0)) != checkpoint.head_hash:
         raise Rewritten
 
 
 def blocks(fd: int, checkpoint: Checkpoint, *, longest: int = LONGEST_LINE) -> Iterator[Block]:
-    """Everything after the checkpoint. Memory stays below `longest` and a block."""
+    """Everything after the checkpoint. Memory stays below four times `longest`."""
     position = checkpoint.offset
     oversize = checkpoint.oversize_from is not None
     held = b""
     while True:
-        fresh = os.pread(fd, max(BLOCK, len(held)), position + len(held))
+        fresh = read_at(fd, max(BLOCK, len(held)), position + len(held))
         if not fresh:
             break
         if oversize:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import apsw
 
+from sess_schema import __version__
 from sessiond.slices import Progress
 from sessiond.tail import Checkpoint, Stat
 
@@ -32,6 +34,8 @@ class Tracked:
     failures: int = 0
     generation: int = 1
     stat: Stat | None = None
+    sidecar_ns: int = 0
+    parked_by: str | None = None
     progress: Progress = field(default_factory=Progress)
     has_pending: bool = False
     archived_to: int = 0  # beyond the offset only while a rewritten file is read again
@@ -58,7 +62,7 @@ class Tracked:
                 mark.head_hash,
                 mark.tail_hash,
                 mark.oversize_from,
-                json.dumps(progress.parser_state),
+                json.dumps(progress.parser_state or {}),
                 self.generation,
                 now_ms(),
                 self.id,
@@ -66,8 +70,33 @@ class Tracked:
         )
         self.progress = progress
 
-    def save_stat(self, db: apsw.Connection, stat: Stat) -> None:
+    def save_stat(self, db: apsw.Connection, stat: Stat, sidecar_ns: int) -> None:
         """The file was read to its end as it was when `stat` was taken, and it is readable."""
+        self._write_stat(db, stat)
+        if sidecar_ns != self.sidecar_ns:
+            db.execute("UPDATE sources SET sidecar_ns = ? WHERE id = ?", (sidecar_ns, self.id))
+            self.sidecar_ns = sidecar_ns
+        if self.state != LIVE or self.error or self.failures:
+            self.save_state(db, LIVE)
+
+    def park(self, db: apsw.Connection, stat: Stat, error: str) -> None:
+        """Leave the file alone until it is another one, or we are."""
+        self._write_stat(db, stat)
+        self.save_state(db, PARKED, error)
+        db.execute("UPDATE sources SET parked_by = ? WHERE id = ?", (__version__, self.id))
+        self.parked_by = __version__
+
+    def still_parked(self, stat: Stat) -> bool:
+        return self.state == PARKED and self.stat == stat and self.parked_by == __version__
+
+    def parser_state(self, db: apsw.Connection) -> dict[str, Any]:
+        """What the parser left behind; read only when the file is."""
+        if self.progress.parser_state is None:
+            stored = db.execute("SELECT parser_state FROM sources WHERE id = ?", (self.id,)).get
+            self.progress.parser_state = json.loads(stored or "{}")
+        return self.progress.parser_state
+
+    def _write_stat(self, db: apsw.Connection, stat: Stat) -> None:
         self.save_identity(db)
         db.execute(
             "UPDATE sources SET dev = ?, inode = ?, size = ?, mtime_ns = ?, ctime_ns = ?"
@@ -75,12 +104,10 @@ class Tracked:
             (stat.dev, stat.inode, stat.size, stat.mtime_ns, stat.ctime_ns, self.id),
         )
         self.stat = stat
-        if self.state != LIVE or self.error or self.failures:
-            self.save_state(db, LIVE)
 
     def save_state(self, db: apsw.Connection, state: str, error: str | None = None) -> None:
         self.save_identity(db)
-        if state == LIVE:
+        if state == LIVE and error is None:
             self.failures = 0
         db.execute(
             "UPDATE sources SET state = ?, state_since = iif(state = ?, state_since, ?),"
@@ -96,17 +123,18 @@ class Tracked:
 
 def load_all(db: apsw.Connection) -> dict[str, Tracked]:
     """Every source of the index by path."""
+    unfinished = {
+        source_id for (source_id,) in db.execute("SELECT source_id FROM chunks WHERE retired = -1")
+    }
     tracked = {}
     for (
         source_id, agent, kind, path, state, error, failures, generation, dev, inode, size,
-        mtime_ns, ctime_ns, offset, lines, blank_lines, head_hash, tail_hash, oversize_from,
-        parser_state, has_pending,
+        mtime_ns, ctime_ns, sidecar_ns, parked_by, offset, lines, blank_lines, head_hash,
+        tail_hash, oversize_from,
     ) in db.execute(
         "SELECT id, agent, kind, path, state, error, failures, generation, dev, inode, size,"
-        " mtime_ns, ctime_ns, offset, lines, blank_lines, head_hash, tail_hash, oversize_from,"
-        " parser_state,"
-        " EXISTS (SELECT 1 FROM chunks WHERE source_id = sources.id AND retired = -1)"
-        " FROM sources"
+        " mtime_ns, ctime_ns, sidecar_ns, parked_by, offset, lines, blank_lines, head_hash,"
+        " tail_hash, oversize_from FROM sources"
     ):  # fmt: skip
         tracked[path] = Tracked(
             path,
@@ -118,12 +146,11 @@ def load_all(db: apsw.Connection) -> dict[str, Tracked]:
             failures,
             generation,
             Stat(dev, inode, size, mtime_ns, ctime_ns) if ctime_ns else None,
+            sidecar_ns,
+            parked_by,
             Progress(
-                Checkpoint(offset, head_hash, tail_hash, oversize_from),
-                lines,
-                blank_lines,
-                json.loads(parser_state or "{}"),
+                Checkpoint(offset, head_hash, tail_hash, oversize_from), lines, blank_lines, None
             ),
-            bool(has_pending),
+            source_id in unfinished,
         )
     return tracked

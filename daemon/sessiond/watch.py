@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import glob
 import logging
 import os
 import sys
 import threading
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 
 from watchdog.events import (
     DirCreatedEvent,
@@ -24,6 +28,10 @@ from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
 log = logging.getLogger("sessiond.watch")
+
+WATCHES = "sudo sysctl fs.inotify.max_user_watches=524288"
+INSTANCES = "sudo sysctl fs.inotify.max_user_instances=1024"
+TRY_AGAIN = 60.0  # seconds until watching is tried again after it failed altogether
 
 # Opening and closing are left out: our own reading would wake us.
 _WANTED: list[type[FileSystemEvent]] = [
@@ -47,13 +55,16 @@ class Watcher(FileSystemEventHandler):
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._wake = threading.Event()
+        # A queue, because a signal handler may wake us while we are inside wait().
+        self._wake: SimpleQueue[None] = SimpleQueue()
         self._paths: set[str] = set()
         self._lost = False
         self._observer: BaseObserver | None = None
         self._watched: dict[str, tuple[int, int]] = {}  # root → (device, inode)
         self.overflows = 0
         self.error: str | None = None
+        self.fix = WATCHES  # what to do when not everything can be watched
+        self._try_again = 0.0
         self._overflow_log = _OverflowLog(self)
         logging.getLogger("watchdog").addHandler(self._overflow_log)
 
@@ -64,22 +75,24 @@ class Watcher(FileSystemEventHandler):
                     self._paths.add(os.fsdecode(path))
             if isinstance(event, DirMovedEvent):
                 self._lost = True
-        self._wake.set()
+        self._wake.put(None)
 
     def lose(self) -> None:
         """Events were dropped."""
         with self._lock:
             self._lost = True
             self.overflows += 1
-        self._wake.set()
+        self._wake.put(None)
 
     def wake(self) -> None:
-        self._wake.set()
+        self._wake.put(None)
 
     def wait(self, seconds: float) -> Hints:
         """What happened since the last call, at once when something did."""
-        self._wake.wait(seconds)
-        self._wake.clear()
+        with contextlib.suppress(Empty):
+            self._wake.get(timeout=seconds) if seconds > 0 else self._wake.get_nowait()
+            while True:
+                self._wake.get_nowait()
         with self._lock:
             hints = Hints(self._paths, self._lost)
             self._paths, self._lost = set(), False
@@ -104,21 +117,23 @@ class Watcher(FileSystemEventHandler):
 
     def _alive(self) -> bool:
         if self._observer is None:
-            return not self._watched
+            return not self._watched or time.monotonic() < self._try_again
         return self._observer.is_alive() and all(
             emitter.is_alive() for emitter in self._observer.emitters
         )
 
     def _start_observer(self) -> None:
-        self.error = None
-        self._observer = Observer()
+        self.error, self.fix = None, WATCHES
         try:
+            self._observer = Observer()
             for root in self._watched:
                 self._observer.schedule(self, root, recursive=True, event_filter=_WANTED)
             self._observer.start()
         except OSError as error:  # out of watches or instances: polling goes on
             self.error = (error.strerror or str(error)).lower()
-            self._observer = None
+            self.fix = INSTANCES if error.errno == errno.EMFILE else WATCHES
+            self._try_again = time.monotonic() + TRY_AGAIN
+            self._stop_observer()
 
     def _stop_observer(self) -> None:
         if self._observer is not None:

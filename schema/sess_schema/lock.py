@@ -14,7 +14,7 @@ try:
 except ImportError:  # Windows has no flock; msvcrt locks a byte range instead
     import msvcrt
 
-    def _try_lock(fd: int) -> bool:
+    def _try_lock(fd: int, *, shared: bool = False) -> bool:
         try:
             os.lseek(fd, 1 << 20, os.SEEK_SET)
             msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
@@ -23,12 +23,15 @@ except ImportError:  # Windows has no flock; msvcrt locks a byte range instead
         return True
 else:
 
-    def _try_lock(fd: int) -> bool:
+    def _try_lock(fd: int, *, shared: bool = False) -> bool:
         try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         except OSError:
             return False
         return True
+
+
+ASKING_SECONDS = 0.1  # whoever asks for the holder has the lock for some microseconds
 
 
 class WriterLock:
@@ -53,12 +56,14 @@ class WriterLock:
 def acquire(path: Path, *, wait: float = 0.0) -> WriterLock | None:
     """The lock, or None when another process still holds it after `wait` seconds."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    deadline = time.monotonic() + wait
+    deadline = time.monotonic() + max(wait, ASKING_SECONDS)
     while not _try_lock(fd):
         if time.monotonic() >= deadline:
             os.close(fd)
             return None
         time.sleep(0.02)
+    with contextlib.suppress(OSError):
+        os.ftruncate(fd, 0)  # what a killed holder said of itself
     return WriterLock(fd)
 
 
@@ -69,7 +74,7 @@ def holder(path: Path) -> dict[str, Any] | None:
     except OSError:
         return None
     try:
-        if _try_lock(fd):
+        if _try_lock(fd, shared=True):  # others who ask at the same moment are no holders
             return None
         facts: dict[str, Any] = {}
         with contextlib.suppress(ValueError):

@@ -11,6 +11,7 @@ import pytest
 from sess_schema.connection import open_writer
 from sessiond.ingest import Ingest
 from sessiond.reconcile import survey
+from sessiond.sources.claude import ClaudeSource
 from sessiond.store import Store
 
 HINT = "hint: the rest is indexed; what was skipped is tried at each sync"
@@ -221,18 +222,21 @@ def test_many_empty_files_are_nothing_to_read(world, good):
     assert world.sql("SELECT count(*) FROM sources") == [(501,)]
 
 
-def test_a_sparse_file_of_gigabytes_needs_little(world, good, measured):
-    """4 GB of NULs after a few lines: under 300 MB and 30 s; the lines before are found."""
+@pytest.mark.parametrize("gigabytes", [1, pytest.param(4, marks=pytest.mark.soak)])
+def test_a_sparse_file_of_gigabytes_needs_little(world, good, measured, gigabytes):
+    """NULs after a few lines: under 300 MB and 30 s; the lines before are found."""
     t = world.transcript("22222222-1111-4111-8111-111111111111")
     t.append(*(t.prompt(f"sparse {n}") for n in range(3)))
-    os.truncate(t.path, 4 << 30)
+    os.truncate(t.path, gigabytes << 30)
     done = measured("sessiond", "sync")
     assert (done.code, done.stderr) == (0, "")
     assert done.megabytes < 300
     assert done.seconds < 30
     assert len(world.found("sparse")) == 3
     assert world.found("good") == ["good words"]
-    assert world.sql("SELECT offset FROM sources WHERE path = ?", str(t.path)) == [(4 << 30,)]
+    assert world.sql("SELECT offset FROM sources WHERE path = ?", str(t.path)) == [
+        (gigabytes << 30,)
+    ]
     assert sum(path.stat().st_size for path in world.state.iterdir()) < 4 << 20
     again = measured("sessiond", "sync")
     assert (again.code, again.stderr) == (0, "")
@@ -257,3 +261,44 @@ def test_a_huge_line_needs_bounded_memory(world, good, measured, megabytes):
     assert world.found("behind") == ["behind it"]
     assert world.sql("SELECT max(line), count(*) FROM turns WHERE source_id = 2") == [(2, 2)]
     assert world.restored(t.path) == t.path.read_bytes()
+
+
+@pytest.mark.parametrize("where", ["identify", "apply"])
+def test_a_file_that_crashes_its_reader_is_parked(world, good, monkeypatch, where):
+    """Three crashes and it is left alone until it changes; the others are read each time."""
+    t = world.transcript("22222222-1111-4111-8111-111111111111")
+    t.append(t.prompt("poison"))
+    tries = []
+
+    def poisoned(original):
+        def call(self, *arguments):
+            if any(str(t.path) in (a, getattr(a, "path", None)) for a in arguments):
+                tries.append(1)
+                raise LookupError("a bug in the parser")
+            return original(self, *arguments)
+
+        return call
+
+    owner = ClaudeSource if where == "identify" else Store
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, where, poisoned(getattr(owner, where)))
+        for number in range(5):
+            good.append(good.prompt(f"good words {number}"))
+            summary = world.ingest()
+            parked = number >= 3
+            assert summary.skipped == (
+                [] if parked else [(str(t.path), "LookupError: a bug in the parser")]
+            )
+        assert len(tries) == 3
+        assert world.sql("SELECT state, error FROM sources WHERE path = ?", str(t.path)) == [
+            ("parked", "LookupError: a bug in the parser")
+        ]
+        t.append(t.prompt("more"))
+        assert len(world.ingest().skipped) == 1
+        assert len(tries) == 4
+    assert len(world.found("good")) == 6
+    t.append(t.prompt("mended"))
+    assert world.ingest().skipped == []
+    assert world.shown(t.session)[0][1] == "poison"
+    assert world.sql("SELECT DISTINCT state FROM sources") == [("live",)]
+    world.check()

@@ -14,8 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from sess_schema import lock
+
 BIN = Path(sys.executable).parent
-SYSCTL = "sudo sysctl fs.inotify.max_user_watches=524288"
+WATCHES = "sudo sysctl fs.inotify.max_user_watches=524288"
+INSTANCES = "sudo sysctl fs.inotify.max_user_instances=1024"
 
 
 @pytest.fixture
@@ -47,10 +50,10 @@ def facts(world):
     return json.loads((world.state / "status.json").read_text())
 
 
-def with_watches(count):
-    """A prefix that gives a program a user namespace with so many inotify watches."""
-    script = 'echo "$0" > /proc/sys/user/max_inotify_watches && exec "$@"'
-    prefix = ["unshare", "--user", "--map-root-user", "sh", "-c", script, str(count)]
+def with_only(count, what):
+    """A prefix that gives a program a user namespace with so many inotify watches or instances."""
+    script = f'echo {count} > /proc/sys/user/max_inotify_{what} && exec "$@"'
+    prefix = ["unshare", "--user", "--map-root-user", "sh", "-c", script, "sh"]
     if (
         not shutil.which("unshare")
         or subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode
@@ -63,15 +66,16 @@ def descriptors(process):
     return len(os.listdir(f"/proc/{process.pid}/fd")), len(os.listdir(f"/proc/{process.pid}/task"))
 
 
-@pytest.mark.parametrize("watches", [8, 0])
-def test_out_of_watches_it_polls_and_names_the_sysctl(world, start, until, watches):
+@pytest.mark.parametrize("few", [(8, "watches"), (0, "watches"), (0, "instances")])
+def test_out_of_watches_it_polls_and_names_the_sysctl(world, start, until, few):
     """With too few watches, or none: lines anywhere are found soon; log and status say why."""
+    sysctl = INSTANCES if few[1] == "instances" else WATCHES
     for number in range(20):
         t = world.transcript(f"{number:08d}-1111-4111-8111-111111111111", folder=f"-p{number}")
         t.append(t.prompt(f"early{number}"))
-    process = start(*with_watches(watches))
+    process = start(*with_only(*few))
     until(lambda: facts(world).get("blind"))
-    assert facts(world)["fix"] == SYSCTL
+    assert facts(world)["fix"] == sysctl
     before = descriptors(process)
     for number in range(20):
         t = world.transcript(f"{number:08d}-2222-4111-8111-111111111111", folder=f"-p{number}")
@@ -84,9 +88,9 @@ def test_out_of_watches_it_polls_and_names_the_sysctl(world, start, until, watch
     until(lambda: facts(world)["directories"] == 22)
     assert descriptors(process) == before, "something is left behind by each try"
     status = world.run("sessiond", "status", check=0).stdout
-    assert f"some directories are polled; to watch them all: {SYSCTL}" in status
+    assert f"some directories are polled; to watch them all: {sysctl}" in status
     log = (world.state / "sessiond.log").read_text()
-    assert log.count(SYSCTL) == 1, "once is enough"
+    assert log.count(sysctl) == 1, "once is enough"
 
 
 def test_a_directory_that_may_not_be_read_is_no_lack_of_watches(world, start, until, plain_user):
@@ -112,8 +116,7 @@ def test_an_overflow_of_the_event_queue_loses_nothing(world, start, until):
     until(lambda: world.found("first"))
     process.send_signal(signal.SIGSTOP)
     transcripts = [
-        world.transcript(f"{number:08d}-1111-4111-8111-111111111111")
-        for number in range(3000)
+        world.transcript(f"{number:08d}-1111-4111-8111-111111111111") for number in range(3000)
     ]
     events = 0
     while events <= int(known.read_text()):
@@ -197,25 +200,31 @@ def test_of_twenty_daemons_one_lives(world, until):
             daemon.wait(10)
 
 
-def test_asking_whether_a_daemon_lives_does_not_stop_one_from_starting(world, until):
-    """`status` and `sess` look at the lock all the time; a start must not fail because of it."""
+def test_asking_whether_a_daemon_lives_does_not_stop_one_from_starting(tmp_path):
+    """`status` and `sess` look at the lock all the time; neither a start nor they mind it."""
+    path = tmp_path / "lock"
+    path.write_text('{"pid": 1, "mode": "daemon"}')  # left by a daemon that was killed
     script = (
         "import sys; from pathlib import Path; from sess_schema import lock\n"
+        "print('asking', flush=True)\n"
         "while True: lock.holder(Path(sys.argv[1]))"
     )
-    world.state.mkdir(mode=0o700)
-    (world.state / "sessiond.lock").touch()
-    asking = subprocess.Popen([sys.executable, "-c", script, world.state / "sessiond.lock"])
+    asking = subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE)
     try:
-        for _ in range(5):
-            world.run("sessiond", "sync", check=0)
-            daemon = world.start()
-            until(lambda: daemon.poll() is not None or (world.state / "status.json").exists())
-            daemon.terminate()
-            assert daemon.wait(10) == 0
+        assert asking.stdout.readline() == b"asking\n"
+        assert {lock.holder(path) is None for _ in range(2000)} == {True}
+        for number in range(500):
+            held = lock.acquire(path)
+            assert held is not None
+            assert lock.holder(path) == {}
+            held.describe(mode="daemon")
+            assert lock.holder(path) == {"pid": os.getpid(), "mode": "daemon"}
+            if number == 0:
+                assert lock.acquire(path) is None
+            held.release()
     finally:
         asking.kill()
-        asking.wait()
+        asking.communicate()
 
 
 def test_a_held_reader_delays_neither_the_end_nor_new_lines(world, start, until):

@@ -352,6 +352,33 @@ def test_the_daemon_waits_for_space_and_goes_on_by_itself(world, small_disk, unt
         assert daemon.wait(10) == 0
 
 
+def test_a_daemon_that_starts_on_a_full_disk_waits_for_space(world, small_disk, until):
+    """It does not give up, nor let a service manager give up on it; SIGTERM still ends it."""
+    t = world.transcript()
+    t.append(t.prompt("words"))
+    small_disk.fill()
+    find = ("sess", "search", "--no-sync", "words")
+    for tidy in (False, True):
+        daemon = subprocess.Popen(
+            small_disk.inside(BIN / "sessiond", "start"),
+            env=world.env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            told = next(line for line in daemon.stderr if " ERROR " in line)
+            assert f'index "{world.state}/index.db": the disk is full; next try in 2 s' in told
+            assert daemon.poll() is None
+            if tidy:
+                small_disk.tidy()
+                until(lambda: small_disk.run(world, *find).returncode == 0)
+        finally:
+            daemon.terminate()
+            assert daemon.wait(10) == 0
+            daemon.stderr.close()
+
+
 def test_a_limit_on_file_size_loses_nothing(world):
     """RLIMIT_FSIZE is an I/O error to SQLite: exit 4, one line; without it the sync completes."""
     t = world.transcript()

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-# Titles by precedence: a higher rank replaces a lower one, an equal rank replaces if `latest`.
+# Titles by precedence: a higher rank replaces a lower one; of equal ranks the last one counts,
+# but of prompts the first.
 TITLE_PROMPT, TITLE_SUMMARY, TITLE_AI, TITLE_CUSTOM = 1, 2, 3, 4
 
 # How sure a subagent's link to the call that started it is.
@@ -116,6 +117,7 @@ class SessionSpec:
     home: str = ""
     kind: str = "main"  # main, subagent, log
     parent: str | None = None  # native id of the parent session
+    parent_home: str = ""
     call_id: str | None = None  # from a sidecar
     agent_type: str | None = None
     title: str | None = None
@@ -132,14 +134,6 @@ class Parser(Protocol):
         """What must be given back to the next parser of this file; small and JSON."""
 
 
-@dataclass(slots=True, frozen=True)
-class Found:
-    """A file that discovery offers."""
-
-    path: str
-    kind: str = "transcript"  # transcript, attachment
-
-
 class Source(Protocol):
     """One agent's files: where they are and how to read them."""
 
@@ -151,6 +145,9 @@ class Source(Protocol):
     def classify(self, path: str) -> str | None:
         """`transcript`, `attachment` or `sidecar` for a file of this agent, by its name."""
 
+    def sidecar(self, path: str) -> str | None:
+        """The small file that tells more about a transcript, if there may be one."""
+
     def identify(self, path: str, head: bytes) -> SessionSpec:
         """The session of a transcript, from its path, its first bytes and its sidecar."""
 
@@ -159,12 +156,14 @@ class Source(Protocol):
 
 
 def iter_strings(value: Any) -> Iterator[str]:
-    """Every string inside decoded JSON, in order."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for inner in value.values():
-            yield from iter_strings(inner)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from iter_strings(inner)
+    """Every string inside decoded JSON, in order; a loop, for JSON may nest deeper than calls."""
+    stack = [iter((value,))]
+    while stack:
+        for item in stack[-1]:
+            if isinstance(item, str):
+                yield item
+            elif isinstance(item, dict | list):
+                stack.append(iter(item.values() if isinstance(item, dict) else item))
+                break
+        else:
+            stack.pop()

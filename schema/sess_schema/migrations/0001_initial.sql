@@ -10,12 +10,14 @@ CREATE TABLE sources (
     state_since   INTEGER NOT NULL,
     error         TEXT,
     failures      INTEGER NOT NULL DEFAULT 0,
+    parked_by     TEXT,                         -- the version that could not read it
     generation    INTEGER NOT NULL DEFAULT 1,   -- grows each time the file is rewritten
     dev           INTEGER NOT NULL DEFAULT 0,
     inode         INTEGER NOT NULL DEFAULT 0,
     size          INTEGER NOT NULL DEFAULT 0,
     mtime_ns      INTEGER NOT NULL DEFAULT 0,
     ctime_ns      INTEGER NOT NULL DEFAULT 0,
+    sidecar_ns    INTEGER NOT NULL DEFAULT 0,   -- mtime of the small file that tells about this one
     offset        INTEGER NOT NULL DEFAULT 0,   -- bytes read as whole records
     lines         INTEGER NOT NULL DEFAULT 0,   -- lines begun before offset
     blank_lines   INTEGER NOT NULL DEFAULT 0,
@@ -37,6 +39,7 @@ CREATE TABLE chunks (
     data      BLOB    NOT NULL                  -- zstd
 ) STRICT;
 CREATE INDEX chunks_by_place ON chunks (source_id, retired, offset);
+CREATE INDEX chunks_unfinished ON chunks (source_id) WHERE retired = -1;
 
 CREATE TABLE sessions (
     id          INTEGER PRIMARY KEY,
@@ -53,7 +56,6 @@ CREATE TABLE sessions (
     title       TEXT,
     title_rank  INTEGER NOT NULL DEFAULT 0,
     first_prompt TEXT,                          -- the title where nothing better is known
-    title_leaf  TEXT,                           -- native id of the record the title was made for
     git_branch  TEXT,
     models      TEXT    NOT NULL DEFAULT '[]',  -- JSON array in order of first use
     version     TEXT,
@@ -67,8 +69,17 @@ CREATE TABLE sessions (
 ) STRICT;
 CREATE INDEX sessions_by_end ON sessions (ended_at);
 CREATE INDEX sessions_by_parent ON sessions (parent_id) WHERE parent_id IS NOT NULL;
-CREATE INDEX sessions_by_leaf ON sessions (title_leaf) WHERE title_leaf IS NOT NULL;
 CREATE INDEX sessions_by_alias ON sessions (alias) WHERE alias IS NOT NULL;
+
+-- Titles that name the record they sum up, which may be of another session, read or not yet.
+CREATE TABLE leaf_titles (
+    leaf       TEXT    NOT NULL,                -- native id of that record
+    session_id INTEGER NOT NULL,                -- the session whose file has the title
+    position   INTEGER NOT NULL,                -- where in it
+    title      TEXT    NOT NULL,
+    PRIMARY KEY (leaf, session_id, position)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX leaf_titles_by_session ON leaf_titles (session_id);
 
 CREATE TABLE session_sources (
     session_id INTEGER NOT NULL REFERENCES sessions (id) DEFERRABLE INITIALLY DEFERRED,
@@ -98,7 +109,7 @@ CREATE TABLE turns (
 ) STRICT;
 CREATE INDEX turns_by_session ON turns (session_id, source_id, offset);
 CREATE INDEX turns_by_native_id ON turns (native_id) WHERE native_id IS NOT NULL;
-CREATE INDEX turns_by_digest ON turns (digest) WHERE native_id IS NULL;
+CREATE INDEX turns_by_digest ON turns (digest);
 CREATE INDEX turns_by_owner ON turns (copy_of) WHERE copy_of IS NOT NULL;
 
 -- What a person would say happened.
@@ -120,7 +131,7 @@ CREATE TABLE events (
     call_id        TEXT,
     pointer        TEXT,                        -- JSON pointer to the input inside the raw record
     result_pointer TEXT,                        -- and to the result inside the result's record
-    overflow       TEXT                         -- file name the full output was saved under
+    overflow       TEXT                         -- path the full output was saved under
 ) STRICT;
 CREATE INDEX events_by_turn ON events (turn_id);
 CREATE INDEX events_by_session ON events (session_id, ts);
@@ -186,6 +197,7 @@ CREATE TABLE usage (
     cost_usd              REAL                  -- only where the agent recorded it
 ) STRICT;
 CREATE INDEX usage_by_session ON usage (session_id);
+CREATE INDEX usage_by_turn ON usage (turn_id);
 CREATE INDEX usage_by_time ON usage (ts);
 
 CREATE TABLE warnings (

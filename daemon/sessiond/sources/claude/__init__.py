@@ -66,6 +66,11 @@ class ClaudeSource:
                 return None
         return kind
 
+    def sidecar(self, path: str) -> str | None:
+        if not os.path.basename(path).startswith(_AGENT):
+            return None
+        return path[: -len(_TRANSCRIPT)] + _SIDECAR
+
     def identify(self, path: str, head: bytes) -> SessionSpec:
         folder, name = os.path.split(path)
         stem = name[: -len(_TRANSCRIPT)] if name.lower().endswith(_TRANSCRIPT) else name
@@ -75,10 +80,11 @@ class ClaudeSource:
             parent = parent or _session_in(head)
             return _subagent(folder, stem, parent, session_folder)
         if stem == "history" or (stem == "journal" and parent is not None):
-            return SessionSpec(stem, home=folder, kind="log", parent=parent)
+            above = _home(parent, os.path.dirname(session_folder or ""))
+            return SessionSpec(stem, home=folder, kind="log", parent=parent, parent_home=above)
         return SessionSpec(
             stem,
-            home="" if _UUID.fullmatch(stem) else folder,
+            home=_home(stem, folder),
             attachments=os.path.join(folder, stem, _TOOL_RESULTS),
         )
 
@@ -130,6 +136,11 @@ class ClaudeSource:
         return path
 
 
+def _home(session: str | None, folder: str) -> str:
+    """Sessions that are not named by a UUID are told apart by their folder."""
+    return "" if session is None or _UUID.fullmatch(session) else folder
+
+
 def _parts(path: str) -> list[str]:
     return path.replace(os.altsep or os.sep, os.sep).split(os.sep)
 
@@ -169,6 +180,7 @@ def _subagent(
         home=parent or folder,
         kind="subagent",
         parent=parent,
+        parent_home=_home(parent, os.path.dirname(session_folder or "") or folder),
         call_id=as_text(facts.get("toolUseId")),
         agent_type=as_text(facts.get("agentType")),
         title=as_text(facts.get("description")) or as_text(facts.get("name")),

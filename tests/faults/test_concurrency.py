@@ -1,0 +1,114 @@
+"""Readers beside a writer: never an error, never a half-written state, never a wait."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+
+from sess_schema.connection import open_reader
+
+BIN = Path(sys.executable).parent
+
+
+def read(index, stop, states, errors):
+    """Search again and again, each time with a new connection, until told to stop."""
+    try:
+        while not stop.is_set():
+            with closing(open_reader(index)) as db:
+                db.execute("BEGIN")
+                ((events,),) = db.execute("SELECT count(*) FROM events")
+                ((texts,),) = db.execute("SELECT count(*) FROM event_texts")
+                ((indexed,),) = db.execute("SELECT count(*) FROM event_index_docsize")
+                found = db.execute(
+                    "SELECT count(*) FROM event_index WHERE event_index MATCH 'everywhere'"
+                ).get
+                lines = db.execute("SELECT sum(lines) FROM sources").get
+                turns = db.execute("SELECT count(*) FROM turns").get
+                states.add((events, texts, indexed, found, lines, turns))
+                db.execute("COMMIT")
+    except Exception as error:
+        errors.append(error)
+
+
+def grow(world, first, last, lines):
+    for number in range(first, last):
+        t = world.transcript(f"{number:08d}-1111-4111-8111-111111111111")
+        t.append(*(t.prompt(f"everywhere {number} {n} " + "filler " * 200) for n in range(lines)))
+
+
+def test_readers_see_whole_states_during_a_bulk_load(world, monkeypatch):
+    """Four readers search all the time: each snapshot has as many texts as events and lines."""
+    monkeypatch.setattr("sessiond.ingest.COMMIT_BYTES", 200_000)
+    grow(world, 0, 1, 10)
+    world.ingest()
+    grow(world, 1, 100, 40)
+    stop, states, errors = threading.Event(), set(), []
+    readers = [
+        threading.Thread(target=read, args=(world.state / "index.db", stop, states, errors))
+        for _ in range(4)
+    ]
+    for reader in readers:
+        reader.start()
+    try:
+        world.ingest()
+    finally:
+        stop.set()
+        for reader in readers:
+            reader.join()
+    assert errors == []
+    assert len(states) > 5
+    assert {len(set(state)) for state in states} == {1}
+    assert world.sql("SELECT count(*) FROM events") == [(3970,)]
+    world.check()
+
+
+def test_readers_in_other_processes_never_wait_for_the_writer(world):
+    """Searches while another process loads: each ends soon and sees a whole state."""
+    grow(world, 0, 1, 10)
+    world.run("sessiond", "sync", check=0)
+    grow(world, 1, 300, 40)
+    writer = subprocess.Popen(
+        [BIN / "sessiond", "sync", "--quiet"], env=world.env, stderr=subprocess.PIPE
+    )
+    slowest, reads, states = 0.0, 0, set()
+    while writer.poll() is None:
+        started = time.monotonic()
+        with closing(open_reader(world.state / "index.db")) as db:
+            db.execute("BEGIN")
+            found = db.execute(
+                "SELECT count(*) FROM event_index WHERE event_index MATCH 'everywhere'"
+            ).get
+            states.add((found, db.execute("SELECT count(*) FROM events").get))
+        slowest = max(slowest, time.monotonic() - started)
+        reads += 1
+    assert (writer.returncode, writer.communicate()[1]) == (0, b"")
+    assert reads > 20
+    assert slowest < 1
+    assert all(found == events for found, events in states)
+    assert world.found("everywhere")[-1].startswith("everywhere 299 39")
+    world.check()
+
+
+def test_a_foreign_writer_is_waited_for_and_then_named(world):
+    """Another program holds the write lock: exit 4 with one line; a moment later all is well."""
+    t = world.transcript()
+    t.append(t.prompt("first"))
+    world.run("sessiond", "sync", check=0)
+    t.append(t.prompt("second"))
+    index = world.state / "index.db"
+    with closing(apsw.Connection(str(index))) as other:
+        other.execute("BEGIN IMMEDIATE")
+        done = world.run("sessiond", "sync", check=4)
+        assert done.stderr.splitlines()[0] == (
+            f'sessiond: index "{index}" is locked by another program'
+        )
+        assert done.stderr.splitlines()[1].startswith("hint: ")
+        assert world.found("first") == ["first"]
+    world.run("sessiond", "sync", check=0)
+    assert world.found("second") == ["second"]
