@@ -83,9 +83,11 @@ class EventWriter:
         self._prompts: list[tuple[Session, Session, str]] = []
         self._shared: set[tuple[int, int]] = set()  # (session, turn it has a copy of)
         self._attachments: str | None = None
+        self.reshaped: set[int] = set()  # sessions that got or lost an event outside `add`
 
     def forget(self) -> None:
         self._first_new, self._changed = None, set()
+        self.reshaped.clear()
         self._rows, self._calls, self._prompts = [], {}, []
 
     def begin(self, spec: SessionSpec, turns: list[Turn]) -> None:
@@ -234,6 +236,7 @@ class EventWriter:
         if label == "answer":
             row.tool, row.summary, row.duration_ms = call.tool, call.summary, call.duration_ms
         self._keep(row)
+        self.reshaped |= {row.session_id, call.session_id}
         call.status, call.output, call.marks = "pending", "", ""
         call.result_turn_id = call.result_pointer = call.overflow = call.duration_ms = None
         call.result_session = call.result_retired = None
@@ -319,6 +322,15 @@ class EventWriter:
                     row.turn_id, row.session_id, row.call_retired = new, session_id, 0
                 if row.result_turn_id == old:
                     row.result_turn_id, row.result_session = new, session_id
+                    row.result_retired = 0
+
+    def returned(self, turn_id: int) -> None:
+        """A turn that a rewrite had retired is in the file again."""
+        for rows in self._calls.values():
+            for row in rows:
+                if row.turn_id == turn_id:
+                    row.call_retired = row.retired = 0
+                if row.result_turn_id == turn_id:
                     row.result_retired = 0
 
     def share(self, session: Session, turn_id: int) -> None:

@@ -60,7 +60,7 @@ class Store:
 
     def commit(self) -> None:
         self.titles.settle()
-        for session_id in self._recount:
+        for session_id in self._recount | self._events.reshaped:
             self.recount(session_id)
         self.sessions.save()
         self._save_usage()
@@ -377,6 +377,7 @@ class Store:
                 )
                 self.db.execute("UPDATE events SET retired = 0 WHERE turn_id = ?", (known.id,))
                 known.retired = 0
+                self._events.returned(known.id)
                 return True
         return False
 
@@ -459,13 +460,21 @@ class Store:
             self._usage[response] = row
 
     def _save_usage(self) -> None:
+        """Write the best lines unless the index has a better one, from whichever file."""
+        for old in self.db.execute(
+            f"SELECT {', '.join(USAGE)} FROM usage"
+            " WHERE response_uid IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(self._usage)),),
+        ):
+            new = self._usage[old[2]]
+            same_session = old[0] == new[0]
+            older = self.sessions.by_id(old[0]).age() < self.sessions.by_id(new[0]).age()
+            if (*_finality(old), not same_session and older) > (*_finality(new), False):
+                del self._usage[old[2]]
         self.db.executemany(
             f"INSERT INTO usage ({', '.join(USAGE)}) VALUES ({', '.join('?' * len(USAGE))})"
             " ON CONFLICT (response_uid) DO UPDATE SET"
-            f" {', '.join(f'{c} = excluded.{c}' for c in USAGE if c != 'response_uid')}"
-            " WHERE (excluded.stop_reason IS NOT NULL, excluded.output_tokens,"
-            " excluded.session_id = usage.session_id)"
-            " >= (usage.stop_reason IS NOT NULL, usage.output_tokens, true)",
+            f" {', '.join(f'{c} = excluded.{c}' for c in USAGE if c != 'response_uid')}",
             self._usage.values(),
         )
         self._usage = {}

@@ -75,14 +75,17 @@ class Titles:
 
     def _summary_of(self, session: Session) -> str | None:
         """The last title of a record that the session owns, else of one that nobody has."""
-        for (title,) in self._db.execute(
-            "SELECT l.title FROM leaf_titles l JOIN turns t ON t.native_id = l.leaf"
-            " JOIN sessions holder ON holder.id = l.session_id"
-            " WHERE t.session_id = ? AND t.copy_of IS NULL"
-            " ORDER BY holder.native_id DESC, l.position DESC LIMIT 1",
-            (session.id,),
-        ):
-            return str(title)
+        owned = [
+            (self._sessions.by_id(holder).native_id, position, str(title))
+            for holder, position, title in self._db.execute(
+                "SELECT l.session_id, l.position, l.title FROM leaf_titles l"
+                " JOIN turns t ON t.native_id = l.leaf"
+                " WHERE t.session_id = ? AND t.copy_of IS NULL",
+                (session.id,),
+            )
+        ]
+        if owned:
+            return max(owned)[-1]
         for (title,) in self._db.execute(
             "SELECT title FROM leaf_titles l WHERE session_id = ?"
             " AND NOT EXISTS (SELECT 1 FROM turns WHERE native_id = l.leaf)"
