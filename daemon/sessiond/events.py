@@ -18,6 +18,7 @@ from sessiond.sources.commits import find_commits
 
 # CSI and OSC sequences. The archive keeps them for those who show colours.
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+LOOSE = ("orphan", "answer")  # results that are events of their own
 FAILED = "is_error"  # the token by which a failed call is found, as grepping a transcript would
 
 
@@ -236,7 +237,7 @@ class EventWriter:
         if label == "answer":
             row.tool, row.summary, row.duration_ms = call.tool, call.summary, call.duration_ms
         self._keep(row)
-        self.reshaped |= {row.session_id, call.session_id}
+        self._reshape(row)
         call.status, call.output, call.marks = "pending", "", ""
         call.result_turn_id = call.result_pointer = call.overflow = call.duration_ms = None
         call.result_session = call.result_retired = None
@@ -261,20 +262,60 @@ class EventWriter:
             self._part(row, "orphan")
         self.flush()
 
-    def fold(self, session: Session, turn_id: int, record: Record) -> None:
-        """A result that was an orphan in a fork came to the session that has its call."""
-        for result in record.results:
-            call = self._call_of(session, result)
-            if call is None or call.status != "pending":
+    def settle(self, record: Record) -> None:
+        """A record got another owner, or a session a copy of it: results may change their call."""
+        for call_id in {
+            *(event.call_id for event in record.events if event.call_id),
+            *(result.call_id for result in record.results),
+        }:
+            rows = self._calls.get(call_id, [])
+            for call in [row for row in rows if row.label not in LOOSE and not row.call_retired]:
+                self._settle_call(call, rows)
+
+    def _settle_call(self, call: Row, rows: list[Row]) -> None:
+        best: Row | None = None
+        rank = self._rank_of_result(call)
+        for row in rows:
+            if row.label not in LOOSE or row.retired:
                 continue
-            for row in self._calls[result.call_id]:
-                if row.label == "orphan" and row.turn_id == turn_id:
-                    self.flush()
-                    self._remove([row])
-                    self._changed.discard(row.id)
-                    self._calls[result.call_id].remove(row)
-                    self._join(call, session, turn_id, record.ts, result)
-                    break
+            session = self._sessions.by_id(row.session_id)
+            if session.id == call.session_id or self._shares(session, call):
+                other = self._rank(call, session, 0)
+                if other < rank:
+                    best, rank = row, other
+        if best is None:
+            return
+        if call.result_turn_id is not None:
+            self._part(call, "answer")
+        self._load(call)
+        self._load(best)
+        call.status, call.output, call.marks = best.status, best.output, best.marks
+        call.images += best.images
+        call.result_turn_id, call.result_pointer = best.result_turn_id, best.result_pointer
+        call.result_session, call.result_retired = best.session_id, 0
+        call.overflow = best.overflow
+        call.duration_ms = _duration(best.duration_ms, call.ts, best.ts)
+        self._replace_later(call)
+        self._drop(best)
+
+    def _drop(self, row: Row) -> None:
+        if row.queued or not row.stored:
+            self._rows.remove(row)
+        if row.stored:
+            self._remove([row])
+        self._calls[row.call_id or ""].remove(row)
+        self._reshape(row)
+
+    def _reshape(self, row: Row) -> None:
+        """Every session that shows the row's turn shows another number of events."""
+        self.reshaped.add(row.session_id)
+        self.reshaped |= {session for session, turn in self._shared if turn == row.turn_id}
+        self.reshaped |= {
+            session
+            for (session,) in self._db.execute(
+                "SELECT session_id FROM turns WHERE copy_of = ?", (row.turn_id,)
+            )
+        }
 
     def _call_of(self, session: Session, result: Result) -> Row | None:
         """The call of this session, or the one it shares with the session it was forked from.
@@ -284,7 +325,7 @@ class EventWriter:
         calls = [
             row
             for row in self._calls.get(result.call_id, ())
-            if row.label not in ("orphan", "answer") and not row.call_retired
+            if row.label not in LOOSE and not row.call_retired
         ]
         own = [row for row in calls if row.session_id == session.id]
         calls = own or [row for row in calls if self._shares(session, row)]

@@ -262,8 +262,7 @@ class Store:
             if same:
                 self._recount.add(session.id)
                 self._events.share(session, copy_of or turn_id)
-                if copy_of is None:
-                    self._events.fold(session, turn_id, record)
+                self._events.settle(record)
                 continue
             session.count(self._events.add(session, turn_id, record))
             if record.usage is not None:

@@ -1,0 +1,99 @@
+"""The order in which files are read, and how much of each at a time, changes nothing."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+LETTERS = "abcdef"
+
+
+def session_id(letter):
+    return f"{letter * 8}-1111-4111-8111-111111111111"
+
+
+def conversation(world, rng):
+    """A session and its forks: session id → records. Copies keep uuid and time."""
+    files = {}
+    original = world.transcript(session_id("a"))
+    lines = [original.prompt("where do we start")]
+    for number in range(rng.randint(1, 4)):
+        call = f"toolu_{number}"
+        lines.append(original.call(call, command=f"step {number}"))
+        if rng.random() < 0.8:
+            lines.append(original.result(call, f"out {number}", is_error=rng.random() < 0.3))
+        for tokens in rng.sample((1, 40, 90), rng.randint(1, 3)):
+            block = {"type": "text", "text": f"thought {number} {tokens}"}
+            lines.append(
+                original.assistant([block], message_id=f"msg_{number}", output_tokens=tokens)
+            )
+    files[original.session] = list(lines)
+    for letter in LETTERS[1 : rng.randint(2, 5)]:
+        base = rng.choice(list(files.values()))
+        kept = base[: rng.randint(2, max(2, len(base)))]
+        fork = world.transcript(session_id(letter))
+        fork.count = 100 * (1 + LETTERS.index(letter))
+        copies = [{**line, "sessionId": fork.session} for line in kept if "uuid" in line]
+        if rng.random() < 0.5:
+            copies = [{**copy, "forkedFrom": {"sessionId": original.session}} for copy in copies]
+        open_call = rng.choice(range(4))
+        own = [fork.result(f"toolu_{open_call}", f"fork {letter}")] if rng.random() < 0.5 else []
+        own.append(fork.prompt(f"in fork {letter}"))
+        if rng.random() < 0.5:
+            own += [{**copies[-1], "uuid": f"replayed-{letter}"}]
+        leaf = rng.choice(copies)["uuid"]
+        summary = {"type": "summary", "summary": f"Sum of {letter}", "leafUuid": leaf}
+        files[fork.session] = [*([summary] if rng.random() < 0.5 else []), *copies, *own]
+    return files
+
+
+def written_in_pieces(world, files, rng):
+    """Append everything in random portions, with a pass after each."""
+    left = {session: list(lines) for session, lines in files.items()}
+    while left:
+        session = rng.choice(sorted(left))
+        count = rng.randint(1, len(left[session]))
+        transcript = world.transcript(session)
+        transcript.append(*left[session][:count])
+        left[session] = left[session][count:]
+        if not left[session]:
+            del left[session]
+        if rng.random() < 0.7:
+            world.ingest()
+    world.ingest()
+
+
+def comparable(world):
+    dump = world.dump()
+    cut = len(str(world.projects))
+    dump["turns"] = [(row[0][cut:], *row[1:]) for row in dump["turns"]]
+    dump["sources"] = [(row[0][cut:], *row[1:]) for row in dump["sources"]]
+    dump["owners"] = world.sql(
+        "SELECT u.message_id, s.native_id FROM usage u JOIN sessions s ON s.id = session_id"
+        " ORDER BY 1"
+    )
+    return dump
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(seed=st.integers(0, 2**32), order=st.integers(0, 2**32))
+def test_any_order_and_any_portions_give_the_same_index(world, seed, order):
+    """Forks, forks of forks, replays, summaries and answers in forks: one index in the end."""
+    make = type(world)
+    with tempfile.TemporaryDirectory() as folder:
+        clean, disturbed = make(Path(folder) / "clean"), make(Path(folder) / "disturbed")
+        files = conversation(clean, random.Random(seed))
+        for session, lines in files.items():
+            clean.transcript(session).append(*lines)
+        clean.ingest()
+        written_in_pieces(disturbed, files, random.Random(order))
+        expected, found = comparable(clean), comparable(disturbed)
+        for part, rows in expected.items():
+            assert found[part] == rows, part
+        disturbed.check()
+        counted = disturbed.sql("SELECT native_id, events FROM sessions ORDER BY 1")
+        assert counted == [(session, len(disturbed.shown(session))) for session, _ in counted]
