@@ -1,73 +1,20 @@
-"""Events to rows: tool calls joined with their results, in whatever order the two come."""
+"""What happened, from what records say: tool calls joined with results, in any order."""
 
 from __future__ import annotations
 
 import json
 import os
-import re
-from dataclasses import dataclass
-from typing import Any
 
 import apsw
 
 from sess_schema import archive
+from sessiond.event_rows import EventRows, Row, clean
 from sessiond.sessions import Session, Sessions
 from sessiond.slices import Turn
 from sessiond.sources.base import LINK_PROMPT, Event, Record, Result, SessionSpec
-from sessiond.sources.commits import find_commits
 
-# CSI and OSC sequences. The archive keeps them for those who show colours.
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 LOOSE = ("orphan", "answer")  # results that are events of their own
 FAILED = "is_error"  # the token by which a failed call is found, as grepping a transcript would
-
-
-_COLUMNS = (
-    "id", "session_id", "turn_id", "block", "type", "label", "tool", "status", "ts", "summary",
-    "call_id", "pointer", "images", "duration_ms", "result_turn_id", "result_pointer", "overflow",
-    "retired",
-)  # fmt: skip
-_LOAD = (
-    f"SELECT {', '.join(f'e.{name}' for name in _COLUMNS)}, c.retired, r.session_id, r.retired"
-    " FROM events e JOIN turns c ON c.id = e.turn_id LEFT JOIN turns r ON r.id = e.result_turn_id"
-)
-_STORE = f"INSERT INTO events ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
-
-
-@dataclass(slots=True, eq=False)
-class Row:
-    """An event on its way into `events` and `event_texts`; the first fields are its columns."""
-
-    id: int
-    session_id: int
-    turn_id: int
-    block: int
-    type: str
-    label: str | None = None
-    tool: str | None = None
-    status: str | None = None
-    ts: int | None = None
-    summary: str | None = None
-    call_id: str | None = None
-    pointer: str | None = None
-    images: int = 0
-    duration_ms: int | None = None
-    result_turn_id: int | None = None
-    result_pointer: str | None = None
-    overflow: str | None = None
-    retired: int = 0
-    # What the turns of the call and of the result are now.
-    call_retired: int = 0
-    result_session: int | None = None
-    result_retired: int | None = None
-    text: str = ""
-    input: str = ""
-    output: str = ""
-    marks: str = ""
-    files: tuple[tuple[str, str], ...] = ()
-    stored: bool = False  # it is in the index already and must be replaced there
-    loaded: bool = True  # the texts are here
-    queued: bool = False
 
 
 class EventWriter:
@@ -76,10 +23,7 @@ class EventWriter:
     def __init__(self, db: apsw.Connection, sessions: Sessions) -> None:
         self._db = db
         self._sessions = sessions
-        self._first_new: int | None = None
-        self._next_id = 0
-        self._changed: set[int] = set()  # older events whose text must be indexed again
-        self._rows: list[Row] = []
+        self.rows = EventRows(db)
         self._calls: dict[str, list[Row]] = {}
         self._prompts: list[tuple[Session, Session, str]] = []
         self._shared: set[tuple[int, int]] = set()  # (session, turn it has a copy of)
@@ -87,14 +31,14 @@ class EventWriter:
         self.reshaped: set[int] = set()  # sessions that got or lost an event outside `add`
 
     def forget(self) -> None:
-        self._first_new, self._changed = None, set()
+        self.rows.forget()
         self.reshaped.clear()
-        self._rows, self._calls, self._prompts = [], {}, []
+        self._calls, self._prompts = {}, []
 
     def begin(self, spec: SessionSpec, turns: list[Turn]) -> None:
         """Look up the stored calls that this slice may complete."""
         self._attachments = spec.attachments
-        self._rows, self._calls, self._prompts = [], {}, []
+        self._calls, self._prompts = {}, []
         self._shared.clear()
         wanted: set[str] = set()
         for turn in turns:
@@ -102,31 +46,10 @@ class EventWriter:
             wanted.update(result.call_id for result in turn.record.results)
         if not wanted:
             return
-        for row in self._stored(
+        for row in self.rows.stored(
             "e.call_id IN (SELECT value FROM json_each(?)) ORDER BY e.id", json.dumps(list(wanted))
         ):
             self._calls.setdefault(row.call_id or "", []).append(row)
-
-    def _stored(self, where: str, *values: Any) -> list[Row]:
-        found = []
-        for columns in self._db.execute(f"{_LOAD} WHERE {where}", values):
-            row = Row(*columns)
-            row.stored, row.loaded = True, False
-            found.append(row)
-        return found
-
-    def _load(self, row: Row) -> None:
-        """Bring the texts of a stored row; most rows that are looked at do not need them."""
-        if not row.loaded:
-            row.loaded = True
-            row.text, row.input, row.output, row.marks = next(
-                iter(
-                    self._db.execute(
-                        "SELECT text, input, output, marks FROM event_texts WHERE id = ?",
-                        (row.id,),
-                    )
-                )
-            )
 
     def add(self, session: Session, turn_id: int, record: Record) -> list[Event]:
         """Take the events of a new turn; returns those that are new events of the session."""
@@ -146,7 +69,7 @@ class EventWriter:
     ) -> None:
         self._keep(
             Row(
-                self._new_id(),
+                self.rows.new_id(),
                 session.id,
                 turn_id,
                 block,
@@ -168,7 +91,7 @@ class EventWriter:
         )
 
     def _keep(self, row: Row) -> None:
-        self._rows.append(row)
+        self.rows.add(row)
         if row.call_id is not None:
             self._calls.setdefault(row.call_id, []).append(row)
 
@@ -178,13 +101,13 @@ class EventWriter:
         """A call whose result came first."""
         for row in self._calls.get(event.call_id or "", ()):
             if row.session_id == session.id and row.label == "orphan" and not row.call_retired:
-                self._load(row)
+                self.rows.load(row)
                 row.label, row.turn_id, row.block = event.label, turn_id, block
                 row.tool, row.summary, row.pointer = event.tool, event.summary, event.pointer
                 answered, row.ts = row.ts, record.ts
                 row.input, row.files = event.input, event.files
                 row.duration_ms = _duration(row.duration_ms, record.ts, answered)
-                self._replace_later(row)
+                self.rows.replace(row)
                 return True
         return False
 
@@ -203,10 +126,10 @@ class EventWriter:
                     self._part(call, "answer")
                 self._join(call, session, turn_id, record.ts, result)
                 return False
-            row = Row(self._new_id(), session.id, turn_id, block, "tool_use", "answer")
+            row = Row(self.rows.new_id(), session.id, turn_id, block, "tool_use", "answer")
             row.tool, row.summary = call.tool, call.summary
         else:
-            row = Row(self._new_id(), session.id, turn_id, block, "tool_use", "orphan")
+            row = Row(self.rows.new_id(), session.id, turn_id, block, "tool_use", "orphan")
         row.call_id, row.ts = result.call_id, record.ts
         self._keep(row)
         self._join(row, session, turn_id, record.ts, result)
@@ -224,10 +147,12 @@ class EventWriter:
 
     def _part(self, call: Row, label: str) -> None:
         """Take the result off a call again and leave it as an event of its own."""
-        self._load(call)
+        self.rows.load(call)
         assert call.result_session is not None
         assert call.result_turn_id is not None
-        row = Row(self._new_id(), call.result_session, call.result_turn_id, 0, "tool_use", label)
+        row = Row(
+            self.rows.new_id(), call.result_session, call.result_turn_id, 0, "tool_use", label
+        )
         row.status, row.output, row.marks = call.status, call.output, call.marks
         row.call_id, row.overflow = call.call_id, call.overflow
         row.result_turn_id, row.result_pointer = call.result_turn_id, call.result_pointer
@@ -241,20 +166,20 @@ class EventWriter:
         call.status, call.output, call.marks = "pending", "", ""
         call.result_turn_id = call.result_pointer = call.overflow = call.duration_ms = None
         call.result_session = call.result_retired = None
-        self._replace_later(call)
+        self.rows.replace(call)
 
     def part_lost(self, source_id: int, generation: int) -> None:
         """A rewrite took one half of a call and its result away."""
         lost = "SELECT id FROM turns WHERE source_id = ? AND retired = ?"
-        self._rows, self._calls = [], {}
-        for row in self._stored(
+        self._calls = {}
+        for row in self.rows.stored(
             f"e.result_turn_id IN ({lost}) AND e.label IS NOT 'answer' AND e.label IS NOT 'orphan'"
             " AND c.retired = 0",
             source_id,
             generation,
         ):
             self._part(row, "answer")
-        for row in self._stored(
+        for row in self.rows.stored(
             f"e.turn_id IN ({lost}) AND r.retired = 0 AND e.turn_id <> e.result_turn_id",
             source_id,
             generation,
@@ -287,22 +212,19 @@ class EventWriter:
             return
         if call.result_turn_id is not None:
             self._part(call, "answer")
-        self._load(call)
-        self._load(best)
+        self.rows.load(call)
+        self.rows.load(best)
         call.status, call.output, call.marks = best.status, best.output, best.marks
         call.images += best.images
         call.result_turn_id, call.result_pointer = best.result_turn_id, best.result_pointer
         call.result_session, call.result_retired = best.session_id, 0
         call.overflow = best.overflow
         call.duration_ms = _duration(best.duration_ms, call.ts, best.ts)
-        self._replace_later(call)
+        self.rows.replace(call)
         self._drop(best)
 
     def _drop(self, row: Row) -> None:
-        if row.queued or not row.stored:
-            self._rows.remove(row)
-        if row.stored:
-            self._remove([row])
+        self.rows.drop(row)
         self._calls[row.call_id or ""].remove(row)
         self._reshape(row)
 
@@ -343,7 +265,7 @@ class EventWriter:
     def _join(
         self, row: Row, session: Session, turn_id: int, ts: int | None, result: Result
     ) -> None:
-        self._load(row)
+        self.rows.load(row)
         row.result_turn_id, row.result_pointer = turn_id, result.pointer
         row.result_session, row.result_retired = session.id, 0
         row.status, row.output = result.status, result.output
@@ -353,7 +275,7 @@ class EventWriter:
         if result.overflow and self._attachments:
             row.overflow = os.path.join(self._attachments, result.overflow)
             row.output = self._overflow_text(row.overflow) or row.output
-        self._replace_later(row)
+        self.rows.replace(row)
 
     def move(self, old: int, new: int, session_id: int) -> None:
         """A turn handed its events over; the rows at hand must not bring the old owner back."""
@@ -378,11 +300,6 @@ class EventWriter:
         """The session holds a copy of a turn that another one owns."""
         self._shared.add((session.id, turn_id))
 
-    def _replace_later(self, row: Row) -> None:
-        if row.stored and not row.queued:
-            row.queued = True
-            self._rows.append(row)
-
     def _overflow_text(self, path: str) -> str | None:
         """The full output, if its file was archived before the line that mentions it."""
         for (source_id,) in self._db.execute(
@@ -393,10 +310,10 @@ class EventWriter:
 
     def fill_overflow(self, path: str, text: str) -> None:
         """The file of an overflowed output arrived after the line that mentions it."""
-        for row in self._stored("e.overflow = ?", path):
-            self._load(row)
+        for row in self.rows.stored("e.overflow = ?", path):
+            self.rows.load(row)
             row.output = text
-            self._replace_later(row)
+            self.rows.replace(row)
         self.flush()
 
     def await_prompt(self, parent: Session, child: Session, record: Record) -> None:
@@ -411,97 +328,18 @@ class EventWriter:
                 "SELECT call_id FROM events e JOIN event_texts t ON t.id = e.id"
                 " WHERE session_id = ? AND tool IN ('Task', 'Agent') AND instr(input, ?)"
                 " ORDER BY e.id DESC LIMIT 1",
-                (parent.id, _clean(text)),
+                (parent.id, clean(text)),
             ):
                 child.call_id, child.link_rank = call_id, LINK_PROMPT
         self._prompts = []
 
     def flush(self) -> None:
-        """Write the collected events; the full text follows at `index`."""
-        db, rows = self._db, self._rows
-        old = [row for row in rows if row.stored]
-        if old:
-            self._remove(old)
-        db.executemany(_STORE, [tuple(getattr(row, name) for name in _COLUMNS) for row in rows])
-        db.executemany(
-            "INSERT INTO event_texts (id, text, input, output, marks) VALUES (?, ?, ?, ?, ?)",
-            [
-                (row.id, _clean(row.text), _clean(row.input), _clean(row.output), row.marks)
-                for row in rows
-            ],
-        )
-        db.executemany(
-            "INSERT OR IGNORE INTO files (event_id, path, action) VALUES (?, ?, ?)",
-            [(row.id, _clean(path), action) for row in rows for path, action in row.files],
-        )
-        db.executemany(
-            "INSERT OR IGNORE INTO commits (event_id, sha, branch, subject) VALUES (?, ?, ?, ?)",
-            [
-                (row.id, sha, branch, _clean(subject))
-                for row in rows
-                if row.output and "git" in row.input
-                for sha, branch, subject in find_commits(row.output)
-            ],
-        )
-        for row in rows:
-            row.stored, row.queued = True, False  # a later result replaces it
-        self._rows = []
+        """Write what was collected; the full text follows at the end of the transaction."""
+        self.rows.flush()
         self._link_prompts()
-
-    def _remove(self, rows: list[Row]) -> None:
-        """Take stored events out, from the full text too if they are in it already."""
-        first_new = self._first_new_id()
-        for row in rows:
-            if row.id < first_new and row.id not in self._changed:
-                self._db.execute(
-                    "INSERT INTO event_index (event_index, rowid, text, input, output, marks)"
-                    " SELECT 'delete', id, text, input, output, marks FROM event_texts"
-                    " WHERE id = ?",
-                    (row.id,),
-                )
-                self._changed.add(row.id)
-        ids = [(row.id,) for row in rows]
-        self._db.executemany("DELETE FROM events WHERE id = ?", ids)
-        self._db.executemany("DELETE FROM event_texts WHERE id = ?", ids)
-
-    def index(self) -> None:
-        """Put everything that the transaction wrote into the full text, as its last act.
-
-        Any statement in between that opens a savepoint would make FTS5 flush what it has
-        collected, and a bulk load would drown in small segments.
-        """
-        if self._first_new is None:
-            return
-        copy = (
-            "INSERT INTO event_index (rowid, text, input, output, marks)"
-            " SELECT id, text, input, output, marks FROM event_texts WHERE"
-        )
-        self._db.execute(f"{copy} id >= ?", (self._first_new,))
-        self._db.executemany(f"{copy} id = ?", [(changed,) for changed in self._changed])
-
-    def _new_id(self) -> int:
-        self._first_new_id()
-        self._next_id += 1
-        return self._next_id
-
-    def _first_new_id(self) -> int:
-        """The first event id that this transaction gives out."""
-        if self._first_new is None:
-            self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM events").get
-            self._first_new = self._next_id + 1
-        return self._first_new
 
 
 def _duration(recorded: int | None, begun: int | None, ended: int | None) -> int | None:
     if recorded is not None or begun is None or ended is None or ended < begun:
         return recorded
     return ended - begun
-
-
-def _clean(text: str) -> str:
-    """Text as it is searched: SQLite's functions stop at a NUL, and colours glue to words."""
-    if "\0" in text:
-        text = text.replace("\0", "\ufffd")
-    if "\x1b" in text:  # `ESC[31mFAILED` would be found as `31mFAILED` only
-        text = _ANSI.sub("", text)
-    return text

@@ -284,7 +284,7 @@ class Ingest:
             summary.skipped.append((source.path, step.problem))
         if step.stat is not None:
             if step.part is None:
-                self._store.drop_unfinished(source)
+                self._store.chunks.drop_unfinished(source)
             if step.unsettled:  # without its stat the file is looked at again
                 summary.unsettled.append(source.path)
             else:

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import apsw
 
-from sess_schema import archive
+from sessiond.chunks import Chunks
 from sessiond.events import EventWriter
 from sessiond.sessions import Session, Sessions
-from sessiond.slices import Problem, Progress, Slice, Turn, hash64
-from sessiond.sources.base import Record, SessionSpec, Usage
-from sessiond.tail import Checkpoint, read_at
+from sessiond.slices import Slice, Turn
+from sessiond.sources.base import Record, SessionSpec
 from sessiond.titles import Titles
 from sessiond.tracked import Tracked
-
-SMALL_CHUNK = 64 << 10  # a last chunk below this grows; above, the next one begins
-CHUNK_PART = 1 << 20
-LONGEST_ATTACHMENT = 64 << 20
-
-
-USAGE = (
-    "session_id", "turn_id", "response_uid", "message_id", "request_id", "model", "ts",
-    "stop_reason", "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
-    "cache_read_tokens", "web_searches", "service_tier", "speed", "cost_usd",
-)  # fmt: skip
+from sessiond.usage import UsageWriter
 
 
 @dataclass(slots=True)
@@ -47,12 +35,13 @@ class Store:
 
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
+        self.chunks = Chunks(db)
         self.sessions = Sessions(db)
         self._events = EventWriter(db, self.sessions)
         self.titles = Titles(db, self.sessions)
         self._recount: set[int] = set()  # sessions whose copies changed what they show
         self._fresh: dict[int, Known] = {}  # turns of this slice, not written yet
-        self._usage: dict[int, tuple[Any, ...]] = {}  # by response, the best line so far
+        self._usage = UsageWriter(db, self.sessions)
         self._next_turn: int | None = None
 
     def begin(self) -> None:
@@ -63,8 +52,8 @@ class Store:
         for session_id in self._recount | self._events.reshaped:
             self.recount(session_id)
         self.sessions.save()
-        self._save_usage()
-        self._events.index()
+        self._usage.save()
+        self._events.rows.index()
         self.db.execute("COMMIT")
         self._forget()
 
@@ -81,130 +70,26 @@ class Store:
         self.titles.forget()
         self._recount.clear()
         self._fresh.clear()
-        self._usage = {}
+        self._usage.forget()
         self._next_turn = None
 
     def apply(self, source: Tracked, spec: SessionSpec, part: Slice) -> None:
         """Write one slice of a transcript and move the source's checkpoint past it."""
         source.save_identity(self.db)
-        self._archive(source, part)
-        self._write_problems(source, part.problems)
+        self.chunks.add(source, part)
+        self.chunks.add_problems(source, part.problems)
         if part.turns:
             self._write_turns(source, spec, part.turns)
         source.save_progress(self.db, part.progress)
 
-    # -- the archive
-
-    def _archive(self, source: Tracked, part: Slice) -> None:
-        self.drop_unfinished(source)
-        if part.unfinished:
-            self.add_chunks(source, archive.PENDING, part.start, part.unfinished)
-            preview = part.unfinished[:400].decode("utf-8", "replace")[:100]
-            self.db.execute(
-                "INSERT INTO warnings (source_id, line, offset, retired, reason, preview)"
-                " VALUES (?, ?, ?, ?, ?, ?)",
-                (
-                    source.id,
-                    part.progress.lines + 1,
-                    part.start,
-                    archive.PENDING,
-                    "unfinished last line",
-                    preview,
-                ),
-            )
-            source.has_pending = True
-        if not part.raw or self._archived_before(source, part):
-            return
-        if part.packed is not None and len(part.raw) <= 2 * CHUNK_PART:
-            self._add_chunk(source, archive.LIVE, part.start, len(part.raw), part.packed)
-        elif len(part.raw) >= SMALL_CHUNK or not self._grow_chunk(source, part):
-            self.add_chunks(source, archive.LIVE, part.start, part.raw)
-
-    def drop_unfinished(self, source: Tracked) -> None:
-        """Forget the unfinished last line of an earlier reading; the file tells anew."""
-        if source.has_pending:
-            for table in ("chunks", "warnings"):
-                self.db.execute(
-                    f"DELETE FROM {table} WHERE source_id = ? AND retired = ?",
-                    (source.id, archive.PENDING),
-                )
-            source.has_pending = False
-
-    def _archived_before(self, source: Tracked, part: Slice) -> bool:
-        """A rewritten file is read again, but what it shares with the old one is archived."""
-        if source.archived_to <= part.start:
-            return False
-        rest = part.raw[source.archived_to - part.start :]
-        if rest:
-            self.add_chunks(source, archive.LIVE, source.archived_to, rest)
-        return True
-
-    def _grow_chunk(self, source: Tracked, part: Slice) -> bool:
-        """Append to a small last chunk: many one-line chunks would hardly compress."""
-        if part.start == 0:
-            return False
-        for chunk_id, offset, length, data in self.db.execute(
-            "SELECT id, offset, length, data FROM chunks"
-            " WHERE source_id = ? AND retired = 0 ORDER BY offset DESC LIMIT 1",
-            (source.id,),
-        ):
-            if length < SMALL_CHUNK and offset + length == part.start:
-                raw = archive.unpack(data) + part.raw
-                self.db.execute(
-                    "UPDATE chunks SET length = ?, data = ? WHERE id = ?",
-                    (len(raw), archive.pack(raw), chunk_id),
-                )
-                return True
-        return False
-
-    def add_chunks(self, source: Tracked, retired: int, offset: int, raw: bytes) -> None:
-        for at in range(0, len(raw), CHUNK_PART):
-            piece = raw[at : at + CHUNK_PART]
-            self._add_chunk(source, retired, offset + at, len(piece), archive.pack(piece))
-
-    def _add_chunk(
-        self, source: Tracked, retired: int, offset: int, length: int, packed: bytes
-    ) -> None:
-        self.db.execute(
-            "INSERT INTO chunks (source_id, retired, offset, length, data) VALUES (?, ?, ?, ?, ?)",
-            (source.id, retired, offset, length, packed),
-        )
-
-    def _write_problems(self, source: Tracked, problems: Iterable[Problem]) -> None:
-        self.db.executemany(
-            "INSERT INTO warnings (source_id, line, offset, reason, preview)"
-            " VALUES (?, ?, ?, ?, ?)",
-            [(source.id, p.line, p.offset, p.reason, _clean(p.preview)) for p in problems],
-        )
-
     def replace_attachment(self, source: Tracked, fd: int) -> int:
-        """Archive a file that is not read line by line, and complete the event that waits for it.
+        """Archive an overflowed output and complete the event that waits for it.
 
         Returns how many warnings that gave.
         """
-        known = source.id is not None
-        source.save_identity(self.db)
-        if known:
-            source.generation += 1
-            self.db.execute(
-                "UPDATE chunks SET retired = ? WHERE source_id = ? AND retired = 0",
-                (source.generation, source.id),
-            )
-        offset = 0
-        text = bytearray()
-        while piece := read_at(fd, CHUNK_PART, offset):
-            self.add_chunks(source, archive.LIVE, offset, piece)
-            offset += len(piece)
-            text += piece[: max(0, LONGEST_ATTACHMENT - len(text))]
-        source.save_progress(self.db, Progress(Checkpoint(offset)))
-        self._events.fill_overflow(source.path, text.decode("utf-8", "replace"))
-        if offset == len(text):
-            return 0
-        reason = f"only the first {LONGEST_ATTACHMENT >> 20} MiB of this output are searchable"
-        self._write_problems(source, [Problem(0, 0, reason, "")])
-        return 1
-
-    # -- turns
+        text, whole = self.chunks.replace(source, fd)
+        self._events.fill_overflow(source.path, text)
+        return 0 if whole else 1
 
     def _write_turns(self, source: Tracked, spec: SessionSpec, turns: list[Turn]) -> None:
         db = self.db
@@ -266,7 +151,7 @@ class Store:
                 continue
             session.count(self._events.add(session, turn_id, record))
             if record.usage is not None:
-                self._count_usage(session, turn_id, record, record.usage)
+                self._usage.add(session, turn_id, record, record.usage)
         db.executemany(
             "INSERT INTO turns (id, source_id, session_id, offset, length, line, kind, role,"
             " native_id, parent_id, ts, ts_from, digest, forked, copy_of)"
@@ -402,7 +287,7 @@ class Store:
     def hand_over(self, old: int, old_session: int, new: int, session_id: int) -> None:
         """Another turn becomes the owner of what a copied record produced."""
         db = self.db
-        self._save_usage()
+        self._usage.save()
         self._events.move(old, new, session_id)
         self._recount |= {old_session, session_id}
         db.execute(
@@ -435,53 +320,3 @@ class Store:
             (session_id,),
         )
         session.events, session.prompts, session.tool_calls = next(iter(counts))
-
-    # -- usage
-
-    def _count_usage(self, session: Session, turn_id: int, record: Record, usage: Usage) -> None:
-        """One row per response: the line that ended it, else the one with the most output.
-
-        Gateways reuse message ids, so one without a request id counts within its session.
-        """
-        if usage.message_id:
-            key = f"{usage.message_id} {usage.request_id or session.native_id}"
-        else:
-            key = usage.request_id or record.native_id or f"{session.native_id} {turn_id}"
-        response = hash64(key.encode("utf-8", "replace"))
-        row = (
-            session.id, turn_id, response, usage.message_id, usage.request_id, usage.model,
-            record.ts, usage.stop_reason, usage.input_tokens, usage.output_tokens,
-            usage.cache_write_tokens, usage.cache_write_1h_tokens, usage.cache_read_tokens,
-            usage.web_searches, usage.service_tier, usage.speed, usage.cost_usd,
-        )  # fmt: skip
-        best = self._usage.get(response)
-        if best is None or _finality(row) >= _finality(best):
-            self._usage[response] = row
-
-    def _save_usage(self) -> None:
-        """Write the best lines unless the index has a better one, from whichever file."""
-        for old in self.db.execute(
-            f"SELECT {', '.join(USAGE)} FROM usage"
-            " WHERE response_uid IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(self._usage)),),
-        ):
-            new = self._usage[old[2]]
-            same_session = old[0] == new[0]
-            older = self.sessions.by_id(old[0]).age() < self.sessions.by_id(new[0]).age()
-            if (*_finality(old), not same_session and older) > (*_finality(new), False):
-                del self._usage[old[2]]
-        self.db.executemany(
-            f"INSERT INTO usage ({', '.join(USAGE)}) VALUES ({', '.join('?' * len(USAGE))})"
-            " ON CONFLICT (response_uid) DO UPDATE SET"
-            f" {', '.join(f'{c} = excluded.{c}' for c in USAGE if c != 'response_uid')}",
-            self._usage.values(),
-        )
-        self._usage = {}
-
-
-def _finality(row: tuple[Any, ...]) -> tuple[bool, int]:
-    return row[USAGE.index("stop_reason")] is not None, row[USAGE.index("output_tokens")]
-
-
-def _clean(text: str) -> str:
-    return text.replace("\0", "\ufffd")
