@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import apsw
 
 from sess_schema import archive
+from sessiond.event_rows import clean
 from sessiond.slices import Problem, Progress, Slice
 from sessiond.tail import Checkpoint, read_at
 from sessiond.tracked import Tracked
@@ -26,7 +27,7 @@ class Chunks:
         self.drop_unfinished(source)
         if part.unfinished:
             self._add_pieces(source, archive.PENDING, part.start, part.unfinished)
-            preview = part.unfinished[:400].decode("utf-8", "replace")[:100]
+            preview = clean(part.unfinished[:400].decode("utf-8", "replace")[:100])
             self._db.execute(
                 "INSERT INTO warnings (source_id, line, offset, retired, reason, preview)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
@@ -101,10 +102,7 @@ class Chunks:
         self._db.executemany(
             "INSERT INTO warnings (source_id, line, offset, reason, preview)"
             " VALUES (?, ?, ?, ?, ?)",
-            [
-                (source.id, p.line, p.offset, p.reason, p.preview.replace("\0", "\ufffd"))
-                for p in problems
-            ],
+            [(source.id, p.line, p.offset, p.reason, clean(p.preview)) for p in problems],
         )
 
     def replace(self, source: Tracked, fd: int) -> tuple[str, bool]:
