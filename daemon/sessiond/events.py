@@ -318,7 +318,7 @@ class EventWriter:
 
     def await_prompt(self, parent: Session, child: Session, record: Record) -> None:
         """Records inside the parent's file name no call; the prompt they begin with does."""
-        text = next((event.text for event in record.events if event.text), "")
+        text = next((event.text for event in record.events if event.type == "user"), "")
         if text and child.link_rank <= LINK_PROMPT:
             self._prompts.append((parent, child, text))
 

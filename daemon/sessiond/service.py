@@ -244,6 +244,8 @@ class Service:
                 POLL_UNCOVERED,
                 self._watcher.fix,
             )
+        if blind:
+            self._watcher.fell_short()
         self._heart.walked(
             seen=summary.seen,
             directories=summary.directories,

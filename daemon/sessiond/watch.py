@@ -65,6 +65,7 @@ class Watcher(FileSystemEventHandler):
         self.error: str | None = None
         self.fix = WATCHES  # what to do when not everything can be watched
         self._try_again = 0.0
+        self._short = False  # some directories got no watch
         self._overflow_log = _OverflowLog(self)
         logging.getLogger("watchdog").addHandler(self._overflow_log)
 
@@ -115,7 +116,14 @@ class Watcher(FileSystemEventHandler):
             self._start_observer()
         return True
 
+    def fell_short(self) -> None:
+        """Not every directory is watched: begin anew in a while, the limit may have been raised."""
+        if self._observer is not None and not self._short:
+            self._short, self._try_again = True, time.monotonic() + TRY_AGAIN
+
     def _alive(self) -> bool:
+        if self._short and time.monotonic() >= self._try_again:
+            return False
         if self._observer is None:
             return not self._watched or time.monotonic() < self._try_again
         return self._observer.is_alive() and all(
@@ -123,7 +131,7 @@ class Watcher(FileSystemEventHandler):
         )
 
     def _start_observer(self) -> None:
-        self.error, self.fix = None, WATCHES
+        self.error, self.fix, self._short = None, WATCHES, False
         try:
             self._observer = Observer()
             for root in self._watched:
