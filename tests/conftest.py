@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zlib
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID
 
@@ -21,6 +22,7 @@ from sessiond.reconcile import roots_of
 from sessiond.sources import all_sources
 from sessiond.store import Store
 
+TEN_O_CLOCK = datetime(2026, 2, 1, 10, tzinfo=UTC)
 BIN = Path(sys.executable).parent
 
 
@@ -43,7 +45,7 @@ class Transcript:
         return {
             "type": type_,
             "uuid": str(UUID(int=(zlib.crc32(self.session.encode()) << 64) | self.count)),
-            "timestamp": f"2026-02-01T10:{self.count // 60:02d}:{self.count % 60:02d}.000Z",
+            "timestamp": f"{TEN_O_CLOCK + timedelta(seconds=self.count):%Y-%m-%dT%H:%M:%S}.000Z",
             "sessionId": self.session,
             "cwd": "/work/demo",
             "gitBranch": "main",
@@ -191,7 +193,10 @@ class World:
             "SELECT message_id, request_id, model, ts, input_tokens, output_tokens FROM usage"
             " ORDER BY 1, 2"
         )
-        warnings = self.sql("SELECT line, offset, retired, reason FROM warnings ORDER BY 2, 4")
+        warnings = self.sql(
+            "SELECT p.path, w.line, w.offset, w.retired, w.reason"
+            " FROM warnings w JOIN sources p ON p.id = w.source_id ORDER BY 1, 3, 5"
+        )
         sources = self.sql("SELECT path, offset, lines, blank_lines, state FROM sources ORDER BY 1")
         return {
             "events": events,

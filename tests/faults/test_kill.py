@@ -65,7 +65,7 @@ def assert_as_undisturbed(world, tmp_path):
     shutil.copytree(world.projects, clean.projects)
     clean.ingest()
     disturbed, undisturbed = world.dump(), clean.dump()
-    for part in ("turns", "sources"):  # the two homes differ in their paths
+    for part in ("turns", "sources", "warnings"):  # the two homes differ in their paths
         disturbed[part] = [row[1:] for row in disturbed[part]]
         undisturbed[part] = [row[1:] for row in undisturbed[part]]
     for part, rows in undisturbed.items():
