@@ -14,7 +14,7 @@ from sessiond.tracked import Tracked
 
 SMALL_CHUNK = 64 << 10  # a last chunk below this grows; above, the next one begins
 CHUNK_PART = 1 << 20
-LONGEST_ATTACHMENT = 64 << 20  # more of it is archived but not searchable
+LONGEST_ATTACHMENT = 32 << 20  # more of it is archived but not searchable
 
 
 class Chunks:

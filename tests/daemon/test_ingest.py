@@ -7,6 +7,8 @@ import os
 
 import pytest
 
+from sessiond import chunks
+
 
 def test_a_call_is_joined_with_a_result_of_a_later_pass(world):
     """The call is pending until its result comes, days and restarts later; then one event."""
@@ -354,3 +356,36 @@ def test_call_ids_that_are_used_again_are_other_calls(world):
         assert [text for _, text, _ in world.shown(t.session)] == [
             f"{session} {number}answer {number}" for number in range(3)
         ]
+
+
+def test_an_output_too_long_to_search_whole_is_archived_whole(world, monkeypatch):
+    """The text ends at the limit with a warning; the file comes back to the last byte."""
+    monkeypatch.setattr(chunks, "LONGEST_ATTACHMENT", 1 << 20)
+    t = world.transcript()
+    file = t.path.with_suffix("") / "tool-results" / "big.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text("early " + "x" * (1 << 20) + " late")
+    note = f"<persisted-output>\nFull output saved to: {file}\n</persisted-output>"
+    t.append(t.call("c", command="cat"), t.result("c", note))
+    assert world.ingest().warnings == 1
+    assert len(world.found("early")) == 1
+    assert world.found("late") == []
+    assert world.sql("SELECT reason FROM warnings") == [
+        ("only the first 1 MiB of this output are searchable",)
+    ]
+    assert world.restored(file) == file.read_bytes()
+
+
+def test_a_sidecar_that_comes_late_is_read_by_the_next_pass(world):
+    """The call, the kind and the title of a subagent are known although its lines are old."""
+    t = world.transcript()
+    folder = t.path.with_suffix("") / "subagents"
+    child = type(t)(folder / "agent-abc.jsonl", t.session)
+    child.append(child.prompt("look around", isSidechain=True, agentId="abc"))
+    world.ingest()
+    meta = {"agentType": "Explore", "description": "Look", "toolUseId": "toolu_9"}
+    (folder / "agent-abc.meta.json").write_text(json.dumps(meta))
+    world.ingest()
+    assert world.sql("SELECT agent_type, title, call_id FROM sessions WHERE kind = 'subagent'") == [
+        ("Explore", "Look", "toolu_9")
+    ]
