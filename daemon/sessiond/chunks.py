@@ -105,8 +105,8 @@ class Chunks:
             [(source.id, p.line, p.offset, p.reason, clean(p.preview)) for p in problems],
         )
 
-    def replace(self, source: Tracked, fd: int) -> tuple[str, bool]:
-        """Archive a file that is not read line by line; its text, and whether that is all."""
+    def replace(self, source: Tracked, fd: int) -> bool:
+        """Archive a file that is not read line by line; whether all of it is searchable."""
         if source.id is not None:
             source.generation += 1
             self._db.execute(
@@ -115,13 +115,25 @@ class Chunks:
             )
         source.save_identity(self._db)
         offset = 0
-        text = bytearray()
         while piece := read_at(fd, CHUNK_PART, offset):
             self._add_pieces(source, archive.LIVE, offset, piece)
             offset += len(piece)
-            text += piece[: max(0, LONGEST_ATTACHMENT - len(text))]
         source.save_progress(self._db, Progress(Checkpoint(offset)))
-        if offset > len(text):
-            reason = f"only the first {LONGEST_ATTACHMENT >> 20} MiB of this output are searchable"
-            self.add_problems(source, [Problem(0, 0, reason, "")])
-        return text.decode("utf-8", "replace"), offset == len(text)
+        if offset <= LONGEST_ATTACHMENT:
+            return True
+        reason = f"only the first {LONGEST_ATTACHMENT >> 20} MiB of this output are searchable"
+        self.add_problems(source, [Problem(0, 0, reason, "")])
+        return False
+
+    def text_of(self, path: str) -> str | None:
+        """What an archived attachment says, up to the limit; None if there is none."""
+        for (source_id,) in self._db.execute(
+            "SELECT id FROM sources WHERE kind = 'attachment' AND path = ?", (path,)
+        ):
+            text = bytearray()
+            for piece in archive.source_bytes(self._db, source_id):
+                text += piece[: LONGEST_ATTACHMENT - len(text)]
+                if len(text) == LONGEST_ATTACHMENT:
+                    break
+            return text.decode("utf-8", "replace")
+        return None

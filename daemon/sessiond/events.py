@@ -7,7 +7,7 @@ import os
 
 import apsw
 
-from sess_schema import archive
+from sessiond.chunks import Chunks
 from sessiond.event_rows import EventRows, Row, clean
 from sessiond.sessions import Session, Sessions
 from sessiond.slices import Turn
@@ -20,9 +20,10 @@ FAILED = "is_error"  # the token by which a failed call is found, as grepping a 
 class EventWriter:
     """Collects the events of a slice, joins what belongs together, writes them at once."""
 
-    def __init__(self, db: apsw.Connection, sessions: Sessions) -> None:
+    def __init__(self, db: apsw.Connection, sessions: Sessions, chunks: Chunks) -> None:
         self._db = db
         self._sessions = sessions
+        self._chunks = chunks
         self.rows = EventRows(db)
         self._calls: dict[str, list[Row]] = {}
         self._prompts: list[tuple[Session, Session, str]] = []
@@ -274,7 +275,7 @@ class EventWriter:
         row.duration_ms = _duration(result.duration_ms, row.ts, ts)
         if result.overflow and self._attachments:
             row.overflow = os.path.join(self._attachments, result.overflow)
-            row.output = self._overflow_text(row.overflow) or row.output
+            row.output = self._chunks.text_of(row.overflow) or row.output
         self.rows.replace(row)
 
     def move(self, old: int, new: int, session_id: int) -> None:
@@ -300,19 +301,11 @@ class EventWriter:
         """The session holds a copy of a turn that another one owns."""
         self._shared.add((session.id, turn_id))
 
-    def _overflow_text(self, path: str) -> str | None:
-        """The full output, if its file was archived before the line that mentions it."""
-        for (source_id,) in self._db.execute(
-            "SELECT id FROM sources WHERE kind = 'attachment' AND path = ?", (path,)
-        ):
-            return b"".join(archive.source_bytes(self._db, source_id)).decode("utf-8", "replace")
-        return None
-
-    def fill_overflow(self, path: str, text: str) -> None:
+    def fill_overflow(self, path: str) -> None:
         """The file of an overflowed output arrived after the line that mentions it."""
         for row in self.rows.stored("e.overflow = ?", path):
             self.rows.load(row)
-            row.output = text
+            row.output = self._chunks.text_of(path) or row.output
             self.rows.replace(row)
         self.flush()
 

@@ -37,7 +37,7 @@ class Store:
         self.db = db
         self.chunks = Chunks(db)
         self.sessions = Sessions(db)
-        self._events = EventWriter(db, self.sessions)
+        self._events = EventWriter(db, self.sessions, self.chunks)
         self.titles = Titles(db, self.sessions)
         self._recount: set[int] = set()  # sessions whose copies changed what they show
         self._fresh: dict[int, Known] = {}  # turns of this slice, not written yet
@@ -87,8 +87,8 @@ class Store:
 
         Returns how many warnings that gave.
         """
-        text, whole = self.chunks.replace(source, fd)
-        self._events.fill_overflow(source.path, text)
+        whole = self.chunks.replace(source, fd)
+        self._events.fill_overflow(source.path)
         return 0 if whole else 1
 
     def _write_turns(self, source: Tracked, spec: SessionSpec, turns: list[Turn]) -> None:
