@@ -172,6 +172,7 @@ class World:
 
     def dump(self):
         """Everything the index says, without the numbers that depend on the order of reading."""
+        path = f"substr(p.path, {len(str(self.root)) + 1})"  # the same in every home
         events = self.sql(
             "SELECT s.native_id, t.line, e.block, e.type, e.label, e.tool, e.status, e.ts,"
             " e.duration_ms, e.summary, e.images, e.call_id, e.pointer, e.retired, x.text, x.input,"
@@ -185,7 +186,7 @@ class World:
             " ORDER BY 1, 2"
         )
         turns = self.sql(
-            "SELECT p.path, t.line, t.offset, t.length, t.kind, t.role, t.native_id, t.parent_id,"
+            f"SELECT {path}, t.line, t.offset, t.length, t.kind, t.role, t.native_id, t.parent_id,"
             " t.ts, t.ts_from, t.digest, t.retired, t.copy_of IS NULL"
             " FROM turns t JOIN sources p ON p.id = t.source_id ORDER BY 1, 2, 3, t.retired"
         )
@@ -194,10 +195,12 @@ class World:
             " ORDER BY 1, 2"
         )
         warnings = self.sql(
-            "SELECT p.path, w.line, w.offset, w.retired, w.reason"
+            f"SELECT {path}, w.line, w.offset, w.retired, w.reason"
             " FROM warnings w JOIN sources p ON p.id = w.source_id ORDER BY 1, 3, 5"
         )
-        sources = self.sql("SELECT path, offset, lines, blank_lines, state FROM sources ORDER BY 1")
+        sources = self.sql(
+            f"SELECT {path}, offset, lines, blank_lines, state FROM sources p ORDER BY 1"
+        )
         return {
             "events": events,
             "sessions": sessions,

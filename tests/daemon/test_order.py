@@ -69,9 +69,6 @@ def written_in_pieces(world, files, rng):
 
 def comparable(world):
     dump = world.dump()
-    cut = len(str(world.projects))
-    for part in ("turns", "sources", "warnings"):
-        dump[part] = [(row[0][cut:], *row[1:]) for row in dump[part]]
     dump["owners"] = world.sql(
         "SELECT u.message_id, s.native_id FROM usage u JOIN sessions s ON s.id = session_id"
         " ORDER BY 1"

@@ -131,10 +131,6 @@ def passes(world, disk, *, same_connection):
 def facts(world):
     """What the index says, with paths that do not depend on where the test runs."""
     found = world.dump()
-    for part in ("turns", "sources"):
-        found[part] = sorted(
-            (os.path.relpath(row[0], world.projects), *row[1:]) for row in found[part]
-        )
     found["chunks"] = [
         (os.path.relpath(path, world.projects), world.restored(path))
         for (path,) in world.sql("SELECT path FROM sources ORDER BY path")
