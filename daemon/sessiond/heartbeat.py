@@ -79,7 +79,7 @@ class Heart:
         text = json.dumps(facts).encode()
         new = self._path.with_name(self._path.name + ".new")
         try:
-            fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(fd, "wb") as file:
                 file.write(text)
             os.replace(new, self._path)
@@ -89,7 +89,7 @@ class Heart:
 
     def _write_in_place(self, text: bytes) -> None:
         """No space for a new file: the old one has its blocks, and the disk's state is told."""
-        fd = os.open(self._path, os.O_WRONLY | os.O_CLOEXEC)
+        fd = os.open(self._path, os.O_WRONLY)
         try:
             os.ftruncate(fd, os.pwrite(fd, text, 0))
         finally:

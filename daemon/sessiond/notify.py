@@ -39,17 +39,6 @@ def stopping() -> None:
     _send("STOPPING=1")
 
 
-def watchdog_interval() -> float | None:
-    """Seconds between two calls of `alive`, half of what is allowed; None without a watchdog."""
-    try:
-        limit = int(os.environ["WATCHDOG_USEC"])
-        # A child inherits the variables but is not the one being watched.
-        watched = int(os.environ.get("WATCHDOG_PID", os.getpid()))
-    except (KeyError, ValueError):
-        return None
-    return limit / 2_000_000 if limit > 0 and watched == os.getpid() else None
-
-
 def under_launchd() -> bool:
     """Whether launchd started this process as our agent; a shell in Terminal has another name."""
     return os.environ.get("XPC_SERVICE_NAME") == LAUNCHD_LABEL

@@ -184,7 +184,7 @@ class Service:
             return
         except Exception as error:
             log.exception("unexpected")
-            self._pause(SessError(f"unexpected {type(error).__name__}: {error}"))
+            self._pause(SessError(f"unexpected {type(error).__name__} (see `sessiond logs`)"))
             return
         if self._retry:
             log.info("writing again")

@@ -45,7 +45,8 @@ class WriterLock:
         text = json.dumps({"pid": os.getpid(), **facts}).encode()
         with contextlib.suppress(OSError):  # on a full disk the lock alone has to do
             os.ftruncate(self._fd, 0)
-            os.pwrite(self._fd, text, 0)
+            os.lseek(self._fd, 0, os.SEEK_SET)
+            os.write(self._fd, text)
 
     def release(self) -> None:
         with contextlib.suppress(OSError):
@@ -55,7 +56,7 @@ class WriterLock:
 
 def acquire(path: Path, *, wait: float = 0.0) -> WriterLock | None:
     """The lock, or None when another process still holds it after `wait` seconds."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     deadline = time.monotonic() + max(wait, ASKING_SECONDS)
     while not _try_lock(fd):
         if time.monotonic() >= deadline:
@@ -70,7 +71,7 @@ def acquire(path: Path, *, wait: float = 0.0) -> WriterLock | None:
 def holder(path: Path) -> dict[str, Any] | None:
     """Who holds the lock: its description, or None when nobody does."""
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDWR)
     except OSError:
         return None
     try:
@@ -78,7 +79,7 @@ def holder(path: Path) -> dict[str, Any] | None:
             return None
         facts: dict[str, Any] = {}
         with contextlib.suppress(ValueError):
-            facts = json.loads(os.pread(fd, 4096, 0) or b"{}")
+            facts = json.loads(os.read(fd, 4096) or b"{}")
         return facts
     finally:
         os.close(fd)

@@ -85,5 +85,5 @@ def make_private(directory: Path) -> None:
 def create_private_file(path: Path) -> None:
     """Create an empty 0600 file if there is none; SQLite gives -wal and -shm the same mode."""
     with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         os.chmod(path, 0o600)

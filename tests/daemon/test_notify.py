@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 import uuid
@@ -80,28 +79,6 @@ def test_no_manager_means_no_effect(address, monkeypatch):
     notify.alive()
     notify.reloading()
     notify.stopping()
-
-
-@pytest.mark.parametrize(
-    ("limit", "pid", "expected"),
-    [
-        ("120000000", None, 60.0),
-        ("120000000", "own", 60.0),
-        ("120000000", "1", None),
-        (None, None, None),
-        ("0", None, None),
-        ("soon", None, None),
-        ("120000000", "me", None),
-    ],
-    ids=["any", "ours", "of-another", "unset", "zero", "no-number", "no-pid"],
-)
-def test_watchdog_interval(limit, pid, expected, monkeypatch):
-    """The interval is half the limit, and only for the process that is watched."""
-    for name, value in (("WATCHDOG_USEC", limit), ("WATCHDOG_PID", pid)):
-        monkeypatch.delenv(name, raising=False)
-        if value is not None:
-            monkeypatch.setenv(name, str(os.getpid()) if value == "own" else value)
-    assert notify.watchdog_interval() == expected
 
 
 @pytest.mark.parametrize(
