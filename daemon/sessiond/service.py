@@ -45,6 +45,7 @@ class Service:
         self._reload = False
         self._watcher = Watcher()
         self._heart = heartbeat.Heart(home.status)
+        self._sources: list[Source] = []
         self._places: list[tuple[Source, str]] = []
         self._settings = config.Config()
         self._next_walk = 0.0
@@ -111,7 +112,7 @@ class Service:
 
     def _configure(self) -> None:
         self._settings = config.load(self._home.config_file)
-        self._places = roots_of(all_sources(self._settings))
+        self._sources = all_sources(self._settings)
         self._next_walk = 0.0
 
     def _serve(self, db: apsw.Connection) -> None:
@@ -148,6 +149,8 @@ class Service:
         _fold_log(db)
 
     def _roots(self) -> list[str]:
+        """The roots as they are now: one may have become a link to another place."""
+        self._places = roots_of(self._sources)
         return [root for _, root in self._places]
 
     def _patience(self) -> float:

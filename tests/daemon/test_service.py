@@ -63,6 +63,19 @@ def test_roots_may_appear_vanish_and_come_back(world):
         process.wait(10)
 
 
+def test_a_root_may_become_a_link(world, daemon, tmp_path):
+    """A directory moved away and replaced by a link to it is followed."""
+    t = world.transcript()
+    t.append(t.prompt("before"))
+    wait_until(lambda: world.found("before"))
+    moved = tmp_path / "other-disk"
+    world.projects.rename(moved)
+    world.projects.symlink_to(moved)
+    t.append(t.prompt("after"))
+    wait_until(lambda: world.found("after"))
+    assert world.found("before") == ["before"]
+
+
 def test_an_unfinished_line_is_settled_after_a_while(world, daemon):
     """A half line that stays is archived and reported, without any further event."""
     t = world.transcript()
