@@ -19,7 +19,7 @@ from sess_cli import fresh
 from sess_cli.render import amounts, layout
 from sess_cli.sandbox import throw_away
 from sess_schema import connection, lock, migrate
-from sess_schema.errors import SessError
+from sess_schema.errors import SessError, aside
 from sess_schema.queries import sources
 
 if TYPE_CHECKING:
@@ -65,6 +65,9 @@ def _home(home: Home) -> Check:
     shown = layout.home_short(str(home.data))
     if not home.data.exists():
         return Check("home", OK, f"{shown} (not made yet)")
+    if not home.data.is_dir():
+        hint = "set SESSIOND_HOME to a directory of your own"
+        return Check("home", FAIL, f"{shown} is not a directory", hint=hint)
     if os.name != "posix":
         return Check("home", OK, shown)
     open_to_others = [
@@ -146,7 +149,7 @@ def _index(home: Home, *, deep: bool) -> Iterator[Check]:
 
 def _set_aside(home: Home) -> str:
     index = home.index
-    return f'`mv "{index}" "{index}.damaged"`, then `sessiond sync`; keep the damaged one'
+    return f"{aside(str(index))}, then `sessiond sync`; keep the damaged one"
 
 
 def _structure(db: apsw.Connection, pragma: str) -> Check:

@@ -6,6 +6,8 @@ The daemon's code runs as a child process: the client itself never writes.
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import typer
@@ -22,36 +24,45 @@ if TYPE_CHECKING:
 _FINE = (Exit.OK, Exit.NOTHING_FOUND, Exit.SKIPPED_SOME, Exit.ALREADY_RUNNING)
 
 
-def open_index(*, sync: bool = True) -> apsw.Connection:
+@contextmanager
+def open_index(*, sync: bool = True) -> Iterator[apsw.Connection]:
     """A reader of the index, as fresh as it can be."""
     from sess_schema import paths  # noqa: PLC0415 - not needed for --help
     from sess_schema.connection import open_reader  # noqa: PLC0415
+    from sess_schema.errors import explained  # noqa: PLC0415
 
     home = paths.home()
     failed = _sync(home) if sync else False
     try:
-        return open_reader(home.index)
-    except SessError:
-        if failed:  # the child has said it already
-            raise typer.Exit(Exit.INDEX_UNUSABLE) from None
+        with closing(open_reader(home.index)) as db:
+            yield db
+    except Exception as error:
+        told = explained(error, str(home.index))
+        if failed and told is not None and told.code == Exit.INDEX_UNUSABLE:
+            raise typer.Exit(Exit.INDEX_UNUSABLE) from error  # the child has said it already
         raise
 
 
-def open_with_sessions(*, sync: bool = True) -> apsw.Connection:
+@contextmanager
+def open_with_sessions(*, sync: bool = True) -> Iterator[apsw.Connection]:
     """The same, for commands that make no sense without any session."""
-    from sess_schema import paths  # noqa: PLC0415
     from sess_schema.queries import sessions  # noqa: PLC0415
 
-    if not sync and not paths.home().index.exists():
-        raise no_sessions()
-    db = open_index(sync=sync)
-    if not sessions.any_session(db):
-        db.close()
-        raise no_sessions()
-    return db
+    with open_index(sync=sync) as db:
+        if not sessions.any_session(db):
+            raise no_sessions()
+        yield db
 
 
 def no_sessions() -> SessError:
+    from sess_schema import lock, paths  # noqa: PLC0415
+
+    if lock.holder(paths.home().lock) is not None:
+        return SessError(
+            "no session is indexed yet",
+            hint="sessiond is running; `sessiond status` shows what it has read and where it looks",
+            code=Exit.NOTHING_FOUND,
+        )
     looked = "".join(f"\n  {root}" for root in roots())
     return SessError(
         "no transcripts found" + (f"; looked in:{looked}" if looked else ""),

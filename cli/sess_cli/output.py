@@ -25,9 +25,20 @@ def json_line(value: Any) -> None:
         import json  # noqa: PLC0415
 
         line = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+    if sys.stdout.isatty():  # a pipe gets the text as it is
+        line = _inert(line.decode()).encode()
     out = sys.stdout.buffer
     out.write(line + b"\n")
     out.flush()
+
+
+def _inert(line: str) -> str:
+    """The same JSON without a character that a terminal obeys: encoders escape only some."""
+    if line.isprintable():
+        return line
+    import json  # noqa: PLC0415
+
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
 
 
 @contextlib.contextmanager
@@ -38,7 +49,9 @@ def pager(*, wanted: bool) -> Iterator[Terminal]:
         yield Terminal()
         sys.stdout.flush()
         return
-    process = subprocess.Popen(command, stdin=subprocess.PIPE)
+    # Without -R, `less` would show our colours as codes.
+    environment = {"LESS": "FRX", **os.environ}
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
     pipe = TextIOWrapper(cast("IO[bytes]", process.stdin), "utf-8", errors="backslashreplace")
     try:
         yield Terminal(pipe, paged=True)
@@ -64,6 +77,4 @@ def _pager_command() -> list[str] | None:
         return None
     if not words or words == ["cat"] or shutil.which(words[0]) is None:
         return None
-    if os.path.basename(words[0]) == "less" and len(words) == 1 and "LESS" not in os.environ:
-        words.append("-FRX")  # a bare `less` would show our colours as codes
     return words

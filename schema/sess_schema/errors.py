@@ -43,12 +43,18 @@ def explained(error: Exception, index: str) -> SessError | None:
     return None
 
 
+def aside(index: str) -> str:
+    """The command that moves a damaged index away with its WAL, which may hold the last rows."""
+    folder = os.path.dirname(index)
+    return f'`mkdir "{folder}/damaged" && mv "{index}"* "{folder}/damaged/"`'
+
+
 def sqlite_error(error: Exception, path: str) -> SessError:
     """What a failure of SQLite on the index means to its owner."""
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):
         return SessError(
             f'index "{path}" is damaged: {error}',
-            hint=f'keep it aside with `mv "{path}" "{path}.damaged"`, then run `sessiond sync`',
+            hint=f"keep it aside with {aside(path)}, then run `sessiond sync`",
             code=Exit.INDEX_UNUSABLE,
         )
     if _is_full(error, path):

@@ -28,12 +28,24 @@ Exit codes:
 def run(app: typer.Typer, name: str, arguments: list[str] | None = None) -> None:
     """Entry point of a program."""
     given = sys.argv[1:] if arguments is None else arguments
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     if f"_{name.upper()}_COMPLETE" in os.environ:
         app(given)
     sys.exit(_outcome(app, name, given))
+
+
+def _open_closed_streams() -> None:
+    """`>&-` means that nobody reads it, and no other file may take the number of a stream."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(fd, True)
+    os.close(fd)
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
 def _outcome(app: typer.Typer, name: str, given: list[str]) -> int:
@@ -89,8 +101,8 @@ def explain(name: str, error: Any) -> int:
         say(f"hint: `{context.command_path if context else name} --help`")
         return int(error.exit_code)
     if isinstance(error, OSError) and error.strerror:
-        what = f' "{error.filename}"' if error.filename else ""
-        say(f"{name}: cannot use{what}: {error.strerror.lower()}")
+        what = f'use "{error.filename}"' if error.filename else "read or write"
+        say(f"{name}: cannot {what}: {error.strerror.lower()}")
         return 2
     say(f"{name}: {type(error).__name__}: {error}")
     say(f"hint: `{name} --debug …` shows where it happened; please report it")

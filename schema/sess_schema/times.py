@@ -53,7 +53,7 @@ def span(text: str, *, utc: bool = False, now: int | None = None) -> tuple[int, 
     if amount := _AMOUNT.fullmatch(words):
         unit = _UNITS.get(amount[2])
         if unit is not None:
-            moment = current - int(amount[1]) * unit
+            moment = max(current - int(amount[1]) * unit, -_LATEST)
             return moment, moment
     try:
         if calendar := _CALENDAR.fullmatch(words):
@@ -80,12 +80,15 @@ def local(moment: int, *, utc: bool = False) -> datetime:
 
 def _calendar(year: str, month: str | None, day: str | None, *, utc: bool) -> tuple[int, int]:
     start = datetime(int(year), int(month or 1), int(day or 1))  # noqa: DTZ001 - _ms adds the zone
-    if day:
-        end = start + timedelta(days=1)
-    elif month:
-        end = (start + timedelta(days=31)).replace(day=1)
-    else:
-        end = start.replace(year=start.year + 1)
+    try:
+        if day:
+            end = start + timedelta(days=1)
+        elif month:
+            end = (start + timedelta(days=31)).replace(day=1)
+        else:
+            end = start.replace(year=start.year + 1)
+    except (ValueError, OverflowError):  # 9999 is how people write the end of time
+        end = datetime.max.replace(tzinfo=UTC)
     return _ms(start, utc=utc), _ms(end, utc=utc)
 
 
@@ -96,6 +99,9 @@ def _at(moment: int, *, utc: bool) -> datetime:
 
 def _ms(moment: datetime, *, utc: bool) -> int:
     if moment.tzinfo is None:
-        # astimezone takes a naive time as local and so follows the zone's rules of that day.
-        moment = moment.replace(tzinfo=UTC) if utc else moment.astimezone()
+        try:
+            # astimezone takes a naive time as local and so follows the zone's rules of that day.
+            moment = moment.replace(tzinfo=UTC) if utc else moment.astimezone()
+        except (ValueError, OverflowError):  # at the ends of the calendar, hours do not matter
+            moment = moment.replace(tzinfo=UTC)
     return int((moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1))

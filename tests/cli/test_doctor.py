@@ -53,6 +53,14 @@ def test_a_damaged_index_is_exit_code_4(world):
     assert found["real path"]["state"] == "ok"
 
 
+def test_a_home_that_is_a_file_is_exit_code_4(world):
+    """It needs another name, not other permissions."""
+    world.state.write_text("")
+    home = checks(world, code=4)["home"]
+    assert home["state"] == "fail"
+    assert home["message"].endswith("is not a directory")
+
+
 def test_damage_inside_a_readable_index_is_found(world):
     """Overwritten pages are exit code 4 as well."""
     t = world.transcript()

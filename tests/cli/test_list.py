@@ -68,6 +68,55 @@ def test_dot_is_the_current_directory(world, sess, tmp_path):
     assert len(sess.json("list", "--project", "DEEP")) == 1
 
 
+def test_a_relative_project_follows_the_shell_through_links(world, tmp_path):
+    """`..` and `./x` lead where the shell says, and a PWD of another directory means nothing."""
+    here = tmp_path / "code"
+    (here / "deep").mkdir(parents=True)
+    link = tmp_path / "link"
+    link.symlink_to(here)
+    for number, cwd in enumerate((link, link / "deep", here.parent / "other"), 1):
+        t = world.transcript(f"{number}" * 8 + "-0000-4000-8000-000000000000")
+        t.append(t.prompt("hello", cwd=str(cwd)))
+    world.ingest()
+
+    def listed(project, cwd, pwd):
+        world.env["PWD"] = str(pwd)
+        done = world.run("sess", "list", "--no-sync", "--project", project, "--json", cwd=cwd)
+        return len(done.stdout.splitlines())
+
+    assert listed("..", link / "deep", link / "deep") == 2
+    assert listed("./deep", link, link) == 1
+    assert listed(".", tmp_path / "code", tmp_path) == 0
+
+
+def test_a_part_of_a_project_is_found_in_any_alphabet(world, sess):
+    """Letters that SQLite cannot lower are compared as they are."""
+    t = world.transcript()
+    t.append(t.prompt("hello", cwd="/work/Ärger"))
+    world.ingest()
+    assert len(sess.json("list", "--project", "Ärg")) == 1
+    assert len(sess.json("list", "--project", "ÄRGER")) == 1
+
+
+def test_the_limit_has_no_limit(story, sess):
+    """More than any computer counts to is simply all."""
+    assert len(sess.json("list", "--limit", "99999999999999999999")) == 2
+
+
+def test_an_id_with_a_path_does_not_push_the_others_aside(world, sess):
+    """The same id in two folders is told apart by the folder; other lines still fit."""
+    for folder in ("-a", "-b"):
+        t = world.transcript("journal", folder)
+        t.append(t.prompt("hello", cwd=f"/work/{folder}"))
+    other = world.transcript()
+    other.append(other.prompt("a title to be seen"))
+    world.ingest()
+    text, _ = sess.on_terminal("list", "--no-sync", width=60)
+    (line,) = (line for line in text.splitlines() if line.startswith("11111111"))
+    assert len(line) <= 60
+    assert "a title to be seen" in line
+
+
 def test_nothing_to_list_is_exit_code_1(story, sess):
     """The message says what would list more."""
     done = sess("list", "--project", "/nowhere", code=1)

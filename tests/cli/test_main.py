@@ -107,6 +107,17 @@ def test_a_living_daemon_is_left_to_its_work(world):
     assert len(found.stdout.splitlines()) == 1
 
 
+def test_a_daemon_that_has_read_nothing_yet_is_named(world):
+    """In the first moments of a first load there are transcripts, only no sessions."""
+    world.ingest()
+    held = lock.acquire(world.state / "sessiond.lock")
+    try:
+        done = world.run("sess", "list", check=1)
+    finally:
+        held.release()
+    assert done.stderr.startswith("sess: no session is indexed yet\nhint: sessiond is running; ")
+
+
 def test_the_current_directory_runs_no_code(world, tmp_path):
     """A repository with modules named like ours or like Python's is only a directory."""
     t = world.transcript()
@@ -133,6 +144,51 @@ def test_a_damaged_index_is_exit_code_4(world, verb):
         assert done.stderr.count("hint: ") == 1
         assert "Traceback" not in done.stderr
     assert index.read_bytes() == b"garbage " * 1000
+
+
+@pytest.mark.parametrize("verb", [["list"], ["search", "words"], ["sql", "SELECT * FROM sources"]])
+def test_damage_in_one_table_is_told_once(world, verb):
+    """The sync and the query both meet it; the index opens all the same."""
+    t = world.transcript()
+    t.append(t.prompt("some words"))
+    world.ingest()
+    index = world.state / "index.db"
+    ((page, size),) = world.sql(
+        "SELECT rootpage, page_size FROM sqlite_schema, pragma_page_size WHERE name = 'sources'"
+    )
+    with index.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"garbage " * (size // 8))
+    done = world.run("sess", *verb, check=4)
+    assert done.stdout == ""
+    assert done.stderr.count(f'"{index}" is damaged') == 1
+    assert done.stderr.count("hint: ") == 1
+
+
+def test_without_an_index_and_a_sync_it_says_so(world):
+    """There are transcripts: nobody has read them yet."""
+    t = world.transcript()
+    t.append(t.prompt("some words"))
+    done = world.run("sess", "list", "--no-sync", check=4)
+    assert done.stderr.startswith(f'sess: there is no index at "{world.state}/index.db" yet\n')
+
+
+@pytest.mark.parametrize("closing", [">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [("list", 0), ("list --json", 0), ("search nowhere", 1), ("show nope", 1), ("--version", 0)],
+)
+def test_a_closed_stream_is_no_error(world, command, code, closing):
+    """Nobody wants to read it; the exit code still tells."""
+    t = world.transcript()
+    t.append(t.prompt("some words"))
+    world.ingest()
+    done = subprocess.run(
+        ["bash", "-c", f"{BIN}/sess {command} {closing}"],
+        env=world.env, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
 
 
 def test_an_index_that_cannot_be_updated_is_still_read(world):

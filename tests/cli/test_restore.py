@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import subprocess
 import sys
@@ -68,10 +69,20 @@ def test_an_existing_file_is_not_replaced_unasked(sess, odd, tmp_path):
 
 
 def test_a_missing_folder_is_a_clear_line(sess, odd, tmp_path):
-    """The error names the path."""
-    done = sess("restore", "1111", "-o", tmp_path / "no" / "file", code=2)
-    assert done.stderr.startswith("sess: cannot use")
-    assert "no such file or directory" in done.stderr
+    """The error names the path as it was given, not a temporary one."""
+    out = tmp_path / "no" / "file"
+    done = sess("restore", "1111", "-o", out, code=2)
+    assert done.stderr == f'sess: cannot write "{out}": No such file or directory\n'
+    assert sess("restore", "1111", "-o", "", code=2).stderr.startswith('sess: "" is a directory\n')
+
+
+def test_only_a_regular_file_is_ever_replaced(sess, odd, tmp_path):
+    """`--force` must not put a file in the place of a device or a pipe."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    done = sess("restore", "1111", "-o", pipe, "--force", code=2)
+    assert done.stderr.startswith(f'sess: "{pipe}" is not a regular file\n')
+    assert pipe.is_fifo()
 
 
 def test_a_terminal_is_spared_the_bytes(sess, odd):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 
 import pytest
@@ -105,6 +107,64 @@ def test_hostile_text_does_not_reach_a_terminal(story, sess):
     assert "\x1b" not in text
     assert "\x07" not in text
     assert "<U+202E>evil" in text
+
+
+def test_a_hostile_id_does_not_reach_a_terminal(world, sess):
+    """The name of a file is as foreign as its text."""
+    t = world.transcript("\x1b[31mid")
+    t.append(t.prompt("words"))
+    world.ingest()
+    text, code = sess.on_terminal("search", "--no-sync", "words")
+    assert code == 0
+    assert "\x1b" not in text
+
+
+def test_json_on_a_terminal_is_the_same_and_inert(world, sess):
+    """C1 controls and direction marks are escaped there, and stay as they are in a pipe."""
+    t = world.transcript()
+    t.append(t.prompt("words \x9b31m \u202e \x7f 中文"))
+    world.ingest()
+    text, _ = sess.on_terminal("search", "--no-sync", "--json", "words", width=4000)
+    assert not re.search("[\x7f-\x9f\u202e]", text)
+    assert "中文" in text
+    (hit,) = sess.json("search", "words")
+    assert json.loads(text) == hit
+    assert "\x9b31m" in sess("search", "--json", "words").stdout
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
+@pytest.mark.parametrize(
+    "time",
+    ["--since=999999999y", "--since=0001-01-01", "--until=9999-12-31", "--until=9999-12",
+     "--until=9999"],
+)  # fmt: skip
+def test_the_ends_of_time_are_times(story, sess, time, zone):
+    """How scripts write `from the beginning` and `without end`."""
+    story.env["TZ"] = zone
+    assert sess("search", "flaky", time).stdout
+    assert sess("list", time).stdout
+
+
+@pytest.mark.parametrize("option", ["--since", "--until"])
+def test_an_empty_time_is_a_usage_error(story, sess, option):
+    """An unset variable in a script must not mean the beginning of time."""
+    assert sess("search", "retry", option, "", code=2).stderr.startswith('sess: not a time: ""\n')
+
+
+def test_h_alone_is_help(story, sess):
+    """As with every other verb; among words it excludes one."""
+    assert sess("search", "-h", sync=True).stdout.startswith("Usage: sess search")
+    assert "retry" in sess("search", "retry", "-h").stdout
+
+
+def test_scores_tell_common_words_apart(world, sess):
+    """A word in most events has tiny scores; they are still larger for better matches."""
+    t = world.transcript()
+    t.append(*(t.prompt("word " * n + "x " * 50) for n in range(1, 9)))
+    world.ingest()
+    scores = [hit["score"] for hit in sess.json("search", "word")]
+    assert len(set(scores)) == 8
+    assert scores == sorted(scores, reverse=True)
 
 
 def test_a_broken_pipe_is_quiet(world, sess):

@@ -181,6 +181,18 @@ def test_hostile_text_is_harmless_on_a_terminal_and_whole_in_a_pipe(story, sess)
     assert "\x1b[31mred\x1b[0m" in sess("show", "2222").stdout
 
 
+def test_the_ids_of_an_ambiguous_one_can_be_used(world, sess):
+    """However long they are; each of them means one session."""
+    for folder in ("-work-" + "a" * 80, "-work-" + "b" * 80):
+        t = world.transcript("journal", folder)
+        t.append(t.prompt("hello there"))
+    world.ingest()
+    lines = sess("show", "journal", code=2).stderr.splitlines()
+    assert lines[0] == 'sess: "journal" means 2 sessions:'
+    for line in lines[1:3]:
+        assert sess("show", line.split()[0]).stdout.startswith("hello there\n")
+
+
 def test_the_pager_gets_the_text(story, sess, tmp_path):
     """On a terminal the transcript goes through $PAGER, with colours."""
     pager = tmp_path / "pager"
@@ -198,3 +210,14 @@ def test_a_pager_that_is_left_early_is_no_error(story, sess, tmp_path):
     story.ingest()
     text, code = sess.on_terminal("show", "--no-sync", "1111", PAGER="head -1")
     assert (text, code) == ("please fix the flaky retry test\n", 0)
+
+
+def test_a_less_with_options_shows_colours(story, sess, tmp_path):
+    """`less` shows colours only when told; LESS tells it, unless the user has set it."""
+    pager = tmp_path / "less"
+    pager.write_text('#!/bin/sh\ncat > /dev/null; echo "<$LESS>"\n')
+    pager.chmod(0o755)
+    text, _ = sess.on_terminal("show", "--no-sync", "1111", PAGER=f"{pager} -N")
+    assert text == "<FRX>\n"
+    text, _ = sess.on_terminal("show", "--no-sync", "1111", PAGER=f"{pager} -N", LESS="-i")
+    assert text == "<-i>\n"

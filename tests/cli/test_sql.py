@@ -20,6 +20,12 @@ def test_json_is_one_object_per_row(story, sess):
     }
 
 
+def test_no_column_is_lost_to_a_repeated_name(story, sess):
+    """A number that a column has of its own is not given to another."""
+    (row,) = sess.json("sql", "SELECT 1 AS id, 2 AS id, 3 AS id_2")
+    assert row == {"id": 1, "id_3": 2, "id_2": 3}
+
+
 def test_the_tables_of_the_model_can_be_asked(story, sess):
     """sources, sessions, turns, events, usage and warnings are there."""
     for table in ("sources", "sessions", "turns", "events", "usage", "warnings"):
@@ -99,3 +105,17 @@ def test_hostile_values_are_harmless_on_a_terminal(story, sess):
     """Cells lose their control characters there."""
     text, _ = sess.on_terminal("sql", "--no-sync", "SELECT title, project FROM sessions")
     assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--csv", "SELECT title FROM sessions"], ["SELECT 1 AS 'X'"]]
+)
+def test_hostile_cells_and_names_are_harmless_on_a_terminal(story, sess, arguments):
+    """CSV and the names of columns as well; in a pipe CSV is exact."""
+    hostile = [word.replace("X", "\x1b]0;owned\x07name") for word in arguments]
+    text, code = sess.on_terminal("sql", "--no-sync", *hostile)
+    assert code == 0
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    if "--csv" in arguments:
+        assert "\x1b]0;owned\x07" in sess("sql", *arguments).stdout

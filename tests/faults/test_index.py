@@ -135,8 +135,10 @@ def test_the_hint_for_a_damaged_index_works(world, index):
     garbage(index)
     hint = world.run("sessiond", "sync", check=4).stderr.splitlines()[1]
     command = hint.split("`")[1]
-    assert command == f'mv "{index}" "{index}.damaged"'
+    aside = index.parent / "damaged"
+    assert command == f'mkdir "{aside}" && mv "{index}"* "{aside}/"'
     assert os.system(command) == 0
+    assert not list(index.parent.glob("index.db*"))
     world.run("sessiond", "sync", check=0)
     assert world.sql("SELECT count(*) FROM events") == [(201,)]
 

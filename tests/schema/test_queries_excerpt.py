@@ -29,6 +29,7 @@ def marked(query, *texts, width=60):
         ("try", "retry try tryst", "retry [try] tryst"),
         ("ret*", "retry", "[retry]"),
         ('"a b"', "x a,  b y", "x [a, b] y"),
+        ('"css class"', "set css_class to", "set [css_class] to"),
         ("is_error", "the is_error flag", "the [is_error] flag"),
         ("foo.bar()", "call foo.bar() now", "call [foo.bar()] now"),
         ("a b", "b\n\n\ta", "[b] [a]"),

@@ -31,8 +31,6 @@ def show_list(
     no_sync: NoSync = False,
 ) -> None:
     """List sessions, the one with the newest activity first."""
-    from contextlib import closing  # noqa: PLC0415
-
     from sess_cli import fresh  # noqa: PLC0415
     from sess_schema import times  # noqa: PLC0415
     from sess_schema.errors import Exit, SessError  # noqa: PLC0415
@@ -41,12 +39,12 @@ def show_list(
     listing = sessions.Listing(
         agents or (),
         projects or (),
-        since=times.since(since, utc=utc) if since else None,
-        until=times.until(until, utc=utc) if until else None,
+        since=times.since(since, utc=utc) if since is not None else None,
+        until=times.until(until, utc=utc) if until is not None else None,
         every=every,
         limit=limit,
     )
-    with closing(fresh.open_with_sessions(sync=not no_sync)) as db:
+    with fresh.open_with_sessions(sync=not no_sync) as db:
         found = False
         if as_json:
             for row in listing.rows(db):

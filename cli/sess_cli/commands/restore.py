@@ -38,8 +38,6 @@ def restore(
     no_sync: NoSync = False,
 ) -> None:
     """Write a transcript back byte for byte, even if its file is gone."""
-    from contextlib import closing  # noqa: PLC0415
-
     from sess_cli import fresh  # noqa: PLC0415
     from sess_cli.render import amounts  # noqa: PLC0415
     from sess_schema import archive  # noqa: PLC0415
@@ -51,7 +49,7 @@ def restore(
             "a transcript does not belong on a terminal",
             hint="name a file with `-o FILE`; `-o -` writes it here all the same",
         )
-    with closing(fresh.open_with_sessions(sync=not no_sync)) as db:
+    with fresh.open_with_sessions(sync=not no_sync) as db:
         chosen = _source(db, session, source)
         pieces = archive.source_bytes(db, chosen.id)
         if output is None or output == "-":
@@ -101,14 +99,19 @@ def write_new(path: str, pieces: Iterator[bytes], *, force: bool) -> int:
 
     if os.path.islink(path):
         raise SessError(f'"{path}" is a symbolic link', hint="name another file")
-    if os.path.isdir(path):
+    if os.path.isdir(path) or not os.path.basename(path):
         raise SessError(f'"{path}" is a directory', hint="name a file")
+    if os.path.exists(path) and not os.path.isfile(path):  # nobody wants /dev/null replaced
+        raise SessError(f'"{path}" is not a regular file', hint="`-o -` writes to stdout")
     if os.path.lexists(path) and not force:
         raise SessError(f'"{path}" exists already', hint="`--force` replaces it")
     folder, name = os.path.split(os.path.abspath(path))
     beside = os.path.join(folder, f".{name[:100]}.{os.getpid()}.part")
     written = 0
-    fd = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    try:
+        fd = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise SessError(f'cannot write "{path}": {error.strerror}') from error
     try:
         with os.fdopen(fd, "wb") as out:
             for piece in pieces:

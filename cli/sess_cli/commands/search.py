@@ -22,6 +22,8 @@ class WordsCommand(TyperCommand):
 
         from sess_schema.errors import SessError  # noqa: PLC0415
 
+        if args == ["-h"]:  # among other words it excludes one
+            args = ["--help"]
         known = [name for parameter in self.params for name in parameter.opts]
         for word in args[: args.index("--")] if "--" in args else args:
             name = word.partition("=")[0]
@@ -81,8 +83,6 @@ def search(
     Searches prompts, answers, thoughts, commands, tool inputs and whole tool
     outputs. All words must occur in the same event. Exit code 1 when nothing is found.
     """
-    from contextlib import closing  # noqa: PLC0415
-
     from sess_cli import fresh  # noqa: PLC0415
     from sess_schema import times  # noqa: PLC0415
     from sess_schema.errors import Exit  # noqa: PLC0415
@@ -97,13 +97,13 @@ def search(
         tools or (),
         types or (),
         failed=error,
-        since=times.since(since, utc=utc) if since else None,
-        until=times.until(until, utc=utc) if until else None,
+        since=times.since(since, utc=utc) if since is not None else None,
+        until=times.until(until, utc=utc) if until is not None else None,
         superseded=superseded,
     )
     request = Search(" ".join(words), scope, limit)
     request.check()
-    with closing(fresh.open_with_sessions(sync=not no_sync)) as db:
+    with fresh.open_with_sessions(sync=not no_sync) as db:
         if session is not None:
             scope.session = sessions.resolve(db, session).key
         show = _as_json if as_json else _Printer(db, utc=utc)
@@ -134,7 +134,7 @@ def _as_json(hit: Hit) -> None:
             "tool": hit.tool,
             "status": hit.status,
             "snippet": hit.snippet.text,
-            "score": round(-hit.score, 6),
+            "score": float(f"{-hit.score or 0.0:.6g}"),
         }
     )
 

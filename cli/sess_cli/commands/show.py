@@ -37,15 +37,13 @@ def show(
 
     ID#EVENT starts at an event that `sess search` named.
     """
-    from contextlib import closing  # noqa: PLC0415
-
     from sess_cli import fresh  # noqa: PLC0415
     from sess_schema.errors import Exit, SessError  # noqa: PLC0415
     from sess_schema.queries import sessions, transcript  # noqa: PLC0415
 
     at_event = _AT_EVENT.fullmatch(session)
     name, event = (at_event[1], int(at_event[2])) if at_event else (session, None)
-    with closing(fresh.open_with_sessions(sync=not no_sync)) as db:
+    with fresh.open_with_sessions(sync=not no_sync) as db:
         row = sessions.resolve(db, name)
         if event is not None and not transcript.holds(db, row.key, event, superseded=superseded):
             raise SessError(

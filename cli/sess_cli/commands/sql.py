@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -42,8 +43,6 @@ def sql(
 
     Tables: sources, sessions, turns, events, event_texts, usage, files, commits, warnings.
     """
-    from contextlib import closing  # noqa: PLC0415
-
     import apsw  # noqa: PLC0415
 
     from sess_cli import fresh  # noqa: PLC0415
@@ -51,7 +50,7 @@ def sql(
 
     if as_json and as_csv:
         raise SessError("--json and --csv exclude each other")
-    with closing(fresh.open_index(sync=not no_sync)) as db:
+    with fresh.open_index(sync=not no_sync) as db:
         _only_reading(db)
         # Called between steps of the query, so that Ctrl-C is noticed.
         db.set_progress_handler(lambda: False, _STEPS_BETWEEN_SIGNALS)
@@ -112,11 +111,12 @@ def _ask(db: apsw.Connection, query: str) -> tuple[list[str], Iterator[tuple[Any
 
 def _distinct(names: list[str]) -> list[str]:
     """Column names that can be keys: a second `id` becomes `id_2`."""
-    seen: dict[str, int] = {}
-    distinct = []
+    distinct: list[str] = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        distinct.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+        free, number = name, 2
+        while free in distinct or (free != name and free in names):
+            free, number = f"{name}_{number}", number + 1
+        distinct.append(free)
     return distinct
 
 
@@ -132,22 +132,26 @@ def _write_csv(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
     import csv  # noqa: PLC0415
     import sys  # noqa: PLC0415
 
+    from sess_schema.escape import safe  # noqa: PLC0415
+
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(columns)
-    for row in rows:
-        writer.writerow([v.hex() if isinstance(v, bytes) else v for v in row])
+    on_terminal = sys.stdout.isatty()
+    for row in chain([columns], rows):
+        values = [v.hex() if isinstance(v, bytes) else v for v in row]
+        if on_terminal:
+            values = [safe(v) if isinstance(v, str) else v for v in values]
+        writer.writerow(values)
 
 
 def _write_table(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
     """Aligned by the first rows; later ones may stick out rather than wait for the last."""
-    from itertools import chain, islice  # noqa: PLC0415
-
     from sess_cli.render import layout  # noqa: PLC0415
     from sess_cli.terminal import Terminal  # noqa: PLC0415
 
     if not columns:
         return
     terminal = Terminal()
+    columns = [terminal.line(name) for name in columns]
     first = [[_cell(terminal, value) for value in row] for row in islice(rows, _MEASURED_ROWS)]
     cells = chain(first, ([_cell(terminal, value) for value in row] for row in rows))
     if terminal.width is not None and len(columns) * (_NARROWEST + 2) - 2 > terminal.width:

@@ -37,6 +37,8 @@ def lines(
     project_width = min(_widest(projects), _WIDEST_PROJECT)
     title_width = None
     if terminal.width is not None:
+        # A rare id that holds a path sticks out, rather than push every other line aside.
+        id_width = _widest([one for one in ids if layout.cells(one) <= terminal.width // 2] or [""])
         gaps = 2 * (5 if several else 4)
         room = terminal.width - id_width - when_width - count_width - agent_width - gaps
         project_width = min(project_width, max(6, room // 3))

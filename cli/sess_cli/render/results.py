@@ -41,7 +41,7 @@ class ResultView:
     def _session_line(self, hit: Hit) -> str:
         t = self._terminal
         row = sessions.by_key(self._db, hit.session_key)
-        short = self._ids.of(row)
+        short = t.line(self._ids.of(row))
         when = amounts.ago(hit.ts or row.ended, self._now, utc=self._utc)
         title = t.line(sessions.title_of(self._db, row))
         place = t.line(layout.home_short(hit.project))

@@ -31,7 +31,8 @@ class Needle:
 
 def needle(term: Term) -> Needle:
     words = term.text.split()
-    body = r"\W+".join(map(re.escape, words)) if not term.verified else _as_typed(words)
+    # Between the words of a phrase the index sees no underscore either.
+    body = _as_typed(words) if term.verified else r"[\W_]+".join(map(re.escape, words))
     before = "" if term.verified else r"(?<![^\W_])"
     after = "" if term.verified or term.prefix else r"(?![^\W_])"
     rest = r"\w*" if term.prefix else ""

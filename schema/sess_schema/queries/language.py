@@ -69,10 +69,14 @@ class Query:
         if not wanted:
             return None
         expression = f"({' AND '.join(wanted)})"
-        unwanted = [t.expression() for t in self.terms if t.negated and not t.verified]
-        if unwanted:
-            expression += f" NOT ({' OR '.join(unwanted)})"
+        if unwanted := self.exclusion():
+            expression += f" NOT ({unwanted})"
         return expression
+
+    def exclusion(self) -> str | None:
+        """What the index alone can exclude, as a query for FTS5."""
+        unwanted = [t.expression() for t in self.terms if t.negated and not t.verified]
+        return " OR ".join(unwanted) or None
 
 
 def parse(text: str, tokenize: Tokenize) -> Query:

@@ -41,7 +41,7 @@ class Scope:
             values += FAILED
         if self.tools:
             parts.append(f"({' OR '.join(['lower(e.tool) GLOB ?'] * len(self.tools))})")
-            values += [tool.lower() for tool in self.tools]
+            values += [_lower(tool) for tool in self.tools]
         if self.since is not None:
             parts.append("e.ts >= ?")
             values.append(self.since)
@@ -88,7 +88,7 @@ def session_condition(agents: Sequence[str], projects: Sequence[str]) -> tuple[s
                 values += [place, len(below), below]
             if not places:
                 options.append("instr(lower(s.project), ?)")
-                values.append(project.lower())
+                values.append(_lower(project))
         parts.append(f"({' OR '.join(options)})")
     return " AND ".join(parts), values
 
@@ -102,10 +102,26 @@ def _places(project: str) -> list[str]:
         return []
     path = os.path.abspath(os.path.expanduser(project))
     found = [path, os.path.realpath(path)]
-    logical = os.environ.get("PWD", "")
-    if project in (".", "./") and os.path.isabs(logical):
-        found.append(os.path.normpath(logical))
+    if here := _logical_directory():
+        found.append(os.path.normpath(os.path.join(here, os.path.expanduser(project))))
     return list(dict.fromkeys(found))
+
+
+def _logical_directory() -> str | None:
+    """The current directory as the shell came to it, through links; not one that PWD only claims,
+
+    for whoever starts us in another directory may leave PWD as it was.
+    """
+    logical = os.environ.get("PWD", "")
+    try:
+        return logical if os.path.isabs(logical) and os.path.samefile(logical, ".") else None
+    except OSError:
+        return None
+
+
+def _lower(text: str) -> str:
+    """As SQLite's lower() does it: only ASCII changes."""
+    return "".join(c.lower() if c.isascii() else c for c in text)
 
 
 def _marks(values: Sequence[object]) -> str:

@@ -108,6 +108,9 @@ def _scan(
     escaped = longest.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
     like = "x.{} LIKE ? ESCAPE '\\'"
     anywhere = " OR ".join(like.format(column) for column in ("text", "input", "output"))
+    if unwanted := query.exclusion():
+        where += " AND e.id NOT IN (SELECT rowid FROM event_index WHERE event_index MATCH ?)"
+        values = [*values, unwanted]
     return db.execute(
         "SELECT e.id, 0.0 FROM events e CROSS JOIN event_texts x ON x.id = e.id"
         f" WHERE {where} AND ({anywhere}) ORDER BY e.ts DESC, e.id DESC",

@@ -15,6 +15,7 @@ from sess_schema.queries.scope import session_condition
 SHORT = 8
 SHORTEST_PREFIX = 4
 _AGENT = "agent-"
+_MOST = (1 << 63) - 1  # the largest number SQLite takes as one
 
 # A session without a dated record stands where its file was last changed.
 _MTIME = (
@@ -96,9 +97,8 @@ class Listing:
         if self.until is not None:
             where += f" AND {begun} < ?"
             values.append(self.until)
-        yield from _rows(
-            db, f"{where} ORDER BY {ended} DESC, s.id DESC LIMIT {self.limit or -1}", values
-        )
+        limit = min(self.limit, _MOST) or -1
+        yield from _rows(db, f"{where} ORDER BY {ended} DESC, s.id DESC LIMIT {limit}", values)
 
 
 def any_session(db: apsw.Connection) -> bool:
@@ -180,12 +180,13 @@ def _guesses(db: apsw.Connection, given: str) -> Iterator[Iterable[SessionRow]]:
 
 def _ambiguous(db: apsw.Connection, given: str, found: list[SessionRow]) -> SessError:
     names = ShortIds(db)
-    lines = [f"\n  {names.of(row)}  {title_of(db, row)}"[:78] for row in found[:5]]
+    # The ids stay whole: they are there to be copied.
+    lines = [f"\n  {names.of(row)}  {title_of(db, row)[:60]}" for row in found[:5]]
     if len(found) > 5:
         lines.append(f"\n  and {len(found) - 5} more")
     return SessError(
         f'"{given}" means {len(found)} sessions:' + "".join(lines),
-        hint="give more characters",
+        hint="give one of these, or more characters",
     )
 
 
