@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _TIMESTAMP = re.compile(r'(?<="timestamp":")[^"]+(?=")')
 _SCENES = (
     (["list"], "every session, the newest first"),
-    (["search", "kitchen", "clock"], "words anywhere: prompts, answers, commands, outputs"),
+    (["search", "kitchen", "clock"], "in all that was said, run and printed"),
     (["search", "--error", "test*"], "only calls that failed"),
     (["show", "7ea9"], "one session; the first characters of its id are enough"),
 )
