@@ -47,7 +47,7 @@ class Transcript:
             "uuid": str(UUID(int=(zlib.crc32(self.session.encode()) << 64) | self.count)),
             "timestamp": f"{TEN_O_CLOCK + timedelta(seconds=self.count):%Y-%m-%dT%H:%M:%S}.000Z",
             "sessionId": self.session,
-            "cwd": "/work/demo",
+            "cwd": "/code/demo",
             "gitBranch": "main",
             "version": "2.1.0",
             "message": message,
@@ -100,7 +100,7 @@ class World:
             if not key.startswith(("XDG_", "CLAUDE_", "NOTIFY", "SESSIOND"))
         } | {"HOME": str(root), "SESSIOND_HOME": str(self.state), "TZ": "UTC"}
 
-    def transcript(self, session="11111111-1111-4111-8111-111111111111", folder="-work-demo"):
+    def transcript(self, session="11111111-1111-4111-8111-111111111111", folder="-code-demo"):
         return Transcript(self.projects / folder / f"{session}.jsonl", session)
 
     def ingest(self, *, settle=True):

@@ -73,15 +73,15 @@ def story(world):
         ),
         t.record("system", None, subtype="informational", content="a notice"),
         t.record("system", None, subtype="compact_boundary", content="Conversation compacted"),
-        t.call("c3", "Edit", file_path="/work/demo/a.go", old_string="two", new_string="three"),
+        t.call("c3", "Edit", file_path="/code/demo/a.go", old_string="two", new_string="three"),
     )
-    agent = world.transcript("agent-abc12345", f"-work-demo/{MAIN}/subagents")
+    agent = world.transcript("agent-abc12345", f"-code-demo/{MAIN}/subagents")
     agent.append(agent.prompt("look", isSidechain=True, sessionId=MAIN))
-    evil = world.transcript(SECOND, "-work-evil")
+    evil = world.transcript(SECOND, "-code-evil")
     evil.append(
         evil.prompt(
             "\x1b]0;owned\x07title \x1b[31mred\x1b[0m \u202eevil\x07",
-            cwd="/work/evil\x1b[2J",
+            cwd="/code/evil\x1b[2J",
             timestamp="2026-02-02T10:00:00.000Z",
         ),
     )

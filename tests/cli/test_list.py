@@ -14,7 +14,7 @@ def test_json_has_the_documented_fields(story, sess):
     assert oldest == {
         "session": MAIN,
         "agent": "claude",
-        "project": "/work/demo",
+        "project": "/code/demo",
         "title": "please fix the flaky retry test",
         "started": "2026-02-01T10:00:01.000Z",
         "ended": "2026-02-01T10:00:10.000Z",
@@ -51,7 +51,7 @@ def test_dot_is_the_current_directory(world, sess, tmp_path):
     (here / "deep").mkdir(parents=True)
     link = tmp_path / "link"
     link.symlink_to(here)
-    for number, cwd in enumerate((here, here / "deep", link, "/work/demo"), 1):
+    for number, cwd in enumerate((here, here / "deep", link, "/code/demo"), 1):
         t = world.transcript(f"{number}" * 8 + "-0000-4000-8000-000000000000")
         t.append(t.prompt("hello", cwd=str(cwd)))
     world.ingest()
@@ -92,7 +92,7 @@ def test_a_relative_project_follows_the_shell_through_links(world, tmp_path):
 def test_a_part_of_a_project_is_found_in_any_alphabet(world, sess):
     """Letters that SQLite cannot lower are compared as they are."""
     t = world.transcript()
-    t.append(t.prompt("hello", cwd="/work/Ärger"))
+    t.append(t.prompt("hello", cwd="/code/Ärger"))
     world.ingest()
     assert len(sess.json("list", "--project", "Ärg")) == 1
     assert len(sess.json("list", "--project", "ÄRGER")) == 1
@@ -107,7 +107,7 @@ def test_an_id_with_a_path_does_not_push_the_others_aside(world, sess):
     """The same id in two folders is told apart by the folder; other lines still fit."""
     for folder in ("-a", "-b"):
         t = world.transcript("journal", folder)
-        t.append(t.prompt("hello", cwd=f"/work/{folder}"))
+        t.append(t.prompt("hello", cwd=f"/code/{folder}"))
     other = world.transcript()
     other.append(other.prompt("a title to be seen"))
     world.ingest()

@@ -19,7 +19,7 @@ def test_json_has_the_documented_fields(story, sess):
     assert hit == {
         "session": MAIN,
         "agent": "claude",
-        "project": "/work/demo",
+        "project": "/code/demo",
         "title": "please fix the flaky retry test",
         "parent": None,
         "ts": "2026-02-01T10:00:01.000Z",
@@ -81,7 +81,7 @@ def test_text_in_a_pipe_is_whole_and_plain(story, sess):
     """Two lines per hit: the session, then what matched; no colour, no cuts."""
     lines = sess("search", "flaky").stdout.splitlines()
     assert len(lines) == 2
-    assert lines[0].startswith("11111111  please fix the flaky retry test · /work/demo · ")
+    assert lines[0].startswith("11111111  please fix the flaky retry test · /code/demo · ")
     event = sess.json("search", "flaky")[0]["event"]
     assert lines[1] == f"  user  #{event}  please fix the flaky retry test"
 

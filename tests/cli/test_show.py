@@ -24,11 +24,11 @@ def test_a_transcript_is_pleasant_to_read(story, sess):
         == f"""\
 please fix the flaky retry test
 session   {MAIN} (claude)
-project   /work/demo on main
+project   /code/demo on main
 model     claude-opus-4-5 · version 2.1.0
 when      2026-02-01 10:00 to 10:00 (9.0s)
 counts    1 prompt, 3 tool calls (1 failed), 8 events
-source    P/-work-demo/{MAIN}.jsonl
+source    P/-code-demo/{MAIN}.jsonl
 subagents agent-abc12345
 
 ──────────────────────────────────────────────────────── 2026-02-01 10:00:01  #N
@@ -53,7 +53,7 @@ subagents agent-abc12345
     → agent-abc12345, 1 event
 
 ──── Conversation compacted ────────────────────────────────────────────────────
-● Edit  /work/demo/a.go (edit)                                       pending  #N
+● Edit  /code/demo/a.go (edit)                                       pending  #N
     - two
     + three
 
@@ -110,7 +110,7 @@ def test_json_has_one_object_per_event(story, sess):
     assert task["subagent"] == "agent-abc12345"
     assert (events[7]["status"], events[7]["files"]) == (
         "pending",
-        [{"path": "/work/demo/a.go", "action": "edit"}],
+        [{"path": "/code/demo/a.go", "action": "edit"}],
     )
 
 
@@ -183,7 +183,7 @@ def test_hostile_text_is_harmless_on_a_terminal_and_whole_in_a_pipe(story, sess)
 
 def test_the_ids_of_an_ambiguous_one_can_be_used(world, sess):
     """However long they are; each of them means one session."""
-    for folder in ("-work-" + "a" * 80, "-work-" + "b" * 80):
+    for folder in ("-code-" + "a" * 80, "-code-" + "b" * 80):
         t = world.transcript("journal", folder)
         t.append(t.prompt("hello there"))
     world.ingest()

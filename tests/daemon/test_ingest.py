@@ -321,13 +321,13 @@ def test_files_and_commits_of_tool_calls_are_kept(world):
     """An edit names its file, a commit its hash, branch and subject."""
     t = world.transcript()
     t.append(
-        t.call("c1", tool="Edit", file_path="/work/a.py", old_string="x", new_string="y"),
+        t.call("c1", tool="Edit", file_path="/code/a.py", old_string="x", new_string="y"),
         t.result("c1", "ok"),
         t.call("c2", command="git commit -m fix"),
         t.result("c2", "[main 1a2b3c4] fix the parser\n 1 file changed"),
     )
     world.ingest()
-    assert world.sql("SELECT path, action FROM files") == [("/work/a.py", "edit")]
+    assert world.sql("SELECT path, action FROM files") == [("/code/a.py", "edit")]
     assert world.sql("SELECT sha, branch, subject FROM commits") == [
         ("1a2b3c4", "main", "fix the parser")
     ]

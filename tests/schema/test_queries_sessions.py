@@ -24,7 +24,7 @@ def index(world):
     for number, name in enumerate((ONE, NEAR, OTHER), 1):
         t = world.transcript(name)
         t.append(t.prompt(f"prompt {number}", timestamp=f"2026-02-0{number}T10:00:00.000Z"))
-        agent = world.transcript("agent-abc12345", f"-work-demo/{name}/subagents")
+        agent = world.transcript("agent-abc12345", f"-code-demo/{name}/subagents")
         if name != OTHER:
             agent.append(agent.prompt("look around", isSidechain=True, sessionId=name))
     warm = world.transcript("44444444-4444-4444-8444-444444444444")
@@ -139,7 +139,7 @@ def test_candidates_are_listed_with_their_titles(index):
 
 def test_equal_names_in_two_folders_are_told_apart(world):
     """Ids that are no UUIDs may repeat; the folder then tells which one is meant."""
-    for folder in ("-work", "-work-demo"):
+    for folder in ("-work", "-code-demo"):
         t = world.transcript("chat", folder)
         t.append(t.prompt(f"in {folder}", uuid=f"{folder}-1"))
     world.ingest()

@@ -15,7 +15,7 @@ FORK = "22222222-2222-4222-8222-222222222222"
 @pytest.fixture
 def index(world):
     t = world.transcript()
-    given = {"file_path": "/work/demo/a.go", "edits": [{"old_string": "1", "new_string": "2"}]}
+    given = {"file_path": "/code/demo/a.go", "edits": [{"old_string": "1", "new_string": "2"}]}
     records = [
         t.prompt("first"),
         t.call("c1", "MultiEdit", **given),
@@ -56,10 +56,10 @@ def test_a_tools_input_has_its_structure(index):
     """The archive gives the input back as the agent wrote it."""
     call = entries(index, "1111")[1]
     assert transcript.structured_input(index, call) == {
-        "file_path": "/work/demo/a.go",
+        "file_path": "/code/demo/a.go",
         "edits": [{"old_string": "1", "new_string": "2"}],
     }
-    assert transcript.files(index, call.event) == [{"path": "/work/demo/a.go", "action": "edit"}]
+    assert transcript.files(index, call.event) == [{"path": "/code/demo/a.go", "action": "edit"}]
 
 
 def test_rewritten_events_are_left_out_unless_asked_for(world, index):
