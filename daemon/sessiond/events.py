@@ -171,7 +171,10 @@ class EventWriter:
 
     def part_lost(self, source_id: int, generation: int) -> None:
         """A rewrite took one half of a call and its result away."""
-        lost = "SELECT id FROM turns WHERE source_id = ? AND retired = ?"
+        lost = (
+            "SELECT id FROM turns WHERE source_id = ?1 AND retired = ?2 AND session_id IN"
+            " (SELECT session_id FROM session_sources WHERE source_id = ?1)"
+        )
         self._calls = {}
         for row in self.rows.stored(
             f"e.result_turn_id IN ({lost}) AND e.label IS NOT 'answer' AND e.label IS NOT 'orphan'"

@@ -46,9 +46,9 @@ def rewind(store: Store, source: Tracked, kept: int) -> None:
     )
     # Sessions that only this file tells about are told about anew.
     alone = db.execute(
-        "SELECT session_id FROM session_sources GROUP BY session_id HAVING min(source_id) = ?1"
-        " AND max(source_id) = ?1 AND session_id IN"
-        " (SELECT session_id FROM session_sources WHERE source_id = ?1)",
+        "SELECT session_id FROM session_sources s WHERE source_id = ?1 AND NOT EXISTS"
+        " (SELECT 1 FROM session_sources o WHERE o.session_id = s.session_id"
+        " AND o.source_id <> ?1)",
         (source.id,),
     )
     for (session_id,) in list(alone):
