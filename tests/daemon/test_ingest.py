@@ -389,3 +389,15 @@ def test_a_sidecar_that_comes_late_is_read_by_the_next_pass(world):
     assert world.sql("SELECT agent_type, title, call_id FROM sessions WHERE kind = 'subagent'") == [
         ("Explore", "Look", "toolu_9")
     ]
+
+
+def test_a_subagent_finds_a_parent_that_is_not_named_by_a_uuid(world):
+    """The parent is the session of that name in the same folder, not an empty one."""
+    t = world.transcript("my-session")
+    t.append(t.prompt("hello"))
+    child = type(t)(t.path.with_suffix("") / "subagents" / "agent-abc.jsonl", t.session)
+    child.append(child.prompt("look around", isSidechain=True, agentId="abc"))
+    world.ingest()
+    assert world.sql(
+        "SELECT p.native_id, p.turns FROM sessions c JOIN sessions p ON p.id = c.parent_id"
+    ) == [("my-session", 1)]
