@@ -65,7 +65,7 @@ def stop(say: Say) -> int:
     holder = running()
     if holder is None:
         raise SessError(
-            "sessiond is not running", hint="`sessiond start --detach`", code=Exit.NO_DAEMON
+            "no daemon is running", hint="`sessiond start --detach`", code=Exit.NO_DAEMON
         )
     _end(holder)
     say(f"sessiond stopped (pid {holder['pid']})")

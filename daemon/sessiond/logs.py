@@ -68,8 +68,9 @@ def tail_log(path: Path, lines: int, *, follow: bool = False) -> Iterator[str]:
         current = path.open("rb")
     except OSError as error:
         raise SessError(
-            f'cannot read log "{path}": {error.strerror}',
-            hint="under systemd the log is in the journal: `journalctl --user -u sessiond`",
+            f'cannot read log "{path}": {(error.strerror or str(error)).lower()}',
+            hint="the daemon makes it when it starts; under systemd see"
+            " `journalctl --user -u sessiond`",
             code=Exit.NOTHING_FOUND,
         ) from error
     try:

@@ -15,6 +15,7 @@ from sess_schema import lock, paths
 from sess_schema.connection import open_reader
 from sess_schema.errors import Exit, SessError
 from sess_schema.escape import safe
+from sess_schema.program import counted
 from sessiond import heartbeat
 
 
@@ -141,8 +142,8 @@ def _print_index(index: dict[str, Any]) -> None:
     sizes = f"{_size(index['bytes'])} + {_size(index['wal_bytes'])} WAL"
     print(f"index    {_shown(index['path'])}, {sizes}")
     print(
-        f"         {index['sessions']} sessions, {index['turns']} records,"
-        f" {index['events']} events from {index['sources']} sources"
+        f"         {counted(index['sessions'], 'session')}, {counted(index['turns'], 'record')},"
+        f" {counted(index['events'], 'event')} from {counted(index['sources'], 'source')}"
     )
 
 

@@ -15,7 +15,8 @@ from typing import Self
 
 from sess_schema import __version__, lock, paths, program
 from sess_schema.connection import open_writer
-from sess_schema.errors import Exit, SessError, explained
+from sess_schema.errors import Exit, SessError
+from sess_schema.program import counted
 from sessiond import config
 from sessiond.ingest import Ingest, Summary
 from sessiond.reconcile import roots_of
@@ -54,7 +55,7 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
 
 def already_running(home: paths.Home) -> SessError:
     other = lock.holder(home.lock) or {}
-    what = "a sync" if other.get("mode") == "sync" else "sessiond"
+    what = "a sync" if other.get("mode") == "sync" else "a daemon"
     return SessError(
         f"{what} is already running (pid {other.get('pid', 'unknown')})",
         hint="it keeps the index up to date; `sessiond status` shows how far it is",
@@ -69,24 +70,6 @@ def _daemon_lives(home: paths.Home) -> bool:
 
 def _places(sources: Sequence[Source], targets: Sequence[str]) -> list[tuple[Source, str]]:
     return [(sources[0], os.path.realpath(os.path.expanduser(target))) for target in targets]
-
-
-def explain(error: Exception) -> int:
-    """Say in one line what went wrong, and what to do about it; the exit code."""
-    told = explained(error, str(paths.home().index)) or SessError(
-        f"{type(error).__name__}: {error}",
-        hint="run `sessiond --debug …` and report what it prints",
-    )
-    _complain(told.message)
-    if told.hint:
-        sys.stderr.write(f"hint: {told.hint}\n")
-    return told.code
-
-
-def _complain(what: str) -> None:
-    from sessiond.logs import printable  # noqa: PLC0415 - only when something is wrong
-
-    sys.stderr.write(f"sessiond: {printable(what)}\n")
 
 
 def _report(
@@ -106,28 +89,40 @@ def _report(
         }
         sys.stdout.write(json.dumps(facts) + "\n")
         return
-    for path, why in summary.skipped[:MOST_SKIPPED_SHOWN]:
-        _complain(f'skipped "{path}": {why}')
-    if len(summary.skipped) > MOST_SKIPPED_SHOWN:
-        more = len(summary.skipped) - MOST_SKIPPED_SHOWN
-        _complain(f"skipped {more} more; `sessiond sync --json` lists them")
-    if summary.skipped:
-        sys.stderr.write("hint: the rest is indexed; what was skipped is tried at each sync\n")
     if quiet:
         return
+    _report_skipped(summary.skipped)
     if not summary.seen and not summary.gone:
-        sys.stdout.write("no transcripts found in:\n")
-        sys.stdout.writelines(f"  {root}\n" for root in roots)
+        if not summary.skipped:
+            sys.stdout.write("no transcripts found in:\n")
+            sys.stdout.writelines(f"  {root}\n" for root in roots)
         return
     rate = f", {summary.read_bytes / 1e6 / seconds:.0f} MB/s" if summary.read_bytes > 1e6 else ""
     sys.stdout.write(
-        f"{summary.seen} files seen, {summary.changed} changed,"
-        f" {summary.turns} records read ({summary.read_bytes / 1e6:.1f} MB{rate})"
+        f"{counted(summary.seen, 'file')} seen, {summary.changed} changed,"
+        f" {counted(summary.turns, 'record')} read ({summary.read_bytes / 1e6:.1f} MB{rate})"
         f" in {seconds:.1f} s"
-        + (f"; {summary.warnings} records were odd (`sess doctor`)" if summary.warnings else "")
-        + (f"; {summary.gone} files are gone, their sessions stay" if summary.gone else "")
+        + (
+            f"; {counted(summary.warnings, 'odd record')} (`sess doctor`)"
+            if summary.warnings
+            else ""
+        )
+        + (f"; {counted(summary.gone, 'file')} gone, the sessions stay" if summary.gone else "")
         + "\n"
     )
+
+
+def _report_skipped(skipped: Sequence[tuple[str, str]]) -> None:
+    if not skipped:
+        return
+    from sessiond.logs import printable  # noqa: PLC0415 - only when something is wrong
+
+    for path, why in skipped[:MOST_SKIPPED_SHOWN]:
+        program.say(f'sessiond: skipped "{printable(path)}": {why}')
+    more = len(skipped) - MOST_SKIPPED_SHOWN
+    if more > 0:
+        program.say(f"sessiond: skipped {more} more; `sessiond sync --json` lists them")
+    program.say("hint: the rest is indexed; what was skipped is tried at each sync")
 
 
 class _Bar:

@@ -83,17 +83,15 @@ def _flushed(code: int) -> int:
 
 def explain(name: str, error: Any) -> int:
     """Say what went wrong in one line, and what to do about it; the exit code."""
-    from sess_schema.errors import SessError, sqlite_error  # noqa: PLC0415
+    from sess_schema import paths  # noqa: PLC0415 - only when something is wrong
+    from sess_schema.errors import explained  # noqa: PLC0415
 
-    if type(error).__module__ == "apsw":
-        from sess_schema import paths  # noqa: PLC0415
-
-        error = sqlite_error(error, str(paths.home().index))
-    if isinstance(error, SessError):
-        say(f"{name}: {error.message}")
-        if error.hint:
-            say(f"hint: {error.hint}")
-        return error.code
+    told = explained(error, str(paths.home().index))
+    if told is not None:
+        say(f"{name}: {told.message}")
+        if told.hint:
+            say(f"hint: {told.hint}")
+        return told.code
     if hasattr(error, "format_message"):  # the command line could not be understood
         message = error.format_message()
         say(f"{name}: {message[:1].lower()}{message[1:].rstrip('.')}")
@@ -107,6 +105,11 @@ def explain(name: str, error: Any) -> int:
     say(f"{name}: {type(error).__name__}: {error}")
     say(f"hint: `{name} --debug …` shows where it happened; please report it")
     return 2
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def say(message: str) -> None:

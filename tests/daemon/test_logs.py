@@ -229,8 +229,8 @@ def test_a_missing_log_says_where_else_to_look(log):
     """Without a file the error names it and points to the journal."""
     with pytest.raises(SessError) as caught:
         list(logs.tail_log(log, 10))
-    assert caught.value.message == f'cannot read log "{log}": No such file or directory'
+    assert caught.value.message == f'cannot read log "{log}": no such file or directory'
     assert caught.value.hint == (
-        "under systemd the log is in the journal: `journalctl --user -u sessiond`"
+        "the daemon makes it when it starts; under systemd see `journalctl --user -u sessiond`"
     )
     assert caught.value.code == Exit.NOTHING_FOUND

@@ -90,7 +90,7 @@ def test_only_one_daemon_runs(world, daemon):
     for verb in ("start", "sync"):
         second = world.run("sessiond", verb, check=75)
         assert second.stderr.splitlines()[0] == (
-            f"sessiond: sessiond is already running (pid {daemon.pid})"
+            f"sessiond: a daemon is already running (pid {daemon.pid})"
         )
     daemon.kill()
     daemon.wait()
@@ -178,7 +178,7 @@ def test_detached_start_stop_and_restart(world):
     assert first != second
     world.run("sessiond", "stop", check=0)
     done = world.run("sessiond", "stop", check=3)
-    assert done.stderr == "sessiond: sessiond is not running\nhint: `sessiond start --detach`\n"
+    assert done.stderr == "sessiond: no daemon is running\nhint: `sessiond start --detach`\n"
 
 
 def test_everything_is_private_whatever_the_umask(world):

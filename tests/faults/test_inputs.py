@@ -302,3 +302,12 @@ def test_a_file_that_crashes_its_reader_is_parked(world, good, monkeypatch, wher
     assert world.shown(t.session)[0][1] == "poison"
     assert world.sql("SELECT DISTINCT state FROM sources") == [("live",)]
     world.check()
+
+
+def test_what_was_skipped_does_not_nag_the_client(world):
+    """`sess` brings the index up to date without repeating what `sessiond sync` reports."""
+    t = world.transcript()
+    t.append(t.prompt("good words"))
+    os.mkfifo(t.path.with_name("y.jsonl"))
+    assert "is not a regular file" in world.run("sessiond", "sync", check=5).stderr
+    assert world.run("sess", "list", check=0).stderr == ""

@@ -20,13 +20,10 @@ class SourceRow:
     state_since: int
     error: str | None
     size: int
-    archived: int  # bytes that can be written back
 
 
 _SELECT = (
-    "SELECT r.id, r.agent, r.kind, r.path, r.state, r.state_since, r.error, r.size,"
-    " (SELECT coalesce(sum(length), 0) FROM chunks c WHERE c.source_id = r.id AND c.retired <= 0)"
-    " FROM sources r"
+    "SELECT r.id, r.agent, r.kind, r.path, r.state, r.state_since, r.error, r.size FROM sources r"
 )
 
 
