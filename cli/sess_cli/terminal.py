@@ -25,6 +25,8 @@ _CODES = {
     "cyan": "36",
     "match": "1;33",
 }
+_WITH_LINKS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio")
+_FIRST_VTE = 5000
 
 
 class Terminal:
@@ -49,6 +51,14 @@ class Terminal:
             return text
         return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
 
+    def link(self, text: str, path: str | None) -> str:
+        """Text that opens a file when it is clicked, where the terminal can do that."""
+        if not path or not self.colour or not _knows_links(interactive=self.interactive):
+            return text
+        from urllib.parse import quote  # noqa: PLC0415 - rarely needed
+
+        return f"\x1b]8;;file://{quote(path.encode('utf-8', 'replace'))}\x1b\\{text}\x1b]8;;\x1b\\"
+
     def write(self, text: str) -> None:
         self.stream.write(text + "\n")
 
@@ -59,6 +69,21 @@ def _wants_colour(*, interactive: bool) -> bool:
     if os.environ.get("FORCE_COLOR"):
         return os.environ["FORCE_COLOR"] != "0"
     return interactive and os.environ.get("TERM") != "dumb"
+
+
+def _knows_links(*, interactive: bool) -> bool:
+    """Whether this is one of the terminals known for OSC 8; others may print rubbish."""
+    environment = os.environ
+    if (forced := environment.get("FORCE_HYPERLINK")) is not None:
+        return forced != "0"
+    if not interactive:
+        return False
+    if environment.get("TERM_PROGRAM") in _WITH_LINKS or "kitty" in environment.get("TERM", ""):
+        return True
+    if environment.get("WT_SESSION") or environment.get("KONSOLE_VERSION"):
+        return True
+    vte = environment.get("VTE_VERSION", "")
+    return vte.isdigit() and int(vte) >= _FIRST_VTE
 
 
 def _width() -> int:

@@ -38,7 +38,7 @@ def load(path: Path) -> Config:
         raise _wrong(path, str(error)) from error
     except tomllib.TOMLDecodeError as error:
         raise _wrong(path, str(error)) from error
-    unknown = set(values) - {"roots", "daemon"}
+    unknown = set(values) - {"roots", "daemon", "search"}
     if unknown:
         raise _wrong(path, f"unknown section [{min(unknown)}]")
     return Config(_roots(path, values.get("roots", {})), _seconds(path, values.get("daemon", {})))

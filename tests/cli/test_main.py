@@ -61,7 +61,6 @@ def test_the_version_is_the_packages(world):
     [
         (["frobnicate"], "sess: no such command"),
         (["list", "--nonsense"], "sess: no such option"),
-        (["search"], "sess: missing argument"),
         (["list", "--limit", "many"], "sess: invalid value"),
     ],
 )

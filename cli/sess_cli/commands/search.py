@@ -6,150 +6,259 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from sess_cli.options import Agents, AsJson, NoSync, Projects, Since, Superseded, Until, Utc
+from sess_cli.words import WordsCommand
 
 if TYPE_CHECKING:
-    from sess_schema.queries.search import Hit
+    from collections.abc import Sequence
+
+    import apsw
+
+    from sess_schema.queries.search import Search
+
+_MATCHING, _ORDER, _OUTPUT, _SAVED = "Matching", "Order", "Output", "Saved searches"
+Texts = list[str] | None
 
 
-class WordsCommand(TyperCommand):
-    """Takes words that begin with a dash: `-word` excludes, a pasted `--flag` is looked for."""
+class SearchCommand(WordsCommand):
+    """Also knows `@name`, and keeps what was typed for `--save`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        import difflib  # noqa: PLC0415
+        from sess_cli import saved  # noqa: PLC0415
 
-        from sess_schema.errors import SessError  # noqa: PLC0415
-
-        if args == ["-h"]:  # among other words it excludes one
-            args = ["--help"]
-        known = [name for parameter in self.params for name in parameter.opts]
-        for word in args[: args.index("--")] if "--" in args else args:
-            name = word.partition("=")[0]
-            if not name.startswith("--") or name in (*known, "--help"):
-                continue
-            # A slip must not silently become a word that nothing contains.
-            if close := difflib.get_close_matches(name, known, 1, 0.75):
-                raise SessError(
-                    f"no such option: {name}",
-                    hint=f"did you mean {close[0]}? `-- {name}` looks for it as a word",
-                )
+        args = saved.expanded(args)
+        ctx.meta["typed"] = args
         return super().parse_args(ctx, args)
 
 
 def register(app: typer.Typer) -> None:
-    app.command(
-        "search",
-        cls=WordsCommand,
-        context_settings={"ignore_unknown_options": True, "help_option_names": ["--help"]},
-    )(search)
+    app.command("search", cls=SearchCommand, context_settings={"help_option_names": ["--help"]})(
+        search
+    )
+
+
+def _texts(name: str, metavar: str, help_: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=help_)
 
 
 def search(
+    context: typer.Context,
     words: Annotated[
-        list[str],
-        typer.Argument(metavar="WORDS", help="words, '\"a phrase\"', begin*, -without"),
-    ],
+        list[str] | None,
+        typer.Argument(metavar="WORDS", help="words, '\"a phrase\"', begin*, -without, a OR b"),
+    ] = None,
     *,
     agents: Agents = None,
     projects: Projects = None,
-    tools: Annotated[
-        list[str] | None,
-        typer.Option("--tool", metavar="NAME", help="Only calls of this tool (mcp__* works)."),
-    ] = None,
+    tools: Annotated[Texts, _texts("--tool", "NAME", "Calls of this tool (mcp__* works).")] = None,
     types: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--type",
-            metavar="TYPE",
-            help="user, assistant, thinking, tool_use, system, summary or error.",
-        ),
+        Texts,
+        _texts("--type", "TYPE", "user, assistant, thinking, tool_use, system, summary, error."),
     ] = None,
-    error: Annotated[bool, typer.Option("--error", help="Only failed or denied calls.")] = False,
+    roles: Annotated[Texts, _texts("--role", "ROLE", "user, assistant, tool or system.")] = None,
+    states: Annotated[
+        Texts, _texts("--is", "STATE", "error, denied, failed (both), pending, ok, subagent.")
+    ] = None,
+    things: Annotated[Texts, _texts("--has", "THING", "image or commit.")] = None,
+    files: Annotated[Texts, _texts("--file", "GLOB", "Calls that touched such a path.")] = None,
+    models: Annotated[Texts, _texts("--model", "NAME", "Sessions with this model.")] = None,
+    branches: Annotated[Texts, _texts("--branch", "NAME", "Sessions on this git branch.")] = None,
+    titles: Annotated[Texts, _texts("--title", "TEXT", "Sessions with this in the title.")] = None,
+    sessions: Annotated[Texts, _texts("--session", "ID", "Only in this session.")] = None,
     since: Since = None,
     until: Until = None,
     utc: Utc = False,
-    session: Annotated[
-        str | None, typer.Option("--session", metavar="ID", help="Only in this session.")
-    ] = None,
+    error: Annotated[bool, typer.Option("--error", help="The same as --is failed.")] = False,
+    substring: Annotated[
+        bool, typer.Option("--substring", help="Find terms inside words, too.")
+    ] = False,
+    regex: Annotated[
+        bool, typer.Option("--regex", help="WORDS are one regular expression (Python's).")
+    ] = False,
+    case: Annotated[bool, typer.Option("--case-sensitive", help="A is not a.")] = False,
+    whole: Annotated[
+        bool, typer.Option("--whole-word", help="No letter, digit or _ beside it (grep -w).")
+    ] = False,
+    tools_only: Annotated[
+        bool,
+        typer.Option("--tools-only", help="WORDS as one text in the input and output of tools."),
+    ] = False,
+    sort: Annotated[
+        str, typer.Option(metavar="ORDER", help="relevance, newest or oldest.")
+    ] = "relevance",
+    flat: Annotated[bool, typer.Option("--flat", help="A plain list, not by session.")] = False,
     limit: Annotated[int, typer.Option(min=0, metavar="N", help="How many hits; 0 for all.")] = 20,
-    superseded: Superseded = False,
+    cursor: Annotated[
+        str | None,
+        typer.Option(metavar="PAGE", help="`start`, then what the last page gave."),
+    ] = None,
+    after: Annotated[int, typer.Option("-A", metavar="N", help="Events after each hit.")] = 0,
+    before: Annotated[int, typer.Option("-B", metavar="N", help="Events before each hit.")] = 0,
+    around: Annotated[int, typer.Option("-C", metavar="N", help="Both.")] = 0,
+    width: Annotated[
+        int, typer.Option("--context", min=20, metavar="N", help="Characters of a hit to show.")
+    ] = 160,
     as_json: AsJson = False,
+    fields: Annotated[
+        str | None, typer.Option(metavar="A,B", help="Only these fields, as JSON.")
+    ] = None,
+    count: Annotated[bool, typer.Option("--count", help="How many events match.")] = False,
+    ids: Annotated[bool, typer.Option("--ids", help="SESSION#EVENT of each hit.")] = False,
+    files_with_matches: Annotated[
+        bool, typer.Option("--files-with-matches", help="Transcripts that have a match.")
+    ] = False,
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(min=50, metavar="N", help="The best evidence within N tokens."),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="How the query was understood; does not search.")
+    ] = False,
+    save: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Keep this search as @NAME.")
+    ] = None,
+    list_saved: Annotated[bool, typer.Option("--saved", help="List what was kept.")] = False,
+    unsave: Annotated[str | None, typer.Option(metavar="NAME", help="Forget @NAME.")] = None,
+    list_history: Annotated[
+        bool, typer.Option("--history", help="Past searches, if config.toml turned them on.")
+    ] = False,
+    superseded: Superseded = False,
     no_sync: NoSync = False,
 ) -> None:
     """Find events by their words, the best match first.
 
     Searches prompts, answers, thoughts, commands, tool inputs and whole tool
-    outputs. All words must occur in the same event. Exit code 1 when nothing is found.
+    outputs. All words must occur in the same event. Every filter also works
+    inside WORDS: tool:Bash is:error since:7d -file:*.md. Exit code 1 when
+    nothing is found.
     """
-    from sess_cli import fresh  # noqa: PLC0415
-    from sess_schema import times  # noqa: PLC0415
-    from sess_schema.errors import Exit  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
-    from sess_schema.queries.scope import Scope  # noqa: PLC0415
+    from sess_cli import fresh, saved  # noqa: PLC0415
+    from sess_cli.found import Wishes, write  # noqa: PLC0415
     from sess_schema.queries.search import Search  # noqa: PLC0415
 
-    scope = Scope(
-        agents or (),
-        projects or (),
-        tools or (),
-        types or (),
-        failed=error,
-        since=times.since(since, utc=utc) if since is not None else None,
-        until=times.until(until, utc=utc) if until is not None else None,
+    if _manage_saved(list_saved=list_saved, unsave=unsave, list_history=list_history):
+        return
+    filters = _filters(
+        agent=agents, project=projects, tool=tools, type=types, role=roles, has=things,
+        file=files, model=models, branch=branches, title=titles, session=sessions,
+        since=_one(since), until=_one(until), **{"is": states},
+    )  # fmt: skip
+    if error:
+        filters += _filters(**{"is": ["failed"]})
+    request = Search(
+        " ".join(words or ()),
+        tuple(filters),
+        limit,
+        mode=_mode(substring=substring, regex=regex, tools_only=tools_only),
+        case=case,
+        whole=whole,
+        sort=_sort(sort),
+        width=width,
         superseded=superseded,
+        utc=utc,
+        cursor=None if cursor == "start" else cursor,
     )
-    request = Search(" ".join(words), scope, limit)
     request.check()
-    with fresh.open_with_sessions(sync=not no_sync) as db:
-        if session is not None:
-            scope.session = sessions.resolve(db, session).key
-        show = _as_json if as_json else _Printer(db, utc=utc)
-        found = 0
-        for hit in request.hits(db):
-            found += 1
-            show(hit)
-    if not found:
-        if sys.stdout.isatty():
-            say("nothing found")
+    wishes = Wishes(
+        json=as_json, fields=fields, count=count, ids=ids, files=files_with_matches,
+        max_tokens=max_tokens, explain=explain, flat=flat, paged=cursor is not None,
+        before=before or around, after=after or around,
+    )  # fmt: skip
+    wishes.check()
+    if save is not None:
+        saved.save(save, _without(context.meta["typed"], "--save"))
+    with fresh.open_with_sessions(sync=not no_sync) as db, db:
+        found = write(db, request, wishes)
+        if not found and not explain:
+            _nothing(db, request)
+    saved.remember(context.meta["typed"])
+    if not found and not explain:
+        from sess_schema.errors import Exit  # noqa: PLC0415
+
         raise typer.Exit(Exit.NOTHING_FOUND)
 
 
-def _as_json(hit: Hit) -> None:
-    from sess_cli.output import json_line  # noqa: PLC0415
-    from sess_schema import times  # noqa: PLC0415
+def _filters(**given: Sequence[str] | None) -> list[Any]:
+    from sess_schema.queries.search import Filter  # noqa: PLC0415
 
-    json_line(
-        {
-            "session": hit.session,
-            "agent": hit.agent,
-            "project": hit.project,
-            "title": hit.title,
-            "parent": hit.parent,
-            "event": hit.event,
-            "ts": times.iso(hit.ts),
-            "type": hit.type,
-            "tool": hit.tool,
-            "status": hit.status,
-            "snippet": hit.snippet.text,
-            "score": float(f"{-hit.score or 0.0:.6g}"),
-        }
-    )
+    return [Filter(name, value) for name, values in given.items() for value in values or ()]
 
 
-class _Printer:
-    """Writes hits for people, each when it comes; hits of one session in a row share its line."""
+def _one(value: str | None) -> list[str] | None:
+    return None if value is None else [value]
 
-    def __init__(self, db: Any, *, utc: bool) -> None:
-        from sess_cli.render.results import ResultView  # noqa: PLC0415
-        from sess_cli.terminal import Terminal  # noqa: PLC0415
 
-        self._terminal = Terminal()
-        self._view = ResultView(self._terminal, db, utc=utc)
+def _mode(*, substring: bool, regex: bool, tools_only: bool) -> Any:
+    from sess_schema.errors import SessError  # noqa: PLC0415
 
-    def __call__(self, hit: Hit) -> None:
-        for line in self._view.lines(hit):
-            self._terminal.write(line)
-        self._terminal.stream.flush()
+    chosen = {"substring": substring, "regex": regex, "tools": tools_only}
+    modes = [name for name, on in chosen.items() if on]
+    if len(modes) > 1:
+        raise SessError("choose one of --substring, --regex and --tools-only")
+    return modes[0] if modes else "words"
+
+
+def _sort(given: str) -> Any:
+    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_schema.queries.search import SORTS  # noqa: PLC0415
+
+    if given not in SORTS:
+        raise SessError(f'no such order: "{given}"', hint=f"one of {', '.join(SORTS)}")
+    return given
+
+
+def _without(args: list[str], option: str) -> list[str]:
+    """A command line without an option and its value."""
+    kept: list[str] = []
+    skip = False
+    for arg in args:
+        if skip:
+            skip = False
+        elif arg == option:
+            skip = True
+        elif not arg.startswith(f"{option}="):
+            kept.append(arg)
+    return kept
+
+
+def _manage_saved(*, list_saved: bool, unsave: str | None, list_history: bool) -> bool:
+    import shlex  # noqa: PLC0415
+
+    from sess_cli import saved  # noqa: PLC0415
+    from sess_cli.terminal import Terminal  # noqa: PLC0415
+
+    if unsave is not None:
+        saved.remove(unsave)
+        return True
+    terminal = Terminal()
+    if list_saved:
+        for name, args in sorted(saved.names().items()):
+            terminal.write(terminal.line(f"@{name}  {shlex.join(args)}"))
+    if list_history:
+        for line in saved.history():
+            terminal.write(terminal.line(line))
+    return list_saved or list_history
+
+
+def _nothing(db: apsw.Connection, request: Search) -> None:
+    """Say what would have been found, on stderr."""
+    import shlex  # noqa: PLC0415
+
+    from sess_cli.render import amounts  # noqa: PLC0415
+    from sess_schema.escape import safe  # noqa: PLC0415
+    from sess_schema.program import say  # noqa: PLC0415
+    from sess_schema.queries.search.relax import MOST, relaxations  # noqa: PLC0415
+
+    if request.cursor is not None:
+        return
+    if sys.stdout.isatty():
+        say("nothing found")
+    for note in request.results(db).query.notes:
+        say(f"note: {safe(note)}")
+    for one in relaxations(db, request):
+        number = (
+            f"{one.count:,}+ events" if one.count >= MOST else amounts.plural(one.count, "event")
+        )
+        command = " ".join(["sess search", one.option, shlex.quote(one.words)]).replace("  ", " ")
+        say(f"hint: {number} {safe(one.why)}: `{safe(command)}`")

@@ -1,82 +1,167 @@
-"""Search hits as lines: whose session, then what matched."""
+"""Search hits as lines: whose conversation, then what matched."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sess_cli.render import amounts, layout
 from sess_schema import times
 from sess_schema.queries import sessions
-from sess_schema.queries.excerpt import Excerpt
+from sess_schema.queries.neighbours import Neighbour, Neighbours
+from sess_schema.queries.search.excerpt import Excerpt
+from sess_schema.queries.search.groups import Group
+from sess_schema.queries.search.locate import location
 
 if TYPE_CHECKING:
     import apsw
 
     from sess_cli.terminal import Terminal
-    from sess_schema.queries.search import Hit
+    from sess_schema.queries.search import Hit, Results
 
 STATUS_STYLE = {"error": "red", "denied": "yellow", "pending": "yellow", "ok": "dim"}
 
 
-class ResultView:
-    """Draws one hit after the other."""
+@dataclass(frozen=True, slots=True)
+class Around:
+    """How many neighbouring events to show, and how much of a hit."""
 
-    def __init__(self, terminal: Terminal, db: apsw.Connection, *, utc: bool) -> None:
+    before: int = 0
+    after: int = 0
+    lines: int = 2
+
+
+class ResultView:
+    """Draws one conversation, or one hit, after the other."""
+
+    def __init__(
+        self,
+        terminal: Terminal,
+        db: apsw.Connection,
+        results: Results,
+        around: Around,
+        *,
+        utc: bool,
+    ) -> None:
         self._terminal = terminal
         self._db = db
+        self._results = results
+        self._around = around
         self._utc = utc
         self._ids = sessions.ShortIds(db)
+        self._neighbours = Neighbours(db)
         self._now = times.now_ms()
         self._session: int | None = None
 
-    def lines(self, hit: Hit) -> Iterator[str]:
-        if hit.session_key != self._session:
-            if self._session is not None:
-                yield ""
-            self._session = hit.session_key
-            yield self._session_line(hit)
-        yield from self._event_lines(hit)
+    def group(self, group: Group) -> Iterator[str]:
+        """A session, its hits, its subagents' hits below their names."""
+        yield from self._gap(group.root)
+        yield self._session_line(sessions.by_key(self._db, group.root), group.hits[0].ts)
+        below = group.root
+        for hit in sorted(group.hits, key=lambda hit: hit.session_key != group.root):
+            if hit.session_key != below:
+                below = hit.session_key
+                yield self._subagent_line(sessions.by_key(self._db, below))
+            yield from self._hit(hit, "  " if below == group.root else "    ")
+        if group.more > 0:
+            plus = "+" if group.more >= 1000 else ""
+            yield self._terminal.style(f"  {group.more:,}{plus} more in this session", "dim")
 
-    def _session_line(self, hit: Hit) -> str:
+    def flat(self, hit: Hit) -> Iterator[str]:
+        """A hit; those of one session in a row share its line."""
+        if hit.session_key != self._session:
+            yield from self._gap(hit.session_key)
+            yield self._session_line(sessions.by_key(self._db, hit.session_key), hit.ts)
+        yield from self._hit(hit, "  ")
+
+    def _gap(self, session: int) -> Iterator[str]:
+        if self._session is not None:
+            yield ""
+        self._session = session
+
+    def _session_line(self, row: sessions.SessionRow, ts: int | None) -> str:
         t = self._terminal
-        row = sessions.by_key(self._db, hit.session_key)
         short = t.line(self._ids.of(row))
-        when = amounts.ago(hit.ts or row.ended, self._now, utc=self._utc)
+        when = amounts.ago(ts or row.ended, self._now, utc=self._utc)
         title = t.line(sessions.title_of(self._db, row))
-        place = t.line(layout.home_short(hit.project))
+        place = t.line(layout.home_short(row.project))
         if t.width is not None:
             room = t.width - layout.cells(short) - len(when) - 8
-            place = layout.tail_of(t.line(hit.project or ""), max(6, min(28, room // 3)))
+            place = layout.tail_of(t.line(row.project or ""), max(6, min(28, room // 3)))
             title = layout.cut(title, max(4, room - layout.cells(place)))
         rest = t.style(f" · {place} · {when}", "dim")
-        return f"{t.style(short, 'cyan')}  {t.style(title, 'bold')}{rest}"
+        name = t.link(t.style(short, "cyan"), row.source)
+        return f"{name}  {t.style(title, 'bold')}{rest}"
 
-    def _event_lines(self, hit: Hit) -> Iterator[str]:
+    def _subagent_line(self, row: sessions.SessionRow) -> str:
+        t = self._terminal
+        short = t.line(self._ids.of(row))
+        title = t.line(sessions.title_of(self._db, row))
+        if t.width is not None:
+            title = layout.cut(title, max(4, t.width - layout.cells(short) - 6))
+        return f"  ↳ {t.link(t.style(short, 'cyan'), row.source)}  {title}"
+
+    def _hit(self, hit: Hit, indent: str) -> Iterator[str]:
+        around = self._around
+        before: list[Neighbour] = []
+        after: list[Neighbour] = []
+        if around.before or around.after:
+            before, after = self._neighbours.around(
+                hit.session_key, hit.event, around.before, around.after
+            )
+        yield from (self._beside(one, indent) for one in before)
+        yield from self._event_lines(hit, indent)
+        yield from (self._beside(one, indent) for one in after)
+
+    def _event_lines(self, hit: Hit, indent: str) -> Iterator[str]:
         t = self._terminal
         snippet = self._cleaned(hit.snippet)
         what = t.line(hit.tool) if hit.type == "tool_use" and hit.tool else hit.type
         if t.width is not None:
             what = layout.cut(what, t.width // 2)
-        head = f"  {t.style(what, 'magenta')}"
-        used = 2 + layout.cells(what)
+        head = f"{indent}{t.style(what, 'magenta')}"
+        used = len(indent) + layout.cells(what)
         if hit.status and hit.status != "ok":
             head += " " + t.style(hit.status, STATUS_STYLE.get(hit.status, "dim"))
             used += 1 + len(hit.status)
         number = f"#{hit.event}"
         head += f"  {t.style(number, 'dim')}  "
         used += 4 + len(number)
+        place = self._place(hit)
         if t.width is None:
-            yield head + self._marked(snippet)
+            yield head + (f"{place}  " if place else "") + self._marked(snippet)
             return
-        room = t.width - used
-        first, rest = _split(snippet, room)
+        if place:
+            place = layout.tail_of(place, max(12, (t.width - used) // 2))
+            head += t.style(place, "blue") + "  "
+            used += layout.cells(place) + 2
+        first, rest = _split(snippet, t.width - used)
         yield head + self._marked(first)
-        if rest.text:
-            second, more = _split(rest, t.width - 4)
-            if more.text:
-                second = _shortened(second, t.width - 4)
-            yield "    " + self._marked(second)
+        room = t.width - len(indent) - 2
+        for number_of_line in range(2, self._around.lines + 1):
+            if not rest.text:
+                return
+            line, rest = _split(rest, room)
+            if rest.text and number_of_line == self._around.lines:
+                line = _shortened(line, room)
+            yield f"{indent}  {self._marked(line)}"
+
+    def _place(self, hit: Hit) -> str:
+        path, line = location(self._db, hit, self._results.texts(hit.event))
+        if path is None or hit.type != "tool_use":
+            return ""
+        if hit.project and path.startswith(hit.project.rstrip(os.sep) + os.sep):
+            path = path[len(hit.project.rstrip(os.sep)) + 1 :]
+        return self._terminal.line(f"{path}:{line}" if line else path)
+
+    def _beside(self, one: Neighbour, indent: str) -> str:
+        t = self._terminal
+        what = t.line(one.tool) if one.type == "tool_use" and one.tool else one.type
+        status = f" {one.status}" if one.status and one.status != "ok" else ""
+        line = f"{indent}{what}{status}  #{one.event}  {t.line(one.text)}"
+        return t.style(line if t.width is None else layout.cut(line, t.width), "dim")
 
     def _cleaned(self, snippet: Excerpt) -> Excerpt:
         """What the terminal may have, measured before it is laid out."""

@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 
 from sess_schema.errors import Exit, SessError
-from sess_schema.queries.scope import session_condition
+from sess_schema.queries.fields import session_condition
 
 SHORT = 8
 SHORTEST_PREFIX = 4

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sess_schema.queries import excerpt, language
+from sess_schema.queries.search import excerpt, language
+from sess_schema.queries.search.terms import Matching
 
 
-def needles(query):
-    return [excerpt.needle(t) for t in language.parse(query, str.split).wanted]
+def words(query):
+    return language.parse(query, str.split, Matching(), lambda _: "").wanted()
 
 
 def marked(query, *texts, width=60):
-    found = excerpt.best(texts, needles(query), width)
+    found = excerpt.best(texts, words(query), width)
     for begin, end in reversed(found.spans):
         found = excerpt.Excerpt(f"{found.text[:begin]}[{found.text[begin:end]}]{found.text[end:]}")
     return found.text
@@ -74,7 +75,7 @@ def test_a_word_deep_in_megabytes_is_shown_fast():
 )
 def test_an_excerpt_is_one_line_with_its_marks_inside(text, word, width):
     """Whatever the text: no line breaks, bounded length, spans in order and in range."""
-    found = excerpt.best([text], needles(word), width)
+    found = excerpt.best([text], words(word), width)
     assert "\n" not in found.text
     assert len(found.text) <= width + 60
     at = 0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 
-from sess_schema.queries.language import Term
+from sess_schema.queries.search.terms import Leaf, Span
 
 _MOST_PLACES = 40  # per term; the best window is nearly always among the first
 _SPACES = re.compile(r"\s+")
-Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,72 +19,30 @@ class Excerpt:
 
     text: str
     spans: tuple[Span, ...] = ()
+    field: int | None = None  # which of the texts it is from
+    offsets: tuple[Span, ...] = ()  # of the matches in that text, the first ones
 
 
-@dataclass(frozen=True, slots=True)
-class Needle:
-    """How one term looks in a text."""
-
-    start: str  # lower case; every match begins with it
-    pattern: re.Pattern[str]
-
-
-def needle(term: Term) -> Needle:
-    words = term.text.split()
-    # Between the words of a phrase the index sees no underscore either.
-    body = _as_typed(words) if term.verified else r"[\W_]+".join(map(re.escape, words))
-    before = "" if term.verified else r"(?<![^\W_])"
-    after = "" if term.verified or term.prefix else r"(?![^\W_])"
-    rest = r"\w*" if term.prefix else ""
-    return Needle(words[0].lower(), re.compile(before + body + rest + after, re.IGNORECASE))
-
-
-def _as_typed(words: Sequence[str]) -> str:
-    return r"\s+".join(map(re.escape, words))
-
-
-def occurs(term: Term, texts: Sequence[str]) -> bool:
-    """Whether a term stands in one of the texts as it was typed, whatever the case."""
-    words = term.text.lower().split()
-    if len(words) == 1:
-        return any(words[0] in text.lower() for text in texts)
-    pattern = re.compile(_as_typed(words), re.IGNORECASE)
-    return any(words[0] in text.lower() and pattern.search(text) for text in texts)
-
-
-def places(text: str, what: Needle) -> list[Span]:
-    """Where a needle is in a text. Finding its first word as plain text first is fast in
-    megabytes of output; the pattern alone would take ten times as long."""
-    low = text.lower()
-    if len(low) != len(text):  # a few letters grow when lowered, and the places would be wrong
-        return [m.span() for _, m in zip(range(_MOST_PLACES), what.pattern.finditer(text))]  # noqa: B905
-    found: list[Span] = []
-    at = low.find(what.start)
-    while at >= 0 and len(found) < _MOST_PLACES:
-        match = what.pattern.match(text, at)
-        if match:
-            found.append(match.span())
-        at = low.find(what.start, match.end() if match and match.end() > at else at + 1)
-    return found
-
-
-def best(texts: Sequence[str], needles: Sequence[Needle], width: int) -> Excerpt:
+def best(texts: Sequence[str], leaves: Sequence[Leaf], width: int) -> Excerpt:
     """About `width` characters from the text and the place with the most different terms."""
-    chosen: tuple[int, str, int, list[Span]] | None = None
-    for text in texts:
+    chosen: tuple[int, int, int, list[Span]] | None = None
+    for field, text in enumerate(texts):
         marked = sorted(
-            (span, number) for number, one in enumerate(needles) for span in places(text, one)
+            (span, number)
+            for number, leaf in enumerate(leaves)
+            for span in islice(leaf.places(text), _MOST_PLACES)
         )
         score, start = _densest(marked, width)
         if score and (chosen is None or score > chosen[0]):
-            chosen = score, text, start, [span for span, _ in marked]
-            if score == len(needles):
+            chosen = score, field, start, [span for span, _ in marked]
+            if score == len(leaves):
                 break
     if chosen is None:
         # Found by a mark or an accent: what a tool answered tells more than what it was asked.
         return _cut(next((text for text in reversed(texts) if text.strip()), ""), 0, [], width)
-    _, text, start, spans = chosen
-    return _cut(text, max(0, start - width // 4), spans, width)
+    _, field, start, spans = chosen
+    cut = _cut(texts[field], max(0, start - width // 4), spans, width)
+    return replace(cut, field=field, offsets=tuple(spans))
 
 
 def _densest(marked: Sequence[tuple[Span, int]], width: int) -> tuple[int, int]:

@@ -1,0 +1,85 @@
+"""Hits as JSON objects; docs/json.md says what the fields mean."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from sess_schema import times
+from sess_schema.errors import SessError
+from sess_schema.queries.neighbours import Neighbour, Neighbours
+from sess_schema.queries.search import Hit, Results
+from sess_schema.queries.search.locate import location
+
+VERSION = 1
+FIELDS = (
+    "version", "session", "agent", "project", "title", "parent", "event", "ts", "type", "label",
+    "tool", "status", "snippet", "matches", "field", "offsets", "path", "line", "score",
+    "before", "after",
+)  # fmt: skip
+
+
+def chosen_fields(given: str) -> tuple[str, ...]:
+    """A list such as `session,event,snippet`."""
+    names = tuple(name.strip() for name in given.split(",") if name.strip())
+    unknown = [name for name in names if name not in FIELDS]
+    if unknown or not names:
+        raise SessError(
+            f'no such field: "{unknown[0]}"' if unknown else "no field is named",
+            hint=", ".join(FIELDS),
+        )
+    return names
+
+
+@dataclass(slots=True)
+class Objects:
+    """Makes objects of hits."""
+
+    db: apsw.Connection
+    results: Results
+    fields: tuple[str, ...] = FIELDS
+    before: int = 0
+    after: int = 0
+
+    def of(self, hit: Hit) -> dict[str, Any]:
+        path, line = (None, None)
+        if "path" in self.fields or "line" in self.fields:
+            path, line = location(self.db, hit, self.results.texts(hit.event))
+        whole = {
+            "version": VERSION,
+            "session": hit.session,
+            "agent": hit.agent,
+            "project": hit.project,
+            "title": hit.title,
+            "parent": hit.parent,
+            "event": hit.event,
+            "ts": times.iso(hit.ts),
+            "type": hit.type,
+            "label": hit.label,
+            "tool": hit.tool,
+            "status": hit.status,
+            "snippet": hit.snippet.text,
+            "matches": [list(span) for span in hit.snippet.spans],
+            "field": hit.field,
+            "offsets": [list(span) for span in hit.snippet.offsets],
+            "path": path,
+            "line": line,
+            "score": float(f"{hit.score:.10g}"),
+        }
+        if self.before or self.after:
+            around = Neighbours(self.db).around(hit.session_key, hit.event, self.before, self.after)
+            whole["before"], whole["after"] = ([*map(_short, part)] for part in around)
+        return {name: whole[name] for name in self.fields if name in whole}
+
+
+def _short(neighbour: Neighbour) -> dict[str, Any]:
+    return {
+        "event": neighbour.event,
+        "ts": times.iso(neighbour.ts),
+        "type": neighbour.type,
+        "tool": neighbour.tool,
+        "status": neighbour.status,
+        "text": neighbour.text,
+    }

@@ -1,0 +1,109 @@
+"""Searches kept under a name, and the history of searches for those who turn it on."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import tomllib
+from pathlib import Path
+
+from sess_schema import paths
+from sess_schema.errors import SessError
+
+_NAME = re.compile(r"[\w.-]{1,60}")
+_MOST_REMEMBERED = 1000
+
+
+def names() -> dict[str, list[str]]:
+    """Every saved search with its words and options."""
+    try:
+        found = json.loads(_file().read_text("utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise SessError(f'saved searches "{_file()}": {error}', hint="mend or remove it") from error
+    if not isinstance(found, dict):
+        return {}
+    return {
+        name: args
+        for name, args in found.items()
+        if isinstance(args, list) and all(isinstance(arg, str) for arg in args)
+    }
+
+
+def save(name: str, args: list[str]) -> None:
+    if not _NAME.fullmatch(name):
+        raise SessError(f'not a name for a search: "{name}"', hint="letters, digits, dots, dashes")
+    if not args:
+        raise SessError("nothing to save", hint=f"`sess search WORDS --save {name}`")
+    _write({**names(), name: args})
+
+
+def remove(name: str) -> None:
+    known = names()
+    if name not in known:
+        raise SessError(f'no saved search: "{name}"', hint="`sess search --saved` lists them")
+    del known[name]
+    _write(known)
+
+
+def expanded(args: list[str]) -> list[str]:
+    """With `@name` replaced by what was saved under it; an unknown one stays a word."""
+    for at, arg in enumerate(args):
+        if arg.startswith("@") and len(arg) > 1:
+            known = names()
+            if arg[1:] in known:
+                return [*args[:at], *known[arg[1:]], *args[at + 1 :]]
+    return args
+
+
+def remember(args: list[str]) -> None:
+    """Note a search, if `[search] history = true` stands in the configuration."""
+    if not _wants_history():
+        return
+    lines = [line for line in history() if line != shlex.join(args)]
+    _private(_history_file(), "\n".join([*lines, shlex.join(args)][-_MOST_REMEMBERED:]) + "\n")
+
+
+def history() -> list[str]:
+    """What was searched for, the newest last."""
+    try:
+        return _history_file().read_text("utf-8").splitlines()
+    except (OSError, ValueError):
+        return []
+
+
+def _wants_history() -> bool:
+    try:
+        settings = tomllib.loads(paths.home().config_file.read_text("utf-8"))
+    except (OSError, ValueError):  # the daemon tells what is wrong with it
+        return False
+    section = settings.get("search")
+    return isinstance(section, dict) and section.get("history") is True
+
+
+def _file() -> Path:
+    return paths.home().config / "searches.json"
+
+
+def _history_file() -> Path:
+    return paths.home().data / "search-history"
+
+
+def _write(searches: dict[str, list[str]]) -> None:
+    _private(_file(), json.dumps(searches, indent=2, ensure_ascii=False) + "\n")
+
+
+def _private(path: Path, text: str) -> None:
+    """Replace a file as a whole; only its owner may read it."""
+    paths.make_private(path.parent)
+    new = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        descriptor = os.open(new, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+        os.replace(new, path)
+    except OSError as error:
+        raise SessError(f'cannot write "{path}": {error.strerror}') from error

@@ -1,0 +1,71 @@
+"""Command lines that are mostly words: `-word` excludes, a pasted `--flag` is looked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand
+
+from sess_schema.errors import SessError
+
+_NUMBERED = ("-A", "-B", "-C")  # options only in front of a number
+
+
+class WordsCommand(TyperCommand):
+    """Takes for an option only what is one; everything else stays a word, in its place."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args == ["-h"]:  # among other words it excludes one
+            args = ["--help"]
+        options, words = self._divide(args)
+        return super().parse_args(ctx, [*options, "--", *words])
+
+    def _divide(self, args: list[str]) -> tuple[list[str], list[str]]:
+        takes_value = {"--help": False}
+        for parameter in self.params:
+            if parameter.param_type_name == "option":
+                for name in (*parameter.opts, *parameter.secondary_opts):
+                    takes_value[name] = not getattr(parameter, "is_flag", False)
+        options: list[str] = []
+        words: list[str] = []
+        at = 0
+        while at < len(args):
+            word, at = args[at], at + 1
+            name, equals, _ = word.partition("=")
+            if word == "--":
+                words += args[at:]
+                break
+            if word[:2] in _NUMBERED and word[2:].isdigit():
+                options += [word[:2], word[2:]]
+            elif word in _NUMBERED:
+                if at < len(args) and args[at].isdigit():
+                    options += [word, args[at]]
+                    at += 1
+                else:
+                    words.append(word)
+            elif name not in takes_value or (equals and not takes_value[name]):
+                _refuse_slip(name, list(takes_value))
+                words.append(word)
+            elif takes_value[name] and not equals:
+                if at == len(args):
+                    raise SessError(
+                        f"{name} needs a value", hint=f"`-- {name}` looks for it as a word"
+                    )
+                options += [word, args[at]]
+                at += 1
+            else:
+                options.append(word)
+        return options, words
+
+
+def _refuse_slip(name: str, known: list[str]) -> None:
+    """A mistyped option must not silently become a word that nothing contains."""
+    if not name.startswith("--") or len(name) == len("--"):
+        return
+    import difflib  # noqa: PLC0415
+
+    if close := difflib.get_close_matches(name, known, 1, 0.75):
+        raise SessError(
+            f"no such option: {name}",
+            hint=f"did you mean {close[0]}? `-- {name}` looks for it as a word",
+        )

@@ -1,0 +1,254 @@
+"""Where to look: the filters that queries, options and lists share, each as one SQL condition."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import apsw
+
+from sess_schema import times
+from sess_schema.errors import SessError
+
+TYPES = ("user", "assistant", "thinking", "tool_use", "system", "summary")
+STATES = ("error", "denied", "pending", "ok", "failed", "subagent")
+THINGS = ("image", "commit")
+ROLES = {
+    "user": ("user",),
+    "assistant": ("assistant", "thinking", "tool_use"),
+    "tool": ("tool_use",),
+    "system": ("system", "summary"),
+}
+_ALSO = {"tool": "tool_use", "tools": "tool_use", "prompt": "user"}
+FAILED = ("error", "denied")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """SQL over `events e`, and its values."""
+
+    sql: str
+    values: tuple[object, ...] = ()
+    texts: bool = False  # it also looks at `event_texts x`
+    # The same for the number of an event in the index, where that saves looking at most of them.
+    bound: Condition | None = None
+
+
+ANY = Condition("1")
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the meaning of a filter depends on."""
+
+    now: int  # `7d` and `today` count from it
+    utc: bool = False
+    superseded: bool = False  # also what was rewritten in a transcript since
+
+
+Maker = Callable[[apsw.Connection, str, Setting], Condition]
+
+
+def condition(db: apsw.Connection, field: str, value: str, setting: Setting) -> Condition:
+    """What a filter means; complains about a value that means nothing."""
+    return _MAKERS[field](db, value, setting)
+
+
+def fault(db: apsw.Connection | None, field: str, value: str, setting: Setting) -> str | None:
+    """Why `field:value` is no filter; empty when there is no such field."""
+    if field not in _MAKERS:
+        return ""
+    if not value or (field in ("file", "project") and value.startswith("//")):  # file:///etc/hosts
+        return ""
+    if db is None and field == "session":
+        return None
+    try:
+        # Only `session` and `title` look at the index, and titles accept anything.
+        if field != "title":
+            _MAKERS[field](db, value, setting)  # type: ignore[arg-type]
+    except SessError as error:
+        return error.message
+    return None
+
+
+def _agent(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+    return _of_sessions(*session_condition([value], ()))
+
+
+def _project(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+    return _of_sessions(*session_condition((), [value]))
+
+
+def _tool(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+    return Condition("lower(e.tool) GLOB ?", (_lower(value),))
+
+
+def _type(_db: apsw.Connection, value: str, setting: Setting) -> Condition:
+    if value == "error":
+        return _is(_db, "failed", setting)
+    known = _ALSO.get(value, value)
+    if known not in TYPES:
+        raise SessError(f'no such type: "{value}"', hint=f"one of {', '.join(TYPES)}, error")
+    return Condition("e.type = ?", (known,))
+
+
+def _model(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+    """The models of a session: a record does not always tell its own."""
+    inside = "SELECT 1 FROM json_each(s.models) WHERE instr(lower(value), ?)"
+    return _of_sessions(f"EXISTS ({inside})", [_lower(value)])
+
+
+def _branch(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+    return _of_sessions("lower(s.git_branch) GLOB ?", [_lower(value)])
+
+
+def _session(db: apsw.Connection, value: str, setting: Setting) -> Condition:
+    """With what it shares with the session it was forked from."""
+    from sess_schema.queries import sessions  # noqa: PLC0415 - which asks us for its conditions
+
+    key = sessions.resolve(db, value).key
+    turns = "SELECT coalesce(copy_of, id) FROM turns WHERE session_id = ?"
+    if not setting.superseded:
+        turns += " AND retired = 0"
+    events = f"SELECT {{}} FROM events WHERE turn_id IN ({turns})"
+    between = f"event_index.rowid BETWEEN ({events}) AND ({events})"
+    bound = Condition(between.format("min(+id)", "max(+id)"), (key, key))
+    return Condition(f"e.turn_id IN ({turns})", (key,), bound=bound)
+
+
+def _file(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+    """A path that a tool call touched: a glob of the name or of the end of the path."""
+    if value.endswith("/"):
+        value += "*"
+    globs = [value, f"*/{value.removeprefix('./')}"]
+    return Condition(
+        "e.id IN (SELECT event_id FROM files WHERE path GLOB ? OR path GLOB ?)", tuple(globs)
+    )
+
+
+def _is(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+    if value not in STATES:
+        raise SessError(f'no such state: "{value}"', hint=f"one of {', '.join(STATES)}")
+    if value == "subagent":
+        return _of_sessions("s.kind = 'subagent'", [])
+    states = FAILED if value == "failed" else (value,)
+    return Condition(f"e.status IN ({_marks(states)})", states)
+
+
+def _has(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+    if value not in THINGS:
+        raise SessError(f'no such thing: "{value}"', hint=f"one of {', '.join(THINGS)}")
+    if value == "image":
+        return Condition("e.images > 0")
+    return Condition("EXISTS (SELECT 1 FROM commits c WHERE c.event_id = e.id)")
+
+
+def _since(_db: apsw.Connection, value: str, setting: Setting) -> Condition:
+    moment = times.since(value, utc=setting.utc, now=setting.now)
+    # The plus keeps SQLite from walking all events in the order of their numbers.
+    first = "event_index.rowid >= (SELECT min(+id) FROM events WHERE ts >= ?)"
+    return Condition("e.ts >= ?", (moment,), bound=Condition(first, (moment,)))
+
+
+def _until(_db: apsw.Connection, value: str, setting: Setting) -> Condition:
+    moment = times.until(value, utc=setting.utc, now=setting.now)
+    return Condition("e.ts < ?", (moment,))
+
+
+def _role(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+    types = ROLES.get(value)
+    if types is None:
+        raise SessError(f'no such role: "{value}"', hint=f"one of {', '.join(ROLES)}")
+    return Condition(f"e.type IN ({_marks(types)})", types)
+
+
+def _title(db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+    wanted = value.lower()
+    keys = [
+        key
+        for key, title in db.execute("SELECT id, coalesce(title, first_prompt) FROM sessions")
+        if title and wanted in title.lower()
+    ]
+    return Condition("e.session_id IN (SELECT value FROM json_each(?))", (json.dumps(keys),))
+
+
+_MAKERS: dict[str, Maker] = {
+    "agent": _agent,
+    "project": _project,
+    "tool": _tool,
+    "type": _type,
+    "model": _model,
+    "branch": _branch,
+    "session": _session,
+    "file": _file,
+    "is": _is,
+    "has": _has,
+    "since": _since,
+    "until": _until,
+    "role": _role,
+    "title": _title,
+}
+FIELDS = tuple(_MAKERS)
+
+
+def _of_sessions(where: str, values: Sequence[object]) -> Condition:
+    sql = f"e.session_id IN (SELECT s.id FROM sessions s WHERE {where})"
+    return Condition(sql, tuple(values))
+
+
+def session_condition(agents: Sequence[str], projects: Sequence[str]) -> tuple[str, list[object]]:
+    """SQL over `sessions s` for names of agents and places of projects."""
+    parts, values = ["1"], list[object]()
+    if agents:
+        parts.append(f"({' OR '.join(['s.agent GLOB ?'] * len(agents))})")
+        values += [f"{agent.lower()}*" for agent in agents]
+    if projects:
+        options = []
+        for project in projects:
+            places = _places(project)
+            for place in places:
+                options.append("s.project = ? OR substr(s.project, 1, ?) = ?")
+                below = place.rstrip(os.sep) + os.sep
+                values += [place, len(below), below]
+            if not places:
+                options.append("instr(lower(s.project), ?)")
+                values.append(_lower(project))
+        parts.append(f"({' OR '.join(options)})")
+    return " AND ".join(parts), values
+
+
+def _places(project: str) -> list[str]:
+    """The directories that a path names, or none when it is part of a name.
+
+    Agents write the directory they were started in, with or without links resolved.
+    """
+    if project not in (".", "..") and not project.startswith((os.sep, "~", "./", "../")):
+        return []
+    path = os.path.abspath(os.path.expanduser(project))
+    found = [path, os.path.realpath(path)]
+    if here := _logical_directory():
+        found.append(os.path.normpath(os.path.join(here, os.path.expanduser(project))))
+    return list(dict.fromkeys(found))
+
+
+def _logical_directory() -> str | None:
+    """The current directory as the shell came to it, through links; not one that PWD only claims,
+
+    for whoever starts us in another directory may leave PWD as it was.
+    """
+    logical = os.environ.get("PWD", "")
+    try:
+        return logical if os.path.isabs(logical) and os.path.samefile(logical, ".") else None
+    except OSError:
+        return None
+
+
+def _lower(text: str) -> str:
+    """As SQLite's lower() does it: only ASCII changes."""
+    return "".join(c.lower() if c.isascii() else c for c in text)
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))

@@ -1,0 +1,56 @@
+"""Where a page of results ended, as text that the next request gives back.
+
+New events never get in between: they have larger numbers than `top`. Scores may shift with them,
+so the events that were given from the current pool are named, not counted.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import zlib
+from dataclasses import asdict, dataclass
+
+from sess_schema.errors import SessError
+
+_LONGEST = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    query: int  # of which query: another one cannot go on from here
+    now: int
+    top: int
+    below: int | None = None  # where the current pool begins
+    edge: int | None = None  # where the first pool ended
+    given: tuple[int, ...] = ()
+    last: tuple[int | None, int] | None = None  # time and event, when sorted by time
+
+    def encoded(self) -> str:
+        values = asdict(self)
+        steps = sorted(self.given)
+        values["given"] = [b - a for a, b in zip([0, *steps], steps, strict=False)]
+        packed = zlib.compress(json.dumps(list(values.values())).encode(), 9)
+        return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def decoded(text: str, query: int) -> Cursor:
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        packed = zlib.decompressobj().decompress(raw, _LONGEST)
+        which, now, top, below, edge, steps, last = json.loads(packed)
+        given, at = [], 0
+        for step in steps:
+            at += step
+            given.append(at)
+        cursor = Cursor(which, now, top, below, edge, tuple(given), last and tuple(last))
+        _ = now + top + (below or 0) + (edge or 0) + sum(given)
+    except (ValueError, TypeError, binascii.Error, zlib.error) as error:
+        raise SessError("this is no cursor", hint="take the one that the last page gave") from error
+    if which != query:
+        raise SessError(
+            "this cursor belongs to another search",
+            hint="repeat the same words and options with it",
+        )
+    return cursor

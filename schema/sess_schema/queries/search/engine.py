@@ -1,0 +1,359 @@
+"""Search: which events match, in which order, and the lines that show why.
+
+Ranking touches only the index and `events`; texts are read for the hits that are shown, and for
+candidates with a term that the index alone cannot decide.
+"""
+
+from __future__ import annotations
+
+import zlib
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
+from operator import itemgetter
+from typing import Any, Literal
+
+import apsw
+
+from sess_schema import times
+from sess_schema.errors import SessError
+from sess_schema.queries import fields
+from sess_schema.queries.fields import ANY, Condition, Setting
+from sess_schema.queries.search import cursor as cursors
+from sess_schema.queries.search import excerpt, language, ranking
+from sess_schema.queries.search.cursor import Cursor
+from sess_schema.queries.search.language import And, Filter, Query
+from sess_schema.queries.search.plan import Comparison, Plan, plan
+from sess_schema.queries.search.ranking import Ranked
+from sess_schema.queries.search.regex import Regex
+from sess_schema.queries.search.terms import Matching, Mode
+
+Sort = Literal["relevance", "newest", "oldest"]
+SORTS = ("relevance", "newest", "oldest")
+TOKENIZER = ("unicode61", ["remove_diacritics", "2"])  # as event_index was made
+EXCERPT_WIDTH = 160
+_ORDER = {"newest": "e.ts DESC, e.id DESC", "oldest": "e.ts, e.id"}
+_ALL_TEXT = "CAST(x.text || x'0a' || x.input || x'0a' || x.output || x'0a' || x.marks AS BLOB)"
+_EVENT = (
+    "SELECT e.session_id, e.type, e.label, e.tool, e.status, e.ts, e.summary, e.retired,"
+    " x.text, x.input, x.output, x.marks"
+    " FROM events e JOIN event_texts x ON x.id = e.id WHERE e.id = ?"
+)
+_BATCH = 1 << 18
+_FIELDS = ("text", "input", "output")
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One event that matches."""
+
+    event: int
+    score: float  # larger is better
+    snippet: excerpt.Excerpt
+    session: str  # the agent's own id
+    session_key: int
+    agent: str
+    project: str | None
+    title: str | None
+    parent: str | None
+    type: str
+    label: str | None
+    tool: str | None
+    status: str | None
+    ts: int | None
+    summary: str | None
+    retired: int
+
+    @property
+    def field(self) -> str | None:
+        """Where the match is: text, input or output."""
+        return None if self.snippet.field is None else _FIELDS[self.snippet.field]
+
+
+@dataclass(slots=True)
+class Search:
+    """A query, where to look, and how many hits to give."""
+
+    text: str
+    filters: Sequence[Filter] = ()
+    limit: int = 20  # 0 for all
+    mode: Mode = "words"
+    case: bool = False
+    whole: bool = False
+    sort: Sort = "relevance"
+    width: int = EXCERPT_WIDTH
+    superseded: bool = False
+    utc: bool = False
+    now: int = field(default_factory=times.now_ms)
+    cursor: str | None = None
+
+    def check(self) -> None:
+        """Complain about a request that no index can answer, before one is opened."""
+        for one in self.filters:
+            if one.field not in fields.FIELDS:
+                raise SessError(f"no such filter: {one.field}", hint=", ".join(fields.FIELDS))
+            if one.field not in ("session", "title"):
+                fields.condition(apsw.Connection(""), one.field, one.value, self._setting())
+        self._query(None, str.split)
+
+    def hits(self, db: apsw.Connection) -> Iterator[Hit]:
+        """The hits in order, each as soon as it is known."""
+        return self.results(db).hits()
+
+    def results(self, db: apsw.Connection) -> Results:
+        return Results(db, self)
+
+    def _query(self, db: apsw.Connection | None, tokenize: language.Tokenize) -> Query:
+        matching = Matching(self.mode, case=self.case, whole=self.whole)
+        given = list(self.filters)
+        if self.mode == "tools":
+            given.append(Filter("type", "tool_use"))
+
+        def fault(one: Filter) -> str | None:
+            return fields.fault(db, one.field, one.value, self._setting())
+
+        if given and not self.text.strip():
+            return Query(language.together(given))
+        query = language.parse(self.text, tokenize, matching, fault)
+        if not given:
+            return query
+        nodes = query.tree.nodes if isinstance(query.tree, And) else (query.tree,)
+        filters = language.together(given)
+        more = filters.nodes if isinstance(filters, And) else (filters,)
+        return replace(query, tree=And((*nodes, *more)))
+
+    def _setting(self) -> Setting:
+        return Setting(self.now, utc=self.utc, superseded=self.superseded)
+
+    def fingerprint(self) -> int:
+        asked = (self.text, self.filters, self.mode, self.case, self.whole, self.sort)
+        return zlib.crc32(repr((*asked, self.superseded, self.utc)).encode("utf-8", "replace"))
+
+
+class Results:
+    """A search on one index."""
+
+    def __init__(self, db: apsw.Connection, search: Search) -> None:
+        self._db = db
+        self._search = search
+        self._start = self._cursor()
+        search.now = self._start.now
+        self.query = search._query(db, tokenizer(db))  # noqa: SLF001
+        self._made: dict[Filter, Condition] = {}
+        self.plan: Plan = plan(self.query, self._condition)
+        self._comparison = Comparison(db, self._condition)
+        self._leaves = self.query.wanted()
+        # How far hits were taken, for the cursor.
+        self._page: tuple[int | None, int | None, list[int]] | None = None
+        self._last: tuple[int | None, int] | None = None
+        self._read: tuple[int, tuple[list[Any], list[str]]] = (0, ([], []))
+        self._sessions: dict[int, Any] = {}
+
+    @property
+    def ranks(self) -> bool:
+        return self.plan.match is not None and self._search.sort == "relevance"
+
+    def hits(self) -> Iterator[Hit]:
+        for given, ranked in enumerate(self.ranked(), 1):
+            yield self.hit(ranked)
+            if given == self._search.limit:
+                return
+
+    def ranked(self) -> Iterator[Ranked]:
+        """What matches, in order, without the texts."""
+        return self._by_pools() if self.ranks else self._by_time()
+
+    def count(self, within: Condition | None = None, most: int = 0) -> int:
+        """How many events match, perhaps only inside a condition, perhaps counted only so far."""
+        base, plan = self._base(within), self.plan
+        if within is not None and within.bound is not None:
+            plan = replace(plan, bounds=(*plan.bounds, within.bound))
+        if plan.residual is None:
+            sql, values = ranking.matching(plan, base, plan.match, "")
+            return int(self._db.execute(f"SELECT count(*) FROM ({sql})", values).get)
+        number = 0
+        for row in self._candidates(base, "", plan=plan):
+            number += self._holds(row[0])
+            if number == most:
+                break
+        return number
+
+    def sessions(self) -> Iterator[int]:
+        """Which sessions have a match, the newest match first."""
+        seen: set[int] = set()
+        for event, _, session in self._candidates(self._base(), ", e.session_id", _ORDER["newest"]):
+            if session not in seen and self._holds(event):
+                seen.add(session)
+                yield session
+
+    def hit(self, ranked: Ranked, width: int | None = None) -> Hit:
+        about, texts = self._event(ranked.event)
+        session, *event = about
+        snippet = excerpt.best(texts[:3], self._leaves, width or self._search.width)
+        if session not in self._sessions:
+            (self._sessions[session],) = self._db.execute(
+                "SELECT s.native_id, s.id, s.agent, s.project, s.title, p.native_id"
+                " FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id WHERE s.id = ?",
+                (session,),
+            )
+        return Hit(ranked.event, ranked.score, snippet, *self._sessions[session], *event)
+
+    def cursor(self) -> str:
+        """Where the next page begins."""
+        at = self._start
+        if self._page is not None:
+            below, edge, given = self._page
+            at = replace(at, below=below, edge=edge, given=tuple(given))
+        elif self._last is not None:
+            at = replace(at, last=self._last)
+        return at.encoded()
+
+    def session_of(self, event: int) -> int:
+        session: int = self._event(event)[0][0]
+        return session
+
+    def texts(self, event: int) -> list[str]:
+        """text, input, output and marks."""
+        return self._event(event)[1]
+
+    def _event(self, event: int) -> tuple[list[Any], list[str]]:
+        """What is known of an event, and its texts; the one compared last is at hand."""
+        if self._read[0] != event:
+            (row,) = self._db.execute(_EVENT, (event,))
+            self._read = event, (list(row[:8]), list(row[8:]))
+        return self._read[1]
+
+    def _by_pools(self) -> Iterator[Ranked]:
+        db, now, start = self._db, self._search.now, self._start
+        base = self._base()
+        early: set[int] = set()
+        below, edge = start.below, start.edge
+        given = list(start.given)
+        if below is not None and edge is not None:
+            early = {row[0] for row in ranking.said(db, self.plan, base, edge, now)}
+        while True:
+            first = below is None
+            found = ranking.pool(
+                db, self.plan, base, start.top + 1 if below is None else below, now
+            )
+            bottom = min((row[0] for row in found), default=0)
+            full = len(found) == ranking.POOL
+            # Filters make the pool reach further back by themselves.
+            if first and full and self.plan.where.sql == ANY.sql:
+                edge = bottom
+                said = ranking.said(db, self.plan, base, edge, now)
+                early = {row[0] for row in said}
+                found = sorted(found + said, key=itemgetter(2), reverse=True)
+            skip = set(given) if first else {*given, *early}
+            for event, ts, score in found:
+                if event in skip or not self._holds(event):
+                    continue
+                given.append(event)
+                self._page = (below, edge, given)
+                yield Ranked(event, ts, score)
+            if not full:
+                return
+            below, given = bottom, []
+
+    def _by_time(self) -> Iterator[Ranked]:
+        sort = "oldest" if self._search.sort == "oldest" else "newest"
+        base = self._base(_after(self._start.last, sort))
+        for event, ts in self._candidates(base, "", _ORDER[sort]):
+            if self._holds(event):
+                self._last = (ts, event)
+                yield Ranked(event, ts)
+
+    def _candidates(
+        self, base: Condition, columns: str, order: str = "", plan: Plan | None = None
+    ) -> Iterator[Any]:
+        """Rows of (event, ts, columns...) that a plan lets through."""
+        plan = plan or self.plan
+        order = f" ORDER BY {order}" if order else ""
+        if plan.screen is None:
+            sql, values = ranking.matching(plan, base, plan.match, columns.lstrip(", "))
+            yield from self._db.execute(sql + order, values)
+            return
+        wanted = _ALL_TEXT + columns
+        sql, values = ranking.matching(plan, base, plan.match, wanted, texts=True)
+        for row in screened(plan.screen, self._db.execute(sql + order, values)):
+            yield row[:2] + row[3:]
+
+    def _holds(self, event: int) -> bool:
+        node = self.plan.residual
+        return node is None or self._comparison.holds(node, event, self.texts(event))
+
+    def _base(self, within: Condition | None = None) -> Condition:
+        """What every result satisfies: it is current, and no newer than the first page."""
+        sql, values = "1" if self._search.superseded else "e.retired = 0", list[object]()
+        if self._search.cursor is not None:
+            sql += " AND e.id <= ?"
+            values.append(self._start.top)
+        if within is not None:
+            sql += f" AND ({within.sql})"
+            values += within.values
+        return Condition(sql, tuple(values))
+
+    def _condition(self, one: Filter) -> Condition:
+        if one not in self._made:
+            setting = self._search._setting()  # noqa: SLF001
+            self._made[one] = fields.condition(self._db, one.field, one.value, setting)
+        return self._made[one]
+
+    def _cursor(self) -> Cursor:
+        search = self._search
+        if search.cursor is not None:
+            return cursors.decoded(search.cursor, search.fingerprint())
+        top = self._db.execute("SELECT coalesce(max(id), 0) FROM events").get
+        return Cursor(search.fingerprint(), search.now, top)
+
+
+def screened(regex: Regex, rows: Iterator[Any]) -> Iterator[Any]:
+    """The rows whose third column may match. Calling RE2 costs more than running it, so it runs
+    over many texts at once."""
+    search = regex.screen
+    assert search is not None
+    most = 1 << 10  # the first ones should not wait for many
+    while batch := _batch(rows, most):
+        joined = b"\n".join([row[2] for row in batch])
+        ends = [*accumulate(len(row[2]) + 1 for row in batch)]
+        at = 0
+        while at < len(joined) and (found := search(joined, at)):
+            number = bisect_right(ends, found.start())
+            if number < len(batch):
+                yield batch[number]
+                at = ends[number]
+            else:
+                break
+        most = min(most * 2, _BATCH)
+
+
+def _batch(rows: Iterator[Any], most: int) -> list[Any]:
+    batch, size = [], 0
+    for row in rows:
+        batch.append(row)
+        size += len(row[2])
+        if size >= most:
+            break
+    return batch
+
+
+def _after(last: tuple[int | None, int] | None, sort: str) -> Condition | None:
+    """Behind a row in the order of time; undated events are the oldest."""
+    if last is None:
+        return None
+    ts, event = last
+    sign = "<" if sort == "newest" else ">"
+    if ts is None:
+        more = "" if sort == "newest" else " OR e.ts IS NOT NULL"
+        return Condition(f"(e.ts IS NULL AND e.id {sign} ?){more}", (event,))
+    undated = " OR e.ts IS NULL" if sort == "newest" else ""
+    return Condition(f"e.ts {sign} ? OR (e.ts = ? AND e.id {sign} ?){undated}", (ts, ts, event))
+
+
+def tokenizer(db: apsw.Connection) -> Callable[[str], list[str]]:
+    name, arguments = TOKENIZER
+    tokenize = db.fts5_tokenizer(name, arguments)
+    return lambda text: [
+        str(token[-1]) for token in tokenize(text.encode("utf-8"), apsw.FTS5_TOKENIZE_QUERY, None)
+    ]

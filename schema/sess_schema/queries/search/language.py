@@ -1,0 +1,313 @@
+"""What people type to search, taken apart. Any text is a legal query.
+
+Words must all occur; "several words" must follow each other; `word*` is a beginning; `-word` must
+not occur; `a OR b`; parentheses; `field:value` filters. What is none of these, is a word.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sess_schema.errors import SessError
+from sess_schema.queries.search.regex import regex
+from sess_schema.queries.search.terms import Leaf, Matching, Term
+
+Tokenize = Callable[[str], list[str]]
+
+_LEXEMES = re.compile(
+    r"""
+    (?P<open> -?\( )
+  | (?P<close> \) )
+  | (?P<minus> - )? (?: (?P<field> [a-z]+ ) : )? "(?P<quoted> [^"]* ) (?: " | $ ) (?P<star> \* )?
+  | (?P<word> [^\s"]+ )
+    """,
+    re.VERBOSE,
+)
+_QUOTED = re.compile(r'-?"[^"]*(?:"|$)')
+_FIELD = re.compile(r"(-?)([a-z]+):(.+)", re.DOTALL)
+_SENTENCE_END = ".,;:!?"
+# A command that was pasted: its `-x` is a flag, not an exclusion.
+_COMMAND = re.compile(r"(?:^|\s)(?:\||&&|;|\d?>{1,2}|--[a-z]|\.{1,2}/|\$)")
+_FLAG = re.compile(r"-(?:[A-Za-z]{1,2}|\d+)")
+_HASH = re.compile(r"(?=.*\d)(?=[0-9]{7}|.*[a-f])[0-9a-f]{6,64}(?:-[0-9a-f]{1,12})*", re.IGNORECASE)
+_MOST_TERMS = 500
+_DEEPEST = 12  # FTS5 allows about a hundred parentheses, and each group may need several
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """A condition on where and what an event is."""
+
+    field: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    nodes: tuple[Node, ...]
+
+
+Node = Leaf | Filter | Not | And | Or
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A query as it was understood."""
+
+    tree: Node
+    notes: tuple[str, ...] = ()
+
+    def wanted(self) -> list[Leaf]:
+        """The terms that a hit may show."""
+        return [*_wanted(self.tree)]
+
+    def excluded(self) -> list[Leaf]:
+        return [
+            leaf
+            for node in _nodes(self.tree)
+            if isinstance(node, Not)
+            for leaf in _wanted(node.node)
+        ]
+
+    def phrase(self) -> str | None:
+        """All plain words in a row: where they stand together, they mean more."""
+        nodes = self.tree.nodes if isinstance(self.tree, And) else ()
+        words = [n.text for n in nodes if isinstance(n, Term) and n.exact and not n.prefix]
+        return f'"{" ".join(words)}"' if len(words) > 1 else None
+
+
+def parse(
+    text: str, tokenize: Tokenize, matching: Matching, check: Callable[[Filter], str | None]
+) -> Query:
+    """Understand a query; `tokenize` is that of the index, `check` says why a filter is none."""
+    # SQLite reads a query up to a NUL; a lone surrogate cannot be bound at all.
+    text = text.replace("\0", " ").encode("utf-8", "replace").decode()
+    if matching.mode == "regex":
+        tree: Node | None = regex(text, matching) if text else None
+        notes: list[str] = []
+    elif matching.mode == "tools":
+        tree, notes = (Term(text, matching=matching) if text.strip() else None), []
+    else:
+        parser = _Parser(text, tokenize, matching, check)
+        tree, notes = parser.tree(), parser.notes
+    if tree is None:
+        raise SessError(
+            "nothing to search for", hint="give words that must occur: `sess search flaky test`"
+        )
+    return Query(tree, tuple(notes))
+
+
+class _Parser:
+    """One pass over the lexemes, with a stack of open groups instead of recursion."""
+
+    def __init__(
+        self,
+        text: str,
+        tokenize: Tokenize,
+        matching: Matching,
+        check: Callable[[Filter], str | None],
+    ) -> None:
+        self._text = text
+        self._tokenize = tokenize
+        self._matching = matching
+        self._check = check
+        self._command = _COMMAND.search(text) is not None
+        self._terms = 0
+        self.notes: list[str] = []
+
+    def tree(self) -> Node | None:
+        stack = [_Group(negated=False)]
+        for lexeme in self._lexemes():
+            if lexeme in ("(", "-("):
+                stack.append(_Group(negated=lexeme == "-("))
+            elif lexeme == ")":
+                done = stack.pop()
+                stack[-1].add(done.node())
+            elif lexeme == "OR":
+                stack[-1].alternative()
+            elif not isinstance(lexeme, str):
+                stack[-1].add(lexeme)
+        while len(stack) > 1:
+            done = stack.pop()
+            stack[-1].add(done.node())
+        return _meaningful(stack[0].node()) or self._literally()
+
+    def _literally(self) -> Node | None:
+        """`OR` or `()` alone are what somebody looks for."""
+        return self._made(_QUOTED.sub(" ", self._text), prefix=False)
+
+    def _lexemes(self) -> Iterator[Node | str]:
+        depth = 0
+        end = len(self._text)
+        at = 0
+        while at < end and self._terms < _MOST_TERMS:
+            found = _LEXEMES.match(self._text, at)
+            if found is None:  # white space
+                at += 1
+                continue
+            at = found.end()
+            if found["open"]:
+                if depth < _DEEPEST:
+                    depth += 1
+                    yield found["open"]
+            elif found["close"]:
+                if depth:
+                    depth -= 1
+                    yield ")"
+            elif found["quoted"] is not None:
+                yield from self._quoted(found)
+            else:
+                word, closing = found["word"], 0
+                while depth > closing and word.endswith(")") and word.count(")") > word.count("("):
+                    word, closing = word[:-1], closing + 1
+                yield from self._word(word)
+                depth -= closing
+                yield from ")" * closing
+
+    def _quoted(self, found: re.Match[str]) -> Iterator[Node | str]:
+        text = found["quoted"]
+        negated = found["minus"] is not None
+        if field := found["field"]:
+            if node := self._filter(field, text):
+                yield Not(node) if negated else node
+                return
+            yield from self._term(f"{field}:", negated=False)
+        term = self._made(text, prefix=found["star"] is not None)
+        if term is not None:
+            yield Not(term) if negated else term
+
+    def _word(self, word: str) -> Iterator[Node | str]:
+        if word in ("OR", "AND"):
+            yield word
+            return
+        if field := _FIELD.fullmatch(word):
+            minus, name, value = field.groups()
+            if node := self._filter(name, value):
+                yield Not(node) if minus else node
+                return
+        negated = word.startswith("-") and len(word) > 1 and not word.startswith("--")
+        if negated and (self._command or _FLAG.fullmatch(word)):
+            negated = False
+            self.notes.append(f'{word} is searched for as a flag; -"{word[1:]}" excludes the word')
+        yield from self._term(word[1:] if negated else word, negated=negated)
+
+    def _term(self, word: str, *, negated: bool) -> Iterator[Node]:
+        prefix = False
+        if word.endswith("*") and word.strip("*"):
+            word, prefix = word.rstrip("*"), True
+        node = self._made(word, prefix=prefix, bare=True)
+        if node is not None:
+            yield Not(node) if negated else node
+
+    def _made(self, text: str, *, prefix: bool, bare: bool = False) -> Term | None:
+        words = self._matching.mode == "words"
+        text = text.strip() if words else text
+        if not text.strip():
+            return None
+        tokens = tuple(self._tokenize(text))
+        if bare and words and tokens:
+            text = text.rstrip(_SENTENCE_END) or text
+        hashed = bare and words and not prefix and not self._matching.whole
+        hashed = hashed and _HASH.fullmatch(text) is not None
+        self._terms += 1
+        return Term(text, tokens, (prefix or hashed) and bool(tokens), hashed, self._matching)
+
+    def _filter(self, field: str, value: str) -> Filter | None:
+        node = Filter(field, value)
+        why = self._check(node)
+        if why is None:
+            return node
+        if why:
+            self.notes.append(f"{field}:{value} is searched for as words: {why}")
+        return None
+
+
+class _Group:
+    """The inside of parentheses: alternatives, each of terms that must all hold."""
+
+    def __init__(self, *, negated: bool) -> None:
+        self._negated = negated
+        self._alternatives: list[list[Node]] = [[]]
+
+    def add(self, node: Node | None) -> None:
+        if node is not None:
+            self._alternatives[-1].append(node)
+
+    def alternative(self) -> None:
+        self._alternatives.append([])
+
+    def node(self) -> Node | None:
+        options = [together(nodes) for nodes in self._alternatives if nodes]
+        if not options:
+            return None
+        whole = options[0] if len(options) == 1 else Or(tuple(dict.fromkeys(options)))
+        return Not(whole) if self._negated else whole
+
+
+# Of these an event has one, so two of a field mean either.
+_SINGLE = ("agent", "project", "tool", "type", "model", "branch", "session", "role")
+
+
+def together(nodes: Sequence[Node]) -> Node:
+    """Everything must hold; filters of a field that has one value are alternatives."""
+    merged: dict[object, Node] = {}
+    for node in nodes:
+        single = isinstance(node, Filter) and node.field in _SINGLE
+        key = (node.field,) if isinstance(node, Filter) and single else node
+        before = merged.get(key)
+        if before is None:
+            merged[key] = node
+        elif single:
+            options = before.nodes if isinstance(before, Or) else (before,)
+            merged[key] = Or(tuple(dict.fromkeys((*options, node))))
+    flat: list[Node] = []
+    for node in merged.values():
+        flat += node.nodes if isinstance(node, And) else (node,)
+    kept = [n for n in flat if not _noise(n)] or flat
+    return kept[0] if len(kept) == 1 else And(tuple(kept))
+
+
+def _noise(node: Node) -> bool:
+    """A dash or a bar between words is punctuation, unless it is all there is."""
+    inner = node.node if isinstance(node, Not) else node
+    words = isinstance(inner, Term) and inner.matching.mode == "words"
+    return isinstance(inner, Term) and words and not inner.tokens and len(inner.text) == 1
+
+
+def _meaningful(node: Node | None) -> Node | None:
+    """A query of nothing but exclusions: `-rf` alone is looked for, not excluded."""
+    nodes = node.nodes if isinstance(node, And) else (node,)
+    if node is not None and all(isinstance(n, Not) for n in nodes):
+        wanted = [n.node for n in nodes if isinstance(n, Not)]
+        if not any(isinstance(n, Filter) for n in wanted):
+            return together(wanted)
+    return node
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    yield node
+    if isinstance(node, Not):
+        yield from _nodes(node.node)
+    elif isinstance(node, And | Or):
+        for child in node.nodes:
+            yield from _nodes(child)
+
+
+def _wanted(node: Node) -> Iterator[Leaf]:
+    if isinstance(node, And | Or):
+        for child in node.nodes:
+            yield from _wanted(child)
+    elif not isinstance(node, Not | Filter):
+        yield node
