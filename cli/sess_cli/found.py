@@ -156,7 +156,7 @@ def _lines(db: apsw.Connection, results: Results, search: Search, wishes: Wishes
 
     terminal = Terminal()
     room = (terminal.width or EXCERPT_WIDTH) - 4
-    lines = max(2, -(-search.width // room))
+    lines = max(2, search.width // room)
     around = Around(wishes.before, wishes.after, lines)
     view = ResultView(terminal, db, results, around, utc=search.utc)
     found = 0

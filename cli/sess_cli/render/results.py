@@ -150,7 +150,7 @@ class ResultView:
 
     def _place(self, hit: Hit) -> str:
         path, line = location(self._db, hit, self._results.texts(hit.event))
-        if path is None or hit.type != "tool_use":
+        if path is None:
             return ""
         if hit.project and path.startswith(hit.project.rstrip(os.sep) + os.sep):
             path = path[len(hit.project.rstrip(os.sep)) + 1 :]

@@ -40,6 +40,7 @@ _EVENT = (
     " x.text, x.input, x.output, x.marks"
     " FROM events e JOIN event_texts x ON x.id = e.id WHERE e.id = ?"
 )
+_WITHOUT_INPUT = 120
 _BATCH = 1 << 18
 _FIELDS = ("text", "input", "output")
 
@@ -166,9 +167,7 @@ class Results:
 
     def count(self, within: Condition | None = None, most: int = 0) -> int:
         """How many events match, perhaps only inside a condition, perhaps counted only so far."""
-        base, plan = self._base(within), self.plan
-        if within is not None and within.bound is not None:
-            plan = replace(plan, bounds=(*plan.bounds, within.bound))
+        base, plan = self._base(within), self._within(within)
         if plan.residual is None:
             sql, values = ranking.matching(plan, base, plan.match, "")
             return int(self._db.execute(f"SELECT count(*) FROM ({sql})", values).get)
@@ -178,6 +177,19 @@ class Results:
             if number == most:
                 break
         return number
+
+    def count_by_session(self, within: Condition) -> dict[int, int]:
+        """How many events match in each session, for a plan that decides alone."""
+        plan = self._within(within)
+        sql, values = ranking.matching(plan, self._base(within), plan.match, "e.session_id")
+        return dict(
+            self._db.execute(f"SELECT session_id, count(*) FROM ({sql}) GROUP BY 1", values)
+        )
+
+    def _within(self, condition: Condition | None) -> Plan:
+        if condition is None or condition.bound is None:
+            return self.plan
+        return replace(self.plan, bounds=(*self.plan.bounds, condition.bound))
 
     def sessions(self) -> Iterator[int]:
         """Which sessions have a match, the newest match first."""
@@ -197,7 +209,15 @@ class Results:
                 " FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id WHERE s.id = ?",
                 (session,),
             )
+        if self._search.mode == "tools":
+            snippet = self._asked(snippet, event[-2], texts[2])
         return Hit(ranked.event, ranked.score, snippet, *self._sessions[session], *event)
+
+    def _asked(self, found: excerpt.Excerpt, summary: str | None, output: str) -> excerpt.Excerpt:
+        """What a tool was asked, even where the match is in what it answered."""
+        line = " ".join((summary or output[:_WITHOUT_INPUT]).split())
+        spans = tuple(span for leaf in self._leaves for span in leaf.places(line))
+        return replace(found, text=line, spans=spans)
 
     def cursor(self) -> str:
         """Where the next page begins."""
@@ -225,24 +245,23 @@ class Results:
         return self._read[1]
 
     def _by_pools(self) -> Iterator[Ranked]:
-        db, now, start = self._db, self._search.now, self._start
-        base = self._base()
+        start = self._start
+        ranker = ranking.Ranker(self._db, self.plan, self._base(), self._search.now)
         early: set[int] = set()
         below, edge = start.below, start.edge
         given = list(start.given)
         if below is not None and edge is not None:
-            early = {row[0] for row in ranking.said(db, self.plan, base, edge, now)}
+            early = {row[0] for row in ranker.said(edge)}
         while True:
             first = below is None
-            found = ranking.pool(
-                db, self.plan, base, start.top + 1 if below is None else below, now
-            )
+            most = ranking.POOL if first else ranking.LATER_POOL
+            found = ranker.pool(start.top + 1 if below is None else below, most)
             bottom = min((row[0] for row in found), default=0)
-            full = len(found) == ranking.POOL
+            full = len(found) == most
             # Filters make the pool reach further back by themselves.
             if first and full and self.plan.where.sql == ANY.sql:
                 edge = bottom
-                said = ranking.said(db, self.plan, base, edge, now)
+                said = ranker.said(edge)
                 early = {row[0] for row in said}
                 found = sorted(found + said, key=itemgetter(2), reverse=True)
             skip = set(given) if first else {*given, *early}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import apsw
@@ -37,11 +38,34 @@ def grouped(db: apsw.Connection, results: Results, limit: int, width: int) -> li
             shown += 1
         if shown == limit:
             break
-    for group in groups.values() if limit else ():
-        within = families.within(group.root)
-        found = results.count(within, _MOST_COUNTED + len(group.hits))
-        group.more = found - len(group.hits)
+    if limit:
+        _count_more(results, families, list(groups.values()))
     return list(groups.values())
+
+
+def _count_more(results: Results, families: Families, groups: list[Group]) -> None:
+    """How many events of each group are not shown."""
+    if results.plan.residual is None:
+        members = {key: group for group in groups for key in families.members(group.root)}
+        for key, count in results.count_by_session(within(members)).items():
+            members[key].more += count
+        for group in groups:
+            group.more -= len(group.hits)
+        return
+    for group in groups:
+        most = _MOST_COUNTED + len(group.hits)
+        found = results.count(within(families.members(group.root)), most)
+        group.more = found - len(group.hits)
+
+
+def within(members: Iterable[int]) -> Condition:
+    """The events of sessions."""
+    keys = json.dumps(list(members))
+    inside = "IN (SELECT value FROM json_each(?))"
+    events = f"FROM events WHERE session_id {inside}"
+    between = f"(SELECT min(+id) {events}) AND (SELECT max(+id) {events})"
+    bound = Condition(f"event_index.rowid BETWEEN {between}", (keys, keys))
+    return Condition(f"e.session_id {inside}", (keys,), bound=bound)
 
 
 class Families:
@@ -60,24 +84,15 @@ class Families:
             self._roots[session] = at
         return self._roots[session]
 
-    def within(self, root: int) -> Condition:
-        """The events of a session and of every subagent below it."""
-        members = json.dumps(
-            [
-                key
-                for (key,) in self._db.execute(
-                    "WITH RECURSIVE family (id) AS (VALUES (?) UNION"
-                    " SELECT s.id FROM sessions s JOIN family f ON s.parent_id = f.id)"
-                    " SELECT id FROM family",
-                    (root,),
-                )
-            ]
+    def members(self, root: int) -> list[int]:
+        """A session and every subagent below it."""
+        rows = self._db.execute(
+            "WITH RECURSIVE family (id) AS (VALUES (?) UNION"
+            " SELECT s.id FROM sessions s JOIN family f ON s.parent_id = f.id)"
+            " SELECT id FROM family",
+            (root,),
         )
-        inside = "IN (SELECT value FROM json_each(?))"
-        events = f"FROM events WHERE session_id {inside}"
-        between = f"(SELECT min(+id) {events}) AND (SELECT max(+id) {events})"
-        bound = Condition(f"event_index.rowid BETWEEN {between}", (members, members))
-        return Condition(f"e.session_id {inside}", (members,), bound=bound)
+        return [key for (key,) in rows]
 
     def _parent(self, session: int) -> int | None:
         parent: int | None = self._db.execute(

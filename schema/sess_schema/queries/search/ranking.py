@@ -18,6 +18,7 @@ from sess_schema.times import DAY
 # text, input, output, marks: what was said weighs more than what a tool printed.
 _WEIGHTS = "10.0, 5.0, 1.0, 3.0"
 POOL = 2000
+LATER_POOL = 20_000  # who goes that far, wants them all
 _SAID = 300
 # A word is rarer in one column than in all of them, which makes it count for more there.
 _SAID_SCALE = 0.6
@@ -42,34 +43,34 @@ class Ranked:
     score: float = 0.0
 
 
-def pool(db: apsw.Connection, plan: Plan, base: Condition, below: int, now: int) -> list[Row]:
-    """The newest matches below a number, the best first."""
-    assert plan.match is not None
-    return _ranked(db, matching(plan, base, plan.match, _SCORE), (1.0, now), below, POOL)
+@dataclass(frozen=True, slots=True)
+class Ranker:
+    """Ranks what a plan finds on an index."""
 
+    db: apsw.Connection
+    plan: Plan
+    base: Condition
+    now: int
 
-def said(db: apsw.Connection, plan: Plan, base: Condition, below: int, now: int) -> list[Row]:
-    """The newest of what people and agents said, the best first."""
-    match = f"({{text}} : {plan.match})"
-    if " NOT " in (plan.match or ""):  # what is excluded may stand in another column
-        match += f" AND {plan.match}"
-    return _ranked(db, matching(plan, base, match, _SCORE), (_SAID_SCALE, now), below, _SAID)
+    def pool(self, below: int, most: int) -> list[Row]:
+        """The newest matches below a number, the best first."""
+        return self._ranked(self.plan.match, 1.0, below, most)
 
+    def said(self, below: int) -> list[Row]:
+        """The newest of what people and agents said, the best first."""
+        match = f"({{text}} : {self.plan.match})"
+        if " NOT " in (self.plan.match or ""):  # what is excluded may stand in another column
+            match += f" AND {self.plan.match}"
+        return self._ranked(match, _SAID_SCALE, below, _SAID)
 
-def _ranked(
-    db: apsw.Connection,
-    select: tuple[str, list[object]],
-    scale: tuple[float, int],
-    below: int,
-    most: int,
-) -> list[Row]:
-    sql, values = select
-    newest = f"{sql} AND event_index.rowid < ? ORDER BY event_index.rowid DESC LIMIT ?"
-    rows = db.execute(
-        f"SELECT * FROM ({newest}) ORDER BY 3 DESC, 2 DESC, 1 DESC",
-        (*scale, *values, below, most),
-    )
-    return list(rows)
+    def _ranked(self, match: str | None, scale: float, below: int, most: int) -> list[Row]:
+        sql, values = matching(self.plan, self.base, match, _SCORE)
+        newest = f"{sql} AND event_index.rowid < ? ORDER BY event_index.rowid DESC LIMIT ?"
+        rows = self.db.execute(
+            f"SELECT * FROM ({newest}) ORDER BY 3 DESC, 2 DESC, 1 DESC",
+            (scale, self.now, *values, below, most),
+        )
+        return list(rows)
 
 
 def matching(
