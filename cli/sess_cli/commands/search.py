@@ -234,7 +234,7 @@ def _manage_saved(*, list_saved: bool, unsave: str | None, list_history: bool) -
     terminal = Terminal()
     if list_saved:
         for name, args in sorted(saved.names().items()):
-            terminal.write(terminal.line(f"@{name}  {shlex.join(args)}"))
+            terminal.write(f"@{terminal.line(name)}  {terminal.line(shlex.join(args))}")
     if list_history:
         for line in saved.history():
             terminal.write(terminal.line(line))

@@ -14,9 +14,9 @@ from sess_schema.queries.search import Hit, Results
 # Tokenizers differ. Three bytes a token is more than any of them makes of prose or code.
 _BYTES_PER_TOKEN = 3
 _PIECES = 8  # at least so many should fit
-_WIDEST, _NARROWEST = 3000, 120
+_WIDEST, _NARROWEST = 3000, 40
 _PER_SESSION = 3
-_SMALLEST = 40  # tokens worth filling
+_SMALLEST = 30  # tokens worth filling
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +39,34 @@ def packed(db: apsw.Connection, results: Results, budget: int, *, utc: bool) -> 
     left = budget
     per_session: dict[int, int] = {}
     seen: set[str] = set()
+    widest = max(_NARROWEST, min(_WIDEST, budget * _BYTES_PER_TOKEN // _PIECES))
     for ranked in results.ranked():
         if left < _SMALLEST:
             return
-        width = max(_NARROWEST, min(_WIDEST, budget * _BYTES_PER_TOKEN // _PIECES))
-        while width >= _NARROWEST:
+        for width, brief in ((widest, False), (widest // 2, False), (_NARROWEST, True)):
             hit = results.hit(ranked, width)
             session = sessions.by_key(db, hit.session_key)
             cite = f"{ids.of(session)}#{hit.event}"
-            text = f"[{cite}] {_about(db, hit, session, utc=utc)}\n{hit.snippet.text}\n"
+            about = _brief(hit, utc=utc) if brief else _about(db, hit, session, utc=utc)
+            text = f"[{cite}] {about}\n{hit.snippet.text}\n"
             if tokens_of(text) <= left:
                 break
-            width //= 2
         else:
             return
         if hit.snippet.text in seen or per_session.get(hit.session_key, 0) >= _PER_SESSION:
             continue
         seen.add(hit.snippet.text)
         per_session[hit.session_key] = per_session.get(hit.session_key, 0) + 1
-        left -= tokens_of(text)
+        left -= tokens_of(text) + 1  # and the empty line between two
         yield Piece(hit, cite, text, tokens_of(text))
 
 
-def _about(db: apsw.Connection, hit: Hit, session: sessions.SessionRow, *, utc: bool) -> str:
+def _brief(hit: Hit, *, utc: bool) -> str:
     what = hit.tool if hit.type == "tool_use" and hit.tool else hit.type
     status = f" {hit.status}" if hit.status and hit.status != "ok" else ""
+    return f"{what}{status} · {amounts.clock(hit.ts, utc=utc)}"
+
+
+def _about(db: apsw.Connection, hit: Hit, session: sessions.SessionRow, *, utc: bool) -> str:
     title = layout.cut(sessions.title_of(db, session), 80)
-    place = layout.home_short(hit.project)
-    return f"{what}{status} · {amounts.clock(hit.ts, utc=utc)} · {place} · {title}"
+    return f"{_brief(hit, utc=utc)} · {layout.home_short(hit.project)} · {title}"
