@@ -48,59 +48,61 @@ class Setting:
     superseded: bool = False  # also what was rewritten in a transcript since
 
 
-Maker = Callable[[apsw.Connection, str, Setting], Condition]
-
-
 def condition(db: apsw.Connection, field: str, value: str, setting: Setting) -> Condition:
     """What a filter means; complains about a value that means nothing."""
-    return _MAKERS[field](db, value, setting)
+    if field in _LOOKED_UP:
+        return _LOOKED_UP[field](db, value, setting)
+    return _MADE[field](value, setting)
+
+
+def check(field: str, value: str, setting: Setting) -> None:
+    """Complain, as far as that needs no index."""
+    if field in _MADE:
+        _MADE[field](value, setting)
 
 
 def fault(db: apsw.Connection | None, field: str, value: str, setting: Setting) -> str | None:
     """Why `field:value` is no filter; empty when there is no such field."""
-    if field not in _MAKERS:
+    if field not in FIELDS or not value or value.startswith("//"):  # file:///etc/hosts
         return ""
-    if not value or (field in ("file", "project") and value.startswith("//")):  # file:///etc/hosts
-        return ""
-    if db is None and field == "session":
-        return None
     try:
-        # Only `session` and `title` look at the index, and titles accept anything.
-        if field != "title":
-            _MAKERS[field](db, value, setting)  # type: ignore[arg-type]
+        if db is None:
+            check(field, value, setting)
+        else:
+            condition(db, field, value, setting)
     except SessError as error:
-        return error.message
+        return error.message.partition("\n")[0]
     return None
 
 
-def _agent(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+def _agent(value: str, _setting: Setting) -> Condition:
     return _of_sessions(*session_condition([value], ()))
 
 
-def _project(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+def _project(value: str, _setting: Setting) -> Condition:
     return _of_sessions(*session_condition((), [value]))
 
 
-def _tool(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+def _tool(value: str, _setting: Setting) -> Condition:
     return Condition("lower(e.tool) GLOB ?", (_lower(value),))
 
 
-def _type(_db: apsw.Connection, value: str, setting: Setting) -> Condition:
+def _type(value: str, setting: Setting) -> Condition:
     if value == "error":
-        return _is(_db, "failed", setting)
+        return _is("failed", setting)
     known = _ALSO.get(value, value)
     if known not in TYPES:
         raise SessError(f'no such type: "{value}"', hint=f"one of {', '.join(TYPES)}, error")
     return Condition("e.type = ?", (known,))
 
 
-def _model(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+def _model(value: str, _setting: Setting) -> Condition:
     """The models of a session: a record does not always tell its own."""
     inside = "SELECT 1 FROM json_each(s.models) WHERE instr(lower(value), ?)"
     return _of_sessions(f"EXISTS ({inside})", [_lower(value)])
 
 
-def _branch(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+def _branch(value: str, _setting: Setting) -> Condition:
     return _of_sessions("lower(s.git_branch) GLOB ?", [_lower(value)])
 
 
@@ -118,7 +120,7 @@ def _session(db: apsw.Connection, value: str, setting: Setting) -> Condition:
     return Condition(f"e.turn_id IN ({turns})", (key,), bound=bound)
 
 
-def _file(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+def _file(value: str, _setting: Setting) -> Condition:
     """A path that a tool call touched: a glob of the name or of the end of the path."""
     if value.endswith("/"):
         value += "*"
@@ -128,7 +130,7 @@ def _file(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
     )
 
 
-def _is(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+def _is(value: str, _setting: Setting) -> Condition:
     if value not in STATES:
         raise SessError(f'no such state: "{value}"', hint=f"one of {', '.join(STATES)}")
     if value == "subagent":
@@ -137,7 +139,7 @@ def _is(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
     return Condition(f"e.status IN ({_marks(states)})", states)
 
 
-def _has(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+def _has(value: str, _setting: Setting) -> Condition:
     if value not in THINGS:
         raise SessError(f'no such thing: "{value}"', hint=f"one of {', '.join(THINGS)}")
     if value == "image":
@@ -145,19 +147,19 @@ def _has(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
     return Condition("EXISTS (SELECT 1 FROM commits c WHERE c.event_id = e.id)")
 
 
-def _since(_db: apsw.Connection, value: str, setting: Setting) -> Condition:
+def _since(value: str, setting: Setting) -> Condition:
     moment = times.since(value, utc=setting.utc, now=setting.now)
     # The plus keeps SQLite from walking all events in the order of their numbers.
     first = "event_index.rowid >= (SELECT min(+id) FROM events WHERE ts >= ?)"
     return Condition("e.ts >= ?", (moment,), bound=Condition(first, (moment,)))
 
 
-def _until(_db: apsw.Connection, value: str, setting: Setting) -> Condition:
+def _until(value: str, setting: Setting) -> Condition:
     moment = times.until(value, utc=setting.utc, now=setting.now)
     return Condition("e.ts < ?", (moment,))
 
 
-def _role(_db: apsw.Connection, value: str, _setting: Setting) -> Condition:
+def _role(value: str, _setting: Setting) -> Condition:
     types = ROLES.get(value)
     if types is None:
         raise SessError(f'no such role: "{value}"', hint=f"one of {', '.join(ROLES)}")
@@ -174,23 +176,25 @@ def _title(db: apsw.Connection, value: str, _setting: Setting) -> Condition:
     return Condition("e.session_id IN (SELECT value FROM json_each(?))", (json.dumps(keys),))
 
 
-_MAKERS: dict[str, Maker] = {
+_MADE: dict[str, Callable[[str, Setting], Condition]] = {
     "agent": _agent,
     "project": _project,
     "tool": _tool,
     "type": _type,
     "model": _model,
     "branch": _branch,
-    "session": _session,
     "file": _file,
     "is": _is,
     "has": _has,
     "since": _since,
     "until": _until,
     "role": _role,
+}
+_LOOKED_UP: dict[str, Callable[[apsw.Connection, str, Setting], Condition]] = {
+    "session": _session,
     "title": _title,
 }
-FIELDS = tuple(_MAKERS)
+FIELDS = (*_MADE, *_LOOKED_UP)
 
 
 def _of_sessions(where: str, values: Sequence[object]) -> Condition:

@@ -17,7 +17,6 @@ from typing import Any, Literal
 import apsw
 
 from sess_schema import times
-from sess_schema.errors import SessError
 from sess_schema.queries import fields
 from sess_schema.queries.fields import ANY, Condition, Setting
 from sess_schema.queries.search import cursor as cursors
@@ -92,10 +91,7 @@ class Search:
     def check(self) -> None:
         """Complain about a request that no index can answer, before one is opened."""
         for one in self.filters:
-            if one.field not in fields.FIELDS:
-                raise SessError(f"no such filter: {one.field}", hint=", ".join(fields.FIELDS))
-            if one.field not in ("session", "title"):
-                fields.condition(apsw.Connection(""), one.field, one.value, self._setting())
+            fields.check(one.field, one.value, self._setting())
         self._query(None, str.split)
 
     def hits(self, db: apsw.Connection) -> Iterator[Hit]:
