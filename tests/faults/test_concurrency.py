@@ -12,6 +12,8 @@ from pathlib import Path
 import apsw
 
 from sess_schema.connection import open_reader
+from sess_schema.queries.search import Search
+from sess_schema.queries.search.groups import grouped
 
 BIN = Path(sys.executable).parent
 
@@ -66,6 +68,35 @@ def test_readers_see_whole_states_during_a_bulk_load(world, monkeypatch):
     assert {len(set(state)) for state in states} == {1}
     assert world.sql("SELECT count(*) FROM events") == [(3970,)]
     world.check()
+
+
+def test_every_way_to_search_sees_one_state(world, monkeypatch):
+    """Inside a transaction words, parts of words, expressions and groups find the same events,
+    while another connection goes on writing."""
+    monkeypatch.setattr("sessiond.ingest.COMMIT_BYTES", 200_000)
+    grow(world, 0, 1, 10)
+    world.ingest()
+    grow(world, 1, 100, 40)
+    writer = threading.Thread(target=world.ingest)
+    writer.start()
+    seen = set()
+    with closing(open_reader(world.state / "index.db")) as db:
+        while writer.is_alive():
+            with db:
+                words = Search("everywhere", limit=0)
+                found = len([*words.hits(db)])
+                counts = {
+                    found,
+                    words.results(db).count(),
+                    Search("verywher", mode="substring").results(db).count(),
+                    Search("every[w]here", mode="regex").results(db).count(),
+                }
+                groups = grouped(db, words.results(db), 5, 80)
+                assert counts == {found}
+                assert len(groups) <= 5
+                seen.add(found)
+    writer.join()
+    assert len(seen) > 1
 
 
 def test_readers_in_other_processes_never_wait_for_the_writer(world):
