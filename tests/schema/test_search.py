@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import closing
 
 import pytest
@@ -153,6 +154,24 @@ def test_what_was_rewritten_is_found_only_when_asked(world, index):
     world.ingest()
     assert found(index, "deepword") == []
     assert found(index, "deepword", superseded=True) == [("tool_use", "Bash", "ok")]
+
+
+def test_expressions_need_no_re2(index, monkeypatch):
+    """Where RE2 has no wheel, Python's engine finds the same."""
+    fast = [hit.event for hit in Search(r"re\w+ \w+ called", mode="regex").hits(index)]
+    monkeypatch.setitem(sys.modules, "re2", None)
+    slow = [hit.event for hit in Search(r"re\w+ \w+ called", mode="regex").hits(index)]
+    assert fast == slow
+    assert len(fast) == 1
+
+
+def test_an_expression_cannot_run_for_ever(world):
+    """RE2 refuses at once what would keep Python's engine busy for years."""
+    t = world.transcript()
+    t.append(t.prompt("a" * 60 + "!"))
+    world.ingest()
+    with closing(open_reader(world.state / "index.db")) as db:
+        assert Search(r"(a+)+[b-z]", mode="regex").results(db).count() == 0
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

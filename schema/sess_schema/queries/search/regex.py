@@ -150,14 +150,9 @@ def _other_cases(first: int, last: int) -> str:
             chr(c).lower() == chr(c).upper() for c in range(first, last + 1)
         )
         return "" if uncased else "A-Za-z" + _HIGH
-    if chr(first).isdigit() and chr(last).isdigit():
-        return ""
-    if first == last:
-        c = chr(first)
-        if c.lower() in _AMBIGUOUS:
-            return _hex(ord(c.upper())) + _hex(ord(c.lower())) + _HIGH
-        return _hex(ord(c.swapcase())) if c.isalpha() else ""
-    return "A-Za-z" + _HIGH
+    letters = {chr(c).lower() for c in range(first, last + 1) if chr(c).isalpha()}
+    both = "".join(_hex(ord(c)) + _hex(ord(c.upper())) for c in sorted(letters))
+    return both + (_HIGH if letters & set(_AMBIGUOUS) else "")
 
 
 def _hex(code: int) -> str:
