@@ -66,7 +66,7 @@ def write(db: apsw.Connection, search: Search, wishes: Wishes) -> bool:
     if wishes.max_tokens is not None:
         return _evidence(db, results, search, wishes)
     if wishes.ids:
-        return _ids(results)
+        return _ids(db, results, search.limit)
     found = (
         _objects(db, results, wishes)
         if wishes.json or wishes.fields
@@ -109,14 +109,19 @@ def _files(db: apsw.Connection, results: Results, wishes: Wishes) -> bool:
     return found
 
 
-def _ids(results: Results) -> bool:
+def _ids(db: apsw.Connection, results: Results, limit: int) -> bool:
     terminal = Terminal()
-    found = False
-    for hit in results.hits():
-        found = True
-        terminal.write(terminal.line(f"{hit.session}#{hit.event}"))
+    names: dict[int, str] = {}
+    number = 0
+    for number, ranked in enumerate(results.ranked(), 1):
+        key = results.session_of(ranked.event)
+        if key not in names:
+            names[key] = sessions.by_key(db, key).session
+        terminal.write(terminal.line(f"{names[key]}#{ranked.event}"))
         terminal.stream.flush()
-    return found
+        if number == limit:
+            break
+    return number > 0
 
 
 def _evidence(db: apsw.Connection, results: Results, search: Search, wishes: Wishes) -> bool:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import shlex
-import tomllib
 from pathlib import Path
 
 from sess_schema import paths
@@ -18,6 +15,8 @@ _MOST_REMEMBERED = 1000
 
 def names() -> dict[str, list[str]]:
     """Every saved search with its words and options."""
+    import json  # noqa: PLC0415 - most searches are not saved
+
     try:
         found = json.loads(_file().read_text("utf-8"))
     except FileNotFoundError:
@@ -63,6 +62,8 @@ def remember(args: list[str]) -> None:
     """Note a search, if `[search] history = true` stands in the configuration."""
     if not _wants_history():
         return
+    import shlex  # noqa: PLC0415
+
     lines = [line for line in history() if line != shlex.join(args)]
     _private(_history_file(), "\n".join([*lines, shlex.join(args)][-_MOST_REMEMBERED:]) + "\n")
 
@@ -76,6 +77,10 @@ def history() -> list[str]:
 
 
 def _wants_history() -> bool:
+    if not paths.home().config_file.exists():
+        return False
+    import tomllib  # noqa: PLC0415 - 3 ms
+
     try:
         settings = tomllib.loads(paths.home().config_file.read_text("utf-8"))
     except (OSError, ValueError):  # the daemon tells what is wrong with it
@@ -93,6 +98,8 @@ def _history_file() -> Path:
 
 
 def _write(searches: dict[str, list[str]]) -> None:
+    import json  # noqa: PLC0415
+
     _private(_file(), json.dumps(searches, indent=2, ensure_ascii=False) + "\n")
 
 

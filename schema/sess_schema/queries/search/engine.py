@@ -10,7 +10,7 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from itertools import accumulate, islice
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -34,11 +34,11 @@ TOKENIZER = ("unicode61", ["remove_diacritics", "2"])  # as event_index was made
 EXCERPT_WIDTH = 160
 _ORDER = {"newest": "e.ts DESC, e.id DESC", "oldest": "e.ts, e.id"}
 _ALL_TEXT = "CAST(x.text || x'0a' || x.input || x'0a' || x.output || x'0a' || x.marks AS BLOB)"
-_EVENT = (
-    "SELECT e.session_id, e.type, e.label, e.tool, e.status, e.ts, e.summary, e.retired,"
+_ABOUT = (
+    "e.session_id, e.type, e.label, e.tool, e.status, e.ts, e.summary, e.retired,"
     " x.text, x.input, x.output, x.marks"
-    " FROM events e JOIN event_texts x ON x.id = e.id WHERE e.id = ?"
 )
+_EVENT = f"SELECT {_ABOUT} FROM events e JOIN event_texts x ON x.id = e.id WHERE e.id = ?"
 _WITHOUT_INPUT = 120
 _BATCH = 1 << 18
 _FIELDS = ("text", "input", "output")
@@ -168,7 +168,7 @@ class Results:
             sql, values = ranking.matching(plan, base, plan.match, "")
             return int(self._db.execute(f"SELECT count(*) FROM ({sql})", values).get)
         number = 0
-        for row in self._candidates(base, "", plan=plan):
+        for row in self._candidates(base, plan=plan):
             number += self._holds(row[0])
             if number == most:
                 break
@@ -190,7 +190,7 @@ class Results:
     def sessions(self) -> Iterator[int]:
         """Which sessions have a match, the newest match first."""
         seen: set[int] = set()
-        for event, _, session in self._candidates(self._base(), ", e.session_id", _ORDER["newest"]):
+        for event, _, session in self._candidates(self._base(), _ORDER["newest"]):
             if session not in seen and self._holds(event):
                 seen.add(session)
                 yield session
@@ -274,25 +274,33 @@ class Results:
     def _by_time(self) -> Iterator[Ranked]:
         sort = "oldest" if self._search.sort == "oldest" else "newest"
         base = self._base(_after(self._start.last, sort))
-        for event, ts in self._candidates(base, "", _ORDER[sort]):
+        for event, ts, _ in self._candidates(base, _ORDER[sort]):
             if self._holds(event):
                 self._last = (ts, event)
                 yield Ranked(event, ts)
 
     def _candidates(
-        self, base: Condition, columns: str, order: str = "", plan: Plan | None = None
-    ) -> Iterator[Any]:
-        """Rows of (event, ts, columns...) that a plan lets through."""
+        self, base: Condition, order: str = "", plan: Plan | None = None
+    ) -> Iterator[tuple[int, int | None, int]]:
+        """(event, time, session) of what a plan lets through."""
         plan = plan or self.plan
         order = f" ORDER BY {order}" if order else ""
-        if plan.screen is None:
-            sql, values = ranking.matching(plan, base, plan.match, columns.lstrip(", "))
+        if plan.screen is not None:
+            wanted = f"{_ALL_TEXT}, e.session_id"
+            sql, values = ranking.matching(plan, base, plan.match, wanted, texts=True)
+            for event, ts, _, session in screened(
+                plan.screen, self._db.execute(sql + order, values)
+            ):
+                yield event, ts, session
+        elif plan.match is None and plan.residual is not None:
+            # Each text is read anyway: asking for it again would cost more than the comparison.
+            sql, values = ranking.matching(plan, base, None, _ABOUT, texts=True)
+            for event, ts, *row in self._db.execute(sql + order, values):
+                self._read = event, (row[:8], row[8:])
+                yield event, ts, row[0]
+        else:
+            sql, values = ranking.matching(plan, base, plan.match, "e.session_id")
             yield from self._db.execute(sql + order, values)
-            return
-        wanted = _ALL_TEXT + columns
-        sql, values = ranking.matching(plan, base, plan.match, wanted, texts=True)
-        for row in screened(plan.screen, self._db.execute(sql + order, values)):
-            yield row[:2] + row[3:]
 
     def _holds(self, event: int) -> bool:
         node = self.plan.residual
@@ -330,26 +338,26 @@ def screened(regex: Regex, rows: Iterator[Any]) -> Iterator[Any]:
     assert search is not None
     most = 1 << 10  # the first ones should not wait for many
     while batch := _batch(rows, most):
-        joined = b"\n".join([row[2] for row in batch])
-        ends = [*accumulate(len(row[2]) + 1 for row in batch)]
+        texts = [row[2] for row in batch]
+        joined = b"\n".join(texts)
+        ends = [*accumulate([len(text) + 1 for text in texts])]
         at = 0
         while at < len(joined) and (found := search(joined, at)):
             number = bisect_right(ends, found.start())
-            if number < len(batch):
-                yield batch[number]
-                at = ends[number]
-            else:
+            if number == len(batch):
                 break
+            yield batch[number]
+            at = ends[number]
         most = min(most * 2, _BATCH)
 
 
 def _batch(rows: Iterator[Any], most: int) -> list[Any]:
-    batch, size = [], 0
-    for row in rows:
-        batch.append(row)
-        size += len(row[2])
-        if size >= most:
-            break
+    """The next rows with about so many bytes."""
+    batch: list[Any] = []
+    size = 0
+    while size < most and (some := [*islice(rows, 16)]):
+        batch += some
+        size += sum([len(row[2]) for row in some])
     return batch
 
 

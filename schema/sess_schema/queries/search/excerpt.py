@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 from sess_schema.queries.search.terms import Leaf, Span
 
 _MOST_PLACES = 40  # per term; the best window is nearly always among the first
+_FAR = 1000  # white space beyond does not matter
 _SPACES = re.compile(r"\s+")
 
 
@@ -39,10 +40,11 @@ def best(texts: Sequence[str], leaves: Sequence[Leaf], width: int) -> Excerpt:
                 break
     if chosen is None:
         # Found by a mark or an accent: what a tool answered tells more than what it was asked.
-        return _cut(next((text for text in reversed(texts) if text.strip()), ""), 0, [], width)
+        answer = next((text for text in reversed(texts) if text.strip()), "")
+        return Excerpt(_cut(answer, 0, [], width)[0])
     _, field, start, spans = chosen
-    cut = _cut(texts[field], max(0, start - width // 4), spans, width)
-    return replace(cut, field=field, offsets=tuple(spans))
+    line, moved = _cut(texts[field], max(0, start - width // 4), spans, width)
+    return Excerpt(line, moved, field, tuple(spans))
 
 
 def _densest(marked: Sequence[tuple[Span, int]], width: int) -> tuple[int, int]:
@@ -62,7 +64,7 @@ def _densest(marked: Sequence[tuple[Span, int]], width: int) -> tuple[int, int]:
     return top, start
 
 
-def _cut(text: str, start: int, spans: Sequence[Span], width: int) -> Excerpt:
+def _cut(text: str, start: int, spans: Sequence[Span], width: int) -> tuple[str, tuple[Span, ...]]:
     """One line from `start` on, with its spans moved along as white space shrinks."""
     stop = min(len(text), start + width)
     if start and (space := _SPACES.search(text, start, start + min(20, width // 8))):
@@ -71,16 +73,21 @@ def _cut(text: str, start: int, spans: Sequence[Span], width: int) -> Excerpt:
     moved: list[Span] = []
     at = start
     for begin, end in _merged(spans, start, stop):
-        line += _SPACES.sub(" ", text[at:begin])
-        shown = _SPACES.sub(" ", text[begin:end])
+        line += _one_line(text[at:begin])
+        shown = _one_line(text[begin:end])
         moved.append((len(line), len(line) + len(shown)))
         line += shown
         at = end
     stop = max(stop, at)
-    line += _SPACES.sub(" ", text[at:stop])
+    line += _one_line(text[at:stop])
     lead = len(line) - len(line.lstrip())
-    line = line.strip() + ("…" if text[stop:].strip() else "")
-    return Excerpt(line, tuple((begin - lead, end - lead) for begin, end in moved))
+    rest = text[stop : stop + _FAR] if len(text) > stop else ""
+    line = line.strip() + ("…" if rest.strip() or len(text) > stop + _FAR else "")
+    return line, tuple((begin - lead, end - lead) for begin, end in moved)
+
+
+def _one_line(text: str) -> str:
+    return _SPACES.sub(" ", text) if not text.isprintable() or "  " in text else text
 
 
 def _merged(spans: Sequence[Span], start: int, stop: int) -> list[Span]:
