@@ -121,12 +121,16 @@ def _session(db: apsw.Connection, value: str, setting: Setting) -> Condition:
 
 
 def _file(value: str, _setting: Setting) -> Condition:
-    """A path that a tool call touched: a glob of the name or of the end of the path."""
-    if value.endswith("/"):
-        value += "*"
-    globs = [value, f"*/{value.removeprefix('./')}"]
+    """A path that a tool call touched: its name or the end of it, as it is or as a glob."""
+    name = _lower(value).removeprefix("./")
+    if name.endswith("/"):
+        name += "*"
+    end = "/" + name.lstrip("/")
+    same = "lower(path) IN (?, ?) OR substr(lower(path), -?) = ?"
+    like = "lower(path) GLOB ? OR lower(path) GLOB ?"
     return Condition(
-        "e.id IN (SELECT event_id FROM files WHERE path GLOB ? OR path GLOB ?)", tuple(globs)
+        f"e.id IN (SELECT event_id FROM files WHERE {same} OR {like})",
+        (name, _lower(value), len(end), end, name, f"*{end}"),
     )
 
 

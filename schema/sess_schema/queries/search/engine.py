@@ -22,7 +22,7 @@ from sess_schema.queries.fields import ANY, Condition, Setting
 from sess_schema.queries.search import cursor as cursors
 from sess_schema.queries.search import excerpt, language, ranking
 from sess_schema.queries.search.cursor import Cursor
-from sess_schema.queries.search.language import And, Filter, Query
+from sess_schema.queries.search.language import Filter, Query
 from sess_schema.queries.search.plan import Comparison, Plan, plan
 from sess_schema.queries.search.ranking import Ranked
 from sess_schema.queries.search.regex import Regex
@@ -104,21 +104,17 @@ class Search:
     def _query(self, db: apsw.Connection | None, tokenize: language.Tokenize) -> Query:
         matching = Matching(self.mode, case=self.case, whole=self.whole)
         given = list(self.filters)
-        if self.mode == "tools":
-            given.append(Filter("type", "tool_use"))
 
         def fault(one: Filter) -> str | None:
             return fields.fault(db, one.field, one.value, self._setting())
 
         if given and not self.text.strip():
             return Query(language.together(given))
-        query = language.parse(self.text, tokenize, matching, fault)
-        if not given:
-            return query
-        nodes = query.tree.nodes if isinstance(query.tree, And) else (query.tree,)
-        filters = language.together(given)
-        more = filters.nodes if isinstance(filters, And) else (filters,)
-        return replace(query, tree=And((*nodes, *more)))
+        query = language.parse(self.text, tokenize, matching, fault, alone=not given)
+        if given:
+            query = query.narrowed(language.together(given))
+        # Beside it any other type is a contradiction, not an alternative.
+        return query.narrowed(Filter("type", "tool_use")) if self.mode == "tools" else query
 
     def _setting(self) -> Setting:
         return Setting(self.now, utc=self.utc, superseded=self.superseded)
@@ -170,7 +166,7 @@ class Results:
         number = 0
         for row in self._candidates(base, plan=plan):
             number += self._holds(row[0])
-            if number == most:
+            if most and number == most:
                 break
         return number
 

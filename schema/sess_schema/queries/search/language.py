@@ -60,6 +60,7 @@ class Or:
 
 
 Node = Leaf | Filter | Not | And | Or
+Check = Callable[[Filter], str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,12 @@ class Query:
 
     tree: Node
     notes: tuple[str, ...] = ()
+
+    def narrowed(self, node: Node) -> Query:
+        """The same inside a filter."""
+        inside = self.tree.nodes if isinstance(self.tree, And) else (self.tree,)
+        more = node.nodes if isinstance(node, And) else (node,)
+        return Query(And((*inside, *more)), self.notes)
 
     def wanted(self) -> list[Leaf]:
         """The terms that a hit may show."""
@@ -89,19 +96,23 @@ class Query:
 
 
 def parse(
-    text: str, tokenize: Tokenize, matching: Matching, check: Callable[[Filter], str | None]
+    text: str, tokenize: Tokenize, matching: Matching, check: Check, *, alone: bool = True
 ) -> Query:
-    """Understand a query; `tokenize` is that of the index, `check` says why a filter is none."""
+    """Understand a query; `tokenize` is that of the index, `check` says why a filter is none.
+
+    A query of nothing but exclusions is one only beside filters, not `alone`.
+    """
     # SQLite reads a query up to a NUL; a lone surrogate cannot be bound at all.
     text = text.replace("\0", " ").encode("utf-8", "replace").decode()
+    tree: Node | None
+    notes: list[str] = []
     if matching.mode == "regex":
-        tree: Node | None = regex(text, matching) if text else None
-        notes: list[str] = []
+        tree = regex(text, matching) if text else None
     elif matching.mode == "tools":
-        tree, notes = (Term(text, matching=matching) if text.strip() else None), []
+        tree = Term(text, matching=matching) if text.strip() else None
     else:
         parser = _Parser(text, tokenize, matching, check)
-        tree, notes = parser.tree(), parser.notes
+        tree, notes = parser.tree(alone=alone), parser.notes
     if tree is None:
         raise SessError(
             "nothing to search for", hint="give words that must occur: `sess search flaky test`"
@@ -112,13 +123,7 @@ def parse(
 class _Parser:
     """One pass over the lexemes, with a stack of open groups instead of recursion."""
 
-    def __init__(
-        self,
-        text: str,
-        tokenize: Tokenize,
-        matching: Matching,
-        check: Callable[[Filter], str | None],
-    ) -> None:
+    def __init__(self, text: str, tokenize: Tokenize, matching: Matching, check: Check) -> None:
         self._text = text
         self._tokenize = tokenize
         self._matching = matching
@@ -127,7 +132,7 @@ class _Parser:
         self._terms = 0
         self.notes: list[str] = []
 
-    def tree(self) -> Node | None:
+    def tree(self, *, alone: bool) -> Node | None:
         stack = [_Group(negated=False)]
         for lexeme in self._lexemes():
             if lexeme in ("(", "-("):
@@ -142,7 +147,8 @@ class _Parser:
         while len(stack) > 1:
             done = stack.pop()
             stack[-1].add(done.node())
-        return _meaningful(stack[0].node()) or self._literally()
+        whole = stack[0].node()
+        return (_meaningful(whole) if alone else whole) or self._literally()
 
     def _literally(self) -> Node | None:
         """`OR` or `()` alone are what somebody looks for."""
@@ -205,7 +211,8 @@ class _Parser:
 
     def _term(self, word: str, *, negated: bool) -> Iterator[Node]:
         prefix = False
-        if word.endswith("*") and word.strip("*"):
+        words = self._matching.mode == "words"
+        if words and word.endswith("*") and word.strip("*"):
             word, prefix = word.rstrip("*"), True
         node = self._made(word, prefix=prefix, bare=True)
         if node is not None:
@@ -222,7 +229,8 @@ class _Parser:
         hashed = bare and words and not prefix and not self._matching.whole
         hashed = hashed and _HASH.fullmatch(text) is not None
         self._terms += 1
-        return Term(text, tokens, (prefix or hashed) and bool(tokens), hashed, self._matching)
+        prefix = words and (prefix or hashed) and bool(tokens)
+        return Term(text, tokens, prefix, hashed, self._matching, quoted=not bare)
 
     def _filter(self, field: str, value: str) -> Filter | None:
         node = Filter(field, value)
@@ -256,8 +264,10 @@ class _Group:
         return Not(whole) if self._negated else whole
 
 
-# Of these an event has one, so two of a field mean either.
-_SINGLE = ("agent", "project", "tool", "type", "model", "branch", "session", "role")
+# Of these an event usually has one, so two of a field mean either.
+_SINGLE = (
+    "agent", "project", "tool", "type", "model", "branch", "session", "role", "file"
+)  # fmt: skip
 
 
 def together(nodes: Sequence[Node]) -> Node:
@@ -282,8 +292,9 @@ def together(nodes: Sequence[Node]) -> Node:
 def _noise(node: Node) -> bool:
     """A dash or a bar between words is punctuation, unless it is all there is."""
     inner = node.node if isinstance(node, Not) else node
-    words = isinstance(inner, Term) and inner.matching.mode == "words"
-    return isinstance(inner, Term) and words and not inner.tokens and len(inner.text) == 1
+    if not isinstance(inner, Term) or inner.quoted or inner.matching.mode != "words":
+        return False
+    return not inner.tokens and len(inner.text) == 1
 
 
 def _meaningful(node: Node | None) -> Node | None:

@@ -9,6 +9,7 @@ expression and never refuse a text that Python would accept.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from re import _constants as op  # type: ignore[attr-defined]
@@ -32,6 +33,7 @@ _CATEGORIES = {
     op.CATEGORY_WORD: "0-9A-Za-z_" + _HIGH,
     op.CATEGORY_NOT_WORD: r"\x00-/:-@\[-\^`\{-\x7f" + _HIGH,
 }
+_FLAGS = re.compile(r"\(\?[aiLmsux]+\)")  # must stand in front
 _MOST_REPEATS = 1000  # RE2's own limit
 _LITERAL_ENOUGH = 3
 # Letters that one outside ASCII equals when the case does not matter.
@@ -63,11 +65,17 @@ class Regex:
 def regex(text: str, matching: Matching) -> Regex:
     """Compile what somebody typed; `^` and `$` are the edges of lines."""
     flags = re.MULTILINE | (re.NOFLAG if matching.case else re.IGNORECASE)
-    source = rf"(?<!\w)(?:{text})(?!\w)" if matching.whole else text
+    source = text
+    if matching.whole:
+        start = _FLAGS.match(text)
+        begin, rest = (start[0], text[start.end() :]) if start else ("", text)
+        source = rf"{begin}(?<!\w)(?:{rest})(?!\w)"
     try:
-        re.compile(text, flags)  # so that a fault is told in what was typed
-        pattern = re.compile(source, flags)
-        tree = sre.parse(source, flags)
+        with warnings.catch_warnings():  # of what a later Python may make of it
+            warnings.simplefilter("ignore")
+            re.compile(text, flags)  # so that a fault is told in what was typed
+            pattern = re.compile(source, flags)
+            tree = sre.parse(source, flags)
     except (re.error, OverflowError, RecursionError) as error:
         raise SessError(
             f'no regular expression: "{text}": {error}',

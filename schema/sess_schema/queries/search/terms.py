@@ -7,6 +7,8 @@ The full-text index knows whole words without case, accents and punctuation. Wha
 from __future__ import annotations
 
 import re
+import unicodedata
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -66,6 +68,7 @@ class Term:
     prefix: bool = False
     implied: bool = False  # nobody typed the star: the beginning of a hash
     matching: Matching = Matching()
+    quoted: bool = False
 
     @property
     def match(self) -> str | None:
@@ -82,7 +85,7 @@ class Term:
     @property
     def plain(self) -> bool:
         """Nothing but words of the index's alphabet."""
-        return _PLAIN.fullmatch(self.text) is not None
+        return _PLAIN.fullmatch(_composed(self.text)) is not None
 
     @property
     def like(self) -> str | None:
@@ -96,7 +99,7 @@ class Term:
 
     @cached_property
     def _needle(self) -> _Needle:
-        return _needle(self)
+        return _made(self)
 
     def explained(self) -> str:
         m = self.matching
@@ -117,6 +120,11 @@ class Term:
         return f"{what}: {self.text}" + (f" ({', '.join(how)})" if how else "")
 
 
+def _composed(text: str) -> str:
+    """With letters and their accents as one character, where there is such a character."""
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
 def like_literal(text: str, ambiguous: str = _AMBIGUOUS) -> str:
     """A LIKE pattern that matches a text in any case, perhaps others too."""
     pattern = ""
@@ -133,7 +141,11 @@ def like_literal(text: str, ambiguous: str = _AMBIGUOUS) -> str:
 
 
 def like_anywhere(pattern: str) -> str:
-    return f"%{pattern}%"
+    """A pattern with anything around it; of a long one the beginning, for SQLite has a limit."""
+    cut = pattern[:_LONGEST_LIKE]
+    if cut.endswith("\\") and (len(cut) - len(cut.rstrip("\\"))) % 2:
+        cut = cut[:-1]
+    return f"%{cut}%"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,30 +158,39 @@ class _Needle:
 
     def places(self, text: str) -> Iterator[Span]:
         low = text if self.case else text.lower()
-        if len(low) != len(text):  # a few letters grow when lowered, and the places would be wrong
-            yield from (found.span() for found in self.pattern.finditer(text))
-            return
+        grown = _grown(text) if len(low) != len(text) else ()
         at = low.find(self.start)
         while at >= 0:
-            found = self.pattern.match(text, at)
+            found = self.pattern.match(low, at)
             if found and found.end() > at:
-                yield found.span()
-                at = low.find(self.start, found.end())
+                begin, end = found.span()
+                yield _back(begin, grown), _back(end, grown)
+                at = low.find(self.start, end)
             else:
                 at = low.find(self.start, at + 1)
 
 
-def _needle(term: Term) -> _Needle:
+def _grown(text: str) -> Sequence[int]:
+    """Where a lowered text has a character more: a dotted capital I becomes two."""
+    places = [found.start() for found in re.finditer("\u0130", text)]
+    return [at + number + 1 for number, at in enumerate(places)]
+
+
+def _back(at: int, grown: Sequence[int]) -> int:
+    """The place in a text of a place in the lowered text."""
+    return at - bisect_left(grown, at)
+
+
+def _made(term: Term) -> _Needle:
     m = term.matching
     literal = m.mode != "words"
-    words = [term.text] if literal else term.text.split()
+    text = term.text if m.case else term.text.lower()
+    words = [text] if literal else text.split()
     # Between the words of a plain phrase the index sees no underscore either.
-    body = (r"[\W_]+" if term.plain else r"\s+").join(map(re.escape, words))
+    body = (r"[\W_]+" if term.plain and not literal else r"\s+").join(map(re.escape, words))
     before, after = _edges(term, literal=literal)
     rest = r"[^\W_]*" if term.prefix and not m.whole else ""
-    flags = re.NOFLAG if m.case else re.IGNORECASE
-    start = words[0] if m.case else words[0].lower()
-    return _Needle(start, re.compile(before + body + rest + after, flags), m.case)
+    return _Needle(words[0], re.compile(before + body + rest + after), m.case)
 
 
 def _edges(term: Term, *, literal: bool) -> tuple[str, str]:
@@ -178,8 +199,9 @@ def _edges(term: Term, *, literal: bool) -> tuple[str, str]:
         return r"(?<!\w)", r"(?!\w)"
     if literal or _UNSPACED.search(term.text):
         return "", ""
-    before = r"(?<![^\W_])" if term.text[0].isalnum() else ""
-    after = r"(?![^\W_])" if term.text[-1].isalnum() and not term.prefix else ""
+    text = _composed(term.text)
+    before = r"(?<![^\W_])" if text[0].isalnum() else ""
+    after = r"(?![^\W_])" if text[-1].isalnum() and not term.prefix else ""
     return before, after
 
 
