@@ -1,6 +1,6 @@
 """Writes a corpus of Claude Code transcripts that is like real ones, and the same every time.
 
-    python bench/corpus.py OUT_DIR --mb 200 [--seed 1] [--files N]
+    python bench/corpus.py OUT_DIR --mb 200 [--seed 1] [--files N] [--terse]
 
 HOME=OUT_DIR then makes the programs find it.
 """
@@ -27,6 +27,7 @@ BYTES_PER_PROJECT = 8_000_000
 FILES_PER_PROJECT = 100
 # Outputs of megabytes are rare, but each corpus of a size should have some.
 BYTES_PER_GIANT = 40_000_000
+BYTES_PER_TERSE_GIANT = 250_000_000
 
 
 @dataclass
@@ -57,15 +58,18 @@ def plan(rng: Random, files: int) -> list[str]:
 
 
 class Writer:
-    def __init__(self, out: Path, megabytes: float, seed: int, files: int | None) -> None:
+    def __init__(
+        self, out: Path, megabytes: float, seed: int, files: int | None, *, terse: bool
+    ) -> None:
         self.rng = Random(f"plan {seed} {megabytes} {files}")
-        self.seed = seed
+        self.seed, self.terse = seed, terse
         self.projects_dir = out / ".claude" / "projects"
         self.budget = int(megabytes * 1_000_000)
         self.kinds = plan(self.rng, files or max(4, round(megabytes * DEFAULT_FILES_PER_MB)))
         # Few sessions are long, and they hold most of the bytes.
         self.weights = [self.rng.lognormvariate(0, 1.3) for _ in self.kinds]
-        self.next_giant = BYTES_PER_GIANT // 2
+        self.giant_every = BYTES_PER_TERSE_GIANT if terse else BYTES_PER_GIANT
+        self.next_giant = self.giant_every // 2
         self.stats = CorpusStats()
         self.project = Project(Random(0), 0)
         self.folder = out
@@ -93,7 +97,8 @@ class Writer:
 
     def open_project(self) -> None:
         number = self.stats.projects
-        self.project = Project(Random(f"project {self.seed} {number}"), number)
+        rng = Random(f"project {self.seed} {number}")
+        self.project = Project(rng, number, terse=self.terse)
         self.folder = self.projects_dir / self.project.cwd.replace("/", "-")
         self.folder.mkdir(parents=True, exist_ok=True)
         self.stats.projects += 1
@@ -118,7 +123,7 @@ class Writer:
         for kind, share in zip(children, shares, strict=True):
             self.delegate(t, share, flat=kind == "flat")
         if self.stats.bytes >= self.next_giant:
-            self.next_giant += BYTES_PER_GIANT
+            self.next_giant += self.giant_every
             t.use([t.text()], [command(t.p, t.rng.randint(1_000_000, 5_000_000))])
         self.fill(t)
         if t.rng.random() < 0.1:
@@ -212,11 +217,12 @@ def fingerprint() -> str:
 
 
 def write_corpus(
-    out: Path, megabytes: float, seed: int = 1, files: int | None = None
+    out: Path, megabytes: float, seed: int = 1, files: int | None = None, *, terse: bool = False
 ) -> CorpusStats:
     """`files` counts transcripts, subagents' and forks' too. Writes what it did to corpus.json."""
-    stats = Writer(out, megabytes, seed, files).run()
+    stats = Writer(out, megabytes, seed, files, terse=terse).run()
     about = {"generator": fingerprint(), "seed": seed, "mb": megabytes, "wanted": files}
+    about["terse"] = terse
     (out / "corpus.json").write_bytes(orjson.dumps(about | asdict(stats)))
     return stats
 
@@ -227,11 +233,12 @@ def main() -> None:
     parser.add_argument("--mb", type=float, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--files", type=int, help="number of transcripts (default: two per MB)")
+    parser.add_argument("--terse", action="store_true", help="short texts: four times the events")
     args = parser.parse_args()
     if (args.out / ".claude").exists():
         sys.exit(f"{args.out} already holds a .claude directory")
     began = time.perf_counter()
-    stats = write_corpus(args.out, args.mb, args.seed, args.files)
+    stats = write_corpus(args.out, args.mb, args.seed, args.files, terse=args.terse)
     took = time.perf_counter() - began
     for name, value in asdict(stats).items():
         print(f"{name:15} {value:>13,}")

@@ -23,6 +23,8 @@ HAS_PROC = Path("/proc/self/stat").exists()
 # Anything here would lead the programs to other transcripts than the corpus.
 FOREIGN = ("CLAUDE_", "CODEX_", "XDG_", "SESSIOND_", "GEMINI_", "COPILOT_", "OPENCODE_")
 SYNC_OK = (0, 5)
+# Where this is set, a program from a clone compiles itself at each start; an installed one never.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 class BenchError(Exception):
@@ -41,9 +43,9 @@ def say(text: str) -> None:
     print(f"# {text}", file=sys.stderr, flush=True)
 
 
-def corpus(mb: float, files: int | None = None) -> Path:
+def corpus(mb: float, files: int | None = None, *, terse: bool = False) -> Path:
     """The directory of a generated corpus, made once."""
-    home = DATA / f"corpus-{mb:g}mb-{files or 'default'}"
+    home = DATA / f"corpus-{mb:g}mb-{files or 'default'}{'-terse' if terse else ''}"
     about = home / "corpus.json"
     with suppress(OSError, ValueError):
         if orjson.loads(about.read_bytes())["generator"] == fingerprint():
@@ -52,6 +54,7 @@ def corpus(mb: float, files: int | None = None) -> Path:
     say(f"writing a corpus of {mb:g} MB")
     command = [sys.executable, str(Path(__file__).with_name("corpus.py")), str(home)]
     command += ["--mb", str(mb)] + (["--files", str(files)] if files else [])
+    command += ["--terse"] if terse else []
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return home
 
@@ -92,8 +95,10 @@ def run(
     return Finished(seconds, 0.0, done.returncode, done.stdout)
 
 
-def run_watched(command: list[str], env: dict[str, str], ok: tuple[int, ...]) -> Finished:
-    """Like run, with the peak memory of the process and its children."""
+def run_watched(
+    command: list[str], env: dict[str, str], ok: tuple[int, ...], every: float = 0.05
+) -> Finished:
+    """Like run, with the peak memory of the process and its children, seen `every` seconds."""
     peaks: dict[int, float] = {}
     began = time.perf_counter()
     with subprocess.Popen(
@@ -102,7 +107,7 @@ def run_watched(command: list[str], env: dict[str, str], ok: tuple[int, ...]) ->
         while process.poll() is None:
             for pid in children(process.pid) if HAS_PROC else ():
                 peaks[pid] = max(peaks.get(pid, 0.0), status_mb(pid, "VmHWM"))
-            time.sleep(0.05)
+            time.sleep(every)
         seconds = time.perf_counter() - began
         assert process.stderr
         check(command, process.returncode, process.stderr.read(), ok)
@@ -229,13 +234,12 @@ class Workspace:
 
     def __init__(self) -> None:
         self.root = DATA / f"work-{os.getpid()}"
-        self.stores: dict[tuple[float, int | None], Store] = {}
+        self.stores: dict[Path, Store] = {}
 
-    def store(self, mb: float, files: int | None = None) -> Store:
-        key = (mb, files)
+    def store(self, mb: float, files: int | None = None, *, terse: bool = False) -> Store:
+        key = source = corpus(mb, files, terse=terse)
         if key not in self.stores:
-            source = corpus(mb, files)
-            place = self.root / f"{mb:g}-{files}"
+            place = self.root / source.name
             # A store that failed to load is made anew by the next bench.
             shutil.rmtree(place, ignore_errors=True)
             self.stores[key] = Store(place, source)

@@ -172,3 +172,96 @@ COMMANDS: tuple[tuple[int, str, Callable[[Project, int], str]], ...] = (
     (3, 'git add -A && git commit -m "{noun}: {phrase}"', history),
     (3, "python -m {noun} --{name} --format json", objects),
 )
+
+
+# What prints a line or two, whatever size is asked for. Only terse corpora have these.
+
+
+def revision(p: Project, size: int) -> str:
+    return f"{p.rng.getrandbits(160):040x}"
+
+
+def tag(p: Project, size: int) -> str:
+    rng = p.rng
+    version = f"v{rng.randrange(9)}.{rng.randrange(30)}.{rng.randrange(12)}"
+    return f"{version}-{rng.randrange(90)}-g{rng.getrandbits(28):07x}"
+
+
+def digest(p: Project, size: int) -> str:
+    return f"{p.rng.getrandbits(256):064x}  {p.path()}"
+
+
+def definitions(p: Project, size: int) -> str:
+    """Of Python and TypeScript, whose names are written in two ways."""
+    rng = p.rng
+
+    def line() -> str:
+        number = 1 + int(rng.random() * 900)
+        if rng.random() < 0.6:
+            return f"{number}:    def {p.identifier()}{rng.choice(ROLES)}(self, {p.noun.one()}):"
+        verb = rng.choice(("get", "on", "handle", "use", "is"))
+        return f"{number}:  {verb}{p.some_type.one()}({p.noun.one()}: {p.some_type.one()}) {{"
+
+    return until(min(size, 300), line)
+
+
+def refusal(p: Project, size: int) -> str:
+    """One of the errors that everybody has seen."""
+    port = 1024 + p.rng.randrange(9000)
+    text = p.rng.choice(REFUSALS)
+    words = {"noun": p.noun.one(), "name": p.identifier(), "path": p.path(), "port": port}
+    return text.format(**words, type=p.some_type.one(), phrase=p.phrase())
+
+
+def go_tests(p: Project, size: int) -> str:
+    rng = p.rng
+
+    def line() -> str:
+        took = f"{rng.randrange(1, 9000) / 1000:.3f}s"
+        if rng.random() < 0.85:
+            return f"ok  \texample.org/{p.name}/internal/{p.noun.one()}\t{took}"
+        return f"--- FAIL: Test{p.some_type.one()} ({took})"
+
+    return until(min(size, 250), line)
+
+
+def committed(p: Project, size: int) -> str:
+    rng = p.rng
+    head = f"[main {rng.getrandbits(28):07x}] {p.noun.one()}: {p.phrase()}"
+    return f"{head}\n {rng.randrange(2, 9)} files changed, {rng.randrange(2, 99)} insertions(+)"
+
+
+def hosts(p: Project, size: int) -> str:
+    rng = p.rng
+    return f"127.0.0.1 localhost\n10.0.{rng.randrange(9)}.{rng.randrange(250)} {p.noun.one()}"
+
+
+ROLES = ("", "", "_test", "_handler", "_for_update", "_or_none")
+REFUSALS = (
+    "curl: (28) Operation timed out after 5001 milliseconds with 0 bytes received",
+    "Error: connect ECONNREFUSED 127.0.0.1:{port}",
+    "Error: {noun} request timeout after {port} ms",
+    "Error: {phrase}, timeout in {type}.{name}",
+    "psycopg.OperationalError: connection timeout expired",
+    "ModuleNotFoundError: No module named '{noun}'",
+    "AttributeError: '{type}' object has no attribute '{name}'",
+    "TypeError: Cannot read properties of undefined (reading '{name}')",
+    "{path}:{port}:9: error: expected ';' before '{name}' (C++20)",
+    "fatal: not a git repository (or any of the parent directories): .git",
+    "bash: {noun}: command not found",
+    "PermissionError: [Errno 13] Permission denied: '/var/lib/{noun}'",
+    "FAILED {path}::test_{name} - assert None is not None",
+    "error[E0308]: mismatched types: expected `{type}`, found `&str`",
+)
+SHORT_COMMANDS: tuple[tuple[int, str, Callable[[Project, int], str]], ...] = (
+    (6, "git rev-parse HEAD", revision),
+    (4, "git describe --tags --always", tag),
+    (3, "sha256sum {path}", digest),
+    (12, "rg -n 'def |\\) {{' {path}", definitions),
+    (16, "curl -sS --max-time 5 localhost:8080/{noun}/{name}", refusal),
+    (9, "make {noun} CXXFLAGS=-std=c++20", refusal),
+    (10, "go test ./...", go_tests),
+    (8, 'git commit -am "{noun}: {phrase}"', committed),
+    (2, 'git commit --no-verify -m "{noun}: {phrase}"', committed),
+    (1, "cat /etc/hosts", hosts),
+)

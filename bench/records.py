@@ -63,6 +63,8 @@ class Transcript:
 
     def prose(self, median: float, sigma: float) -> str:
         size = min(9000, self.budget / 15, self.rng.lognormvariate(median, sigma))
+        if self.p.terse:
+            size *= 0.75
         return self.p.prose(int(size) + 1)
 
     def put(self, record: Record) -> None:
@@ -114,9 +116,10 @@ class Transcript:
         if text is None:
             text = self.prose(5.0, 1.0)
         if rng.random() < 0.06 and self.budget > 50_000:
-            text += "\n\n```\n" + "\n".join(self.p.file(self.p.path())[:40]) + "\n```"
+            count = 6 if self.p.terse else 40
+            text += "\n\n```\n" + "\n".join(self.p.file(self.p.path())[:count]) + "\n```"
         content: str | list[Record] = text
-        if rng.random() < 0.06 and self.budget > 200_000:
+        if not self.p.terse and rng.random() < 0.06 and self.budget > 200_000:
             media = {"type": "base64", "media_type": "image/png"}
             media["data"] = self.noise(rng.randint(8_000, 60_000))
             content = [{"type": "text", "text": text}, {"type": "image", "source": media}]
@@ -158,17 +161,17 @@ class Transcript:
     def usage(self, output: int) -> Record:
         rng = self.rng
         written, cached = rng.randrange(200, 9000), rng.randrange(12_000, 150_000)
-        return {
+        counts = {
             "input_tokens": rng.randrange(1, 12),
             "cache_creation_input_tokens": written,
             "cache_read_input_tokens": cached,
-            "cache_creation": {
+        }
+        if not self.p.terse:
+            counts["cache_creation"] = {
                 "ephemeral_5m_input_tokens": written,
                 "ephemeral_1h_input_tokens": 0,
-            },
-            "output_tokens": output,
-            "service_tier": "standard",
-        }
+            }
+        return counts | {"output_tokens": output, "service_tier": "standard"}
 
     def respond(self, blocks: list[Record], stop: str) -> list[str]:
         """One response, written as one line per block under one message id."""
@@ -197,7 +200,7 @@ class Transcript:
 
     def thinking(self) -> Record:
         text = self.prose(6.0, 0.9)
-        signature = self.noise(200 + len(text) // 2)
+        signature = self.noise(60 if self.p.terse else 200 + len(text) // 2)
         return {"type": "thinking", "thinking": text, "signature": signature}
 
     def text(self, median: float = 5.0) -> Record:
@@ -219,7 +222,7 @@ class Transcript:
             blocks.append({"type": "tool_use", "id": ident, "name": made.name, "input": made.input})
         uuids = self.respond(blocks, "tool_use")[-len(calls) :]
         for ident, uuid, made in zip(ids, uuids, calls, strict=True):
-            if made.name == "Bash" and rng.random() < 0.3:
+            if not self.p.terse and made.name == "Bash" and rng.random() < 0.3:
                 self.progress(ident, uuid)
             self.result(ident, uuid, made)
 
@@ -244,9 +247,10 @@ class Transcript:
         elif made.name == "Bash" and len(made.output) > OVERFLOW and self.spills(made):
             self.spill(ident, made, block)
             fields["toolUseResult"] = made.result
-        else:
+        elif not self.p.terse or made.name == "Task":
             fields["toolUseResult"] = made.result
-        fields["sourceToolAssistantUUID"] = uuid
+        if not self.p.terse:
+            fields["sourceToolAssistantUUID"] = uuid
         self.chain("user", fields, parent=uuid)
 
     def spills(self, made: Call) -> bool:
@@ -301,6 +305,7 @@ class Transcript:
         text = (
             "This session is being continued from a previous conversation that ran out of context."
         )
-        body = {"role": "user", "content": f"{text} {self.p.prose(6000)}"}
+        size = 1500 if self.p.terse else 6000
+        body = {"role": "user", "content": f"{text} {self.p.prose(size)}"}
         self.events += 1
         self.chain("user", {"message": body, "isCompactSummary": True})

@@ -1,6 +1,6 @@
 """Measures sess and sessiond on generated corpora, and prints the figures beside their targets.
 
-    python bench/run.py [startup load idle-sync append search fresh idle] [--quick] [--json]
+    python bench/run.py [BENCH...] [--quick] [--json]
 
 Corpora are kept in bench/data. Times depend on the machine: the last column compares each with
 something measured in the same run, a bare `python -c pass` unless the row says otherwise.
@@ -14,11 +14,12 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import apsw
 import orjson
+import searching
 from harness import (
     HAS_PROC,
     SESS,
@@ -34,6 +35,7 @@ from harness import (
     say,
     status_mb,
 )
+from report import Context, Row, table
 
 NOWHERE = "qqqnowhere"
 QUERIES = (
@@ -55,59 +57,6 @@ for path in pathlib.Path(sys.argv[1]).rglob("*.jsonl"):
     with path.open("rb") as lines:
         for line in lines: orjson.loads(line)
 """
-
-
-@dataclass
-class Row:
-    bench: str
-    what: str
-    value: float
-    unit: str
-    limit: float | None = None
-    at_least: bool = False
-    ratio: float | None = None
-    to: str = ""
-
-    @property
-    def verdict(self) -> str:
-        if self.limit is None:
-            return ""
-        good = self.value >= self.limit if self.at_least else self.value <= self.limit
-        return "ok" if good else "MISS"
-
-
-@dataclass
-class Context:
-    work: Workspace
-    quick: bool
-    repeat: int
-    mb: float
-    large_mb: float
-    rows: list[Row]
-    bare_seconds: float = 0.0
-
-    @property
-    def bare(self) -> float:
-        """Seconds that `python -c pass` takes here and now."""
-        if not self.bare_seconds:
-            self.bare_seconds = median(self.repeat * 2, lambda: run([sys.executable, "-c", "pass"]))
-        return self.bare_seconds
-
-    def add(self, row: Row) -> None:
-        if self.quick:
-            row.limit = None  # the targets are for the full sizes
-        self.rows.append(row)
-        value = f"{row.value:.3g} {row.unit}"
-        say(f"{row.bench}: {row.what}: {value} {row.verdict}".rstrip())
-
-    def wall(self, bench: str, what: str, seconds: float, limit: float | None = None) -> None:
-        self.add(Row(bench, what, seconds * 1000, "ms", limit, ratio=seconds / self.bare))
-
-    def thousand(self) -> Store:
-        return self.work.store(5, 1000)
-
-    def main(self) -> Store:
-        return self.work.store(self.mb)
 
 
 def startup(c: Context) -> None:
@@ -242,33 +191,10 @@ BENCHES: dict[str, Callable[[Context], None]] = {
     "idle-sync": idle_sync,
     "append": append,
     "search": search,
+    **searching.BENCHES,
     "fresh": fresh,
     "idle": idle,
 }
-
-
-def number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
-
-
-def table(rows: list[Row]) -> str:
-    cells = [("bench", "measure", "value", "", "target", "", "ratio", "")]
-    for row in rows:
-        sign = ">=" if row.at_least else "<="
-        target = f"{sign} {number(row.limit)}" if row.limit is not None else ""
-        ratio = f"{row.ratio:.1f}x" if row.ratio is not None else ""
-        to = row.to or ("python -c pass" if ratio else "")
-        value = number(row.value)
-        cells.append((row.bench, row.what, value, row.unit, target, row.verdict, ratio, to))
-    widths = [max(len(line[n]) for line in cells) for n in range(8)]
-    right = {2, 4, 6}
-    return "\n".join(
-        "  ".join(
-            cell.rjust(widths[n]) if n in right else cell.ljust(widths[n])
-            for n, cell in enumerate(line)
-        ).rstrip()
-        for line in cells
-    )
 
 
 def main() -> int:
@@ -277,6 +203,7 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="small corpora, few repetitions")
     parser.add_argument("--mb", type=float, help="size of the main corpus (default 200)")
     parser.add_argument("--large-mb", type=float, help="large store of append (default --mb)")
+    parser.add_argument("--search-mb", type=float, help="corpus of search-* (default 1000)")
     parser.add_argument("--repeat", type=int, help="runs per median (default 7)")
     parser.add_argument("--json", action="store_true", help="one object per row")
     args = parser.parse_args()
@@ -285,7 +212,8 @@ def main() -> int:
             parser.error(f"no bench {name}; there are {', '.join(BENCHES)}")
     mb = args.mb or (20 if args.quick else 200)
     repeat = args.repeat or (3 if args.quick else 7)
-    c = Context(Workspace(), args.quick, repeat, mb, args.large_mb or mb, [])
+    search_mb = args.search_mb or (20 if args.quick else 1000)
+    c = Context(Workspace(), args.quick, repeat, mb, args.large_mb or mb, search_mb, [])
     failed = []
     try:
         for name in args.benches or BENCHES:
@@ -302,7 +230,8 @@ def main() -> int:
     else:
         print(table(c.rows))
         about = f"Python {platform.python_version()}, {os.cpu_count()} cores"
-        print(f"\nmain corpus {mb:g} MB; {about}; load average {os.getloadavg()[0]:.1f}")
+        about += f"; load average {os.getloadavg()[0]:.1f}"
+        print(f"\ncorpora of {mb:g} MB, for search-* {search_mb:g} MB; {about}")
     for line in failed:
         print(f"failed: {line}", file=sys.stderr)
     return 1 if failed else 0

@@ -151,10 +151,14 @@ class Zipf(Generic[T]):
 
 
 class Project:
-    """One code base: its words, identifiers, paths, and the files that sessions work on."""
+    """One code base: its words, identifiers, paths, and the files that sessions work on.
 
-    def __init__(self, rng: Random, number: int) -> None:
+    In a terse one people and tools say little, so that more events make up the same size.
+    """
+
+    def __init__(self, rng: Random, number: int, *, terse: bool = False) -> None:
         self.rng = rng
+        self.terse = terse
         self.name = f"{rng.choice(TECH)}-{made_up(rng, 1)}{number}"
         self.cwd = f"/home/dev/{rng.choice(('work', 'src', 'code'))}/{self.name}"
         invented = [made_up(rng, rng.choice((1, 2, 2, 3))) for _ in range(900)]

@@ -4,7 +4,7 @@ from base64 import b64encode
 from dataclasses import dataclass
 from typing import Any
 
-from outputs import COMMANDS, grep, numbered, page
+from outputs import COMMANDS, SHORT_COMMANDS, grep, numbered, page
 from textpool import Project
 
 
@@ -19,6 +19,9 @@ class Call:
 def size_of_output(p: Project, room: int) -> int:
     """Most outputs are below 2 KB, some are 50 KB and more."""
     luck = p.rng.random()
+    if p.terse:
+        size = p.rng.randint(4_000, 40_000) if luck < 0.002 else p.rng.lognormvariate(4.9, 1.0)
+        return int(size)
     if luck < 0.006:
         size = p.rng.randint(30_000, 150_000)
     else:
@@ -32,7 +35,8 @@ def bash(p: Project, room: int) -> Call:
 
 def command(p: Project, size: int) -> Call:
     rng = p.rng
-    _, template, maker = rng.choices(COMMANDS, [c[0] for c in COMMANDS])[0]
+    known = COMMANDS + SHORT_COMMANDS if p.terse else COMMANDS
+    _, template, maker = rng.choices(known, [c[0] for c in known])[0]
     words = {"path": p.path(), "name": p.identifier(), "noun": p.noun.one()}
     line = template.format(**words, phrase=p.phrase())
     output = maker(p, size)
@@ -44,7 +48,8 @@ def read(p: Project, room: int) -> Call:
     path = p.path()
     lines = p.file(path)
     start = p.rng.randrange(len(lines)) if p.rng.random() < 0.5 else 0
-    part = lines[start : start + max(3, min(p.rng.choice((20, 50, 100, 400)), room // 120))]
+    count = p.rng.choice((2, 3, 5, 8)) if p.terse else p.rng.choice((20, 50, 100, 400))
+    part = lines[start : start + max(3, min(count, room // 120))]
     full = f"{p.cwd}/{path}"
     file = {"filePath": full, "content": "\n".join(part), "numLines": len(part)}
     file |= {"startLine": start + 1, "totalLines": len(lines)}
@@ -67,9 +72,10 @@ def edit(p: Project, room: int) -> Call:
     rng = p.rng
     path = p.path()
     lines = p.file(path)
-    at, count = rng.randrange(len(lines)), rng.choice((1, 2, 4, 8, 14))
+    counts = (1, 1, 2, 3) if p.terse else (1, 2, 4, 8, 14)
+    at, count = rng.randrange(len(lines)), rng.choice(counts)
     old = lines[at : at + count]
-    new = p.code(path.rsplit(".", 1)[1], rng.choice((1, 2, 4, 8, 14)))
+    new = p.code(path.rsplit(".", 1)[1], rng.choice(counts))
     whole = "\n".join(lines)
     lines[at : at + count] = new
     before, after = lines[max(0, at - 3) : at], lines[at + len(new) : at + len(new) + 3]
@@ -97,6 +103,8 @@ def edit(p: Project, room: int) -> Call:
         "userModified": False,
         "replaceAll": False,
     }
+    if p.terse:
+        return Call("Edit", given, f"The file {full} has been updated successfully.", result)
     shown = numbered([*before, *new, *after], max(0, at - 3) + 1)
     text = f"The file {full} has been updated. Here's the result of running `cat -n`:\n{shown}"
     return Call("Edit", given, text, result)
@@ -105,7 +113,7 @@ def edit(p: Project, room: int) -> Call:
 def write(p: Project, room: int) -> Call:
     path = p.new_path()
     p.paths[p.rng.randrange(len(p.paths))] = path
-    text = "\n".join(p.file(path)[: max(3, room // 150)])
+    text = "\n".join(p.file(path)[: 8 if p.terse else max(3, room // 150)])
     full = f"{p.cwd}/{path}"
     result = {"type": "create", "filePath": full, "content": text, "structuredPatch": []}
     given = {"file_path": full, "content": text}
@@ -121,20 +129,22 @@ def search(p: Project, room: int) -> Call:
 
 
 def glob(p: Project, room: int) -> Call:
-    names = [f"{p.cwd}/{path}" for path in p.rng.sample(p.paths, min(len(p.paths), 2 + room % 30))]
+    count = 2 + room % (3 if p.terse else 30)
+    names = [f"{p.cwd}/{path}" for path in p.rng.sample(p.paths, min(len(p.paths), count))]
     result = {"filenames": names, "durationMs": 12, "numFiles": len(names), "truncated": False}
     return Call("Glob", {"pattern": f"**/*{p.noun.one()}*"}, "\n".join(names), result)
 
 
 def fetch(p: Project, room: int) -> Call:
     url = f"https://docs.example.org/{p.noun.one()}/{p.identifier()}"
-    text = page(p, max(100, min(p.rng.randint(500, 6000), room // 3)))
+    size = p.rng.randint(100, 600) if p.terse else p.rng.randint(500, 6000)
+    text = page(p, max(100, min(size, room // 3)))
     result = {"bytes": len(text) * 9, "code": 200, "codeText": "OK", "result": text, "url": url}
     return Call("WebFetch", {"url": url, "prompt": p.prose(60)}, text, result)
 
 
 def todos(p: Project, room: int) -> Call:
-    states = ("completed", "in_progress", "pending", "pending")
+    states = ("completed", "in_progress", "pending", "pending")[: 2 if p.terse else 4]
     new = [{"content": p.phrase(), "status": s, "activeForm": p.phrase()} for s in states]
     old = [{**item, "status": "pending"} for item in new]
     text = "Todos have been modified successfully. Please proceed with the current tasks"
@@ -157,7 +167,8 @@ def task(p: Project, agent: str, prompt: str, answer: str) -> Call:
 
 MAKERS = (bash, edit, read, todos, search, write, fetch, glob, screenshot)
 WEIGHTS = (36, 19, 19, 9, 7, 4, 3, 3, 0.3)
+TERSE_WEIGHTS = (50, 14, 14, 3, 10, 3, 2, 4, 0)
 
 
 def call(p: Project, room: int) -> Call:
-    return p.rng.choices(MAKERS, WEIGHTS)[0](p, room)
+    return p.rng.choices(MAKERS, TERSE_WEIGHTS if p.terse else WEIGHTS)[0](p, room)
