@@ -9,8 +9,9 @@ import apsw
 from sess_schema.queries.search.engine import Hit
 
 _NUMBERED = re.compile(r"\s*(\d{1,9})(?:→|\t)")  # as agents print a file they read
-_FRAME = re.compile(r'File "([^"]+)", line (\d{1,9})')
-_COLON = re.compile(r":(\d{1,9})(?![\w.])")  # path:12: as grep prints it
+_PLACES = re.compile(  # path:12: as grep prints it, and Python's tracebacks
+    r":(?P<line>\d{1,9})(?![\w.])|File \"(?P<frame>[^\"]+)\", line (?P<frame_line>\d{1,9})"
+)
 _PATH = re.compile(r"[^\s:\"'`()\[\]]+$")
 _WINDOW = 500
 
@@ -28,25 +29,29 @@ def location(db: apsw.Connection, hit: Hit, texts: list[str]) -> tuple[str | Non
     path = paths[0] if len(paths) == 1 else None
     if hit.snippet.field is None or not hit.snippet.offsets:
         return path, None
-    line = _line(texts[hit.snippet.field], hit.snippet.offsets[0][0])
+    line, at = _line(texts[hit.snippet.field], hit.snippet.offsets[0][0])
     if path and (numbered := _NUMBERED.match(line)):
         return path, int(numbered[1])
-    return _named(line) or (path, None)
+    return _named(line, at) or (path, None)
 
 
-def _named(line: str) -> tuple[str, int] | None:
-    """A file and a line that a text names."""
-    if frame := _FRAME.search(line):
-        return frame[1], int(frame[2])
-    for colon in _COLON.finditer(line):
-        before = _PATH.search(line[max(0, colon.start() - _WINDOW) : colon.start()])
+def _named(line: str, at: int) -> tuple[str, int] | None:
+    """The file and line that a text names last before a place, or else first after it."""
+    named: tuple[str, int] | None = None
+    for found in _PLACES.finditer(line):
+        if named is not None and found.start() > at:
+            break
+        if found["frame"]:
+            named = found["frame"], int(found["frame_line"])
+            continue
+        before = _PATH.search(line[max(0, found.start() - _WINDOW) : found.start()])
         if before and ("/" in before[0] or "." in before[0].strip(".")):
-            return before[0], int(colon[1])
-    return None
+            named = before[0], int(found["line"])
+    return named
 
 
-def _line(text: str, at: int) -> str:
-    """The line around a place, or what is near it where lines are endless."""
+def _line(text: str, at: int) -> tuple[str, int]:
+    """The line around a place, or what is near it where lines are endless; and the place in it."""
     begin = max(text.rfind("\n", 0, at) + 1, at - _WINDOW)
     end = text.find("\n", at)
-    return text[begin : min(end if end >= 0 else len(text), at + _WINDOW)]
+    return text[begin : min(end if end >= 0 else len(text), at + _WINDOW)], at - begin
