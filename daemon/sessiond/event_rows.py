@@ -8,8 +8,11 @@ from typing import Any
 
 import apsw
 
+from sess_schema.glued import glued
 from sessiond.sources.commits import find_commits
 
+FAILED = "is_error"  # the token by which a failed call is found, as grepping a transcript would
+_APART = "\ue000"  # a word of its own, so that no phrase reaches over it
 # CSI and OSC sequences. The archive keeps them for those who show colours.
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _COLUMNS = (
@@ -53,7 +56,6 @@ class Row:
     text: str = ""
     input: str = ""
     output: str = ""
-    marks: str = ""
     files: tuple[tuple[str, str], ...] = ()
     stored: bool = False  # it is in the index already and must be replaced there
     loaded: bool = True  # the texts are here
@@ -87,9 +89,9 @@ class EventRows:
         if not row.loaded:
             row.loaded = True
             texts = self._db.execute(
-                "SELECT text, input, output, marks FROM event_texts WHERE id = ?", (row.id,)
+                "SELECT text, input, output FROM event_texts WHERE id = ?", (row.id,)
             )
-            row.text, row.input, row.output, row.marks = next(iter(texts))
+            row.text, row.input, row.output = next(iter(texts))
 
     def add(self, row: Row) -> None:
         self._rows.append(row)
@@ -115,10 +117,7 @@ class EventRows:
         db.executemany(_STORE, [tuple(getattr(row, name) for name in _COLUMNS) for row in rows])
         db.executemany(
             "INSERT INTO event_texts (id, text, input, output, marks) VALUES (?, ?, ?, ?, ?)",
-            [
-                (row.id, clean(row.text), clean(row.input), clean(row.output), row.marks)
-                for row in rows
-            ],
+            [_texts(row) for row in rows],
         )
         db.executemany(
             "INSERT OR IGNORE INTO files (event_id, path, action) VALUES (?, ?, ?)",
@@ -179,6 +178,14 @@ class EventRows:
             self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM events").get
             self._first_new = self._next_id + 1
         return self._first_new
+
+
+def _texts(row: Row) -> tuple[int, str, str, str, str]:
+    text, asked, answered = clean(row.text), clean(row.input), clean(row.output)
+    marks = glued(text, asked, answered)
+    if row.status in ("error", "denied"):
+        marks = f"{FAILED} {_APART} {marks}" if marks else FAILED
+    return row.id, text, asked, answered, marks
 
 
 def clean(text: str) -> str:

@@ -14,7 +14,6 @@ from sessiond.slices import Turn
 from sessiond.sources.base import LINK_PROMPT, Event, Record, Result, SessionSpec
 
 LOOSE = ("orphan", "answer")  # results that are events of their own
-FAILED = "is_error"  # the token by which a failed call is found, as grepping a transcript would
 
 
 class EventWriter:
@@ -154,7 +153,7 @@ class EventWriter:
         row = Row(
             self.rows.new_id(), call.result_session, call.result_turn_id, 0, "tool_use", label
         )
-        row.status, row.output, row.marks = call.status, call.output, call.marks
+        row.status, row.output = call.status, call.output
         row.call_id, row.overflow = call.call_id, call.overflow
         row.result_turn_id, row.result_pointer = call.result_turn_id, call.result_pointer
         row.retired = call.result_retired or 0
@@ -164,7 +163,7 @@ class EventWriter:
             row.tool, row.summary, row.duration_ms = call.tool, call.summary, call.duration_ms
         self._keep(row)
         self._reshape(row)
-        call.status, call.output, call.marks = "pending", "", ""
+        call.status, call.output = "pending", ""
         call.result_turn_id = call.result_pointer = call.overflow = call.duration_ms = None
         call.result_session = call.result_retired = None
         self.rows.replace(call)
@@ -218,7 +217,7 @@ class EventWriter:
             self._part(call, "answer")
         self.rows.load(call)
         self.rows.load(best)
-        call.status, call.output, call.marks = best.status, best.output, best.marks
+        call.status, call.output = best.status, best.output
         call.images += best.images
         call.result_turn_id, call.result_pointer = best.result_turn_id, best.result_pointer
         call.result_session, call.result_retired = best.session_id, 0
@@ -274,7 +273,6 @@ class EventWriter:
         row.result_session, row.result_retired = session.id, 0
         row.status, row.output = result.status, result.output
         row.images += result.images
-        row.marks = FAILED if result.status in ("error", "denied") else ""
         row.duration_ms = _duration(result.duration_ms, row.ts, ts)
         if result.overflow and self._attachments:
             row.overflow = os.path.join(self._attachments, result.overflow)

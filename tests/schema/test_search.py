@@ -51,6 +51,48 @@ def test_the_tokenizer_is_that_of_the_index():
 
 
 @pytest.mark.parametrize(
+    ("prompt", "words"),
+    [
+        ("请修复React组件的bug", ["React", "bug", "组件", "复React组", "REACT"]),
+        ("日本語テストDockerコンテナ", ["Docker", "コンテナ", "テスト"]),
+        ("使用foo.bar()方法 foo baz", ["foo.bar()", '"foo bar"', '"foo baz"']),
+        ("使用foo baz 和", ['"foo baz"', "baz -foo.bar"]),
+        ("ﾃｽﾄｹｰｽｦ走らせる", ["ｹｰｽ"]),
+        ("🤖glued 🧪🟢green 100₽ \ue0a0main", ["glued", "green", "100", "main", "🤖", "🟢"]),
+        ("ยินดีต้อนรับworldครับ", ["world", "ต้อนรับ"]),
+        ("שלום עולם", ["עולם", "שלום"]),
+        ("ΟΔΟΣΤΑΣΗ", ["οδοστασησ"[:-1]]),
+    ],
+)
+def test_words_beside_other_scripts_are_words(world, prompt, words):
+    """Chinese, emoji and glyphs of terminal fonts part words as spaces do."""
+    t = world.transcript()
+    t.append(t.prompt(prompt))
+    world.ingest()
+    with closing(open_reader(world.state / "index.db")) as db:
+        for word in words:
+            (hit,) = Search(word).hits(db)
+            assert hit.snippet.spans, word
+
+
+def test_the_mark_of_a_failure_is_no_word(world):
+    """`is_error` finds a failed call, `error` only what says it."""
+    t = world.transcript()
+    t.append(t.call("c1", command="ls"), t.result("c1", "no such file", is_error=True))
+    world.ingest()
+    with closing(open_reader(world.state / "index.db")) as db:
+        for text, mode, count in (
+            ("is_error", "words", 1),
+            ("is_error", "substring", 1),
+            ("error", "words", 0),
+            ("err*", "words", 0),
+            ("error", "substring", 0),
+            ("err", "regex", 0),
+        ):
+            assert Search(text, mode=mode).results(db).count() == count, (text, mode)
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("flaky retry", [("user", None, None)]),

@@ -18,8 +18,10 @@ from sess_schema.queries.search.terms import Matching
 
 DB = apsw.Connection(":memory:")
 TOKENIZE = " ".join((TOKENIZER[0], *TOKENIZER[1]))
-DB.execute(f"CREATE VIRTUAL TABLE words USING fts5 (text, tokenize = '{TOKENIZE}')")
-DB.execute("INSERT INTO words VALUES ('go test is_error')")
+DB.execute(
+    f"CREATE VIRTUAL TABLE words USING fts5 (text, input, output, marks, tokenize = '{TOKENIZE}')"
+)
+DB.execute("INSERT INTO words (text) VALUES ('go test is_error')")
 SETTING = Setting(now=0)
 
 

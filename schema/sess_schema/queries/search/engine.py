@@ -33,7 +33,7 @@ SORTS = ("relevance", "newest", "oldest")
 TOKENIZER = ("unicode61", ["remove_diacritics", "2"])  # as event_index was made
 EXCERPT_WIDTH = 160
 _ORDER = {"newest": "e.ts DESC, e.id DESC", "oldest": "e.ts, e.id"}
-_ALL_TEXT = "CAST(x.text || x'0a' || x.input || x'0a' || x.output || x'0a' || x.marks AS BLOB)"
+_ALL_TEXT = "CAST(x.text || x'0a' || x.input || x'0a' || x.output AS BLOB)"
 _ABOUT = (
     "e.session_id, e.type, e.label, e.tool, e.status, e.ts, e.summary, e.retired,"
     " x.text, x.input, x.output, x.marks"

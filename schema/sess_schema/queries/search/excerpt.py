@@ -72,18 +72,23 @@ def _cut(text: str, start: int, spans: Sequence[Span], width: int) -> tuple[str,
     line = "…" if start else ""
     moved: list[Span] = []
     at = start
-    for begin, end in _merged(spans, start, stop):
+    for begin, whole in _merged(spans, start, stop):
+        end = min(whole, begin + 2 * width)  # a match may be a megabyte long
         line += _one_line(text[at:begin])
         shown = _one_line(text[begin:end])
         moved.append((len(line), len(line) + len(shown)))
         line += shown
         at = end
-    stop = max(stop, at)
+        if end < whole:
+            break
+    stop = max(stop, at) if at == start or at <= stop else at
     line += _one_line(text[at:stop])
     lead = len(line) - len(line.lstrip())
     rest = text[stop : stop + _FAR] if len(text) > stop else ""
-    line = line.strip() + ("…" if rest.strip() or len(text) > stop + _FAR else "")
-    return line, tuple((begin - lead, end - lead) for begin, end in moved)
+    line = line.strip()
+    inside = [(max(0, b - lead), min(len(line), e - lead)) for b, e in moved]
+    line += "…" if rest.strip() or len(text) > stop + _FAR else ""
+    return line, tuple((b, e) for b, e in inside if b < e)
 
 
 def _one_line(text: str) -> str:

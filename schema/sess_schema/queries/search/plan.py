@@ -10,11 +10,11 @@ import apsw
 from sess_schema.queries.fields import ANY, Condition
 from sess_schema.queries.search.language import And, Filter, Node, Not, Or, Query
 from sess_schema.queries.search.regex import Regex
-from sess_schema.queries.search.terms import Leaf, Term, occurs
+from sess_schema.queries.search.terms import MARK, Leaf, Term, occurs
 
 Conditions = Callable[[Filter], Condition]
 
-_COLUMNS = ("text", "input", "output", "marks")
+_COLUMNS = ("text", "input", "output")
 _TOOL_TEXT = "(x.input || ' ' || x.output)"
 _LIKE = "{} LIKE ? ESCAPE '\\'"
 
@@ -27,6 +27,7 @@ class Plan:
     match: str | None  # for FTS5
     where: Condition
     bounds: tuple[Condition, ...]  # over `event_index`
+    excludes: bool  # whether `match` has a NOT
     residual: Node | None
     screen: Regex | None
 
@@ -56,12 +57,13 @@ def plan(query: Query, conditions: Conditions) -> Plan:
     bounds = tuple(c.bound for c in map(conditions, filters) if c.bound is not None)
     where = part.where or ANY
     screen = residual if isinstance(residual, Regex) and residual.screen else None
-    return Plan(part.match, where, bounds, residual, screen)
+    return Plan(part.match, where, bounds, planner.excludes, residual, screen)
 
 
 class _Planner:
     def __init__(self, conditions: Conditions) -> None:
         self._conditions = conditions
+        self.excludes = False
 
     def part(self, node: Node) -> _Part:
         if isinstance(node, Filter):
@@ -93,6 +95,7 @@ class _Planner:
         left = f"({' OR '.join(unless)})" if unless else None
         if match and left:
             match, left = f"({match} NOT {left})", None
+            self.excludes = True
         return _Part(match, where, exact, left)
 
     def _any_of(self, parts: Sequence[_Part]) -> _Part:
@@ -131,10 +134,16 @@ def _leaf(leaf: Leaf) -> _Part:
     if leaf.like is None:
         return _Part(exact=False)
     tools = isinstance(leaf, Term) and leaf.matching.mode == "tools"
-    places = (_TOOL_TEXT,) if tools else tuple(f"x.{column}" for column in _COLUMNS)
+    columns = (*_COLUMNS, "marks") if _marked(leaf) else _COLUMNS
+    places = (_TOOL_TEXT,) if tools else tuple(f"x.{column}" for column in columns)
     sql = " OR ".join(_LIKE.format(place) for place in places)
     condition = Condition(f"({sql})", (leaf.like,) * len(places), texts=True)
     return _Part(where=condition, exact=False)
+
+
+def _marked(leaf: Leaf) -> bool:
+    """Whether it asks for the mark of a failed call."""
+    return isinstance(leaf, Term) and leaf.text.lower() == MARK
 
 
 def _as_where(part: _Part) -> Condition | None:
@@ -184,4 +193,4 @@ class Comparison:
             return self._db.execute(sql, (node.match, event)).get is not None
         if isinstance(node, Term) and node.matching.mode == "tools":
             return occurs(node, [f"{texts[1]} {texts[2]}"])
-        return occurs(node, texts)
+        return occurs(node, texts if _marked(node) else texts[:3])

@@ -59,7 +59,7 @@ class Ranker:
     def said(self, below: int) -> list[Row]:
         """The newest of what people and agents said, the best first."""
         match = f"({{text}} : {self.plan.match})"
-        if " NOT " in (self.plan.match or ""):  # what is excluded may stand in another column
+        if self.plan.excludes:  # what is excluded may stand in another column
             match += f" AND {self.plan.match}"
         return self._ranked(match, _SAID_SCALE, below, _SAID)
 

@@ -14,18 +14,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol
 
+from sess_schema.glued import glue_in
+
 Mode = Literal["words", "substring", "regex", "tools"]
 Span = tuple[int, int]
 
 _PLAIN = re.compile(r"[^\W_]+(?:\s+[^\W_]+)*")
-# Scripts written without spaces: a word inside a sentence is no token of its own.
-_UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-    "\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
-)
+# Letters of scripts without capitals: the index takes them for what parts words.
+_UNCASED = ("Lo", "Lm")
+_BETWEEN = r"[\W_\u05d0-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
 # A few letters outside ASCII become these when they are lowered, so LIKE may not compare them.
 _AMBIGUOUS = "ik"
 _LONGEST_LIKE = 500
+MARK = "is_error"  # of a failed call
+_MARK_WORDS = ("is", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +74,26 @@ class Term:
 
     @property
     def match(self) -> str | None:
-        if self.matching.mode != "words" or not self.tokens or _UNSPACED.search(self.text):
+        if self.matching.mode != "words" or not self.tokens or not _indexed(self.text):
             return None
         quoted = self.text.replace('"', '""')
-        return f'"{quoted}"{"*" if self.prefix else ""}'
+        words = f'"{quoted}"{"*" if self.prefix else ""}'
+        if not self.plain or not self._in_the_mark():
+            return words
+        # A failed call is marked `is_error`, which does not make `error` one of its words.
+        said = f"{{text input output}} : {words}"
+        if len(self.tokens) > 1:
+            return said
+        return f'({said} OR {{marks}} : ({words} NOT "is error"))'
+
+    def _in_the_mark(self) -> bool:
+        first, *rest = _MARK_WORDS
+        for words in ([first, *rest], [first], rest):
+            same = len(words) == len(self.tokens) and words[:-1] == [*self.tokens[:-1]]
+            last = self.tokens[-1]
+            if same and (words[-1].startswith(last) if self.prefix else words[-1] == last):
+                return True
+        return False
 
     @property
     def exact(self) -> bool:
@@ -85,7 +103,8 @@ class Term:
     @property
     def plain(self) -> bool:
         """Nothing but words of the index's alphabet."""
-        return _PLAIN.fullmatch(_composed(self.text)) is not None
+        text = _composed(self.text)
+        return _PLAIN.fullmatch(text) is not None and not _uncased(text)
 
     @property
     def like(self) -> str | None:
@@ -118,6 +137,26 @@ class Term:
         )
         how = [name for name, on in (("same case", m.case), ("whole word", m.whole)) if on]
         return f"{what}: {self.text}" + (f" ({', '.join(how)})" if how else "")
+
+
+def _uncased(text: str) -> bool:
+    return not text.isascii() and any(unicodedata.category(c) in _UNCASED for c in text)
+
+
+def _indexed(text: str) -> bool:
+    """Whether the index has a word for it: letters, and nothing that it glues to letters."""
+    return text.isascii() or (not glue_in(text) and any(map(_letter, text)) and not _uncased(text))
+
+
+def _letter(c: str) -> bool:
+    """Whether the index sees a character as part of a word."""
+    return c.isalnum() and (c.isascii() or unicodedata.category(c) not in _UNCASED)
+
+
+def _lowered(text: str) -> str:
+    """Without case; the Greek sigma at the end of a word is a sigma."""
+    low = text.lower()
+    return low if low.isascii() else low.replace("\u03c2", "\u03c3")
 
 
 def _composed(text: str) -> str:
@@ -155,19 +194,32 @@ class _Needle:
     start: str
     pattern: re.Pattern[str]
     case: bool
+    # No letter may stand before it or after it; `reaches` takes those after it along.
+    bounded: tuple[bool, bool]
+    reaches: bool
 
     def places(self, text: str) -> Iterator[Span]:
-        low = text if self.case else text.lower()
+        low = text if self.case else _lowered(text)
         grown = _grown(text) if len(low) != len(text) else ()
         at = low.find(self.start)
         while at >= 0:
-            found = self.pattern.match(low, at)
-            if found and found.end() > at:
-                begin, end = found.span()
-                yield _back(begin, grown), _back(end, grown)
-                at = low.find(self.start, end)
-            else:
-                at = low.find(self.start, at + 1)
+            end = self._end(low, at)
+            if end > at:
+                yield _back(at, grown), _back(end, grown)
+            at = low.find(self.start, max(end, at + 1))
+
+    def _end(self, low: str, at: int) -> int:
+        """Where a match that begins here ends; before it begins if there is none."""
+        found = self.pattern.match(low, at)
+        if found is None or (self.bounded[0] and at and _letter(low[at - 1])):
+            return -1
+        end = found.end()
+        if self.reaches:
+            while end < len(low) and _letter(low[end]):
+                end += 1
+        elif self.bounded[1] and end < len(low) and _letter(low[end]):
+            return -1
+        return end
 
 
 def _grown(text: str) -> Sequence[int]:
@@ -183,26 +235,18 @@ def _back(at: int, grown: Sequence[int]) -> int:
 
 def _made(term: Term) -> _Needle:
     m = term.matching
-    literal = m.mode != "words"
-    text = term.text if m.case else term.text.lower()
-    words = [text] if literal else text.split()
-    # Between the words of a plain phrase the index sees no underscore either.
-    body = (r"[\W_]+" if term.plain and not literal else r"\s+").join(map(re.escape, words))
-    before, after = _edges(term, literal=literal)
-    rest = r"[^\W_]*" if term.prefix and not m.whole else ""
-    return _Needle(words[0], re.compile(before + body + rest + after), m.case)
-
-
-def _edges(term: Term, *, literal: bool) -> tuple[str, str]:
-    """What may not stand before and after."""
-    if term.matching.whole:
-        return r"(?<!\w)", r"(?!\w)"
-    if literal or _UNSPACED.search(term.text):
-        return "", ""
-    text = _composed(term.text)
-    before = r"(?<![^\W_])" if text[0].isalnum() else ""
-    after = r"(?![^\W_])" if text[-1].isalnum() and not term.prefix else ""
-    return before, after
+    text = term.text if m.case else _lowered(term.text)
+    if m.mode != "words":
+        words, between = [text], ""
+    else:
+        words, between = text.split(), _BETWEEN if term.plain else r"\s+"
+    body = between.join(map(re.escape, words))
+    if m.whole:
+        body = rf"(?<!\w){body}(?!\w)"
+    typed = m.mode == "words" and not m.whole and not _uncased(term.text)
+    edges = _composed(text)
+    bounded = (typed and edges[0].isalnum(), typed and edges[-1].isalnum() and not term.prefix)
+    return _Needle(words[0], re.compile(body), m.case, bounded, typed and term.prefix)
 
 
 def occurs(leaf: Leaf, texts: Sequence[str]) -> bool:

@@ -1,0 +1,88 @@
+"""Words that the full-text index cannot see, because it takes what touches them for letters.
+
+SQLite's tokenizer makes one word of `请修复React组件`, `🤖done` and a prompt's glyphs. Such words
+are indexed once more in a column of their own, with a few neighbours, so that phrases are found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import apsw
+
+_GLUE = re.compile(
+    "[\u0590-\u109f\u1780-\u17ff\u20a0-\u20cf\u2300-\u2bff\u3005-\u3007\u3040-\u31ff\u3400-\u9fff"
+    "\uac00-\ud7af\ue000-\uf8ff\uf900-\ufaff\uff66-\uff9f"
+    "\U0001f000-\U0001faff\U00020000-\U0003ffff]+"
+)
+_NEAR = 200  # characters; a longer word beside a glyph is none that somebody types
+_WORDS = 4
+
+
+def glue_in(text: str) -> bool:
+    return not text.isascii() and _GLUE.search(text) is not None
+
+
+def glued(*texts: str) -> str:
+    """The words beside letters of other scripts, emoji and glyphs, in their order."""
+    found: dict[str, None] = {}
+    for text in texts:
+        if not text.isascii():
+            found.update(dict.fromkeys(_beside(text)))
+    return " ".join(found)
+
+
+def _beside(text: str) -> Iterator[str]:
+    end = 0  # of the glue before
+    after = ""
+    for glue in _GLUE.finditer(text):
+        if after:
+            yield after
+        begin = max(end, glue.start() - _NEAR)
+        before = text[begin : glue.start()]
+        words = before.split()
+        if words and not before[-1].isspace():
+            whole = begin in (end, 0) or text[begin - 1].isspace()
+            yield from _joined(words if whole else words[1:], last=True)
+        end = glue.end()
+        near = text[end : end + _NEAR]
+        following = _GLUE.search(near)
+        near = near[: following.start()] if following else near
+        after = ""
+        if near and not near[0].isspace():
+            words = near.split()
+            cut = not following and end + _NEAR < len(text) and not text[end + _NEAR].isspace()
+            after = "".join(_joined(words[:-1] if cut else words, last=False))
+    if after:
+        yield after
+
+
+def _joined(words: list[str], *, last: bool) -> Iterator[str]:
+    some = " ".join(words[-_WORDS:] if last else words[:_WORDS])
+    if any(c.isalnum() for c in some):
+        yield some
+
+
+def mark_all(db: apsw.Connection) -> None:
+    """Index such words of events that were written before this was known."""
+    rows = db.execute("SELECT id, text, input, output, marks FROM event_texts")
+    missing = [
+        (event, words)
+        for event, text, asked, answered, marks in rows
+        if (words := glued(text, asked, answered)) and words not in marks
+    ]
+    columns = "id, text, input, output, marks FROM event_texts WHERE id = ?"
+    for event, words in missing:
+        db.execute(
+            "INSERT INTO event_index (event_index, rowid, text, input, output, marks)"
+            f" SELECT 'delete', {columns}",
+            (event,),
+        )
+        db.execute(
+            "UPDATE event_texts SET marks = trim(marks || ' ' || ?) WHERE id = ?", (words, event)
+        )
+        db.execute(
+            f"INSERT INTO event_index (rowid, text, input, output, marks) SELECT {columns}",
+            (event,),
+        )
