@@ -46,6 +46,10 @@ class Wishes:
             )
             if on
         ]
+        if self.paged and chosen and chosen[0] not in ("--ids", "--fields"):
+            chosen.append("--cursor")
+        if self.json and self.ids:
+            chosen.append("--json")
         if len(chosen) > 1:
             raise SessError(f"{chosen[0]} and {chosen[1]} do not go together")
         if self.fields is not None:
@@ -66,12 +70,11 @@ def write(db: apsw.Connection, search: Search, wishes: Wishes) -> bool:
     if wishes.max_tokens is not None:
         return _evidence(db, results, search, wishes)
     if wishes.ids:
-        return _ids(db, results, search.limit)
-    found = (
-        _objects(db, results, wishes)
-        if wishes.json or wishes.fields
-        else _lines(db, results, search, wishes)
-    )
+        found = _ids(db, results, search.limit)
+    elif wishes.json or wishes.fields:
+        found = _objects(db, results, wishes)
+    else:
+        found = _lines(db, results, search, wishes)
     if wishes.paged:
         _page(results, search, wishes, found)
     return found > 0
@@ -109,31 +112,28 @@ def _files(db: apsw.Connection, results: Results, wishes: Wishes) -> bool:
     return found
 
 
-def _ids(db: apsw.Connection, results: Results, limit: int) -> bool:
+def _ids(db: apsw.Connection, results: Results, limit: int) -> int:
     terminal = Terminal()
     names: dict[int, str] = {}
     number = 0
     for number, ranked in enumerate(results.ranked(), 1):
-        key = results.session_of(ranked.event)
-        if key not in names:
-            names[key] = sessions.by_key(db, key).session
-        terminal.write(terminal.line(f"{names[key]}#{ranked.event}"))
+        if ranked.session not in names:
+            names[ranked.session] = sessions.by_key(db, ranked.session).session
+        terminal.write(terminal.line(f"{names[ranked.session]}#{ranked.event}"))
         terminal.stream.flush()
         if number == limit:
             break
-    return number > 0
+    return number
 
 
 def _evidence(db: apsw.Connection, results: Results, search: Search, wishes: Wishes) -> bool:
-    from sess_cli.hits import Objects  # noqa: PLC0415
     from sess_cli.render.evidence import packed  # noqa: PLC0415
 
     terminal = Terminal()
-    objects = Objects(db, results)
     found = False
-    for piece in packed(db, results, wishes.max_tokens or 0, utc=search.utc):
+    for piece in packed(db, results, wishes.max_tokens or 0, utc=search.utc, as_json=wishes.json):
         if wishes.json:
-            json_line({**objects.of(piece.hit), "cite": piece.cite, "tokens": piece.tokens})
+            json_line(piece.value)
         else:
             if found:
                 terminal.write("")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import apsw
@@ -42,6 +42,10 @@ class Objects:
     fields: tuple[str, ...] = FIELDS
     before: int = 0
     after: int = 0
+    neighbours: Neighbours = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.neighbours = Neighbours(self.db)
 
     def of(self, hit: Hit) -> dict[str, Any]:
         path, line = (None, None)
@@ -69,7 +73,7 @@ class Objects:
             "score": float(f"{hit.score:.10g}"),
         }
         if self.before or self.after:
-            around = Neighbours(self.db).around(hit.session_key, hit.event, self.before, self.after)
+            around = self.neighbours.around(hit.session_key, hit.event, self.before, self.after)
             whole["before"], whole["after"] = ([*map(_short, part)] for part in around)
         return {name: whole[name] for name in self.fields if name in whole}
 

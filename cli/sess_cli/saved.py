@@ -9,7 +9,7 @@ from pathlib import Path
 from sess_schema import paths
 from sess_schema.errors import SessError
 
-_NAME = re.compile(r"[\w.-]{1,60}")
+_NAME = re.compile(r"\w[\w.-]{0,59}")
 _MOST_REMEMBERED = 1000
 
 
@@ -18,13 +18,13 @@ def names() -> dict[str, list[str]]:
     import json  # noqa: PLC0415 - most searches are not saved
 
     try:
-        found = json.loads(_file().read_text("utf-8"))
+        found = json.loads(_file().read_bytes().decode("utf-8", "surrogateescape"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
         raise SessError(f'saved searches "{_file()}": {error}', hint="mend or remove it") from error
     if not isinstance(found, dict):
-        return {}
+        raise SessError(f'saved searches "{_file()}": not an object', hint="mend or remove it")
     return {
         name: args
         for name, args in found.items()
@@ -48,30 +48,48 @@ def remove(name: str) -> None:
     _write(known)
 
 
-def expanded(args: list[str]) -> list[str]:
-    """With `@name` replaced by what was saved under it; an unknown one stays a word."""
-    for at, arg in enumerate(args):
-        if arg.startswith("@") and len(arg) > 1:
-            known = names()
-            if arg[1:] in known:
-                return [*args[:at], *known[arg[1:]], *args[at + 1 :]]
-    return args
+def expanded(options: list[str], words: list[str]) -> tuple[list[str], list[str]]:
+    """With each `@name` replaced by what was saved under it; an unknown one stays a word."""
+    if not any(word.startswith("@") and _NAME.fullmatch(word[1:]) for word in words):
+        return options, words
+    known = names() if _file().exists() else {}
+    made: list[str] = []
+    for word in words:
+        saved = known.get(word[1:]) if word.startswith("@") else None
+        if saved is None:
+            made.append(word)
+            continue
+        at = saved.index("--") if "--" in saved else len(saved)
+        options = [*saved[:at], *options]
+        made += saved[at + 1 :]
+    return options, made
+
+
+def as_typed(args: list[str]) -> str:
+    """Options and words as somebody would write them."""
+    import shlex  # noqa: PLC0415
+
+    at = args.index("--") if "--" in args else len(args)
+    options, words = args[:at], args[at + 1 :]
+    if any(word.startswith("-") for word in words):
+        return shlex.join(args)
+    return shlex.join([*words, *options])
 
 
 def remember(args: list[str]) -> None:
     """Note a search, if `[search] history = true` stands in the configuration."""
     if not _wants_history():
         return
-    import shlex  # noqa: PLC0415
-
-    lines = [line for line in history() if line != shlex.join(args)]
-    _private(_history_file(), "\n".join([*lines, shlex.join(args)][-_MOST_REMEMBERED:]) + "\n")
+    typed = as_typed(args).replace("\n", " ")
+    lines = [line for line in history() if line != typed]
+    _private(_history_file(), "\n".join([*lines, typed][-_MOST_REMEMBERED:]) + "\n")
 
 
 def history() -> list[str]:
     """What was searched for, the newest last."""
     try:
-        return _history_file().read_text("utf-8").splitlines()
+        text = _history_file().read_bytes().decode("utf-8", "surrogateescape")
+        return text.split("\n")[:-1]
     except (OSError, ValueError):
         return []
 

@@ -17,8 +17,13 @@ class WordsCommand(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args == ["-h"]:  # among other words it excludes one
             args = ["--help"]
-        options, words = self._divide(args)
+        options, words = self.expanded(*self._divide(args))
+        ctx.meta["typed"] = [*options, "--", *words]
         return super().parse_args(ctx, [*options, "--", *words])
+
+    def expanded(self, options: list[str], words: list[str]) -> tuple[list[str], list[str]]:
+        """What they stand for."""
+        return options, words
 
     def _divide(self, args: list[str]) -> tuple[list[str], list[str]]:
         takes_value = {"--help": False}

@@ -22,14 +22,12 @@ Texts = list[str] | None
 
 
 class SearchCommand(WordsCommand):
-    """Also knows `@name`, and keeps what was typed for `--save`."""
+    """Also knows `@name`."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+    def expanded(self, options: list[str], words: list[str]) -> tuple[list[str], list[str]]:
         from sess_cli import saved  # noqa: PLC0415
 
-        args = saved.expanded(args)
-        ctx.meta["typed"] = args
-        return super().parse_args(ctx, args)
+        return saved.expanded(options, words)
 
 
 def register(app: typer.Typer) -> None:
@@ -93,8 +91,12 @@ def search(
         str | None,
         typer.Option(metavar="PAGE", help="`start`, then what the last page gave."),
     ] = None,
-    after: Annotated[int, typer.Option("-A", metavar="N", help="Events after each hit.")] = 0,
-    before: Annotated[int, typer.Option("-B", metavar="N", help="Events before each hit.")] = 0,
+    after: Annotated[
+        int | None, typer.Option("-A", metavar="N", help="Events after each hit.")
+    ] = None,
+    before: Annotated[
+        int | None, typer.Option("-B", metavar="N", help="Events before each hit.")
+    ] = None,
     around: Annotated[int, typer.Option("-C", metavar="N", help="Both.")] = 0,
     width: Annotated[
         int, typer.Option("--context", min=20, metavar="N", help="Characters of a hit to show.")
@@ -135,6 +137,7 @@ def search(
     """
     from sess_cli import fresh, saved  # noqa: PLC0415
     from sess_cli.found import Wishes, write  # noqa: PLC0415
+    from sess_schema.program import say  # noqa: PLC0415
     from sess_schema.queries.search import Search  # noqa: PLC0415
 
     if _manage_saved(list_saved=list_saved, unsave=unsave, list_history=list_history):
@@ -163,16 +166,18 @@ def search(
     wishes = Wishes(
         json=as_json, fields=fields, count=count, ids=ids, files=files_with_matches,
         max_tokens=max_tokens, explain=explain, flat=flat, paged=cursor is not None,
-        before=before or around, after=after or around,
+        before=around if before is None else before, after=around if after is None else after,
     )  # fmt: skip
     wishes.check()
-    if save is not None:
-        saved.save(save, _without(context.meta["typed"], "--save"))
+    typed = _without(context.meta["typed"], "--save")
     with fresh.open_with_sessions(sync=not no_sync) as db, db:
         found = write(db, request, wishes)
         if not found and not explain:
-            _nothing(db, request)
-    saved.remember(context.meta["typed"])
+            _nothing(db, request, typed)
+    if save is not None:
+        saved.save(save, typed)
+        say(f"saved as @{save}")
+    saved.remember(typed)
     if not found and not explain:
         from sess_schema.errors import Exit  # noqa: PLC0415
 
@@ -208,23 +213,21 @@ def _sort(given: str) -> Any:
     return given
 
 
-def _without(args: list[str], option: str) -> list[str]:
-    """A command line without an option and its value."""
+def _without(args: list[str], *options: str) -> list[str]:
+    """A command line without some options and their values."""
     kept: list[str] = []
-    skip = False
-    for arg in args:
-        if skip:
-            skip = False
-        elif arg == option:
-            skip = True
-        elif not arg.startswith(f"{option}="):
+    rest = iter(args)
+    for arg in rest:
+        if arg == "--":
+            return [*kept, arg, *rest]
+        if arg in options:
+            next(rest, None)
+        elif not arg.startswith(tuple(f"{option}=" for option in options)):
             kept.append(arg)
     return kept
 
 
 def _manage_saved(*, list_saved: bool, unsave: str | None, list_history: bool) -> bool:
-    import shlex  # noqa: PLC0415
-
     from sess_cli import saved  # noqa: PLC0415
     from sess_cli.terminal import Terminal  # noqa: PLC0415
 
@@ -234,21 +237,22 @@ def _manage_saved(*, list_saved: bool, unsave: str | None, list_history: bool) -
     terminal = Terminal()
     if list_saved:
         for name, args in sorted(saved.names().items()):
-            terminal.write(f"@{terminal.line(name)}  {terminal.line(shlex.join(args))}")
+            terminal.write(f"@{terminal.line(name)}  {terminal.line(saved.as_typed(args))}")
     if list_history:
         for line in saved.history():
             terminal.write(terminal.line(line))
     return list_saved or list_history
 
 
-def _nothing(db: apsw.Connection, request: Search) -> None:
+def _nothing(db: apsw.Connection, request: Search, typed: list[str]) -> None:
     """Say what would have been found, on stderr."""
     import shlex  # noqa: PLC0415
 
     from sess_cli.render import amounts  # noqa: PLC0415
     from sess_schema.escape import safe  # noqa: PLC0415
     from sess_schema.program import say  # noqa: PLC0415
-    from sess_schema.queries.search.relax import MOST, relaxations  # noqa: PLC0415
+    from sess_schema.queries.fields import FIELDS  # noqa: PLC0415
+    from sess_schema.queries.search.relax import relaxations  # noqa: PLC0415
 
     if request.cursor is not None:
         return
@@ -256,9 +260,11 @@ def _nothing(db: apsw.Connection, request: Search) -> None:
         say("nothing found")
     for note in request.results(db).query.notes:
         say(f"note: {safe(note)}")
+    options = [option for option in typed[: typed.index("--")] if option != "--no-sync"]
     for one in relaxations(db, request):
-        number = (
-            f"{one.count:,}+ events" if one.count >= MOST else amounts.plural(one.count, "event")
-        )
-        command = " ".join(["sess search", one.option, shlex.quote(one.words)]).replace("  ", " ")
+        kept = [option for option in options if option not in one.drops]
+        if "filters" in one.drops:
+            kept = _without(kept, *(f"--{field}" for field in FIELDS))
+        number = amounts.plural(one.count, "event") + ("" if one.counted else " or more")
+        command = shlex.join(["sess", "search", *one.adds, *kept, one.words])
         say(f"hint: {number} {safe(one.why)}: `{safe(command)}`")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -23,18 +24,22 @@ _SMALLEST = 30  # tokens worth filling
 class Piece:
     """One excerpt and its citation."""
 
-    hit: Hit
     cite: str  # what `sess show` takes
     text: str
-    tokens: int
+
+    @property
+    def value(self) -> dict[str, str]:
+        return {"cite": self.cite, "text": self.text}
 
 
 def tokens_of(text: str) -> int:
     return -(-len(text.encode("utf-8", "replace")) // _BYTES_PER_TOKEN)
 
 
-def packed(db: apsw.Connection, results: Results, budget: int, *, utc: bool) -> Iterator[Piece]:
-    """The best pieces, in order, that fit into the budget together."""
+def packed(
+    db: apsw.Connection, results: Results, budget: int, *, utc: bool, as_json: bool = False
+) -> Iterator[Piece]:
+    """The best pieces, in order, that fit into the budget together, as they will be written."""
     ids = sessions.ShortIds(db)
     left = budget
     per_session: dict[int, int] = {}
@@ -48,8 +53,9 @@ def packed(db: apsw.Connection, results: Results, budget: int, *, utc: bool) -> 
             session = sessions.by_key(db, hit.session_key)
             cite = f"{ids.of(session)}#{hit.event}"
             about = _brief(hit, utc=utc) if brief else _about(db, hit, session, utc=utc)
-            text = f"[{cite}] {about}\n{hit.snippet.text}\n"
-            if tokens_of(text) <= left:
+            piece = Piece(cite, f"[{cite}] {about}\n{hit.snippet.text}")
+            used = tokens_of(_written(piece, as_json=as_json))
+            if used <= left:
                 break
         else:
             return
@@ -57,8 +63,15 @@ def packed(db: apsw.Connection, results: Results, budget: int, *, utc: bool) -> 
             continue
         seen.add(hit.snippet.text)
         per_session[hit.session_key] = per_session.get(hit.session_key, 0) + 1
-        left -= tokens_of(text) + 1  # and the empty line between two
-        yield Piece(hit, cite, text, tokens_of(text))
+        left -= used
+        yield piece
+
+
+def _written(piece: Piece, *, as_json: bool) -> str:
+    """With what comes before the next one."""
+    if not as_json:
+        return f"{piece.text}\n\n"
+    return json.dumps(piece.value, ensure_ascii=False) + "\n"
 
 
 def _brief(hit: Hit, *, utc: bool) -> str:

@@ -16,10 +16,10 @@ def explained(search: Search, results: Results) -> Iterator[str]:
     yield f"order: {order}"
     if results.plan.match:
         yield f"index: {results.plan.match}"
-    else:
+    elif results.plan.where.texts or results.plan.residual is not None:
         yield "index: none; every text is read"
     if results.plan.residual is not None:
-        yield "compared: what the index lets through is compared with the text"
+        yield "compared: what is left is compared with the text"
 
 
 def _time(search: Search) -> str:

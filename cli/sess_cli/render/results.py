@@ -54,11 +54,13 @@ class ResultView:
         self._neighbours = Neighbours(db)
         self._now = times.now_ms()
         self._session: int | None = None
+        self._drawn: set[int] = set()  # events of the current conversation
 
     def group(self, group: Group) -> Iterator[str]:
         """A session, its hits, its subagents' hits below their names."""
         yield from self._gap(group.root)
         yield self._session_line(sessions.by_key(self._db, group.root), group.hits[0].ts)
+        self._drawn = {hit.event for hit in group.hits}
         below = group.root
         for hit in sorted(group.hits, key=lambda hit: hit.session_key != group.root):
             if hit.session_key != below:
@@ -66,7 +68,7 @@ class ResultView:
                 yield self._subagent_line(sessions.by_key(self._db, below))
             yield from self._hit(hit, "  " if below == group.root else "    ")
         if group.more > 0:
-            plus = "+" if group.more >= 1000 else ""
+            plus = "" if group.counted else "+"
             yield self._terminal.style(f"  {group.more:,}{plus} more in this session", "dim")
 
     def flat(self, hit: Hit) -> Iterator[str]:
@@ -74,6 +76,8 @@ class ResultView:
         if hit.session_key != self._session:
             yield from self._gap(hit.session_key)
             yield self._session_line(sessions.by_key(self._db, hit.session_key), hit.ts)
+            self._drawn = set()
+        self._drawn.add(hit.event)
         yield from self._hit(hit, "  ")
 
     def _gap(self, session: int) -> Iterator[str]:
@@ -83,21 +87,26 @@ class ResultView:
 
     def _session_line(self, row: sessions.SessionRow, ts: int | None) -> str:
         t = self._terminal
-        short = t.line(self._ids.of(row))
+        short = self._name(row)
         when = amounts.ago(ts or row.ended, self._now, utc=self._utc)
         title = t.line(sessions.title_of(self._db, row))
         place = t.line(layout.home_short(row.project))
         if t.width is not None:
-            room = t.width - layout.cells(short) - len(when) - 8
-            place = layout.tail_of(t.line(row.project or ""), max(6, min(28, room // 3)))
-            title = layout.cut(title, max(4, room - layout.cells(place)))
+            room = max(0, t.width - layout.cells(short) - len(when) - 8)
+            place = layout.tail_of(t.line(row.project or ""), min(28, room // 3))
+            title = layout.cut(title, room - layout.cells(place))
         rest = t.style(f" · {place} · {when}", "dim")
         name = t.link(t.style(short, "cyan"), row.source)
         return f"{name}  {t.style(title, 'bold')}{rest}"
 
-    def _subagent_line(self, row: sessions.SessionRow) -> str:
+    def _name(self, row: sessions.SessionRow) -> str:
         t = self._terminal
         short = t.line(self._ids.of(row))
+        return short if t.width is None else layout.cut(short, t.width // 2)
+
+    def _subagent_line(self, row: sessions.SessionRow) -> str:
+        t = self._terminal
+        short = self._name(row)
         title = t.line(sessions.title_of(self._db, row))
         if t.width is not None:
             title = layout.cut(title, max(4, t.width - layout.cells(short) - 6))
@@ -111,9 +120,9 @@ class ResultView:
             before, after = self._neighbours.around(
                 hit.session_key, hit.event, around.before, around.after
             )
-        yield from (self._beside(one, indent) for one in before)
+        yield from self._beside(before, indent)
         yield from self._event_lines(hit, indent)
-        yield from (self._beside(one, indent) for one in after)
+        yield from self._beside(after, indent)
 
     def _event_lines(self, hit: Hit, indent: str) -> Iterator[str]:
         t = self._terminal
@@ -156,12 +165,17 @@ class ResultView:
             path = path[len(hit.project.rstrip(os.sep)) + 1 :]
         return self._terminal.line(f"{path}:{line}" if line else path)
 
-    def _beside(self, one: Neighbour, indent: str) -> str:
+    def _beside(self, around: list[Neighbour], indent: str) -> Iterator[str]:
+        """Neighbours, each once, with a mark that tells them from hits."""
         t = self._terminal
-        what = t.line(one.tool) if one.type == "tool_use" and one.tool else one.type
-        status = f" {one.status}" if one.status and one.status != "ok" else ""
-        line = f"{indent}{what}{status}  #{one.event}  {t.line(one.text)}"
-        return t.style(line if t.width is None else layout.cut(line, t.width), "dim")
+        for one in around:
+            if one.event in self._drawn:
+                continue
+            self._drawn.add(one.event)
+            what = t.line(one.tool) if one.type == "tool_use" and one.tool else one.type
+            status = f" {one.status}" if one.status and one.status != "ok" else ""
+            line = f"{indent}· {what}{status}  #{one.event}  {t.line(one.text)}"
+            yield t.style(line if t.width is None else layout.cut(line, t.width), "dim")
 
     def _cleaned(self, snippet: Excerpt) -> Excerpt:
         """What the terminal may have, measured before it is laid out."""

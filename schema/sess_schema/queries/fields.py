@@ -88,6 +88,7 @@ def _tool(value: str, _setting: Setting) -> Condition:
 
 
 def _type(value: str, setting: Setting) -> Condition:
+    value = value.lower()
     if value == "error":
         return _is("failed", setting)
     known = _ALSO.get(value, value)
@@ -135,6 +136,7 @@ def _file(value: str, _setting: Setting) -> Condition:
 
 
 def _is(value: str, _setting: Setting) -> Condition:
+    value = value.lower()
     if value not in STATES:
         raise SessError(f'no such state: "{value}"', hint=f"one of {', '.join(STATES)}")
     if value == "subagent":
@@ -144,6 +146,7 @@ def _is(value: str, _setting: Setting) -> Condition:
 
 
 def _has(value: str, _setting: Setting) -> Condition:
+    value = value.lower()
     if value not in THINGS:
         raise SessError(f'no such thing: "{value}"', hint=f"one of {', '.join(THINGS)}")
     if value == "image":
@@ -164,6 +167,7 @@ def _until(value: str, setting: Setting) -> Condition:
 
 
 def _role(value: str, _setting: Setting) -> Condition:
+    value = value.lower()
     types = ROLES.get(value)
     if types is None:
         raise SessError(f'no such role: "{value}"', hint=f"one of {', '.join(ROLES)}")

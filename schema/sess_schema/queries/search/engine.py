@@ -10,6 +10,7 @@ import zlib
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import accumulate, islice
 from operator import itemgetter
 from typing import Any, Literal
@@ -108,7 +109,7 @@ class Search:
         def fault(one: Filter) -> str | None:
             return fields.fault(db, one.field, one.value, self._setting())
 
-        if given and not self.text.strip():
+        if given and not self.text.strip() and self.mode == "words":
             return Query(language.together(given))
         query = language.parse(self.text, tokenize, matching, fault, alone=not given)
         if given:
@@ -120,7 +121,7 @@ class Search:
         return Setting(self.now, utc=self.utc, superseded=self.superseded)
 
     def fingerprint(self) -> int:
-        asked = (self.text, self.filters, self.mode, self.case, self.whole, self.sort)
+        asked = (self.text, tuple(self.filters), self.mode, self.case, self.whole, self.sort)
         return zlib.crc32(repr((*asked, self.superseded, self.utc)).encode("utf-8", "replace"))
 
 
@@ -184,12 +185,30 @@ class Results:
         return replace(self.plan, bounds=(*self.plan.bounds, condition.bound))
 
     def sessions(self) -> Iterator[int]:
-        """Which sessions have a match, the newest match first."""
+        """Which sessions have a match, the newest match first; forks have their copies."""
         seen: set[int] = set()
         for event, _, session in self._candidates(self._base(), _ORDER["newest"]):
-            if session not in seen and self._holds(event):
-                seen.add(session)
-                yield session
+            if session in seen and not self._any_copies:
+                continue
+            if self._holds(event):
+                for key in (session, *self._copies(event)):
+                    if key not in seen:
+                        seen.add(key)
+                        yield key
+
+    @cached_property
+    def _any_copies(self) -> bool:
+        return bool(
+            self._db.execute("SELECT EXISTS (SELECT 1 FROM turns WHERE copy_of IS NOT NULL)").get
+        )
+
+    def _copies(self, event: int) -> Iterator[int]:
+        for (session,) in self._db.execute(
+            "SELECT t.session_id FROM events e JOIN turns t ON t.copy_of = e.turn_id"
+            " WHERE e.id = ? AND t.retired = 0",
+            (event,),
+        ):
+            yield session
 
     def hit(self, ranked: Ranked, width: int | None = None) -> Hit:
         about, texts = self._event(ranked.event)
@@ -220,10 +239,6 @@ class Results:
         elif self._last is not None:
             at = replace(at, last=self._last)
         return at.encoded()
-
-    def session_of(self, event: int) -> int:
-        session: int = self._event(event)[0][0]
-        return session
 
     def texts(self, event: int) -> list[str]:
         """text, input, output and marks."""
@@ -257,12 +272,12 @@ class Results:
                 early = {row[0] for row in said}
                 found = sorted(found + said, key=itemgetter(2), reverse=True)
             skip = set(given) if first else {*given, *early}
-            for event, ts, score in found:
+            for event, ts, score, session in found:
                 if event in skip or not self._holds(event):
                     continue
                 given.append(event)
                 self._page = (below, edge, given)
-                yield Ranked(event, ts, score)
+                yield Ranked(event, ts, session, score)
             if not full:
                 return
             below, given = bottom, []
@@ -270,10 +285,10 @@ class Results:
     def _by_time(self) -> Iterator[Ranked]:
         sort = "oldest" if self._search.sort == "oldest" else "newest"
         base = self._base(_after(self._start.last, sort))
-        for event, ts, _ in self._candidates(base, _ORDER[sort]):
+        for event, ts, session in self._candidates(base, _ORDER[sort]):
             if self._holds(event):
                 self._last = (ts, event)
-                yield Ranked(event, ts)
+                yield Ranked(event, ts, session)
 
     def _candidates(
         self, base: Condition, order: str = "", plan: Plan | None = None

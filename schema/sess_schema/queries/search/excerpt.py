@@ -22,6 +22,7 @@ class Excerpt:
     spans: tuple[Span, ...] = ()
     field: int | None = None  # which of the texts it is from
     offsets: tuple[Span, ...] = ()  # of the matches in that text, the first ones
+    start: int = 0  # where the first shown match is in that text
 
 
 def best(texts: Sequence[str], leaves: Sequence[Leaf], width: int) -> Excerpt:
@@ -44,7 +45,7 @@ def best(texts: Sequence[str], leaves: Sequence[Leaf], width: int) -> Excerpt:
         return Excerpt(_cut(answer, 0, [], width)[0])
     _, field, start, spans = chosen
     line, moved = _cut(texts[field], max(0, start - width // 4), spans, width)
-    return Excerpt(line, moved, field, tuple(spans))
+    return Excerpt(line, moved, field, tuple(spans), start)
 
 
 def _densest(marked: Sequence[tuple[Span, int]], width: int) -> tuple[int, int]:

@@ -10,6 +10,7 @@ import apsw
 
 from sess_schema.queries.fields import Condition
 from sess_schema.queries.search.engine import Hit, Results
+from sess_schema.queries.search.ranking import Ranked
 
 PER_SESSION = 3
 _MOST_COUNTED = 1000
@@ -21,25 +22,33 @@ class Group:
 
     root: int
     hits: list[Hit] = field(default_factory=list)
-    more: int = 0  # other events that match; counted up to a thousand
+    more: int = 0  # other events that match
+    counted: bool = True  # to the end
 
 
 def grouped(db: apsw.Connection, results: Results, limit: int, width: int) -> list[Group]:
-    """The best conversations, each with its best hits; `limit` counts hits, 0 for all of them."""
+    """The best conversations, each with its best hits; `limit` counts hits.
+
+    Where there is only one conversation, it shows as many as it may.
+    """
     families = Families(db)
     groups: dict[int, Group] = {}
+    waiting: list[Ranked] = []
     shown = 0
     for ranked in results.ranked():
-        session = results.session_of(ranked.event)
-        root = families.root(session)
+        root = families.root(ranked.session)
         group = groups.setdefault(root, Group(root))
-        if len(group.hits) < PER_SESSION or not limit:
+        if len(group.hits) < PER_SESSION:
             group.hits.append(results.hit(ranked, width))
             shown += 1
-        if shown == limit:
+        elif len(groups) == 1:
+            waiting.append(ranked)
+        if shown == limit or (len(groups) == 1 and shown + len(waiting) == limit):
             break
-    if limit:
-        _count_more(results, families, list(groups.values()))
+    if len(groups) == 1:
+        for group in groups.values():
+            group.hits += [results.hit(ranked, width) for ranked in waiting]
+    _count_more(results, families, list(groups.values()))
     return list(groups.values())
 
 
@@ -56,6 +65,7 @@ def _count_more(results: Results, families: Families, groups: list[Group]) -> No
         most = _MOST_COUNTED + len(group.hits)
         found = results.count(within(families.members(group.root)), most)
         group.more = found - len(group.hits)
+        group.counted = found < most
 
 
 def within(members: Iterable[int]) -> Condition:

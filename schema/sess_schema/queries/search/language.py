@@ -20,13 +20,13 @@ _LEXEMES = re.compile(
     r"""
     (?P<open> -?\( )
   | (?P<close> \) )
-  | (?P<minus> - )? (?: (?P<field> [a-z]+ ) : )? "(?P<quoted> [^"]* ) (?: " | $ ) (?P<star> \* )?
+  | (?P<minus> - )? (?: (?P<field> [A-Za-z]+ ) : )? "(?P<quoted> [^"]* ) (?: " | $ ) (?P<star> \* )?
   | (?P<word> [^\s"]+ )
     """,
     re.VERBOSE,
 )
 _QUOTED = re.compile(r'-?"[^"]*(?:"|$)')
-_FIELD = re.compile(r"(-?)([a-z]+):(.+)", re.DOTALL)
+_FIELD = re.compile(r"(-?)([A-Za-z]+):(.+)", re.DOTALL)
 _SENTENCE_END = ".,;:!?"
 # A command that was pasted: its `-x` is a flag, not an exclusion.
 _COMMAND = re.compile(r"(?:^|\s)(?:\||&&|;|\d?>{1,2}|--[a-z]|\.{1,2}/|\$)")
@@ -79,14 +79,6 @@ class Query:
     def wanted(self) -> list[Leaf]:
         """The terms that a hit may show."""
         return [*_wanted(self.tree)]
-
-    def excluded(self) -> list[Leaf]:
-        return [
-            leaf
-            for node in _nodes(self.tree)
-            if isinstance(node, Not)
-            for leaf in _wanted(node.node)
-        ]
 
     def phrase(self) -> str | None:
         """All plain words in a row: where they stand together, they mean more."""
@@ -158,7 +150,10 @@ class _Parser:
         depth = 0
         end = len(self._text)
         at = 0
-        while at < end and self._terms < _MOST_TERMS:
+        while at < end:
+            if self._terms == _MOST_TERMS:
+                self.notes.append(f"only the first {_MOST_TERMS} terms are looked for")
+                return
             found = _LEXEMES.match(self._text, at)
             if found is None:  # white space
                 at += 1
@@ -233,7 +228,8 @@ class _Parser:
         return Term(text, tokens, prefix, hashed, self._matching, quoted=not bare)
 
     def _filter(self, field: str, value: str) -> Filter | None:
-        node = Filter(field, value)
+        self._terms += 1
+        node = Filter(field.lower(), value)
         why = self._check(node)
         if why is None:
             return node
@@ -274,7 +270,9 @@ def together(nodes: Sequence[Node]) -> Node:
     """Everything must hold; filters of a field that has one value are alternatives."""
     merged: dict[object, Node] = {}
     for node in nodes:
-        single = isinstance(node, Filter) and node.field in _SINGLE
+        single = isinstance(node, Filter) and (
+            node.field in _SINGLE or (node.field == "is" and node.value.lower() != "subagent")
+        )
         key = (node.field,) if isinstance(node, Filter) and single else node
         before = merged.get(key)
         if before is None:
@@ -305,15 +303,6 @@ def _meaningful(node: Node | None) -> Node | None:
         if not any(isinstance(n, Filter) for n in wanted):
             return together(wanted)
     return node
-
-
-def _nodes(node: Node) -> Iterator[Node]:
-    yield node
-    if isinstance(node, Not):
-        yield from _nodes(node.node)
-    elif isinstance(node, And | Or):
-        for child in node.nodes:
-            yield from _nodes(child)
 
 
 def _wanted(node: Node) -> Iterator[Leaf]:

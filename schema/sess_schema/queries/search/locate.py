@@ -13,6 +13,10 @@ _PLACES = re.compile(  # path:12: as grep prints it, and Python's tracebacks
     r":(?P<line>\d{1,9})(?![\w.])|File \"(?P<frame>[^\"]+)\", line (?P<frame_line>\d{1,9})"
 )
 _PATH = re.compile(r"[^\s:\"'`()\[\]]+$")
+_FILE = re.compile(
+    r"[\w.+-]+\.(?:c|cc|cpp|cs|css|ex|exs|go|h|hpp|html|java|js|json|jsx|kt|lua|md|mjs|php|pl|py|pyi"
+    r"|rb|rs|scala|sh|sql|svelte|swift|tf|toml|ts|tsx|txt|vue|xml|yaml|yml|zig)"
+)
 _WINDOW = 500
 
 
@@ -29,7 +33,7 @@ def location(db: apsw.Connection, hit: Hit, texts: list[str]) -> tuple[str | Non
     path = paths[0] if len(paths) == 1 else None
     if hit.snippet.field is None or not hit.snippet.offsets:
         return path, None
-    line, at = _line(texts[hit.snippet.field], hit.snippet.offsets[0][0])
+    line, at = _line(texts[hit.snippet.field], hit.snippet.start)
     if path and (numbered := _NUMBERED.match(line)):
         return path, int(numbered[1])
     return _named(line, at) or (path, None)
@@ -45,9 +49,14 @@ def _named(line: str, at: int) -> tuple[str, int] | None:
             named = found["frame"], int(found["frame_line"])
             continue
         before = _PATH.search(line[max(0, found.start() - _WINDOW) : found.start()])
-        if before and ("/" in before[0] or "." in before[0].strip(".")):
+        if before and _is_file(before[0]):
             named = before[0], int(found["line"])
     return named
+
+
+def _is_file(name: str) -> bool:
+    """Not the host of an address with its port."""
+    return not name.startswith("//") and (("/" in name) or _FILE.fullmatch(name) is not None)
 
 
 def _line(text: str, at: int) -> tuple[str, int]:

@@ -23,15 +23,15 @@ _SAID = 300
 # A word is rarer in one column than in all of them, which makes it count for more there.
 _SAID_SCALE = 0.6
 _TYPE = (
-    "CASE e.type WHEN 'user' THEN 1.5 WHEN 'summary' THEN 1.5 WHEN 'assistant' THEN 1.1"
-    " WHEN 'tool_use' THEN 1.0 WHEN 'thinking' THEN 0.8 ELSE 0.6 END"
+    "CASE e.type WHEN 'user' THEN iif(e.label IS 'command', 1.0, 1.5) WHEN 'summary' THEN 1.5"
+    " WHEN 'assistant' THEN 1.1 WHEN 'tool_use' THEN 1.0 WHEN 'thinking' THEN 0.8 ELSE 0.6 END"
 )
 _HALF_LIFE = 14 * DAY
 _FRESH = f"(1 + 0.6 * pow(0.5, min(max(? - coalesce(e.ts, 0), 0) / {_HALF_LIFE}.0, 50)))"
 # Even a word that is everywhere (whose bm25 is 0) must let type and time decide.
 _SCORE = f"(0.5 - ? * bm25(event_index, {_WEIGHTS})) * {_TYPE} * {_FRESH}"
 
-Row = tuple[int, int | None, float]  # event, time, score: the larger the better
+Row = tuple[int, int | None, float, int]  # event, time, score (larger is better), session
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class Ranked:
 
     event: int
     ts: int | None
+    session: int
     score: float = 0.0
 
 
@@ -64,7 +65,7 @@ class Ranker:
         return self._ranked(match, _SAID_SCALE, below, _SAID)
 
     def _ranked(self, match: str | None, scale: float, below: int, most: int) -> list[Row]:
-        sql, values = matching(self.plan, self.base, match, _SCORE)
+        sql, values = matching(self.plan, self.base, match, f"{_SCORE}, e.session_id")
         newest = f"{sql} AND event_index.rowid < ? ORDER BY event_index.rowid DESC LIMIT ?"
         rows = self.db.execute(
             f"SELECT * FROM ({newest}) ORDER BY 3 DESC, 2 DESC, 1 DESC",

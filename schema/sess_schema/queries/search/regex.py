@@ -9,9 +9,13 @@ expression and never refuse a text that Python would accept.
 from __future__ import annotations
 
 import re
+import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as sre  # type: ignore[attr-defined]
 from typing import Any
@@ -34,10 +38,12 @@ _CATEGORIES = {
     op.CATEGORY_NOT_WORD: r"\x00-/:-@\[-\^`\{-\x7f" + _HIGH,
 }
 _FLAGS = re.compile(r"\(\?[aiLmsux]+\)")  # must stand in front
+_PATIENCE = 2.0  # seconds for one match in one text
 _MOST_REPEATS = 1000  # RE2's own limit
 _LITERAL_ENOUGH = 3
 # Letters that one outside ASCII equals when the case does not matter.
 _AMBIGUOUS = "iks"
+_WIDE = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,12 @@ class Regex:
     exact: bool = False
 
     def places(self, text: str) -> Iterator[Span]:
-        for found in self.pattern.finditer(text):
+        matches = self.pattern.finditer(text)
+        while True:
+            with _deadline(self.text):
+                found = next(matches, None)
+            if found is None:
+                return
             if found.end() > found.start():
                 yield found.span()
 
@@ -62,6 +73,29 @@ class Regex:
         return f"regular expression: {self.text}{case}{literal}"
 
 
+@contextmanager
+def _deadline(text: str) -> Iterator[None]:
+    """Python's engine can take years over an expression like (a+)+b. The alarm reaches it only in
+    the main thread; elsewhere nobody searches so."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def late(*_: object) -> None:
+        raise SessError(
+            f'the regular expression takes too long: "{text}"',
+            hint="repeat less inside what is repeated: (a+)+ is a+",
+        )
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def regex(text: str, matching: Matching) -> Regex:
     """Compile what somebody typed; `^` and `$` are the edges of lines."""
     flags = re.MULTILINE | (re.NOFLAG if matching.case else re.IGNORECASE)
@@ -69,7 +103,7 @@ def regex(text: str, matching: Matching) -> Regex:
     if matching.whole:
         start = _FLAGS.match(text)
         begin, rest = (start[0], text[start.end() :]) if start else ("", text)
-        source = rf"{begin}(?<!\w)(?:{rest})(?!\w)"
+        source = rf"{begin}(?<!\w)(?:{rest}" + "\n" * ("x" in begin) + r")(?!\w)"
     try:
         with warnings.catch_warnings():  # of what a later Python may make of it
             warnings.simplefilter("ignore")
@@ -154,13 +188,28 @@ def _one_of(items: Iterable[Any], flags: int) -> str:
 def _other_cases(first: int, last: int) -> str:
     """Every character that may equal one of a range when the case does not matter."""
     if last > 0x7F:
-        uncased = last - first < 1000 and all(
-            chr(c).lower() == chr(c).upper() for c in range(first, last + 1)
-        )
-        return "" if uncased else "A-Za-z" + _HIGH
+        if last - first > _WIDE:
+            return "A-Za-z" + _HIGH
+        cases = {other for c in range(first, last + 1) for other in _cases().get(_key(c), ())}
+        return "".join(map(_hex, sorted(cases)))
     letters = {chr(c).lower() for c in range(first, last + 1) if chr(c).isalpha()}
     both = "".join(_hex(ord(c)) + _hex(ord(c.upper())) for c in sorted(letters))
     return both + (_HIGH if letters & set(_AMBIGUOUS) else "")
+
+
+def _key(code: int) -> str:
+    return chr(code).upper().casefold().replace("\u0307", "")  # of the dotted capital I
+
+
+@cache
+def _cases() -> dict[str, list[int]]:
+    """Characters by what they are without case: a little more than Python takes for equal."""
+    found: dict[str, list[int]] = {}
+    for code in range(0x20000):
+        c = chr(code)
+        if c.lower() != c.upper() or c.casefold() != c:
+            found.setdefault(_key(code), []).append(code)
+    return {key: codes for key, codes in found.items() if len(codes) > 1}
 
 
 def _hex(code: int) -> str:

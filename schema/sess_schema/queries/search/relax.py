@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import difflib
+import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import apsw
 
 from sess_schema.queries.search.engine import Search
-from sess_schema.queries.search.terms import Leaf, Term
+from sess_schema.queries.search.language import And, Query
+from sess_schema.queries.search.terms import Term
 
-MOST = 1000  # counted no further
+_MOST = 1000  # compared no further
 _LONG_ENOUGH = 3
 _NEAR = 0.75
 _MOST_WORDS = 4  # of a query, to look for near spellings of
+_FEW = 8  # terms that are looked for inside every text
+_SECONDS = 2.0  # after which no further way is tried
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A wider search, and how it is typed."""
+
+    why: str
+    search: Search
+    adds: tuple[str, ...] = ()  # options
+    drops: tuple[str, ...] = ()  # options; "filters" for all of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,48 +37,54 @@ class Relaxation:
     """A wider search and how many events it finds."""
 
     why: str
-    words: str  # as they would be typed
-    option: str  # and an option to go with them
+    words: str
+    adds: tuple[str, ...]
+    drops: tuple[str, ...]
     count: int
+    counted: bool  # to the end
 
 
 def relaxations(db: apsw.Connection, search: Search) -> list[Relaxation]:
     """The ways that find something, the closest first."""
-    results = search.results(db)
+    began = time.monotonic()
     found: list[Relaxation] = []
-    for why, wider, option in _wider(db, search, results.query.wanted()):
-        count = replace(wider, limit=0, cursor=None).results(db).count(most=MOST)
+    for way in _ways(db, search, search.results(db).query):
+        if time.monotonic() - began > _SECONDS:
+            break
+        results = replace(way.search, limit=0, cursor=None).results(db)
+        count = results.count(most=_MOST)
         if count:
-            found.append(Relaxation(why, wider.text, option, count))
+            counted = results.plan.residual is None or count < _MOST
+            words = way.search.text
+            found.append(Relaxation(way.why, words, way.adds, way.drops, count, counted))
     return found
 
 
-def _wider(
-    db: apsw.Connection, search: Search, leaves: list[Leaf]
-) -> Iterator[tuple[str, Search, str]]:
-    terms = [leaf for leaf in leaves if isinstance(leaf, Term)]
+def _ways(db: apsw.Connection, search: Search, query: Query) -> Iterator[Way]:
+    terms = [leaf for leaf in query.wanted() if isinstance(leaf, Term)]
     if search.case:
-        yield "in any case", replace(search, case=False), ""
+        yield Way("in any case", replace(search, case=False), drops=("--case-sensitive",))
     if search.whole:
-        yield "inside words", replace(search, whole=False), ""
+        yield Way("inside words", replace(search, whole=False), drops=("--whole-word",))
     if search.filters and search.text.strip():
-        yield "without the filters", replace(search, filters=()), ""
+        yield Way("without the filters", replace(search, filters=()), drops=("filters", "--error"))
     if search.mode != "words":
         return
     for term in terms[:_MOST_WORDS]:
         for word in near(db, term):
-            yield f'"{word}" instead of "{term.text}"', _with(search, term.text, word), ""
-    beginnings = [t for t in terms if t.plain and not t.prefix and len(t.text) >= _LONG_ENOUGH]
-    if beginnings:
-        text = search.text
-        for term in beginnings:
+            if (text := _replaced(search.text, term.text, word)) != search.text:
+                yield Way(f'"{word}" instead of "{term.text}"', replace(search, text=text))
+    text = search.text
+    for term in terms:
+        if term.plain and not term.prefix and len(term.text) >= _LONG_ENOUGH:
             text = _replaced(text, term.text, f"{term.text}*")
-        if text != search.text:
-            yield "words that begin so", replace(search, text=text), ""
-    yield "inside words", replace(search, mode="substring"), "--substring"
-    if len(terms) > 1:
-        either = " OR ".join(_typed(term) for term in terms)
-        yield "any of the words", replace(search, text=either), ""
+    if text != search.text:
+        yield Way("words that begin so", replace(search, text=text))
+    if len(terms) <= _FEW and not search.whole:
+        yield Way("inside words", replace(search, mode="substring"), adds=("--substring",))
+    if 1 < len(terms) <= _FEW and query.tree == And((*terms,)):
+        either = " OR ".join(map(_typed, terms))
+        yield Way("any of the words", replace(search, text=either))
 
 
 def near(db: apsw.Connection, term: Term) -> list[str]:
@@ -87,13 +108,10 @@ def near(db: apsw.Connection, term: Term) -> list[str]:
     return sorted(close, key=lambda other: -candidates[other])[:2]
 
 
-def _with(search: Search, word: str, other: str) -> Search:
-    return replace(search, text=_replaced(search.text, word, other))
-
-
 def _replaced(text: str, word: str, other: str) -> str:
-    return " ".join(other if part == word else part for part in text.split())
+    """A text with a word of it, in brackets or not, exchanged."""
+    return re.sub(rf"(?<![^\s(]){re.escape(word)}(?![^\s).,;:!?])", lambda _: other, text)
 
 
 def _typed(term: Term) -> str:
-    return f'"{term.text}"' if " " in term.text else term.text
+    return (f'"{term.text}"' if " " in term.text else term.text) + "*" * term.prefix
