@@ -96,7 +96,7 @@ def test_neighbours_stand_around_a_hit(shop, sess):
     """-A, -B and -C count events of the session, in text and in JSON."""
     text = lines(sess, "--tool", "Grep", '"getUserName(y)"', "-C1")
     assert [line.split()[:2] for line in text[1:]] == [
-        ["·", "Read"], ["Grep", "#4"], ["·", "Bash"]
+        ["·", "Read"], ["Grep", "#3"], ["·", "Bash"]
     ]  # fmt: skip
     (hit,) = sess.json("search", "--tool", "Grep", '"getUserName(y)"', "-B", "2", "-A", "1")
     assert [one["tool"] or one["type"] for one in hit["before"]] == ["user", "Read"]
@@ -274,7 +274,7 @@ def test_nothing_found_says_what_would_have_been(shop, sess):
 
 def test_a_hint_keeps_its_promise(shop, sess):
     """The command that a hint names finds as many events as it says, with the same options."""
-    for asked in (["--tool", "Read", "getUser"], ["getUsr", "--type", "user"],
+    for asked in (["--tool", "Read", "getUser"], ["timeot", "--type", "user"],
                   ["--case-sensitive", "GETUSERNAME"], ["tool:Grep", "serName"]):  # fmt: skip
         hints = sess("search", *asked, code=1).stderr.splitlines()
         assert hints
