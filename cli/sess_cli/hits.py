@@ -17,7 +17,7 @@ VERSION = 1
 FIELDS = (
     "version", "session", "agent", "project", "title", "parent", "event", "ts", "type", "label",
     "tool", "status", "snippet", "matches", "field", "offsets", "path", "line", "score",
-    "before", "after",
+    "superseded", "before", "after",
 )  # fmt: skip
 
 
@@ -71,6 +71,7 @@ class Objects:
             "path": path,
             "line": line,
             "score": float(f"{hit.score:.10g}"),
+            "superseded": bool(hit.retired),
         }
         if self.before or self.after:
             around = self.neighbours.around(hit.session_key, hit.event, self.before, self.after)

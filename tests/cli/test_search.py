@@ -34,6 +34,7 @@ def test_json_has_the_documented_fields(story, sess):
         "offsets": [[15, 20]],
         "path": None,
         "line": None,
+        "superseded": False,
     }
     assert isinstance(event, int)
     assert score > 0

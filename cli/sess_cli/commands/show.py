@@ -46,9 +46,12 @@ def show(
     with fresh.open_with_sessions(sync=not no_sync) as db:
         row = sessions.resolve(db, name)
         if event is not None and not transcript.holds(db, row.key, event, superseded=superseded):
+            rewritten = transcript.holds(db, row.key, event, superseded=True)
             raise SessError(
-                f"session {row.session} has no event #{event}",
-                hint=f"`sess show {row.session}` shows all of it",
+                f"session {row.session} has no event #{event}" + (" any more" if rewritten else ""),
+                hint=f"`sess show {row.session}#{event} --superseded` shows what was rewritten"
+                if rewritten
+                else f"`sess show {row.session}` shows all of it",
                 code=Exit.NOTHING_FOUND,
             )
         if as_json:

@@ -26,7 +26,7 @@ from sess_schema.queries.search.cursor import Cursor
 from sess_schema.queries.search.language import Filter, Query
 from sess_schema.queries.search.plan import Comparison, Plan, plan
 from sess_schema.queries.search.ranking import Ranked
-from sess_schema.queries.search.regex import Regex
+from sess_schema.queries.search.regex import Screen
 from sess_schema.queries.search.terms import Matching, Mode
 
 Sort = Literal["relevance", "newest", "oldest"]
@@ -342,11 +342,9 @@ class Results:
         return Cursor(search.fingerprint(), search.now, top)
 
 
-def screened(regex: Regex, rows: Iterator[Any]) -> Iterator[Any]:
+def screened(search: Screen, rows: Iterator[Any]) -> Iterator[Any]:
     """The rows whose third column may match. Calling RE2 costs more than running it, so it runs
     over many texts at once."""
-    search = regex.screen
-    assert search is not None
     most = 1 << 10  # the first ones should not wait for many
     while batch := _batch(rows, most):
         texts = [row[2] for row in batch]

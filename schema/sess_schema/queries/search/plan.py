@@ -9,7 +9,7 @@ import apsw
 
 from sess_schema.queries.fields import ANY, Condition
 from sess_schema.queries.search.language import And, Filter, Node, Not, Or, Query
-from sess_schema.queries.search.regex import Regex
+from sess_schema.queries.search.regex import Regex, Screen, literal_screen
 from sess_schema.queries.search.terms import MARK, Leaf, Term, occurs
 
 Conditions = Callable[[Filter], Condition]
@@ -29,7 +29,7 @@ class Plan:
     bounds: tuple[Condition, ...]  # over `event_index`
     excludes: bool  # whether `match` has a NOT
     residual: Node | None
-    screen: Regex | None
+    screen: Screen | None  # every text that is left passes it
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,17 @@ def plan(query: Query, conditions: Conditions) -> Plan:
     ]
     bounds = tuple(c.bound for c in map(conditions, filters) if c.bound is not None)
     where = part.where or ANY
-    screen = residual if isinstance(residual, Regex) and residual.screen else None
+    screen = _screen(residual) if part.match is None else None
     return Plan(part.match, where, bounds, planner.excludes, residual, screen)
+
+
+def _screen(residual: Node | None) -> Screen | None:
+    """Where LIKE says little: expressions, and letters whose case only Unicode knows."""
+    if isinstance(residual, Regex):
+        return residual.screen
+    if isinstance(residual, Term) and residual.matching.mode == "substring":
+        return literal_screen(residual.text)
+    return None
 
 
 class _Planner:

@@ -113,9 +113,17 @@ def regex(text: str, matching: Matching) -> Regex:
     except (re.error, OverflowError, RecursionError) as error:
         raise SessError(
             f'no regular expression: "{text}": {error}',
-            hint="`--substring` finds text as it is, without special characters",
+            hint="a backslash before ( ) [ ] { } . * + ? | ^ $ makes them ordinary characters",
         ) from error
     return Regex(text, pattern, _like(tree), _screen(tree))
+
+
+def literal_screen(text: str) -> Screen | None:
+    """For a text in any case, where it has letters that LIKE cannot compare."""
+    if text.isascii() or text.lower() == text.upper() or "\u0307" in text.lower():
+        return None
+    flags = re.IGNORECASE | re.MULTILINE
+    return _screen(sre.parse(re.escape(text), flags))
 
 
 def _screen(tree: Any) -> Screen | None:
