@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -40,9 +41,26 @@ def options(
 ) -> None:
     """Search, list and show what coding agents did on this machine."""
     if context.invoked_subcommand is None:
-        list_.show_list()
-        if sys.stdout.isatty():
-            say("\nhint: `sess search WORDS` finds, `sess show ID` reads, `sess --help` lists all")
+        _without_a_verb()
+
+
+def _without_a_verb() -> None:
+    """The finder for people; for pipes, and where it is not installed, the list."""
+    from sess_cli import finder  # noqa: PLC0415 - only here
+
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    if terminal and os.environ.get("TERM") != "dumb" and finder.available():
+        from sess_cli import fresh  # noqa: PLC0415
+        from sess_schema import paths  # noqa: PLC0415
+
+        with fresh.open_with_sessions():
+            pass
+        raise typer.Exit(finder.run(paths.home().index))
+    list_.show_list()
+    if terminal:
+        say("\nhint: `sess search WORDS` finds, `sess show ID` reads, `sess --help` lists all")
+    if terminal and not finder.available():
+        say("hint: `pip install 'sessiond[tui]'` makes `sess` alone an interactive finder")
 
 
 def run() -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -32,19 +33,28 @@ class Client:
     def json(self, *arguments):
         return [json.loads(line) for line in self(*arguments, "--json").stdout.splitlines()]
 
-    def on_terminal(self, *arguments, width=80, colour=False, **env):
-        """What a terminal receives, and the exit code."""
+    def on_terminal(self, *arguments, width=80, colour=False, program=(SESS,), keys=b"", **env):
+        """What a terminal receives, and the exit code; `keys` are pressed when it is quiet."""
         environment = {**self.world.env, "COLUMNS": str(width), "TERM": "xterm", "PAGER": "cat"}
         if not colour:
             environment["NO_COLOR"] = "1"
         outer, inner = pty.openpty()
         process = subprocess.Popen(
-            [SESS, *arguments], stdin=inner, stdout=inner, stderr=inner, env={**environment, **env}
+            [*program, *arguments],
+            stdin=inner,
+            stdout=inner,
+            stderr=inner,
+            env={**environment, **env},
         )
         os.close(inner)
         received = b""
         try:
-            while piece := os.read(outer, 65536):
+            while True:
+                # A key that comes before somebody listens is lost, so it is pressed again.
+                while keys and not select.select([outer], [], [], 0.3)[0]:
+                    os.write(outer, keys)
+                if not (piece := os.read(outer, 65536)):
+                    break
                 received += piece
         except OSError:  # Linux says so when the other side is closed
             pass

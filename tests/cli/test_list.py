@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 
@@ -137,6 +138,25 @@ def test_columns_fit_a_terminal(story, sess):
 def test_sess_alone_is_the_list(story, sess):
     """Without a verb the list comes, and on a terminal a hint how to go on."""
     assert sess.world.run("sess", check=0).stdout == sess("list", sync=True).stdout
-    text, code = sess.on_terminal()
+    text, code = sess.on_terminal(TERM="dumb")
     assert code == 0
     assert text.splitlines()[-1].startswith("hint: `sess search WORDS`")
+    assert "\x1b" not in text
+
+
+def test_sess_alone_on_a_terminal_is_the_finder(story, sess):
+    """It takes the whole screen, and control-q gives it back."""
+    text, code = sess.on_terminal(keys=b"\x11", colour=True)
+    assert code == 0
+    assert "\x1b[?1049h" in text
+    assert "\x1b[?1049l" in text
+
+
+def test_without_the_extra_a_hint_stands_below_the_list(story, sess):
+    """What is missing and how to get it, beside what works without it."""
+    without = "import sess_cli.finder as f; f.available = lambda: False"
+    without += "\nimport sess_cli.main as m; m.run()"
+    text, code = sess.on_terminal(program=(sys.executable, "-c", without))
+    assert code == 0
+    assert MAIN[:8] in text
+    assert text.splitlines()[-1].startswith("hint: `pip install 'sessiond[tui]'`")

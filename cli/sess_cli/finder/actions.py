@@ -1,0 +1,135 @@
+"""What can be done with a hit: read it, export it, go on with it. Nothing here draws."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import apsw
+
+from sess_cli.render import markdown
+from sess_schema.errors import SessError
+from sess_schema.queries import sessions
+
+# How each agent goes on with a session.
+_RESUME = {"claude": ("claude", "--resume")}
+_HARMLESS_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]*")
+_FILE_NAME = re.compile(r"[^0-9A-Za-z_-]+")
+_LONGEST_NAME = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """A command that replaces the finder."""
+
+    arguments: tuple[str, ...]
+    directory: str | None
+
+    def as_typed(self) -> str:
+        command = shlex.join(self.arguments)
+        return f"cd {shlex.quote(self.directory)} && {command}" if self.directory else command
+
+    def program(self) -> str | None:
+        found = shutil.which(self.arguments[0])
+        return None if found is None else os.path.abspath(found)
+
+    def replace_this_process(self) -> None:
+        program = self.program()
+        if program is None:
+            raise SessError(f"{self.arguments[0]} is not on PATH", hint=f"`{self.as_typed()}`")
+        if self.directory is not None:
+            os.chdir(self.directory)
+        os.execv(program, self.arguments)  # noqa: S606 - no shell is the point
+
+
+def resume(db: apsw.Connection, session: int) -> Resume:
+    """How to go on with a session; a subagent's goes on with the one that started it."""
+    row = sessions.by_key(db, session)
+    seen = {row.key}
+    while row.parent_key is not None and row.parent_key not in seen:
+        row = sessions.by_key(db, row.parent_key)
+        seen.add(row.key)
+    command = _RESUME.get(row.agent)
+    if command is None:
+        raise SessError(f"there is no known command to resume a session of {row.agent}")
+    # An id is the name of somebody's file; it must not become an option.
+    if not _HARMLESS_ID.fullmatch(row.session):
+        raise SessError("this session has no id that could be resumed")
+    if row.source_gone:
+        raise SessError(
+            "the agent has deleted this transcript", hint=f"`sess restore {row.session} -o FILE`"
+        )
+    exists = row.project is not None and os.path.isdir(row.project)
+    return Resume((*command, row.session), row.project if exists else None)
+
+
+def export(db: apsw.Connection, session: int, folder: Path, *, utc: bool) -> Path:
+    """Write a session as a Markdown file that did not exist before."""
+    row = sessions.by_key(db, session)
+    name = _FILE_NAME.sub("-", sessions.ShortIds(db).of(row)).strip("-")[:_LONGEST_NAME]
+    text = markdown.session_text(db, row, utc=utc)
+    number = 1
+    while True:
+        path = folder / f"{name or 'session'}{f'-{number}' if number > 1 else ''}.md"
+        try:
+            file = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        except FileExistsError:
+            number += 1
+            continue
+        with open(file, "w", encoding="utf-8", errors="backslashreplace") as out:
+            out.write(text)
+        return path
+
+
+def as_markdown(db: apsw.Connection, session: int, event: int | None, *, utc: bool) -> str:
+    row = sessions.by_key(db, session)
+    if event is None:
+        return markdown.session_text(db, row, utc=utc)
+    return markdown.event_text(db, row, event, utc=utc)
+
+
+def name_of(db: apsw.Connection, session: int, event: int | None) -> str:
+    """What `sess show` takes."""
+    short = sessions.ShortIds(db).of(sessions.by_key(db, session))
+    return short if event is None else f"{short}#{event}"
+
+
+def read_in_pager(db: apsw.Connection, session: int, event: int | None, *, utc: bool) -> None:
+    """As `sess show` does; comes back when somebody has read it."""
+    from sess_cli.output import pager  # noqa: PLC0415 - the first keystroke need not wait for it
+    from sess_cli.render.transcript import TranscriptView  # noqa: PLC0415
+
+    row = sessions.by_key(db, session)
+    with _pager_that_stays() as stays:
+        with pager(wanted=True) as terminal:
+            view = TranscriptView(db, terminal, row, full=False, utc=utc)
+            for line in view.lines(at=event):
+                terminal.write(line)
+        if not stays:
+            with contextlib.suppress(EOFError, KeyboardInterrupt):
+                input("\n-- enter goes back --")
+
+
+@contextlib.contextmanager
+def _pager_that_stays() -> Iterator[bool]:
+    """Keep `less` from leaving by itself; tells whether there is a pager that waits for a key."""
+    chosen = os.environ.get("PAGER")
+    try:
+        words = shlex.split("less" if chosen is None else chosen)
+    except ValueError:
+        words = []
+    if words and os.path.basename(words[0]) == "less":
+        os.environ["PAGER"] = shlex.join([*words, "-R", "-+F", "-+X"])
+    try:
+        yield bool(words) and words != ["cat"] and shutil.which(words[0]) is not None
+    finally:
+        if chosen is None:
+            os.environ.pop("PAGER", None)
+        else:
+            os.environ["PAGER"] = chosen

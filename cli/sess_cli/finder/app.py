@@ -1,0 +1,271 @@
+"""The finder: one line to type in, the list below it, the conversation beside it."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import closing
+from pathlib import Path
+from typing import ClassVar
+
+from rich.text import Text
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.widgets import Input, Label
+
+from sess_cli.finder import looks
+from sess_cli.finder.acting import Acting
+from sess_cli.finder.facets import FACETS, Choice, Choices, FacetBar
+from sess_cli.finder.help import Help, KeyBar
+from sess_cli.finder.passage import Passage, Passages, Place
+from sess_cli.finder.preview import Preview
+from sess_cli.finder.query import Answer, Finding, Request
+from sess_cli.finder.results import Item, ResultList
+from sess_cli.render import amounts
+from sess_schema.connection import open_reader
+from sess_schema.queries import sessions
+
+WIDE = 110  # columns from which the conversation stands beside the list
+LOW = 18  # lines below which it needs a screen of its own
+REST = 1.0  # seconds without a key after which there is time to tidy up
+_THEMES = ("ansi-dark", "textual-ansi")
+PLACEHOLDER = 'words, "a phrase", -without, tool:Bash is:error since:7d'
+
+
+class Told(Message):
+    """Something that a thread found."""
+
+    def __init__(self, what: Answer | Passage | tuple[str, tuple[Choice, ...]]) -> None:
+        super().__init__()
+        self.what = what
+
+
+class Line(Input):
+    """Where the question is typed; the arrows lead into the list."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "app.list(1)"),
+        Binding("pagedown", "app.list(0, 1)"),
+        Binding("pageup", "app.list(0, -1)"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(placeholder=PLACEHOLDER, id="query", compact=True)
+
+
+class Finder(Acting):
+    CSS_PATH = Path(__file__).with_name("style.tcss")
+    TITLE = "sess"
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "read"),
+        Binding("y,ctrl+y", "copy_name"),
+        Binding("m", "copy_markdown"),
+        Binding("e", "export"),
+        Binding("r,ctrl+r", "resume"),
+        Binding("p,ctrl+p", "toggle_preview"),
+        Binding("slash", "type"),
+        *(Binding(facet.key, f"facet('{facet.name}')") for facet in FACETS),
+        Binding("f1,question_mark", "help"),
+        Binding("escape", "quit"),
+        Binding("ctrl+q,ctrl+c", "quit", priority=True),
+    ]
+
+    def __init__(self, index: Path, *, utc: bool = False) -> None:
+        super().__init__(index, utc=utc)
+        self._number = 0
+        self._asked: Request | None = None
+        self._answer: Answer | None = None
+        self._place: Place | None = None
+        self._whole: frozenset[int] = frozenset()
+        self._preview_wanted = True
+        self._line = Line()
+        self._facets = FacetBar()
+        self._results = ResultList(utc=utc)
+        self._preview = Preview()
+        self._keys = KeyBar()
+        self._threads: list[Finding | Passages | Choices] = []
+        # A file that is no index should be told of before the screen changes.
+        with closing(open_reader(index)) as db:
+            self._empty = not sessions.any_session(db)
+        # The terminal's own colours, under the name they have in this version of textual.
+        self.theme = next(name for name in _THEMES if name in self.available_themes)
+
+    def compose(self) -> ComposeResult:
+        with Horizontal(id="top"):
+            yield Label("> ", id="prompt")
+            yield self._line
+        yield self._facets
+        with Horizontal(id="panes"):
+            yield self._results
+            yield self._preview
+        yield self._keys
+
+    def on_mount(self) -> None:
+        def tell(what: Answer | Passage) -> None:
+            self.post_message(Told(what))
+
+        self._finding = Finding(self._index, tell, utc=self._utc)
+        self._passages = Passages(self._index, tell)
+        choices = Choices(self._index, lambda *facet: self.post_message(Told(facet)))
+        self._threads = [self._finding, self._passages, choices]
+        self._rest = self.set_interval(REST, self._tidy_up, pause=True)
+        self._line.focus()
+        self.call_after_refresh(self._ask)
+
+    def on_unmount(self) -> None:
+        for worker in self._threads:
+            worker.close()
+
+    @property
+    def item(self) -> Item | None:
+        return self._results.item
+
+    # -- asking
+
+    @on(Input.Changed)
+    @on(FacetBar.Changed)
+    def _question_changed(self) -> None:
+        self._whole = frozenset()
+        self._ask()
+
+    def _ask(self) -> None:
+        self._number += 1
+        self._asked = Request(
+            self._number,
+            self._line.value,
+            self._facets.filters,
+            max(1, self._results.size.height),
+            self._results.excerpt_width,
+            self._whole,
+        )
+        self._finding.ask(self._asked)
+        self._rest.reset()
+        self._rest.resume()
+
+    def _tidy_up(self) -> None:
+        self._rest.pause()
+        gc.collect()
+
+    def on_told(self, message: Told) -> None:
+        what = message.what
+        if isinstance(what, Answer):
+            self._show_answer(what)
+        elif isinstance(what, Passage):
+            if what.place == self._place:
+                self._show_passage(what)
+        else:
+            self._facets.offer(*what)
+
+    def _show_answer(self, answer: Answer) -> None:
+        if answer.request != self._asked:
+            return
+        before, self._answer = self._answer, answer
+        same = before is not None and _question(before.request) == _question(answer.request)
+        self._results.border_title = _summary(answer, empty=self._empty)
+        self._results.show(answer, same_question=same)
+        self._look()
+
+    @on(ResultList.Chosen)
+    def _look(self) -> None:
+        """Show the conversation around the current line, if it is another one than before."""
+        item, answer = self.item, self._answer
+        if item is None or answer is None:
+            self._place = None
+            self._preview.border_title = None
+            self._preview.clear()
+            return
+        place = Place(item.session, item.event, answer.leaves, self._preview.text_width)
+        if place != self._place and self._preview.display:
+            self._place = place
+            self._passages.ask(place)
+
+    def _show_passage(self, passage: Passage) -> None:
+        self._preview.border_title = self._about(passage)
+        self._preview.show(passage)
+
+    def _about(self, passage: Passage) -> Text | None:
+        if passage.card is None:
+            return None
+        row, event = passage.card.row, passage.place.event
+        name = looks.line(passage.card.name) + (f"#{event}" if event is not None else "")
+        parts = [amounts.clock(passage.when, utc=self._utc)]
+        if row.parent is not None:
+            parts.append(looks.line(f"subagent {row.agent_type or ''}"))
+        elif row.git_branch:
+            parts.append(looks.line(row.git_branch))
+        return Text.assemble((name, looks.NAME), (f"  {' · '.join(parts)}", looks.DIM))
+
+    # -- the screen
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._arrange(event.size.width, event.size.height)
+
+    def _arrange(self, width: int, height: int) -> None:
+        narrow, below = width < WIDE, self.screen_stack[0]  # not the help that may cover it
+        below.set_class(narrow, "narrow")
+        below.set_class(not self._preview_wanted or (narrow and height < LOW), "alone")
+        self.call_after_refresh(self._ask_again)
+
+    def _ask_again(self) -> None:
+        """Excerpts and conversation in the new width."""
+        self._ask()
+        self._look()
+
+    @on(Input.Submitted)
+    @on(ResultList.Opened)
+    def action_read(self) -> None:
+        item = self.item
+        if item is not None and item.more:
+            self._whole |= {item.conversation.card.row.key}
+            self._ask()
+        elif item is not None:
+            self.read(item)
+
+    def action_toggle_preview(self) -> None:
+        self._preview_wanted = not self._preview_wanted
+        self._arrange(self.size.width, self.size.height)
+
+    def action_list(self, lines: int = 0, pages: int = 0) -> None:
+        self._results.focus()
+        if lines:
+            self._results.action_move(lines)
+        if pages:
+            self._results.action_page(pages)
+
+    def action_type(self) -> None:
+        self._line.focus()
+
+    def action_help(self) -> None:
+        self.push_screen(Help())
+
+    def action_facet(self, name: str) -> None:
+        self._facets.open(name)
+
+    @on(events.DescendantFocus)
+    def _focus_moved(self) -> None:
+        self._keys.show(typing=self._line.has_focus)
+
+    @on(ResultList.Left)
+    def _back_to_line(self) -> None:
+        self._line.focus()
+
+
+def _question(request: Request) -> tuple[object, ...]:
+    return request.text, request.filters
+
+
+def _summary(answer: Answer, *, empty: bool) -> Text:
+    if answer.error:
+        words = looks.line(answer.error)
+    elif not answer.conversations:
+        filtered = " with these filters" if answer.request.filters else ""
+        words = "no sessions yet" if empty else f"nothing found{filtered}"
+    elif not answer.hits:
+        words = "newest sessions"
+    else:
+        words = amounts.plural(answer.hits, "hit") + ("" if answer.counted else " or more")
+    notes = "".join(f" · {looks.line(note)}" for note in answer.notes[:1])
+    return Text.assemble((words, looks.BOLD), (notes, looks.DIM))

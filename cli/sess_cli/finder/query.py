@@ -1,0 +1,262 @@
+"""What the list shows for what was typed: conversations with their best hits, or the newest ones.
+
+Ranking a word that is everywhere takes longer than a keystroke may. Its newest matches are known
+much sooner: they stand in until the typing pauses.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import islice
+from pathlib import Path
+
+import apsw
+
+from sess_cli.finder import wording
+from sess_cli.finder.cards import Card, Cards
+from sess_cli.finder.worker import Latest
+from sess_schema import times
+from sess_schema.queries.fields import Condition, Setting
+from sess_schema.queries.search import Filter, Hit, Results, Search, ranking
+from sess_schema.queries.search.groups import Families
+from sess_schema.queries.search.language import And
+from sess_schema.queries.search.plan import Plan
+from sess_schema.queries.search.ranking import Ranked
+from sess_schema.queries.search.terms import Leaf, Term
+from sess_schema.queries.sessions import Listing
+
+MOST_HITS = 300
+MOST_SESSIONS = 200
+PER_CONVERSATION = 3
+PAUSE = 0.15  # in typing, before anything is done that takes longer
+# What is worth ranking before something is shown: what is found soon, of words that are rare.
+_FOUND_SOON = 0.004  # seconds
+_RARE = 60_000  # events with them
+_RANKED_SOON = 0.012
+_STEPS = 2000  # of SQLite's machine between two looks at the clock
+_OF_SESSIONS = ("agent", "project", "since")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    number: int
+    text: str
+    filters: tuple[Filter, ...]
+    rows: int  # as many lines fill the screen
+    width: int  # of an excerpt
+    whole: frozenset[int] = frozenset()  # conversations to show every hit of
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A session with its subagents, and the best of what matches in them."""
+
+    card: Card
+    hits: tuple[Hit, ...] = ()  # none when nothing was looked for
+    more: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    request: Request
+    conversations: tuple[Conversation, ...] = ()
+    leaves: tuple[Leaf, ...] = ()
+    notes: tuple[str, ...] = ()
+    hits: int = 0  # that match
+    counted: bool = True  # there are not more of them
+    complete: bool = True  # all of them can be shown
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Matches that can be shown while better ones are looked for."""
+
+    results: Results
+    ranked: Sequence[Ranked]
+    pause: float = PAUSE  # before the next step
+
+
+class Finding:
+    """Answers the latest request in several steps; each answer replaces the one before."""
+
+    def __init__(self, index: Path, show: Callable[[Answer], None], *, utc: bool) -> None:
+        self._show = show
+        self._utc = utc
+        self._cards = Cards()
+        self._latest: Latest[Request] = Latest(index, self._answer, self._failed)
+        self.ask, self.close = self._latest.ask, self._latest.close
+
+    def _failed(self, request: Request, error: Exception) -> None:
+        self._show(Answer(request, error=str(error)))
+
+    def _answer(self, db: apsw.Connection, request: Request) -> None:
+        self._cards.refresh(db)
+        for text in self._texts(db, request):
+            of_sessions = all(one.field in _OF_SESSIONS for one in request.filters)
+            if not text.strip() and of_sessions:
+                found = self._newest_sessions(db, request)
+            else:
+                found = self._events(db, request, text)
+            if found:
+                return
+        self._show(Answer(request))
+
+    def _texts(self, db: apsw.Connection, request: Request) -> Iterator[str]:
+        """What was typed, and what to show while that finds nothing."""
+        setting = Setting(times.now_ms(), utc=self._utc)
+        text = wording.without_unfinished_filter(db, request.text, setting)
+        yield text
+        shorter = wording.without_short_word(text)
+        if shorter is not None:
+            yield shorter
+
+    def _newest_sessions(self, db: apsw.Connection, request: Request) -> bool:
+        def given(name: str) -> list[str]:
+            return [one.value for one in request.filters if one.field == name]
+
+        since = [times.since(value, utc=self._utc) for value in given("since")]
+        listing = Listing(
+            given("agent"), given("project"), max(since, default=None), limit=MOST_SESSIONS
+        )
+        found = tuple(Conversation(self._cards.made(db, row)) for row in listing.rows(db))
+        if found:
+            self._show(Answer(request, found))
+        return bool(found)
+
+    def _events(self, db: apsw.Connection, request: Request, text: str) -> bool:
+        for step in self._steps(db, request, text):
+            if not step.ranked:
+                return False
+            self._show(next(self._answers(db, request, step)))
+            self._latest.pause(step.pause)
+        *_, answer = self._answers(db, request, step)
+        self._show(answer)
+        if not answer.complete:
+            self._show(replace(answer, hits=step.results.count(), counted=True))
+        return True
+
+    def _steps(self, db: apsw.Connection, request: Request, text: str) -> Iterator[_Step]:
+        results = self._search(db, request, wording.begun(text))
+        if not results.ranks or results.plan.residual is not None:
+            yield from _compared(results)
+            return
+        began = time.perf_counter()
+        newest = self._newest(db, request, text, results)
+        took = time.perf_counter() - began
+        words = [leaf for leaf in results.query.wanted() if not _begins(leaf)]
+        if took < _FOUND_SOON and sum(_frequency(db, word) for word in words) < _RARE:
+            try:
+                with _deadline(db, _RANKED_SOON):
+                    best = _best(results)
+            except apsw.InterruptError:
+                self._latest.check()
+            else:
+                yield _Step(results, best)
+                return
+        yield newest
+        if newest.ranked:
+            yield _Step(results, _best(results))
+
+    def _newest(self, db: apsw.Connection, request: Request, text: str, results: Results) -> _Step:
+        """The latest matches. A beginning takes long where the word alone may find enough."""
+        last = results.query.wanted()[-1]
+        if isinstance(last, Term) and wording.begun(text) != text and _enough(db, last):
+            word = self._search(db, request, text)
+            if len(ranked := _newest(db, word)) == MOST_HITS:
+                return _Step(word, ranked)
+        return _Step(results, _newest(db, results))
+
+    def _search(self, db: apsw.Connection, request: Request, text: str) -> Results:
+        return Search(text, request.filters, limit=0, utc=self._utc).results(db)
+
+    def _answers(self, db: apsw.Connection, request: Request, step: _Step) -> Iterator[Answer]:
+        """A screenful first, then all."""
+        query, found = step.results.query, len(step.ranked)
+        leaves, all_of_them = tuple(query.wanted()), found < MOST_HITS
+        answer = Answer(request, (), leaves, query.notes, found, all_of_them, all_of_them)
+        shown: list[Conversation] = []
+        lines = 0
+        for root, members in _grouped(db, step.ranked).items():
+            self._latest.check()
+            kept = members if root in request.whole else members[:PER_CONVERSATION]
+            hits = tuple(step.results.hit(one, request.width) for one in kept)
+            shown.append(Conversation(self._cards.of(db, root), hits, len(members) - len(kept)))
+            before, lines = lines, lines + 1 + len(hits)
+            if before < request.rows <= lines:
+                yield replace(answer, conversations=tuple(shown))
+        yield replace(answer, conversations=tuple(shown))
+
+
+def _best(results: Results) -> list[Ranked]:
+    return list(islice(results.ranked(), MOST_HITS))
+
+
+def _compared(results: Results) -> Iterator[_Step]:
+    """Where texts must be compared, what was found in time is shown before the rest."""
+    began, shown = time.perf_counter(), False
+    ranked: list[Ranked] = []
+    for one in islice(results.ranked(), MOST_HITS):
+        ranked.append(one)
+        if not shown and time.perf_counter() - began > _RANKED_SOON:
+            shown = True
+            yield _Step(results, ranked, pause=0)
+    yield _Step(results, ranked)
+
+
+def _newest(db: apsw.Connection, results: Results) -> list[Ranked]:
+    """What matches, the latest first, without looking how well it does."""
+    plan, current = _unordered(results), Condition("e.retired = 0")
+    sql, values = ranking.matching(plan, current, plan.match, "e.session_id")
+    rows = db.execute(f"{sql} ORDER BY event_index.rowid DESC LIMIT ?", (*values, MOST_HITS))
+    return [Ranked(event, ts, session) for event, ts, session in rows]
+
+
+def _unordered(results: Results) -> Plan:
+    """Without the phrase that the words make: it takes long and matters for ranking only."""
+    tree = results.query.tree
+    nodes = tree.nodes if isinstance(tree, And) else (tree,)
+    if not all(isinstance(node, Term | Filter) for node in nodes):
+        return results.plan
+    words = [node.match for node in nodes if isinstance(node, Term) and node.match]
+    return replace(results.plan, match=" AND ".join(words))
+
+
+def _enough(db: apsw.Connection, beginning: Term) -> bool:
+    """Whether the word as it was typed so far fills the list."""
+    return _frequency(db, replace(beginning, prefix=False)) >= MOST_HITS
+
+
+def _begins(leaf: Leaf) -> bool:
+    return isinstance(leaf, Term) and leaf.prefix
+
+
+def _frequency(db: apsw.Connection, leaf: Leaf) -> float:
+    """In how many events a word is, if it is as frequent as of late."""
+    sql = "SELECT rowid FROM event_index WHERE event_index MATCH ? ORDER BY rowid DESC LIMIT ?"
+    newest: list[int] = [event for (event,) in db.execute(sql, (leaf.match, MOST_HITS))]
+    if len(newest) < MOST_HITS:
+        return len(newest)
+    return len(newest) * newest[0] / (1 + newest[0] - newest[-1])
+
+
+@contextmanager
+def _deadline(db: apsw.Connection, seconds: float) -> Iterator[None]:
+    end = time.perf_counter() + seconds
+    db.set_progress_handler(lambda: time.perf_counter() > end, _STEPS, id=_deadline)
+    try:
+        yield
+    finally:
+        db.set_progress_handler(None, id=_deadline)
+
+
+def _grouped(db: apsw.Connection, ranked: Sequence[Ranked]) -> dict[int, list[Ranked]]:
+    """By conversation, the one with the best hit first."""
+    families = Families(db)
+    groups: dict[int, list[Ranked]] = {}
+    for one in ranked:
+        groups.setdefault(families.root(one.session), []).append(one)
+    return groups

@@ -1,0 +1,58 @@
+"""What has been typed so far, as a query: the last word may not be finished."""
+
+from __future__ import annotations
+
+import re
+
+import apsw
+
+from sess_schema.queries import fields
+from sess_schema.queries.fields import Setting
+
+SHORTEST_BEGINNING = 3
+_LAST = re.compile(r'[^\s"()]+$')
+_WORD = re.compile(r"[^\W_]+$")  # as the index sees it: `src/ro` ends in a word of two letters
+_FIELD = re.compile(r"-?([a-z]+):(.*)", re.DOTALL)
+_GLOBS = ("tool", "branch")
+
+
+def begun(text: str) -> str:
+    """The query that finds what the last word may become: `retry time` means `retry time*`."""
+    if text.count('"') % 2:
+        phrase = text.rpartition('"')[2]
+        return f'{text}"*' if _extends(_last(phrase)) else text
+    word = _last(text)
+    if field := _FIELD.fullmatch(word):
+        return f"{text}*" if field[1] in _GLOBS and field[2] else text
+    return f"{text}*" if _extends(word) else text
+
+
+def without_unfinished_filter(db: apsw.Connection, text: str, setting: Setting) -> str:
+    """`is:er` is a filter that somebody is typing, not two words to look for."""
+    word = _last(text)
+    field = _FIELD.fullmatch(word)
+    if field is None or field[1] not in fields.FIELDS:
+        return text
+    if fields.fault(db, field[1], field[2], setting) is None:
+        return text
+    return text[: len(text) - len(word)]
+
+
+def without_short_word(text: str) -> str | None:
+    """Before a word has the letters to be a beginning, it should not empty the screen."""
+    word = _WORD.search(text)
+    if word is None or len(word[0]) >= SHORTEST_BEGINNING:
+        return None
+    return text[: word.start()]
+
+
+def _last(text: str) -> str:
+    found = _LAST.search(text)
+    return found[0] if found else ""
+
+
+def _extends(last: str) -> bool:
+    if last.startswith("-") or last in ("AND", "OR"):
+        return False
+    word = _WORD.search(last)
+    return word is not None and len(word[0]) >= SHORTEST_BEGINNING

@@ -1,0 +1,200 @@
+"""A session or one event as Markdown that any forge shows: foreign text cannot break out of it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from sess_cli.render import amounts, layout
+from sess_schema.escape import safe
+from sess_schema.queries import sessions, transcript
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_schema.queries.sessions import SessionRow
+    from sess_schema.queries.transcript import Entry
+
+# Of a long input or output: lines from its beginning and from its end, and cells of a line.
+HEAD, TAIL, WIDEST = 40, 15, 400
+_HEADING = 80
+_LATER = 3  # levels below the headings of prompts
+_HIDDEN_SUMMARIES = ("summary", "ai-title", "custom-title")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
+_BACKTICKS = re.compile("`{3,}")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_HEADING_LINE = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)\s*$")
+_HTML = re.compile(r"( {0,3})<(?=[A-Za-z/!?])")
+
+
+def session_text(db: apsw.Connection, row: SessionRow, *, utc: bool = False) -> str:
+    """A whole conversation, without system events."""
+    return "\n".join(_session_lines(db, row, utc=utc)) + "\n"
+
+
+def event_text(db: apsw.Connection, row: SessionRow, event: int, *, utc: bool = False) -> str:
+    """One event and where it is from; empty when the session has no such event."""
+    for entry in transcript.entries(db, row.key, superseded=True):
+        if entry.event == event:
+            lines = [*_entry_lines(db, row, entry)]
+            if entry.type in ("user", "assistant"):
+                lines[:0] = [f"**{entry.type}**", ""]
+            when = amounts.clock(entry.ts, utc=utc)
+            lines += [f"From {_code(f'{row.session}#{event}')}, {_where(row)}, {when}."]
+            return "\n".join(lines) + "\n"
+    return ""
+
+
+def _session_lines(db: apsw.Connection, row: SessionRow, *, utc: bool) -> Iterator[str]:
+    yield f"# {escaped(sessions.title_of(db, row))}"
+    yield ""
+    models = ", ".join(_code(model) for model in json.loads(row.models))
+    yield f"- session {_code(row.session)} of {escaped(row.agent)}" + (
+        f", {models}" if models else ""
+    )
+    yield f"- {_where(row)}"
+    begun, ended = amounts.clock(row.started, utc=utc), amounts.clock(row.ended, utc=utc)
+    yield f"- {begun} to {ended}" + (" UTC" if utc else "")
+    yield ""
+    prompts = 0
+    for entry in transcript.entries(db, row.key):
+        if entry.type == "user":
+            prompts += 1
+            yield f"## {prompts}. {escaped(layout.cut(sessions.one_line(entry.text), _HEADING))}"
+            yield ""
+        yield from _entry_lines(db, row, entry)
+
+
+def _entry_lines(db: apsw.Connection, row: SessionRow, entry: Entry) -> Iterator[str]:
+    """Blocks, each followed by an empty line."""
+    if entry.type == "user":
+        yield from _quoted(entry.text)
+    elif entry.type == "assistant":
+        yield from prose(entry.text)
+        yield ""
+    elif entry.type == "thinking":
+        yield from _quoted(f"*Thinking*\n\n{_shortened(entry.text)}")
+    elif entry.type == "tool_use":
+        yield from _call_lines(db, row, entry)
+    elif entry.type == "system" and entry.label == "compact":
+        yield f"*{escaped(sessions.one_line(entry.text))}*"
+        yield ""
+    elif entry.type == "summary" and entry.label not in _HIDDEN_SUMMARIES:
+        yield from _quoted(f"*Summary*\n\n{entry.text}")
+    if entry.images:
+        yield f"*{amounts.plural(entry.images, 'image')}*"
+        yield ""
+
+
+def _call_lines(db: apsw.Connection, row: SessionRow, entry: Entry) -> Iterator[str]:
+    about = [entry.status or "pending"]
+    if entry.duration_ms is not None:
+        about.append(amounts.duration(entry.duration_ms))
+    name = escaped(sessions.one_line(entry.tool or "unknown tool"))
+    yield f"**{name}** {', '.join(about)} · #{entry.event}"
+    yield ""
+    changes = _changes(db, entry)
+    yield from fenced(_shortened(changes or entry.input), "diff" if changes else "")
+    if entry.output.strip():
+        yield "Output:"
+        yield ""
+        shown = _shortened(entry.output)
+        yield from fenced(shown)
+        if len(shown) < len(entry.output.strip("\n").rstrip()):
+            full = f"sess show --full {row.session}#{entry.event}"
+            yield f"*Shortened; {_code(full)} has all of it.*"
+            yield ""
+
+
+def _changes(db: apsw.Connection, entry: Entry) -> str:
+    """An edit as the lines it took out and put in."""
+    if entry.tool not in ("Edit", "MultiEdit"):
+        return ""
+    given: Any = transcript.structured_input(db, entry)
+    if not isinstance(given, dict):
+        return ""
+    edits = given.get("edits")
+    lines = [f"  {given.get('file_path', '')}"]
+    for edit in edits if isinstance(edits, list) else [given]:
+        for name, sign in (("old_string", "-"), ("new_string", "+")):
+            text = edit.get(name) if isinstance(edit, dict) else None
+            if isinstance(text, str):
+                lines += [f"{sign} {line}" for line in text.splitlines()]
+    return "\n".join(lines) if len(lines) > 1 else ""
+
+
+def _where(row: SessionRow) -> str:
+    place = _code(layout.home_short(row.project))
+    return f"project {place}" + (f" on {_code(row.git_branch)}" if row.git_branch else "")
+
+
+def _quoted(text: str) -> Iterator[str]:
+    for line in prose(text):
+        yield f"> {line}".rstrip()
+    yield ""
+
+
+def fenced(text: str, language: str = "") -> Iterator[str]:
+    """Text as it is, in a fence longer than any inside it."""
+    clean = safe(text).strip("\n").rstrip()
+    if not clean:
+        return
+    ticks = "`" * max(3, 1 + max(map(len, _BACKTICKS.findall(clean)), default=2))
+    yield f"{ticks}{language or 'text'}"
+    yield from clean.split("\n")
+    yield ticks
+    yield ""
+
+
+def prose(text: str) -> Iterator[str]:
+    """Somebody else's Markdown inside ours: its fences end, its headings are small, its HTML is
+    shown."""
+    fence = ""
+    for line in safe(text).strip("\n").rstrip().split("\n"):
+        found = _FENCE.fullmatch(line)
+        if fence:
+            yield line
+            if found and found[1].startswith(fence) and not found[2].strip():
+                fence = ""
+        elif found and not (found[1][0] == "`" and "`" in found[2]):
+            fence = found[1]
+            yield line
+        else:
+            yield _harmless(line)
+    if fence:
+        yield fence
+
+
+def _harmless(line: str) -> str:
+    if heading := _HEADING_LINE.match(line):
+        level = min(6, len(heading[1]) + _LATER - 1)
+        return "#" * level + line[heading.end() :]
+    if _UNDERLINE.fullmatch(line):  # makes a heading of the line above it
+        return "\\" + line.lstrip()
+    return _HTML.sub(r"\1&lt;", line)
+
+
+def escaped(text: str) -> str:
+    """Foreign text on one line, without any meaning in Markdown."""
+    return _SPECIAL.sub(r"\\\1", " ".join(safe(text).split()))
+
+
+def _code(text: str) -> str:
+    """Foreign text as a code span."""
+    clean = " ".join(safe(text).split())
+    longest = max((len(run) for run in re.findall("`+", clean)), default=0)
+    ticks = "`" * (longest + 1)
+    edge = " " if clean.startswith("`") or clean.endswith("`") else ""
+    return f"{ticks}{edge}{clean}{edge}{ticks}"
+
+
+def _shortened(text: str) -> str:
+    lines = [layout.cut(line, WIDEST) for line in text.strip("\n").rstrip().split("\n")]
+    left_out = len(lines) - HEAD - TAIL
+    if left_out > 1:
+        gap = f"… {amounts.plural(left_out, 'line')} left out …"
+        lines = [*lines[:HEAD], gap, *lines[-TAIL:]]
+    return "\n".join(lines)

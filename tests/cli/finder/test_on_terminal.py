@@ -1,0 +1,105 @@
+"""The finder as a program: what a terminal receives, and what it starts."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from tests.cli.finder.screen import Terminal, program
+
+from sess_cli.finder import actions
+
+MAIN = "11111111-1111-4111-8111-111111111111"
+
+
+def test_reading_and_resuming_on_a_terminal(world):
+    """Enter runs the pager at the event and comes back; ctrl+r becomes `claude` in the project."""
+    project = world.root / "project"
+    project.mkdir()
+    t = world.transcript()
+    t.append(t.prompt("first words", cwd=str(project)), t.answer("a needle"))
+    world.ingest()
+    seen, called = world.root / "seen", world.root / "called.json"
+    program(
+        world.root / "bin" / "reader",
+        f"import sys; text = sys.stdin.read(); open({str(seen)!r}, 'w').write(text)",
+    )
+    program(
+        world.root / "bin" / "claude",
+        "import json, os, sys\n"
+        "seen = [sys.argv[1:], os.getcwd(), sorted(os.environ)]\n"
+        f"json.dump(seen, open({str(called)!r}, 'w'))\n"
+        "sys.exit(7)",
+    )
+    with Terminal(
+        world,
+        PATH=f"{world.root / 'bin'}{os.pathsep}{os.environ['PATH']}",
+        PAGER=str(world.root / "bin" / "reader"),
+    ) as terminal:
+        terminal.until(lambda: "newest sessions" in terminal.text())
+        terminal.send("needle")
+        terminal.until(lambda: "1 hit" in terminal.text())
+        before = len(terminal.received)
+        terminal.send("\r")
+        terminal.until(lambda: seen.exists() and "a needle" in seen.read_text())
+        assert "▶ event #" in seen.read_text()
+        terminal.until(lambda: b"1 hit" in terminal.received[before:])
+        terminal.send("\x12")
+        assert terminal.ended() == 7
+    arguments, directory, environment = json.loads(called.read_text())
+    assert (arguments, directory) == (["--resume", MAIN], str(project))
+    assert "TEXTUAL_FPS" not in environment
+
+
+def test_hostile_text_never_reaches_the_terminal(world):
+    """Escape sequences, control characters and markup of a transcript are shown, not obeyed."""
+    evil = (
+        "\x1b]0;owned\x07needle \x1b[31mred \x9b2J\u202eevil\x07 [bold]loud[/bold] [@click=quit]x"
+    )
+    t = world.transcript()
+    t.append(
+        t.prompt(evil, cwd=f"/code/{evil}", gitBranch=evil),
+        t.call("c1", evil, command=evil),
+        t.result("c1", evil, is_error=True),
+        {"type": "summary", "summary": evil, "leafUuid": "x"},
+    )
+    world.ingest()
+    with Terminal(world) as terminal:
+        terminal.until(lambda: "newest sessions" in terminal.text())
+        terminal.send("needle")
+        terminal.until(lambda: "hits" in terminal.text() and "#" in terminal.text())
+        terminal.send("\t")
+        terminal.until(lambda: "m md" in terminal.text())
+        terminal.send("y")
+        terminal.until(lambda: "copied" in terminal.text())
+        terminal.send("\x11")
+        assert terminal.ended() == 0
+    for sequence in (b"owned\x07", b"\x1b[31mred", b"\x9b2J", "\u202e".encode(), b"\x1b]0;"):
+        assert sequence not in terminal.received
+    assert "[bold]loud[/bold]" in terminal.text()
+
+
+@pytest.mark.parametrize(
+    ("chosen", "runs", "stays"),
+    [
+        (None, "less -R -+F -+X", True),
+        ("less -S", "less -S -R -+F -+X", True),
+        ("cat", "cat", False),
+        ("", "", False),
+        ("no-such-pager", "no-such-pager", False),
+        ("'unclosed", "'unclosed", False),
+    ],
+)
+def test_a_pager_that_leaves_by_itself_is_waited_for(world, monkeypatch, chosen, runs, stays):
+    """`less` stays open even for a short text; after others, enter goes back."""
+    program(world.root / "bin" / "less", "")
+    program(world.root / "bin" / "cat", "")
+    monkeypatch.setenv("PATH", str(world.root / "bin"))
+    monkeypatch.delenv("PAGER", raising=False)
+    if chosen is not None:
+        monkeypatch.setenv("PAGER", chosen)
+    with actions._pager_that_stays() as waits:
+        assert waits == stays
+        assert os.environ.get("PAGER", "") == runs
+    assert os.environ.get("PAGER") == chosen

@@ -1,0 +1,186 @@
+"""Sessions and events as Markdown, read back by a parser of CommonMark."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from sess_cli.render import markdown
+from sess_schema.connection import open_reader
+from sess_schema.escape import safe
+from sess_schema.queries import sessions
+
+MAIN = "11111111-1111-4111-8111-111111111111"
+MARKS = st.text(st.sampled_from("`~#<>!-=*_[]() ab\n\t"), max_size=60)
+
+
+def parsed(text):
+    return MarkdownIt("commonmark").parse(text)
+
+
+def written(world, event=None):
+    with closing(open_reader(world.state / "index.db")) as db:
+        row = sessions.resolve(db, MAIN)
+        if event is None:
+            return markdown.session_text(db, row, utc=True)
+        return markdown.event_text(db, row, event, utc=True)
+
+
+def headings(text):
+    """Those of the document itself, not inside a quotation or a list."""
+    tokens = parsed(text)
+    return [
+        (token.tag, tokens[at + 1].content)
+        for at, token in enumerate(tokens)
+        if token.type == "heading_open" and token.level == 0
+    ]
+
+
+def test_a_session_reads_as_a_document(world):
+    """The title, what is known, a heading per prompt, calls with fenced input and output."""
+    t = world.transcript()
+    t.append(
+        t.prompt("fix the *flaky* test"),
+        t.assistant([{"type": "thinking", "thinking": "hm"}]),
+        t.answer("I run **it**."),
+        t.call("c1", command="pytest -x"),
+        t.result("c1", "FAILED", is_error=True),
+        t.call("c2", "Edit", file_path="/code/a.py", old_string="two", new_string="three"),
+        t.prompt("and\nnow?"),
+    )
+    world.ingest()
+    events = [number for (number,) in world.sql("SELECT id FROM events ORDER BY id")]
+    assert (
+        written(world)
+        == f"""\
+# fix the \\*flaky\\* test
+
+- session `{MAIN}` of claude, `claude-opus-4-5`
+- project `/code/demo` on `main`
+- 2026-02-01 10:00 to 2026-02-01 10:00 UTC
+
+## 1. fix the \\*flaky\\* test
+
+> fix the *flaky* test
+
+> *Thinking*
+>
+> hm
+
+I run **it**.
+
+**Bash** error, 1.0s · #{events[3]}
+
+```text
+pytest -x
+```
+
+Output:
+
+```text
+FAILED
+```
+
+**Edit** pending · #{events[4]}
+
+```diff
+  /code/a.py
+- two
++ three
+```
+
+## 2. and now?
+
+> and
+> now?
+
+"""
+    )
+
+
+def test_an_event_says_where_it_is_from(world):
+    """One event alone: what happened, and the id that leads back to it."""
+    t = world.transcript()
+    t.append(t.prompt("go"), t.call("c1", command="ls"), t.result("c1", "a\nb"))
+    world.ingest()
+    prompt, call = [number for (number,) in world.sql("SELECT id FROM events ORDER BY id")]
+    assert written(world, prompt) == (
+        f"**user**\n\n> go\n\nFrom `{MAIN}#{prompt}`, project `/code/demo` on `main`,"
+        " 2026-02-01 10:00.\n"
+    )
+    assert "```text\nls\n```" in written(world, call)
+    assert "```text\na\nb\n```" in written(world, call)
+    assert written(world, 999) == ""
+
+
+def test_long_outputs_are_shortened_and_say_so(world):
+    """The beginning and the end stay; a note tells how to see the rest."""
+    t = world.transcript()
+    output = "\n".join(f"line {n}" for n in range(500)) + "\n" + "x" * 10_000
+    t.append(t.prompt("go"), t.call("c1", command="cat"), t.result("c1", output))
+    world.ingest()
+    text = written(world)
+    assert "line 39\n… 446 lines left out …\nline 486\n" in text
+    assert "line 100\n" not in text
+    assert max(map(len, text.splitlines())) <= markdown.WIDEST
+    assert f"sess show --full {MAIN}#" in text
+
+
+def test_a_prompt_cannot_pose_as_the_document(world):
+    """Headings, fences and HTML of others do not change what follows them."""
+    evil = "# top\n\nunder\n===\n<!-- hidden\n<details>\n```sh\nnever closed"
+    t = world.transcript()
+    t.append(
+        t.prompt(evil),
+        t.answer(evil),
+        t.call("c1", "`tool` **x**", command="````\n```\n# no heading"),
+        t.prompt("the end"),
+    )
+    world.ingest()
+    found = headings(written(world))
+    assert [tag for tag, _ in found if tag in ("h1", "h2")] == ["h1", "h2", "h2"]
+    assert found[-1] == ("h2", "2. the end")
+    assert not [token for token in parsed(written(world)) if token.type == "html_block"]
+
+
+def test_control_characters_are_shown(world):
+    """A file that somebody prints on a terminal does nothing to it."""
+    evil = "\x1b]0;owned\x07 \x1b[31mred\x00\u202e"
+    t = world.transcript()
+    t.append(t.prompt(evil, gitBranch=evil), t.call("c1", evil, command=evil), t.answer(evil))
+    world.ingest()
+    assert all(c.isprintable() or c == "\n" for c in written(world))
+
+
+@given(MARKS)
+def test_a_fence_holds_any_text(text):
+    """What is fenced comes out of a parser as one block with the same lines."""
+    clean = safe(text).strip("\n").rstrip()
+    lines = [*markdown.fenced(text)]
+    assert bool(lines) == bool(clean)
+    if lines:
+        (block,) = [one for one in parsed("\n".join(lines)) if one.type != "inline"]
+        assert block.type == "fence"
+        # A parser reads tabs as they are, and gives the last line an end.
+        assert block.content == clean + "\n"
+
+
+@given(MARKS)
+def test_prose_never_swallows_what_follows(text):
+    """Behind any Markdown of others, a heading of ours is a heading, and there is no other."""
+    lines = [*markdown.prose(text), "", "## ours"]
+    found = headings("\n".join(lines))
+    assert found[-1] == ("h2", "ours")
+    assert [tag for tag, _ in found[:-1] if tag in ("h1", "h2")] == []
+
+
+@given(MARKS)
+def test_an_escaped_title_is_one_plain_line(text):
+    """A title has no meaning in Markdown, whatever it consists of."""
+    shown = " ".join(safe(text).split())
+    tokens = parsed(f"# x {markdown.escaped(text)} x")
+    plain = "".join(child.content for child in tokens[1].children)
+    assert plain == f"x {shown} x"
