@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -96,7 +97,10 @@ def open_writer(path: Path) -> apsw.Connection:
         migrate.upgrade(db)
     except (apsw.Error, OSError) as error:
         if db is not None:
-            db.close()
+            with contextlib.suppress(
+                apsw.Error
+            ):  # a full disk fails the checkpoint at the end, too
+                db.close()
         raise sqlite_error(error, str(path)) from error
     except SessError:
         if db is not None:

@@ -75,7 +75,7 @@ CASES = {
     cut_inside_the_first_page: DAMAGED,
     flipped: DAMAGED,
     flipped_sources: DAMAGED,
-    newer: 'index "{}" was written by a newer sessiond (schema 2; this one knows 1)',
+    newer: 'index "{}" was written by a newer sessiond (schema 3; this one knows 2)',
     foreign: '"{}" is a database of another program',
     foreign_with_id: '"{}" is a database of another program',
 }
@@ -180,7 +180,7 @@ def test_an_older_index_is_not_read_but_upgraded_by_the_writer(world, index):
         db.pragma("user_version", 0)
     with pytest.raises(SessError) as told:
         open_reader(index)
-    assert told.value.message == f'index "{index}" has schema 0; this sess needs 1'
+    assert told.value.message == f'index "{index}" has schema 0; this sess needs 2'
     assert "sessiond sync" in told.value.hint
 
 
@@ -210,7 +210,7 @@ def test_a_migration_that_raises_half_way_leaves_the_old_state(world, monkeypatc
     """An error after half of its statements: version 0, no table, and the next try works."""
     world.state.mkdir(mode=0o700)
     index = world.state / "index.db"
-    [(number, name, sql)] = migrate.migrations()
+    number, name, sql = migrate.migrations()[0]
     middle = sql.index("CREATE TABLE events")
     broken = sql[:middle] + "CREATE TABLE sources (again);" + sql[middle:]
     with monkeypatch.context() as patch:

@@ -109,6 +109,7 @@ class Finding:
         """What was typed, and what to show while that finds nothing."""
         setting = Setting(times.now_ms(), utc=self._utc)
         text = wording.without_unfinished_filter(db, request.text, setting)
+        text = text if wording.says_something(text) else ""
         yield text
         shorter = wording.without_short_word(text)
         if shorter is not None:
@@ -163,7 +164,7 @@ class Finding:
 
     def _newest(self, db: apsw.Connection, request: Request, text: str, results: Results) -> _Step:
         """The latest matches. A beginning takes long where the word alone may find enough."""
-        last = results.query.wanted()[-1]
+        *_, last = (None, *results.query.wanted())
         if isinstance(last, Term) and wording.begun(text) != text and _enough(db, last):
             word = self._search(db, request, text)
             if len(ranked := _newest(db, word)) == MOST_HITS:

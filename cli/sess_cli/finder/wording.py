@@ -27,6 +27,11 @@ def begun(text: str) -> str:
     return f"{text}*" if _extends(word) else text
 
 
+def says_something(text: str) -> bool:
+    """Whether there is more than the beginning of a phrase, an exclusion or a group."""
+    return bool(text.strip(' "-('))
+
+
 def without_unfinished_filter(db: apsw.Connection, text: str, setting: Setting) -> str:
     """`is:er` is a filter that somebody is typing, not two words to look for."""
     word = _last(text)

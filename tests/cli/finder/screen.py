@@ -41,14 +41,17 @@ class Screen:
         """Letters, and then the answer to all of them."""
         self.app._line.value = text[:-1]
         self.app._line.cursor_position = len(text)
-        await self.press(_character_to_key(text[-1]))
+        await self.send(events.Key(_character_to_key(text[-1]), text[-1]))
         assert self.app._line.value == text
 
     async def press(self, *keys):
-        """As the pilot does it, but without its wait for an idle processor."""
         for key in keys:
-            self.app.post_message(events.Key(key, key_to_character(key)))
-            await self.settle()
+            await self.send(events.Key(key, key_to_character(key)))
+
+    async def send(self, key):
+        """As the pilot does it, but without its wait for an idle processor."""
+        self.app.post_message(key)
+        await self.settle()
 
     async def settle(self):
         """Every message is handled, the last question is answered, a menu has the focus."""

@@ -131,6 +131,9 @@ def test_an_unfinished_word_gives_way(shop):
     async def script(screen):
         await screen.type("gateway zq")
         assert screen.summary() == "3 hits"
+        for beginning in ('"', "-", "(", "is:", "tool:", '"zq', "  "):
+            await screen.type(beginning)
+            assert screen.summary() == "newest sessions", beginning
 
     drive(shop, script)
 
