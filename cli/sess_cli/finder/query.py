@@ -109,11 +109,9 @@ class Finding:
         """What was typed, and what to show while that finds nothing."""
         setting = Setting(times.now_ms(), utc=self._utc)
         text = wording.without_unfinished_filter(db, request.text, setting)
-        text = text if wording.says_something(text) else ""
-        yield text
-        shorter = wording.without_short_word(text)
-        if shorter is not None:
-            yield shorter
+        for wanted in (text, wording.without_short_word(text)):
+            if wanted is not None:
+                yield wanted if wording.says_something(wanted) else ""
 
     def _newest_sessions(self, db: apsw.Connection, request: Request) -> bool:
         def given(name: str) -> list[str]:
