@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import apsw
+import finding
 import orjson
 import searching
 from harness import (
@@ -192,6 +193,7 @@ BENCHES: dict[str, Callable[[Context], None]] = {
     "append": append,
     "search": search,
     **searching.BENCHES,
+    **finding.BENCHES,
     "fresh": fresh,
     "idle": idle,
 }

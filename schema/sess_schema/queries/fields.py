@@ -236,7 +236,8 @@ def _places(project: str) -> list[str]:
 
     Agents write the directory they were started in, with or without links resolved.
     """
-    if project not in (".", "..") and not project.startswith((os.sep, "~", "./", "../")):
+    named = project in (".", "..") or project.startswith((os.sep, "~", "./", "../"))
+    if not named or "\0" in project:
         return []
     path = os.path.abspath(os.path.expanduser(project))
     found = [path, os.path.realpath(path)]
