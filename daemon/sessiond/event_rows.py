@@ -8,11 +8,9 @@ from typing import Any
 
 import apsw
 
-from sess_schema.glued import glued
+from sess_schema.marks import marks
 from sessiond.sources.commits import find_commits
 
-FAILED = "is_error"  # the token by which a failed call is found, as grepping a transcript would
-_APART = "\ue000"  # a word of its own, so that no phrase reaches over it
 # CSI and OSC sequences. The archive keeps them for those who show colours.
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _COLUMNS = (
@@ -181,11 +179,8 @@ class EventRows:
 
 
 def _texts(row: Row) -> tuple[int, str, str, str, str]:
-    text, asked, answered = clean(row.text), clean(row.input), clean(row.output)
-    marks = glued(text, asked, answered)
-    if row.status in ("error", "denied"):
-        marks = f"{FAILED} {_APART} {marks}" if marks else FAILED
-    return row.id, text, asked, answered, marks
+    texts = clean(row.text), clean(row.input), clean(row.output)
+    return row.id, *texts, marks(row.status, *texts)
 
 
 def clean(text: str) -> str:

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import apsw
 
-from sess_schema import glued
+from sess_schema import marks
 from sess_schema.errors import Exit, SessError
 
 APPLICATION_ID = 0x53455353  # "SESS"
-_GLUED = 2  # since then words beside other scripts are indexed
+_MARKED = 2  # since then words beside other scripts are indexed
 
 
 @cache
@@ -76,8 +76,8 @@ def upgrade(db: apsw.Connection) -> None:
                 ") STRICT"
             )
             db.execute(sql)
-            if number == _GLUED:
-                glued.mark_all(db)
+            if number == _MARKED:
+                marks.mark_all(db)
             db.execute(
                 "INSERT INTO migrations VALUES (?, ?, ?)", (number, name, int(time.time() * 1000))
             )

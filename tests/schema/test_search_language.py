@@ -119,7 +119,7 @@ def test_a_query_means(text, expected):
         ("flaky test", '((("flaky" AND "test") OR "flaky test"))', False),
         ("flaky -test -x", None, True),
         ('flaky -test -"go test"', '(("flaky") NOT ("test" OR "go test"))', False),
-        ("is_error", '("is_error")', True),
+        ("is_error", '(("is_error" OR "is\ue000error"))', True),
         ("go test ./...", '((("go" AND "test") OR "go test"))', True),
         ("C++", '("C++")', True),
         ("flaky -foo.bar", '("flaky")', True),

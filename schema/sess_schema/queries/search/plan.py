@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import apsw
 
+from sess_schema.marks import FAILED
 from sess_schema.queries.fields import ANY, Condition
 from sess_schema.queries.search.language import And, Filter, Node, Not, Or, Query
 from sess_schema.queries.search.regex import Regex, Screen, literal_screen
-from sess_schema.queries.search.terms import MARK, Leaf, Term, occurs
+from sess_schema.queries.search.terms import Leaf, Term, occurs
 
 Conditions = Callable[[Filter], Condition]
 
@@ -143,16 +144,12 @@ def _leaf(leaf: Leaf) -> _Part:
     if leaf.like is None:
         return _Part(exact=False)
     tools = isinstance(leaf, Term) and leaf.matching.mode == "tools"
-    columns = (*_COLUMNS, "marks") if _marked(leaf) else _COLUMNS
-    places = (_TOOL_TEXT,) if tools else tuple(f"x.{column}" for column in columns)
+    places = (_TOOL_TEXT,) if tools else tuple(f"x.{column}" for column in _COLUMNS)
     sql = " OR ".join(_LIKE.format(place) for place in places)
-    condition = Condition(f"({sql})", (leaf.like,) * len(places), texts=True)
-    return _Part(where=condition, exact=False)
-
-
-def _marked(leaf: Leaf) -> bool:
-    """Whether it asks for the mark of a failed call."""
-    return isinstance(leaf, Term) and leaf.text.lower() == MARK
+    values: tuple[object, ...] = (leaf.like,) * len(places)
+    if isinstance(leaf, Term) and leaf.marked:
+        sql, values = f"{sql} OR instr(x.marks, ?)", (*values, FAILED)
+    return _Part(where=Condition(f"({sql})", values, texts=True), exact=False)
 
 
 def _as_where(part: _Part) -> Condition | None:
@@ -202,4 +199,5 @@ class Comparison:
             return self._db.execute(sql, (node.match, event)).get is not None
         if isinstance(node, Term) and node.matching.mode == "tools":
             return occurs(node, [f"{texts[1]} {texts[2]}"])
-        return occurs(node, texts if _marked(node) else texts[:3])
+        failed = isinstance(node, Term) and node.marked and FAILED in texts[3]
+        return failed or occurs(node, texts[:3])

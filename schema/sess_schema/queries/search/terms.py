@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol
 
-from sess_schema.glued import glue_in
+from sess_schema.marks import FAILED, glue_in
 
 Mode = Literal["words", "substring", "regex", "tools"]
 Span = tuple[int, int]
@@ -26,8 +26,6 @@ _BETWEEN = r"[\W_\u05d0-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9f
 # A few letters outside ASCII become these when they are lowered, so LIKE may not compare them.
 _AMBIGUOUS = "ik"
 _LONGEST_LIKE = 500
-MARK = "is_error"  # of a failed call
-_MARK_WORDS = ("is", "error")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +76,13 @@ class Term:
             return None
         quoted = self.text.replace('"', '""')
         words = f'"{quoted}"{"*" if self.prefix else ""}'
-        if not self.plain or not self._in_the_mark():
-            return words
-        # A failed call is marked `is_error`, which does not make `error` one of its words.
-        said = f"{{text input output}} : {words}"
-        if len(self.tokens) > 1:
-            return said
-        return f'({said} OR {{marks}} : ({words} NOT "is error"))'
+        return f'({words} OR "{FAILED}")' if self.marked else words
 
-    def _in_the_mark(self) -> bool:
-        first, *rest = _MARK_WORDS
-        for words in ([first, *rest], [first], rest):
-            same = len(words) == len(self.tokens) and words[:-1] == [*self.tokens[:-1]]
-            last = self.tokens[-1]
-            if same and (words[-1].startswith(last) if self.prefix else words[-1] == last):
-                return True
-        return False
+    @property
+    def marked(self) -> bool:
+        """Whether it asks for the mark of a failed call."""
+        typed = self.text if self.matching.case else self.text.lower()
+        return typed == "is_error" and self.matching.mode in ("words", "substring")
 
     @property
     def exact(self) -> bool:

@@ -1,4 +1,4 @@
-"""Words that the full-text index cannot see, because it takes what touches them for letters.
+"""What the full-text index is told beside the texts: that a call failed, and words it cannot see.
 
 SQLite's tokenizer makes one word of `请修复React组件`, `🤖done` and a prompt's glyphs. Such words
 are indexed once more in a column of their own, with a few neighbours, so that phrases are found.
@@ -11,6 +11,9 @@ from collections.abc import Iterator
 
 import apsw
 
+# By it a failed call is found, as grepping a transcript would: `is_error` also looks for this.
+# One word of the index that nobody types, so that `error` does not find what does not say it.
+FAILED = "is\ue000error"
 _GLUE = re.compile(
     "[\u0590-\u109f\u1780-\u17ff\u20a0-\u20cf\u2300-\u2bff\u3005-\u3007\u3040-\u31ff\u3400-\u9fff"
     "\uac00-\ud7af\ue000-\uf8ff\uf900-\ufaff\uff66-\uff9f"
@@ -20,11 +23,16 @@ _NEAR = 200  # characters; a longer word beside a glyph is none that somebody ty
 _WORDS = 4
 
 
+def marks(status: str | None, *texts: str) -> str:
+    failed = FAILED if status in ("error", "denied") else ""
+    return f"{failed} {_glued(*texts)}".strip()
+
+
 def glue_in(text: str) -> bool:
     return not text.isascii() and _GLUE.search(text) is not None
 
 
-def glued(*texts: str) -> str:
+def _glued(*texts: str) -> str:
     """The words beside letters of other scripts, emoji and glyphs, in their order."""
     found: dict[str, None] = {}
     for text in texts:
@@ -65,23 +73,24 @@ def _joined(words: list[str], *, last: bool) -> Iterator[str]:
 
 
 def mark_all(db: apsw.Connection) -> None:
-    """Index such words of events that were written before this was known."""
-    rows = db.execute("SELECT id, text, input, output, marks FROM event_texts")
-    missing = [
-        (event, words)
-        for event, text, asked, answered, marks in rows
-        if (words := glued(text, asked, answered)) and words not in marks
+    """Mark events that were written before all this was known."""
+    rows = db.execute(
+        "SELECT e.id, e.status, x.text, x.input, x.output, x.marks"
+        " FROM events e JOIN event_texts x ON x.id = e.id"
+    )
+    wrong = [
+        (event, right)
+        for event, status, *texts, old in rows
+        if (right := marks(status, *texts)) != old
     ]
     columns = "id, text, input, output, marks FROM event_texts WHERE id = ?"
-    for event, words in missing:
+    for event, right in wrong:
         db.execute(
             "INSERT INTO event_index (event_index, rowid, text, input, output, marks)"
             f" SELECT 'delete', {columns}",
             (event,),
         )
-        db.execute(
-            "UPDATE event_texts SET marks = trim(marks || ' ' || ?) WHERE id = ?", (words, event)
-        )
+        db.execute("UPDATE event_texts SET marks = ? WHERE id = ?", (right, event))
         db.execute(
             f"INSERT INTO event_index (rowid, text, input, output, marks) SELECT {columns}",
             (event,),
