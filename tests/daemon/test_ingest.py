@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from sess_schema.marks import FAILED
 from sessiond import chunks
 
 
@@ -23,7 +24,7 @@ def test_a_call_is_joined_with_a_result_of_a_later_pass(world):
         ("tool_use", "go test ./...FAIL: TestParse", "error"),
     ]
     assert world.sql("SELECT duration_ms FROM events WHERE type = 'tool_use'") == [(1000,)]
-    assert len(world.found("is_error")) == 1
+    assert len(world.found(f'"{FAILED}"')) == 1
     assert len(world.found("TestParse")) == 1
     world.check()
 
