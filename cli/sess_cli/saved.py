@@ -32,11 +32,12 @@ def names() -> dict[str, list[str]]:
     }
 
 
-def save(name: str, args: list[str]) -> None:
+def check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
         raise SessError(f'not a name for a search: "{name}"', hint="letters, digits, dots, dashes")
-    if not args:
-        raise SessError("nothing to save", hint=f"`sess search WORDS --save {name}`")
+
+
+def save(name: str, args: list[str]) -> None:
     _write({**names(), name: args})
 
 

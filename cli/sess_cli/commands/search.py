@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from sess_schema.queries.search import Search
 
-_MATCHING, _ORDER, _OUTPUT, _SAVED = "Matching", "Order", "Output", "Saved searches"
 Texts = list[str] | None
 
 
@@ -170,6 +169,8 @@ def search(
     )  # fmt: skip
     wishes.check()
     typed = _without(context.meta["typed"], "--save")
+    if save is not None:
+        saved.check_name(save)
     with fresh.open_with_sessions(sync=not no_sync) as db, db:
         found = write(db, request, wishes)
         if not found and not explain:
