@@ -11,7 +11,8 @@ import orjson
 
 from sess_schema import archive, decode
 from sessiond import tail
-from sessiond.sources.base import Event, Parser, Record, SessionSpec, iter_strings
+from sessiond.sources.base import Event, Parser, Record, SessionSpec
+from sessiond.sources.values import strings
 
 PREVIEW = 100
 PACK_AHEAD = 64 << 10  # smaller slices are packed by the store, together with the last chunk
@@ -189,7 +190,7 @@ class SliceReader:
         self._append(offset, raw, record)
 
     def _add_unparsed(self, offset: int, raw: bytes, kind: str, value: Any, reason: str) -> None:
-        text = "\n".join(iter_strings(value)).strip()
+        text = "\n".join(strings(value)).strip()
         record = Record(kind, events=[Event("system", text, label=kind)] if text else [])
         self._problem(offset, raw, reason)
         self._append(offset, raw, record)

@@ -6,7 +6,6 @@ remember from one record to the next goes into a small JSON state that commits w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -153,17 +152,3 @@ class Source(Protocol):
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
         """A parser that goes on where `state` left off."""
-
-
-def iter_strings(value: Any) -> Iterator[str]:
-    """Every string inside decoded JSON, in order; a loop, for JSON may nest deeper than calls."""
-    stack = [iter((value,))]
-    while stack:
-        for item in stack[-1]:
-            if isinstance(item, str):
-                yield item
-            elif isinstance(item, dict | list):
-                stack.append(iter(item.values() if isinstance(item, dict) else item))
-                break
-        else:
-            stack.pop()

@@ -13,8 +13,8 @@ from typing import Any
 import orjson
 
 from sessiond.sources.base import Parser, SessionSpec
-from sessiond.sources.claude.fields import as_text
 from sessiond.sources.claude.records import ClaudeParser
+from sessiond.sources.values import as_text
 
 __all__ = ["ClaudeParser", "ClaudeSource"]
 

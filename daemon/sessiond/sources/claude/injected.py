@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from sessiond.sources.base import LINK_QUEUE, Link
-from sessiond.sources.claude.fields import without_terminal_codes
+from sessiond.sources.values import without_terminal_codes
 
 
 class Part(NamedTuple):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sessiond.sources.base import Event
-from sessiond.sources.claude.fields import (
+from sessiond.sources.claude.injected import split_prompt
+from sessiond.sources.values import (
     OPAQUE,
     as_count,
     as_dict,
@@ -14,7 +15,6 @@ from sessiond.sources.claude.fields import (
     strings,
     without_terminal_codes,
 )
-from sessiond.sources.claude.injected import split_prompt
 
 # Where a record stands and what made it; its message is elsewhere.
 _ENVELOPE = frozenset(

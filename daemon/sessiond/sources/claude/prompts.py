@@ -6,7 +6,6 @@ from typing import Any
 
 from sessiond.sources.base import TITLE_PROMPT, Event, Link, Title
 from sessiond.sources.claude import blocks
-from sessiond.sources.claude.fields import as_dict, as_text
 from sessiond.sources.claude.injected import (
     Part,
     command_title,
@@ -14,6 +13,7 @@ from sessiond.sources.claude.injected import (
     split_prompt,
     task_link,
 )
+from sessiond.sources.values import as_dict, as_text
 
 _MACHINE_ORIGINS = frozenset({"coordinator", "task-notification"})
 

@@ -19,10 +19,11 @@ from sessiond.sources.base import (
     Title,
 )
 from sessiond.sources.claude import blocks, notices
-from sessiond.sources.claude.fields import SYNTHETIC, as_dict, as_text, as_time, read_usage
 from sessiond.sources.claude.injected import agent_file, task_link
 from sessiond.sources.claude.prompts import Prompt, machine_label
 from sessiond.sources.claude.repeats import Repeats
+from sessiond.sources.claude.usage import SYNTHETIC, read_usage
+from sessiond.sources.values import as_dict, as_text, as_time
 
 _TITLES = {
     "custom-title": ("customTitle", TITLE_CUSTOM),

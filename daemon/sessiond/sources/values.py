@@ -8,10 +8,6 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sessiond.sources.base import Usage
-
-SYNTHETIC = "<synthetic>"  # the client's own words, no model's
-
 # Opaque to people, or not text at all.
 OPAQUE = frozenset({"base64", "data", "encrypted_content", "signature"})
 
@@ -96,41 +92,3 @@ def strings(value: Any, skip: frozenset[str] = frozenset()) -> Iterator[str]:
 def without_terminal_codes(text: str) -> str:
     """Colours glue their numbers to the words that people search for."""
     return _TERMINAL_CODES.sub("", text) if "\x1b" in text else text
-
-
-def read_usage(value: dict[str, Any], message: dict[str, Any], model: str | None) -> Usage | None:
-    """What a response cost, as the line says it; the store chooses among the lines."""
-    counts = message.get("usage")
-    if not isinstance(counts, dict) or message.get("model") == SYNTHETIC:
-        return None
-    written = as_count(counts.get("cache_creation_input_tokens"))
-    long_lived = 0
-    split = counts.get("cache_creation")
-    if isinstance(split, dict):
-        long_lived = as_count(split.get("ephemeral_1h_input_tokens"))
-        # The split may be partial or all there is: what it leaves open is short-lived.
-        short_lived = as_count(split.get("ephemeral_5m_input_tokens"))
-        written = max(written, long_lived + short_lived)
-    server = counts.get("server_tool_use")
-    cost = value.get("costUSD")
-    return Usage(
-        message_id=as_text(message.get("id")),
-        request_id=as_text(value.get("requestId")),
-        model=model,
-        stop_reason=as_text(message.get("stop_reason")),
-        input_tokens=as_count(counts.get("input_tokens")),
-        output_tokens=as_count(counts.get("output_tokens")),
-        cache_write_tokens=written,
-        cache_write_1h_tokens=long_lived,
-        cache_read_tokens=as_count(counts.get("cache_read_input_tokens")),
-        web_searches=as_count(as_dict(server).get("web_search_requests")) if server else 0,
-        service_tier=as_text(counts.get("service_tier")),
-        speed=as_text(counts.get("speed")),
-        cost_usd=_as_cost(cost) if cost is not None else None,
-    )
-
-
-def _as_cost(value: Any) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    return float(value) if 0 <= value < 1e9 else None
