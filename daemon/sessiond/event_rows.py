@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 
 from sess_schema.marks import marks
+from sessiond.sources.base import Event, Record
 from sessiond.sources.commits import find_commits
 
 # CSI and OSC sequences. The archive keeps them for those who show colours.
@@ -58,6 +59,31 @@ class Row:
     stored: bool = False  # it is in the index already and must be replaced there
     loaded: bool = True  # the texts are here
     queued: bool = False
+
+
+def row_of(
+    event_id: int, session_id: int, place: tuple[int, int], record: Record, event: Event
+) -> Row:
+    """A new event; its place is its turn and its number there."""
+    return Row(
+        event_id,
+        session_id,
+        *place,
+        event.type,
+        event.label,
+        event.tool,
+        event.status,
+        record.ts,
+        event.summary,
+        event.call_id,
+        event.pointer,
+        event.images,
+        event.duration_ms,
+        text=event.text,
+        input=event.input,
+        output=event.output,
+        files=event.files,
+    )
 
 
 class EventRows:

@@ -8,7 +8,7 @@ import os
 import apsw
 
 from sessiond.chunks import Chunks
-from sessiond.event_rows import EventRows, Row, clean
+from sessiond.event_rows import EventRows, Row, clean, row_of
 from sessiond.sessions import Session, Sessions
 from sessiond.slices import Turn
 from sessiond.sources.base import LINK_PROMPT, Event, Record, Result, SessionSpec
@@ -67,28 +67,7 @@ class EventWriter:
     def _add_event(
         self, session: Session, turn_id: int, block: int, record: Record, event: Event
     ) -> None:
-        self._keep(
-            Row(
-                self.rows.new_id(),
-                session.id,
-                turn_id,
-                block,
-                event.type,
-                event.label,
-                event.tool,
-                event.status,
-                record.ts,
-                event.summary,
-                event.call_id,
-                event.pointer,
-                event.images,
-                event.duration_ms,
-                text=event.text,
-                input=event.input,
-                output=event.output,
-                files=event.files,
-            )
-        )
+        self._keep(row_of(self.rows.new_id(), session.id, (turn_id, block), record, event))
 
     def _keep(self, row: Row) -> None:
         self.rows.add(row)

@@ -13,15 +13,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 import apsw
 
 from sess_schema.errors import sqlite_error
 from sessiond import rewrite, tail
+from sessiond.databases import read_database, return_parts
+from sessiond.parts import PartWriter
 from sessiond.reconcile import Candidate, Survey, survey, vanished
-from sessiond.slices import Slice, SliceReader
+from sessiond.slices import SliceReader
 from sessiond.sources.base import SessionSpec, Source
+from sessiond.steps import Step, Summary
 from sessiond.store import Store
 from sessiond.tail import Stat
 from sessiond.tracked import GONE, PARK_AFTER, PARKED, UNREADABLE, Tracked, load_all
@@ -30,44 +32,6 @@ COMMIT_BYTES = 32 << 20
 COMMIT_SECONDS = 2.0
 HEAD = 64 << 10
 SETTLE_SECONDS = 2.0
-
-
-@dataclass(slots=True)
-class Summary:
-    """What a pass did."""
-
-    seen: int = 0
-    changed: int = 0
-    read_bytes: int = 0
-    total_bytes: int = 0
-    turns: int = 0
-    warnings: int = 0
-    gone: int = 0
-    directories: int = 0
-    skipped: list[tuple[str, str]] = field(default_factory=list)
-    unsettled: list[str] = field(default_factory=list)  # to be looked at again in a moment
-
-
-@dataclass(slots=True)
-class Step:
-    """A piece of work for the writer: part of a file, or what ends it."""
-
-    file: Candidate
-    source: Tracked
-    spec: SessionSpec | None = None
-    part: Slice | None = None
-    stat: Stat | None = None  # the file was read to its end
-    attachment: bool = False  # read whole by the writer
-    rewritten: bool = False
-    compare: bool = False  # it changed without growing: only the archive tells what
-    unsettled: bool = False  # the last line is still being written
-    gone: bool = False
-    problem: str | None = None
-    crashed: bool = False
-
-    @property
-    def weight(self) -> int:
-        return len(self.part.raw) if self.part else 0
 
 
 class Stopped(Exception):
@@ -89,6 +53,7 @@ class Ingest:
 
     def __init__(self, store: Store, *, settle: bool = True) -> None:
         self._store = store
+        self._parts = PartWriter(store)
         self._settle_all = settle  # take an unfinished last line as it is, however fresh
         self._tracked: dict[str, Tracked] | None = None
         self.stop = threading.Event()
@@ -144,7 +109,14 @@ class Ingest:
             with self._store.db:
                 for source in gone:
                     source.save_state(self._store.db, GONE)
+                    for part in self._parts_of(source):
+                        part.save_state(self._store.db, GONE)
         return len(gone)
+
+    def _parts_of(self, source: Tracked) -> list[Tracked]:
+        if source.kind != "database":
+            return []
+        return [part for part in self.tracked.values() if part.part_of == source.id]
 
     def ingest(self, seen: Survey, *, force: bool = False) -> Summary:
         summary = Summary(len(seen.files), directories=seen.directories)
@@ -183,12 +155,14 @@ class Ingest:
 
     def _unread(self, file: Candidate) -> int:
         known = self.tracked.get(file.path)
+        if known and known.kind == "database" and known.stat:
+            return 0
         return max(0, file.stat.size - (known.progress.checkpoint.offset if known else 0))
 
     def _find_moved(self, files: Sequence[Candidate]) -> None:
         """A file under a new path whose old path is gone is the same source."""
         for file in files:
-            if file.path in self.tracked:
+            if file.path in self.tracked or file.kind == "database":
                 continue
             same_inode = self._store.db.execute(
                 "SELECT path FROM sources WHERE inode = ? AND dev = ?",
@@ -271,6 +245,13 @@ class Ingest:
             self._store.apply(source, step.spec, step.part)
             summary.turns += len(step.part.turns)
             summary.warnings += len(step.part.problems)
+        elif step.conversation is not None:
+            source.save_identity(db)
+            part = self._part(source, step.conversation.spec)
+            summary.turns += self._parts.apply(source, part, step.conversation)
+        elif step.state is not None:
+            return_parts(db, source, self._parts_of(source))
+            source.save_reader_state(db, step.state)
         elif step.spec is not None:
             self._store.refresh(source, step.spec)
         elif step.gone:
@@ -280,7 +261,10 @@ class Ingest:
             if step.crashed:
                 self._count_crash(source, step.file.stat, step.problem)
             else:
+                source.failures += 1
                 source.save_state(db, UNREADABLE, step.problem)
+            if source.kind == "database":
+                summary.failed[source.path] = source.failures
             summary.skipped.append((source.path, step.problem))
         if step.stat is not None:
             if step.part is None:
@@ -292,6 +276,13 @@ class Ingest:
         self._uncommitted += step.weight
         summary.read_bytes += step.weight
         self.on_progress(summary)
+
+    def _part(self, database: Tracked, spec: SessionSpec) -> Tracked:
+        """The conversation of a database as a source of its own."""
+        path = f"{database.path}#{spec.native_id}"
+        if path not in self.tracked:
+            self.tracked[path] = Tracked(path, database.agent, "transcript", part_of=database.id)
+        return self.tracked[path]
 
     def _compare(self, step: Step, summary: Summary) -> None:
         """Set a changed file against its archive: append to it, or read it again as a rewrite."""
@@ -351,7 +342,10 @@ class Ingest:
             if known is not None and known.still_parked(file.stat):
                 continue
             source = known or Tracked(file.path, file.source.agent, file.kind)
-            yield from self._read_file(file, source)
+            if file.kind == "database":
+                yield from read_database(file, source, self._store.db)
+            else:
+                yield from self._read_file(file, source)
 
     def _read_file(
         self, file: Candidate, source: Tracked, *, compared: bool = False

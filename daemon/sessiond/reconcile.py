@@ -11,6 +11,8 @@ from sessiond.sources.base import Source
 from sessiond.tail import Stat
 from sessiond.tracked import Tracked
 
+_KINDS = ("attachment", "transcript", "database")
+
 
 @dataclass(slots=True, frozen=True)
 class Candidate:
@@ -50,9 +52,12 @@ def survey(places: Sequence[tuple[Source, str]]) -> Survey:
     seen = Survey()
     for source, place in places:
         _visit(source, place, seen)
+    # Of two agents that are asked about the same place, the first takes the file.
+    seen.files = list({file.path: file for file in reversed(seen.files)}.values())
+    seen.skipped = list(dict.fromkeys(seen.skipped))
     # Attachments first: a line that mentions one then finds it. Old files first: an original
-    # is read before its fork.
-    seen.files.sort(key=lambda file: (file.kind == "transcript", file.stat.mtime_ns, file.path))
+    # is read before its fork. Databases last: the first reading of one may take minutes.
+    seen.files.sort(key=lambda file: (_KINDS.index(file.kind), file.stat.mtime_ns, file.path))
     return seen
 
 
@@ -77,8 +82,9 @@ def _visit(source: Source, place: str, seen: Survey) -> None:
         for entry in entries:
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    pending.append(entry.path)
-                elif source.classify(entry.path) in ("transcript", "attachment"):
+                    if source.enters(entry.path):
+                        pending.append(entry.path)
+                elif source.classify(entry.path) in _KINDS:
                     _consider(source, entry.path, entry.stat(follow_symlinks=False), seen)
                 elif entry.is_symlink() and entry.is_dir():
                     seen.skipped.append((entry.path, "is a symbolic link to a directory"))
@@ -88,7 +94,7 @@ def _visit(source: Source, place: str, seen: Survey) -> None:
 
 def _consider(source: Source, path: str, found: os.stat_result, seen: Survey) -> None:
     kind = source.classify(path)
-    if kind not in ("transcript", "attachment"):
+    if kind not in _KINDS:
         seen.skipped.append((path, "is not a transcript that sessiond knows"))
     elif stat.S_ISLNK(found.st_mode):
         seen.skipped.append((path, "is a symbolic link"))
@@ -103,9 +109,11 @@ def _consider(source: Source, path: str, found: os.stat_result, seen: Survey) ->
 def _sidecar(source: Source, path: str) -> int:
     beside = source.sidecar(path)
     try:
-        return os.lstat(beside).st_mtime_ns if beside else 0
+        found = os.lstat(beside) if beside else None
     except OSError:
         return 0
+    # Whoever opens a database makes an empty log beside it; that is no change.
+    return found.st_mtime_ns if found and found.st_size else 0
 
 
 def _storable(path: str) -> bool:
@@ -126,7 +134,7 @@ def vanished(
     """Sources below the places that were walked, whose files are no longer there."""
     present = {file.path for file in files}
     for path, source in tracked.items():
-        if source.state == "gone" or path in present or source.id is None:
+        if source.state == "gone" or path in present or source.id is None or source.part_of:
             continue
         if any(path == place or path.startswith(place + os.sep) for place in places):
             try:

@@ -68,16 +68,7 @@ def settle(store: Store, source: Tracked) -> None:
         (source.id, source.generation, source.id),
     )
     for turn_id, session_id in list(lost):
-        heirs = db.execute(
-            "SELECT id, session_id FROM turns WHERE copy_of = ? AND retired = 0", (turn_id,)
-        )
-        heir = min(heirs, key=lambda turn: store.sessions.by_id(turn[1]).age(), default=None)
-        if heir:
-            store.hand_over(turn_id, session_id, heir[0], heir[1])
-        else:
-            db.execute(
-                "UPDATE events SET retired = ? WHERE turn_id = ?", (source.generation, turn_id)
-            )
+        store.retire(turn_id, session_id, source.generation)
     store.part_lost(source)
     for (session_id,) in list(db.execute(members, (source.id,))):
         store.recount(session_id)

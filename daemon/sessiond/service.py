@@ -18,10 +18,12 @@ from sess_schema import __version__, lock, paths
 from sess_schema.connection import open_writer, wait_for_locks
 from sess_schema.errors import Exit, SessError
 from sessiond import config, heartbeat, notify
-from sessiond.ingest import SETTLE_SECONDS, Ingest, Summary
+from sessiond.agents import all_sources
+from sessiond.ingest import SETTLE_SECONDS, Ingest
+from sessiond.pace import Pace
 from sessiond.reconcile import roots_of, survey
-from sessiond.sources import all_sources
 from sessiond.sources.base import Source
+from sessiond.steps import Summary
 from sessiond.store import Store
 from sessiond.sync import already_running
 from sessiond.watch import Hints, Watcher
@@ -50,6 +52,7 @@ class Service:
         self._settings = config.Config()
         self._next_walk = 0.0
         self._recheck: dict[str, float] = {}
+        self._pace = Pace()
         self._retry = 0.0
         self._last_write = 0.0
         self._checkpointed = True
@@ -193,7 +196,9 @@ class Service:
             log.info("writing again")
         self._retry = 0.0
         for path in summary.unsettled:
-            self._recheck[path] = time.monotonic() + SETTLE_SECONDS
+            self._recheck[path] = time.monotonic() + self._pace.pause(path, SETTLE_SECONDS)
+        for path, failures in summary.failed.items():
+            self._recheck[path] = time.monotonic() + min(RETRY_LAST, RETRY_FIRST**failures)
         if summary.changed or summary.gone:
             self._last_write, self._checkpointed = time.monotonic(), False
         for path, why in summary.skipped:
@@ -208,22 +213,29 @@ class Service:
     def _ingest_hinted(self, ingest: Ingest, hinted: set[str], due: set[str]) -> Summary:
         for path in due:
             self._recheck.pop(path, None)
-        places = []
-        sidecar = False
+        places: dict[str, Source] = {}
+        force = False
         for path in hinted | due:
             source = self._source_of(path)
             if source is None:
                 continue
             kind = source.classify(path)
-            if kind in ("transcript", "attachment") or os.path.isdir(path):
-                places.append((source, path))
-            elif kind == "sidecar":  # it tells about a transcript that is here already
-                places.append((source, path.removesuffix(".meta.json") + ".jsonl"))
-                sidecar = True
-        seen = survey([place for place in places if os.path.lexists(place[1])])
+            # A sidecar tells about a file that is here already.
+            concerned = source.owner(path) if kind == "sidecar" else path
+            if source.classify(concerned) == "database":
+                again = self._pace.too_soon(concerned)
+                if again:
+                    self._recheck.setdefault(concerned, again)
+                else:
+                    places[concerned] = source
+            elif kind is not None or os.path.isdir(path):
+                places[concerned] = source
+                force = force or path in due or kind == "sidecar"
+        seen = survey([(source, path) for path, source in places.items() if os.path.lexists(path)])
         seen.skipped = [entry for entry in seen.skipped if entry[0] not in hinted]
-        summary = ingest.ingest(seen, force=bool(due) or sidecar)
-        summary.gone += ingest.mark_deleted([path for _, path in places])
+        summary = ingest.ingest(seen, force=force)
+        self._pace.read(seen.files, changed=summary.turns > 0)
+        summary.gone += ingest.mark_deleted(list(places))
         return summary
 
     def _source_of(self, path: str) -> Source | None:

@@ -46,6 +46,8 @@ class Session:
     events: int = 0
     prompts: int = 0
     tool_calls: int = 0
+    mode: str | None = None
+    project_rank: int = 0
 
     def learn(self, record: Record) -> None:
         """Take what a record tells about its whole session."""
@@ -134,11 +136,17 @@ class Sessions:
             session.parent_id = self._find_or_make(agent, spec.parent, spec.parent_home).id
         if spec.agent_type:
             session.agent_type = spec.agent_type
+        if spec.project and not session.project:
+            session.project = spec.project
         if spec.title:
             session.entitle(spec.title, TITLE_AI)
         if spec.call_id:
             self._link(session, spec.call_id, LINK_META)
         return session
+
+    def named(self, agent: str, native_id: str) -> Session:
+        """A session that another one mentions, read or not."""
+        return self._find_or_make(agent, native_id, "")
 
     def sidechain(self, parent: Session, native_id: str) -> Session:
         """A subagent whose records stand inside its parent's file."""

@@ -27,6 +27,7 @@ class Turn:
     line: int
     record: Record
     digest: int
+    id: int = 0  # once it is stored
 
 
 @dataclass(slots=True)
@@ -71,6 +72,11 @@ def content(record: Record) -> bytes:
     for result in record.results:
         parts += (result.call_id, result.status, result.output)
     return "\0".join(parts).encode("utf-8", "replace")
+
+
+def said(record: Record) -> int:
+    """Recognises a copy of a record that has an id."""
+    return hash64(record.kind.encode("utf-8", "replace"), content(record))
 
 
 class SliceReader:
@@ -196,10 +202,7 @@ class SliceReader:
         self._append(offset, raw, record)
 
     def _append(self, offset: int, raw: bytes, record: Record) -> None:
-        if record.native_id:
-            digest = hash64(record.kind.encode("utf-8", "replace"), content(record))
-        else:
-            digest = self._digest_of_place(offset, raw)
+        digest = said(record) if record.native_id else self._digest_of_place(offset, raw)
         self._turns.append(Turn(offset, len(raw), self._lines, record, digest))
 
     def _digest_of_place(self, offset: int, raw: bytes) -> int:

@@ -108,7 +108,8 @@ def source_facts(db: apsw.Connection) -> Iterator[dict[str, Any]]:
             "generation": generation,
             "seen_bytes": seen,
             "indexed_bytes": offset,
-            "lag_bytes": max(0, seen - offset) if seen is not None else 0,
+            # How much of a database is conversation is not known without reading it.
+            "lag_bytes": max(0, seen - offset) if seen is not None and kind != "database" else 0,
             "lines": lines,
             "blank_lines": blank,
             "turns": turns.get(source_id, 0),

@@ -10,6 +10,7 @@ import apsw
 
 from sessiond.chunks import Chunks
 from sessiond.events import EventWriter
+from sessiond.mirrors import mirrored_turns
 from sessiond.sessions import Session, Sessions
 from sessiond.slices import Slice, Turn
 from sessiond.sources.base import Record, SessionSpec
@@ -37,11 +38,12 @@ class Store:
         self.db = db
         self.chunks = Chunks(db)
         self.sessions = Sessions(db)
-        self._events = EventWriter(db, self.sessions, self.chunks)
+        self.events = EventWriter(db, self.sessions, self.chunks)
         self.titles = Titles(db, self.sessions)
         self._recount: set[int] = set()  # sessions whose copies changed what they show
+        self._doubly_told: set[int] = set()  # sessions that a file and a database may tell about
         self._fresh: dict[int, Known] = {}  # turns of this slice, not written yet
-        self._usage = UsageWriter(db, self.sessions)
+        self.usage = UsageWriter(db, self.sessions)
         self._next_turn: int | None = None
 
     def begin(self) -> None:
@@ -49,11 +51,13 @@ class Store:
 
     def commit(self) -> None:
         self.titles.settle()
-        for session_id in self._recount | self._events.reshaped:
+        for session_id in self._doubly_told:
+            self._retire_mirrors(session_id)
+        for session_id in self._recount | self.events.reshaped:
             self.recount(session_id)
         self.sessions.save()
-        self._usage.save()
-        self._events.rows.index()
+        self.usage.save()
+        self.events.rows.index()
         self.db.execute("COMMIT")
         self._forget()
 
@@ -66,11 +70,12 @@ class Store:
 
     def _forget(self) -> None:
         self.sessions.forget()
-        self._events.forget()
+        self.events.forget()
         self.titles.forget()
         self._recount.clear()
+        self._doubly_told.clear()
         self._fresh.clear()
-        self._usage.forget()
+        self.usage.forget()
         self._next_turn = None
 
     def apply(self, source: Tracked, spec: SessionSpec, part: Slice) -> None:
@@ -79,7 +84,7 @@ class Store:
         self.chunks.add(source, part)
         self.chunks.add_problems(source, part.problems)
         if part.turns:
-            self._write_turns(source, spec, part.turns)
+            self.write_turns(source, spec, part.turns)
         source.save_progress(self.db, part.progress)
 
     def replace_attachment(self, source: Tracked, fd: int) -> int:
@@ -88,14 +93,14 @@ class Store:
         Returns how many warnings that gave.
         """
         whole = self.chunks.replace(source, fd)
-        self._events.fill_overflow(source.path)
+        self.events.fill_overflow(source.path)
         return 0 if whole else 1
 
-    def _write_turns(self, source: Tracked, spec: SessionSpec, turns: list[Turn]) -> None:
+    def write_turns(self, source: Tracked, spec: SessionSpec, turns: list[Turn]) -> None:
         db = self.db
         main = self.sessions.get(source.agent, spec)
         known = self._known_turns(turns)
-        self._events.begin(spec, turns)
+        self.events.begin(spec, turns)
         if self._next_turn is None:
             self._next_turn = db.execute("SELECT coalesce(max(id), 0) FROM turns").get
         rows: list[tuple[Any, ...]] = []
@@ -107,6 +112,8 @@ class Store:
             session = main
             if record.sidechain and spec.kind == "main":
                 session = self._sidechain(main, record, chains)
+            elif record.session and record.session != spec.native_id:
+                session = self.sessions.get(source.agent, SessionSpec(record.session))
             touched.add(session.id)
             session.learn(record)
             for title in record.titles:
@@ -118,7 +125,7 @@ class Store:
             if self._return_retired(source, turn, same):
                 continue
             self._next_turn += 1
-            turn_id = self._next_turn
+            turn_id = turn.id = self._next_turn
             copy_of = self._copy_of(session, turn, turn_id, same)
             rows.append(
                 (
@@ -146,12 +153,12 @@ class Store:
                 replays.setdefault((session.id, record.ts, turn.digest), new)
             if same:
                 self._recount.add(session.id)
-                self._events.share(session, copy_of or turn_id)
-                self._events.settle(record)
+                self.events.share(session, copy_of or turn_id)
+                self.events.settle(record)
                 continue
-            session.count(self._events.add(session, turn_id, record))
+            session.count(self.events.add(session, turn_id, record))
             if record.usage is not None:
-                self._usage.add(session, turn_id, record, record.usage)
+                self.usage.add(session, turn_id, record, record.usage)
         db.executemany(
             "INSERT INTO turns (id, source_id, session_id, offset, length, line, kind, role,"
             " native_id, parent_id, ts, ts_from, digest, forked, copy_of)"
@@ -163,7 +170,9 @@ class Store:
             [(session_id, source.id) for session_id in touched],
         )
         self._fresh.clear()
-        self._events.flush()
+        if spec.fallback:
+            self._doubly_told |= touched
+        self.events.flush()
         self.titles.arrived([t.record.native_id for t in turns if t.record.native_id], main)
 
     def refresh(self, source: Tracked, spec: SessionSpec) -> None:
@@ -246,7 +255,7 @@ class Store:
                 parent = self.sessions.by_id(above)
         session = parent or self.sessions.sidechain(main, f"sidechain-{record.native_id}")
         if parent is None:
-            self._events.await_prompt(main, session, record)
+            self.events.await_prompt(main, session, record)
         if record.native_id:
             chains[record.native_id] = session
         return session
@@ -261,7 +270,8 @@ class Store:
                 )
                 self.db.execute("UPDATE events SET retired = 0 WHERE turn_id = ?", (known.id,))
                 known.retired = 0
-                self._events.returned(known.id)
+                turn.id = known.id
+                self.events.returned(known.id)
                 return True
         return False
 
@@ -277,7 +287,7 @@ class Store:
         old = (int(owner.retired > 0), owner.forked, *above.age())
         if new >= old:
             return owner.id
-        self._events.flush()
+        self.events.flush()
         self.hand_over(owner.id, owner.session_id, turn_id, session.id)
         owner.copy_of = turn_id
         if turn.record.native_id:
@@ -287,8 +297,8 @@ class Store:
     def hand_over(self, old: int, old_session: int, new: int, session_id: int) -> None:
         """Another turn becomes the owner of what a copied record produced."""
         db = self.db
-        self._usage.save()
-        self._events.move(old, new, session_id)
+        self.usage.save()
+        self.events.move(old, new, session_id)
         self._recount |= {old_session, session_id}
         db.execute(
             "UPDATE events SET turn_id = ?, session_id = ?, retired = 0 WHERE turn_id = ?",
@@ -303,8 +313,33 @@ class Store:
         db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (new,))
         db.execute("UPDATE turns SET copy_of = ? WHERE id = ?", (new, old))
 
+    def retire(self, turn_id: int, session_id: int, generation: int) -> None:
+        """A record left its source: a copy inherits its events, or they leave with it."""
+        heirs = self.db.execute(
+            "SELECT id, session_id FROM turns WHERE copy_of = ? AND retired = 0", (turn_id,)
+        )
+        heir = min(heirs, key=lambda turn: self.sessions.by_id(turn[1]).age(), default=None)
+        if heir:
+            self.hand_over(turn_id, session_id, heir[0], heir[1])
+        else:
+            self.db.execute(
+                "UPDATE events SET retired = ? WHERE turn_id = ?", (generation, turn_id)
+            )
+
+    def told_by_database(self, session_id: int) -> None:
+        self._doubly_told.add(session_id)
+
+    def _retire_mirrors(self, session_id: int) -> None:
+        for turn_id, generation in mirrored_turns(self.db, session_id):
+            self.retire(turn_id, session_id, generation)
+            self.db.execute("UPDATE turns SET retired = ? WHERE id = ?", (generation, turn_id))
+            self._recount.add(session_id)
+
+    def recount_later(self, session_id: int) -> None:
+        self._recount.add(session_id)
+
     def part_lost(self, source: Tracked) -> None:
-        self._events.part_lost(source.id or 0, source.generation)
+        self.events.part_lost(source.id or 0, source.generation)
 
     def recount(self, session_id: int) -> None:
         """Set the counters of a session from its rows."""

@@ -18,10 +18,11 @@ from sess_schema.connection import open_writer
 from sess_schema.errors import Exit, SessError
 from sess_schema.program import counted
 from sessiond import config
-from sessiond.ingest import Ingest, Summary
+from sessiond.agents import all_sources
+from sessiond.ingest import Ingest
 from sessiond.reconcile import roots_of
-from sessiond.sources import all_sources
 from sessiond.sources.base import Source
+from sessiond.steps import Summary
 from sessiond.store import Store
 
 WAIT_FOR_OTHER_SYNC = 5.0
@@ -69,7 +70,16 @@ def _daemon_lives(home: paths.Home) -> bool:
 
 
 def _places(sources: Sequence[Source], targets: Sequence[str]) -> list[tuple[Source, str]]:
-    return [(sources[0], os.path.realpath(os.path.expanduser(target))) for target in targets]
+    """A file belongs to the first agent that knows it, a directory may hold files of any."""
+    places = []
+    for target in targets:
+        path = os.path.realpath(os.path.expanduser(target))
+        if os.path.isdir(path):
+            places += [(source, path) for source in sources]
+        else:
+            knows = (source for source in sources if source.classify(path))
+            places.append((next(knows, sources[-1]), path))
+    return places
 
 
 def _report(

@@ -39,13 +39,15 @@ class Tracked:
     progress: Progress = field(default_factory=Progress)
     has_pending: bool = False
     archived_to: int = 0  # beyond the offset only while a rewritten file is read again
+    part_of: int | None = None  # the database that holds this conversation
 
     def save_identity(self, db: apsw.Connection) -> None:
         if self.id is None:
             # No RETURNING: it makes SQLite open a savepoint, and FTS5 flush to disk for it.
             db.execute(
-                "INSERT INTO sources (agent, kind, path, state_since) VALUES (?, ?, ?, ?)",
-                (self.agent, self.kind, self.path, now_ms()),
+                "INSERT INTO sources (agent, kind, path, state_since, part_of)"
+                " VALUES (?, ?, ?, ?, ?)",
+                (self.agent, self.kind, self.path, now_ms(), self.part_of),
             )
             self.id = db.last_insert_rowid()
 
@@ -69,6 +71,15 @@ class Tracked:
             ),
         )
         self.progress = progress
+
+    def save_reader_state(self, db: apsw.Connection, state: dict[str, Any]) -> None:
+        """What the reader of a database must be given back the next time."""
+        self.save_identity(db)
+        db.execute(
+            "UPDATE sources SET parser_state = ?, read_at = ? WHERE id = ?",
+            (json.dumps(state), now_ms(), self.id),
+        )
+        self.progress.parser_state = state
 
     def save_stat(self, db: apsw.Connection, stat: Stat, sidecar_ns: int) -> None:
         """The file was read to its end as it was when `stat` was taken, and it is readable."""
@@ -130,11 +141,11 @@ def load_all(db: apsw.Connection) -> dict[str, Tracked]:
     for (
         source_id, agent, kind, path, state, error, failures, generation, dev, inode, size,
         mtime_ns, ctime_ns, sidecar_ns, parked_by, offset, lines, blank_lines, head_hash,
-        tail_hash, oversize_from,
+        tail_hash, oversize_from, part_of,
     ) in db.execute(
         "SELECT id, agent, kind, path, state, error, failures, generation, dev, inode, size,"
         " mtime_ns, ctime_ns, sidecar_ns, parked_by, offset, lines, blank_lines, head_hash,"
-        " tail_hash, oversize_from FROM sources"
+        " tail_hash, oversize_from, part_of FROM sources"
     ):  # fmt: skip
         tracked[path] = Tracked(
             path,
@@ -152,5 +163,6 @@ def load_all(db: apsw.Connection) -> dict[str, Tracked]:
                 Checkpoint(offset, head_hash, tail_hash, oversize_from), lines, blank_lines, None
             ),
             source_id in unfinished,
+            part_of=part_of,
         )
     return tracked

@@ -12,6 +12,7 @@ import pytest
 from sess_schema import migrate
 from sess_schema.connection import open_reader, open_writer
 from sess_schema.errors import Exit, SessError
+from sess_schema.migrate import latest
 
 PAGE = 16384
 
@@ -75,7 +76,8 @@ CASES = {
     cut_inside_the_first_page: DAMAGED,
     flipped: DAMAGED,
     flipped_sources: DAMAGED,
-    newer: 'index "{}" was written by a newer sessiond (schema 3; this one knows 2)',
+    newer: 'index "{}" was written by a newer sessiond'
+    f" (schema {latest() + 1}; this one knows {latest()})",
     foreign: '"{}" is a database of another program',
     foreign_with_id: '"{}" is a database of another program',
 }

@@ -6,8 +6,13 @@ remember from one record to the next goes into a small JSON state that commits w
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from sessiond.foreign import Foreign
+    from sessiond.known import KnownRows
 
 # Titles by precedence: a higher rank replaces a lower one; of equal ranks the last one counts,
 # but of prompts the first.
@@ -95,6 +100,7 @@ class Record:
     sidechain: bool = False
     agent_id: str | None = None  # of the subagent that a sidechain record belongs to
     forked: bool = False
+    session: str | None = None  # native id, where a file has records of several sessions
     session_alias: str | None = None
     cwd: str | None = None
     git_branch: str | None = None
@@ -120,7 +126,45 @@ class SessionSpec:
     call_id: str | None = None  # from a sidecar
     agent_type: str | None = None
     title: str | None = None
+    project: str | None = None
     attachments: str | None = None  # directory of the outputs that were too long for a line
+    fallback: bool = False  # counts only while no database tells of the session
+
+
+@dataclass(slots=True)
+class Item:
+    """One record of a conversation in a database, new or changed."""
+
+    key: str  # names it in the database
+    place: int  # its rowid there
+    digest: int  # of its value
+    raw: bytes = b""  # the line that stands for it in the archive
+    record: Record | None = None  # None: it tells nothing, and only its digest is remembered
+    alias: str | None = None  # the id that it gives itself, where the key has another
+
+    @property
+    def ts(self) -> int | None:
+        return self.record.ts if self.record and self.record.ts_from is None else None
+
+
+@dataclass(slots=True)
+class Conversation:
+    """What changed in one conversation of a database, and what is known about it as a whole."""
+
+    spec: SessionSpec
+    order: list[str] = field(default_factory=list)  # keys of all its records, as people read them
+    items: list[Item] = field(default_factory=list)
+    moved: list[tuple[str, int]] = field(default_factory=list)  # same value in another place
+    removed: list[str] = field(default_factory=list)
+    gone: bool = False  # it left the database; the index keeps it
+    project: str | None = None
+    project_rank: int = 0
+    git_branch: str | None = None
+    mode: str | None = None
+    model: str | None = None
+    created_at: int | None = None
+    updated_at: int | None = None
+    children: list[str] = field(default_factory=list)  # native ids of its subagents
 
 
 class Parser(Protocol):
@@ -137,18 +181,34 @@ class Source(Protocol):
     """One agent's files: where they are and how to read them."""
 
     agent: str
+    databases: Databases | None  # how to read those of its files that are databases
 
     def roots(self) -> list[str]:
         """Directories to watch, whether they exist or not."""
 
     def classify(self, path: str) -> str | None:
-        """`transcript`, `attachment` or `sidecar` for a file of this agent, by its name."""
+        """`transcript`, `attachment`, `database` or `sidecar`, by the name of the file."""
 
     def sidecar(self, path: str) -> str | None:
         """The small file that tells more about a transcript, if there may be one."""
+
+    def owner(self, sidecar: str) -> str:
+        """The file that a sidecar tells more about."""
+
+    def enters(self, directory: str) -> bool:
+        """Whether files of this agent may be in a directory below a root."""
 
     def identify(self, path: str, head: bytes) -> SessionSpec:
         """The session of a transcript, from its path, its first bytes and its sidecar."""
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
         """A parser that goes on where `state` left off."""
+
+
+class Databases(Protocol):
+    """An agent's databases: which conversations are in them, and what changed."""
+
+    def conversations(
+        self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
+    ) -> Iterator[Conversation]:
+        """What changed since `known`; `state` is small JSON to be kept once everything was read."""

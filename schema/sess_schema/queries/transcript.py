@@ -62,8 +62,18 @@ def structured_input(db: apsw.Connection, entry: Entry) -> Any:
         for piece in decode.split_line(raw.rstrip(b"\r\n")):
             value = None if piece.broken else decode.at_pointer(piece.value, entry.pointer)
             if value is not None:
-                return value
+                return _unwrapped(value)
     return entry.input or None
+
+
+def _unwrapped(value: Any) -> Any:
+    """Some agents keep arguments as JSON in a string."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            return decode.decode(value.encode("utf-8", "replace"))[0]
+        except ValueError:
+            return value
+    return value
 
 
 def files(db: apsw.Connection, event: int) -> list[dict[str, str]]:

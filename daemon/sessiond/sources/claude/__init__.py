@@ -12,7 +12,7 @@ from typing import Any
 
 import orjson
 
-from sessiond.sources.base import Parser, SessionSpec
+from sessiond.sources.base import Databases, Parser, SessionSpec
 from sessiond.sources.claude.records import ClaudeParser
 from sessiond.sources.values import as_text
 
@@ -33,6 +33,7 @@ _FIRST_LINES = 20
 
 class ClaudeSource:
     agent = "claude"
+    databases: Databases | None = None
 
     def __init__(
         self,
@@ -70,6 +71,12 @@ class ClaudeSource:
         if not os.path.basename(path).startswith(_AGENT):
             return None
         return path[: -len(_TRANSCRIPT)] + _SIDECAR
+
+    def owner(self, sidecar: str) -> str:
+        return sidecar.removesuffix(_SIDECAR) + _TRANSCRIPT
+
+    def enters(self, directory: str) -> bool:  # noqa: ARG002 - anything may be below
+        return True
 
     def identify(self, path: str, head: bytes) -> SessionSpec:
         folder, name = os.path.split(path)

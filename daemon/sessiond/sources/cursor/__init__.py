@@ -1,0 +1,200 @@
+"""Cursor: where its databases and transcripts are and which session each file belongs to."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from sessiond.foreign import Foreign
+from sessiond.known import KnownRows
+from sessiond.sources.base import Conversation, Databases, Parser, SessionSpec
+from sessiond.sources.cursor.chats import META, chat
+from sessiond.sources.cursor.database import DatabaseReader
+from sessiond.sources.cursor.envelope import CursorParser, is_envelope
+from sessiond.sources.cursor.storedb import read_meta
+from sessiond.sources.cursor.tabs import tabs
+from sessiond.sources.cursor.workspaces import Workspaces
+
+__all__ = ["CursorSource"]
+
+_STATE = "state.vscdb"
+_STORE = "store.db"
+_DATABASES = (".vscdb", ".sqlite")
+_TRANSCRIPT = ".jsonl"
+_LOG = "-wal"
+_TRANSCRIPTS = "agent-transcripts"
+_SUBAGENTS = "subagents"
+_GLOBAL, _WINDOWS = "globalStorage", "workspaceStorage"
+_CHATS, _PROJECTS = "chats", "projects"
+_FIRST_LINES = 20
+_HEAD = 64 << 10
+_COMPOSER_ID = re.compile(rb'"composerId"\s*:\s*"([\w.:-]{1,200})"')
+
+
+class CursorSource:
+    agent = "cursor"
+
+    def __init__(
+        self,
+        extra_roots: Sequence[str] = (),
+        environ: Mapping[str, str] = os.environ,
+        platform: str = sys.platform,
+    ) -> None:
+        self._extra_roots = extra_roots
+        self._environ = environ
+        self._platform = platform
+        self.databases: Databases | None = CursorDatabases()
+
+    def roots(self) -> list[str]:
+        user = self._user_directory()
+        roots = [os.path.join(user, _GLOBAL), os.path.join(user, _WINDOWS)]
+        for place in self._agent_directories():
+            roots += [os.path.join(place, _CHATS), os.path.join(place, _PROJECTS)]
+        roots += map(self._expand, self._extra_roots)
+        return list(dict.fromkeys(map(os.path.normpath, roots)))
+
+    def classify(self, path: str) -> str | None:
+        folder, name = os.path.split(path)
+        if name.endswith(_LOG):
+            return "sidecar" if self._is_database(name.removesuffix(_LOG)) else None
+        if self._is_database(name):
+            return "database"
+        if name == META:
+            return "sidecar" if os.path.exists(os.path.join(folder, _STORE)) else None
+        if name.lower().endswith(_TRANSCRIPT):
+            known = _TRANSCRIPTS in folder.split(os.sep) or _is_ours(path)
+            return "transcript" if known else None
+        return None
+
+    @staticmethod
+    def _is_database(name: str) -> bool:
+        return name == _STORE or name.lower().endswith(_DATABASES)
+
+    def sidecar(self, path: str) -> str | None:
+        if self.classify(path) == "database":
+            return path + _LOG
+        return None
+
+    def owner(self, sidecar: str) -> str:
+        folder, name = os.path.split(sidecar)
+        return os.path.join(folder, _STORE) if name == META else sidecar.removesuffix(_LOG)
+
+    def enters(self, directory: str) -> bool:
+        """Extensions of the editor and the agent's tools keep much beside what is read here."""
+        parent, name = os.path.split(directory)
+        above = os.path.basename(parent)
+        if above == _GLOBAL or os.path.basename(os.path.dirname(parent)) == _WINDOWS:
+            return False
+        if os.path.basename(os.path.dirname(parent)) == _PROJECTS:
+            return name == _TRANSCRIPTS
+        return True
+
+    def identify(self, path: str, head: bytes) -> SessionSpec:
+        composer = _composer_in(head)
+        if composer:
+            return SessionSpec(composer, fallback=True)
+        folder, name = os.path.split(path)
+        stem = name.removesuffix(_TRANSCRIPT)
+        if os.path.basename(folder) == _SUBAGENTS:
+            parent = os.path.basename(os.path.dirname(folder))
+            return SessionSpec(stem, kind="subagent", parent=parent, fallback=True)
+        return SessionSpec(stem, project=self._folder_of(path, stem), fallback=True)
+
+    @staticmethod
+    def _folder_of(path: str, session: str) -> str | None:
+        """A chat of the same name may tell the folder, which the name of a slug cannot."""
+        place = path.partition(os.sep + _PROJECTS + os.sep)[0]
+        pattern = os.path.join(glob.escape(place), _CHATS, "*", glob.escape(session), META)
+        for found in sorted(glob.glob(pattern)):
+            return read_meta(found).cwd
+        return None
+
+    def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
+        return CursorParser(spec, state)
+
+    # -- roots
+
+    def _user_directory(self) -> str:
+        if self._platform == "darwin":
+            parent = os.path.join(self._home(), "Library", "Application Support")
+        elif self._platform == "win32":
+            parent = self._environ.get("APPDATA") or os.path.join(
+                self._home(), "AppData", "Roaming"
+            )
+        else:
+            parent = self._config_home()
+        return os.path.join(parent, "Cursor", "User")
+
+    def _agent_directories(self) -> list[str]:
+        moved = self._environ.get("CURSOR_CONFIG_DIR", "").strip()
+        places = [self._expand(moved)] if moved else []
+        places.append(os.path.join(self._home(), ".cursor"))
+        if self._platform not in ("darwin", "win32"):
+            places.append(os.path.join(self._config_home(), "cursor"))
+        return places
+
+    def _home(self) -> str:
+        return self._environ.get("HOME") or os.path.expanduser("~")
+
+    def _config_home(self) -> str:
+        return self._environ.get("XDG_CONFIG_HOME") or os.path.join(self._home(), ".config")
+
+    def _expand(self, path: str) -> str:
+        if path == "~" or path.startswith(("~/", "~" + os.sep)):
+            return self._home() + path[1:]
+        return path
+
+
+class CursorDatabases:
+    """`state.vscdb` of the editor and of its windows, and `store.db` of cursor-agent."""
+
+    def __init__(self) -> None:
+        self._workspaces: dict[str, Workspaces] = {}
+
+    def conversations(
+        self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
+    ) -> Iterator[Conversation]:
+        if os.path.basename(foreign.path) == _STORE or foreign.has_table("blobs"):
+            yield from chat(foreign, known, state)
+            return
+        user = os.path.dirname(os.path.dirname(foreign.path))
+        workspaces = self._workspaces.setdefault(user, Workspaces(user))
+        yield from DatabaseReader(foreign, known, state, workspaces).conversations()
+        yield from tabs(foreign, known, state)
+
+
+def _is_ours(path: str) -> bool:
+    """Exports may lie anywhere and have any name: their first line tells."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return False
+    if _composer_in(head):
+        return True
+    try:
+        value = orjson.loads(head.partition(b"\n")[0])
+    except orjson.JSONDecodeError:
+        return False
+    return (
+        isinstance(value, dict) and "role" in value and "message" in value and "uuid" not in value
+    )
+
+
+def _composer_in(head: bytes) -> str | None:
+    """The conversation of an export, from its first line."""
+    for line in head.split(b"\n", _FIRST_LINES)[:_FIRST_LINES]:
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        return str(value["composerId"]) if is_envelope(value) else None
+    # A first line longer than the head is cut and does not decode.
+    found = _COMPOSER_ID.search(head) if b'"bubble"' in head else None
+    return found[1].decode() if found else None

@@ -1,0 +1,231 @@
+"""One bubble of a Cursor conversation, of any generation, to one record of the index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sessiond.sources.base import TITLE_PROMPT, Event, Record, Title, Usage
+from sessiond.sources.cursor.richtext import plain, readable
+from sessiond.sources.cursor.tools import as_path, is_call, tool_event, tool_result
+from sessiond.sources.values import as_count, as_dict, as_milliseconds, as_text, as_time
+
+_USERS = (1, "1", "user", "human")
+_THINKING = 30  # capabilityType
+_NO_MODELS = frozenset({"", "auto", "default"})
+_MODES = {1: "ask", 2: "agent", 5: "plan"}
+_EARLIEST = 1_577_836_800_000  # 2020; anything before is a performance clock, not a time
+_TITLE_LENGTH = 200
+_QUERY, _QUERY_END = "<user_query>", "</user_query>"
+
+
+def parse_bubble(
+    bubble: dict[str, Any],
+    *,
+    pointer: str = "/bubble",
+    extra_tool: dict[str, Any] | None = None,
+    tool_pointer: str = "/tool",
+    fallback_id: str | None = None,
+) -> Record:
+    """`extra_tool` is the call that an old composer keeps outside its bubbles."""
+    said, images = _said(bubble)
+    is_user = _is_user(bubble.get("type"))
+    outcomes = _listed(bubble.get("toolResults"))
+    role = "tool" if outcomes and not said else "user" if is_user else "assistant"
+    record = Record(role, role)
+    record.native_id = as_text(bubble.get("bubbleId")) or as_text(bubble.get("id")) or fallback_id
+    _read_time(record, bubble)
+    record.model = model_of(as_dict(bubble.get("modelInfo")).get("modelName"))
+    record.model = record.model or model_of(bubble.get("modelType"))
+    record.usage = _usage(bubble, record)
+    _read_thoughts(record, bubble)
+    if is_user:
+        _read_prompt(record, said, images + _image_count(bubble))
+    else:
+        _read_answer(record, bubble, said, images)
+    _read_calls(record, bubble, pointer, extra_tool, tool_pointer)
+    _read_results(record, outcomes, pointer)
+    return record
+
+
+def mode_of(value: Any) -> str | None:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _MODES.get(value)
+    return as_text(value)
+
+
+def model_of(value: Any) -> str | None:
+    """A model's name; none where Cursor chose and does not say what."""
+    name = (as_text(value) or "").strip()
+    return None if name.casefold() in _NO_MODELS else name
+
+
+def time_of(value: Any) -> int | None:
+    """UTC milliseconds of a moment at which Cursor may have run."""
+    time = as_time(value)
+    return time if time is not None and time >= _EARLIEST else None
+
+
+def _is_user(kind: Any) -> bool:
+    return isinstance(kind, (int, float, str)) and not isinstance(kind, bool) and kind in _USERS
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _read_time(record: Record, bubble: dict[str, Any]) -> None:
+    written = bubble.get("createdAt")
+    record.ts = time_of(written)
+    if record.ts is None and written not in (None, ""):
+        record.warnings.append("bad timestamp")
+    timing = as_dict(bubble.get("timingInfo"))
+    for name in ("clientRpcSendTime", "clientSettleTime", "clientEndTime"):
+        if record.ts is None:
+            record.ts = time_of(timing.get(name))
+
+
+def _usage(bubble: dict[str, Any], record: Record) -> Usage | None:
+    """Builds since the end of 2025 write zeros: they tell nothing."""
+    counts = as_dict(bubble.get("tokenCount"))
+    given, made = as_count(counts.get("inputTokens")), as_count(counts.get("outputTokens"))
+    if not given and not made:
+        return None
+    return Usage(
+        message_id=record.native_id,
+        request_id=None,
+        model=record.model,
+        stop_reason=None,
+        input_tokens=given,
+        output_tokens=made,
+        cache_write_tokens=0,
+        cache_write_1h_tokens=0,
+        cache_read_tokens=0,
+    )
+
+
+# -- what was said and thought
+
+
+def _said(bubble: dict[str, Any]) -> tuple[str, int]:
+    """The text of a bubble and how many images it had inside."""
+    text = bubble.get("text")
+    candidates = [text if isinstance(text, str) else plain(text)]
+    for name in ("richText", "richtext", "rawText"):
+        if not candidates[-1].strip():
+            candidates.append(plain(bubble.get(name)))
+    said, images = readable(candidates[-1])
+    return said.strip(), images
+
+
+def _image_count(bubble: dict[str, Any]) -> int:
+    """The same image may be listed as sent and as selected."""
+    context = as_dict(bubble.get("context"))
+    lists = (bubble.get("images"), context.get("selectedImages"), context.get("images"))
+    return max(len(_listed(images)) for images in lists)
+
+
+def _read_thoughts(record: Record, bubble: dict[str, Any]) -> None:
+    text = _thought(bubble.get("thinking"))
+    if not text:
+        blocks = map(_thought, _listed(bubble.get("allThinkingBlocks")))
+        text = "\n\n".join(filter(None, blocks))
+    if not text and _is_thinking(bubble):
+        text = _said(bubble)[0]
+    if text:
+        duration = as_milliseconds(bubble.get("thinkingDurationMs"))
+        record.events.append(Event("thinking", text, duration_ms=duration))
+
+
+def _is_thinking(bubble: dict[str, Any]) -> bool:
+    return bubble.get("capabilityType") == _THINKING and not _is_user(bubble.get("type"))
+
+
+def _thought(value: Any) -> str:
+    if isinstance(value, dict):
+        words = (value.get(name) for name in ("text", "thinking", "content"))
+        value = next((word for word in words if isinstance(word, str) and word.strip()), None)
+    return readable(value)[0].strip() if isinstance(value, str) else ""
+
+
+def _read_prompt(record: Record, said: str, images: int) -> None:
+    typed, injected = _typed(said)
+    if injected:
+        record.events.append(Event("system", injected, label="context"))
+    if typed or images:
+        record.events.append(Event("user", typed or "[image]", images=images))
+    title = " ".join(typed[: 10 * _TITLE_LENGTH].split())[:_TITLE_LENGTH]
+    if title:
+        record.titles.append(Title(title, TITLE_PROMPT))
+
+
+def _typed(said: str) -> tuple[str, str]:
+    """What a person typed, and what Cursor put around it."""
+    start = said.find(_QUERY)
+    if start < 0:
+        return said, ""
+    end = said.find(_QUERY_END, start)
+    typed = said[start + len(_QUERY) : end if end >= 0 else None]
+    rest = said[end + len(_QUERY_END) :] if end >= 0 else ""
+    return typed.strip(), f"{said[:start].strip()}\n{rest.strip()}".strip()
+
+
+def _read_answer(record: Record, bubble: dict[str, Any], said: str, images: int) -> None:
+    if _is_thinking(bubble) and [event.text for event in record.events] == [said]:
+        said = ""
+    text = "\n\n".join(filter(None, (said, *_code_blocks(bubble, said))))
+    if text:
+        count = images + _image_count(bubble)
+        record.events.append(Event("assistant", text, images=count))
+
+
+def _code_blocks(bubble: dict[str, Any], said: str) -> list[str]:
+    """The code that the text does not show, fenced."""
+    blocks: dict[str, None] = {}
+    for block in _listed(bubble.get("codeBlocks")):
+        content = as_text(as_dict(block).get("content"))
+        if content is None or not content.strip() or content.strip() in said:
+            continue
+        fence = "````" if "```" in content else "```"
+        head = (as_text(block.get("languageId")), as_path(block.get("uri")))
+        code = readable(content)[0].strip("\n")
+        blocks[f"{fence}{' '.join(filter(None, head))}\n{code}\n{fence}"] = None
+    return [*blocks]
+
+
+# -- what was done
+
+
+def _read_calls(
+    record: Record,
+    bubble: dict[str, Any],
+    pointer: str,
+    extra_tool: dict[str, Any] | None,
+    tool_pointer: str,
+) -> None:
+    own = bubble.get("toolFormerData")
+    calls = [(own, f"{pointer}/toolFormerData")]
+    if not is_call(own):
+        calls.append((extra_tool, tool_pointer))
+    for index, call in enumerate(_listed(bubble.get("toolFormers"))):
+        calls.append((call, f"{pointer}/toolFormers/{index}"))
+    told: set[str] = set()
+    for call, place in calls:
+        if not isinstance(call, dict) or not is_call(call):
+            continue
+        event = tool_event(call, place)
+        if event.call_id in told:
+            continue
+        if event.call_id is not None:
+            told.add(event.call_id)
+        record.events.append(event)
+
+
+def _read_results(record: Record, outcomes: list[Any], pointer: str) -> None:
+    for index, outcome in enumerate(outcomes):
+        place = f"{pointer}/toolResults/{index}"
+        item = outcome if isinstance(outcome, dict) else {"result": outcome}
+        result = tool_result(item, place)
+        if result.call_id:
+            record.results.append(result)
+        elif result.output.strip():
+            record.events.append(Event("system", result.output.strip(), label="tool_result"))

@@ -1,0 +1,199 @@
+"""Which conversations of a `state.vscdb` changed, without reading what did not.
+
+Cursor writes by INSERT into a table that replaces on conflict, so a changed row has a larger rowid
+than any before. Rows above the last one seen are therefore all that is new; the keys of composers
+are few and compared each time, those of bubbles now and then. Nothing promises that Cursor always
+writes so: the newest bubbles of what changed last are compared by content.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from sessiond.foreign import Foreign
+from sessiond.known import GONE, KnownRows, after
+from sessiond.slices import hash64
+
+log = logging.getLogger("sessiond.cursor")
+
+COMPOSER, BUBBLE, INLINE, HEADER = "composerData:", "bubbleId:", "inline:", "composerHeaders:"
+SMALL = 10_000  # rows; fewer are compared each time
+SCAN_EVERY = 300.0  # seconds between two comparisons of all keys of a larger database
+RECENT = 3  # conversations that are audited when the rowids say that nothing changed
+_PAGE = 5_000
+_TABLE = "cursorDiskKV"
+
+
+@dataclass(slots=True)
+class Touched:
+    """A conversation to look at."""
+
+    verify: bool = False  # compare every value
+    suspects: set[str] = field(default_factory=set)  # keys whose values must be compared
+
+
+def digest(value: Any) -> int:
+    if value is None:
+        return 0
+    return hash64(value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value))
+
+
+class Changes:
+    """Compares a database with what is known about its rows."""
+
+    def __init__(self, foreign: Foreign, known: KnownRows, state: dict[str, Any]) -> None:
+        self._foreign = foreign
+        self._known = known
+        self._state = state
+        self._touched: dict[str, Touched] = {}
+        self._keys = 0
+        found = os.stat(foreign.path)
+        identity = [found.st_dev, found.st_ino]
+        # Another file took the name: what its rowids mean is another story.
+        self._replaced = "file" in state and state["file"] != identity
+        if self._replaced:
+            state.clear()
+        state["file"] = identity
+        self.complete = self._is_due()  # whether all keys are compared this time
+        self.distrust: bool = state.get("distrust", False)
+
+    def _is_due(self) -> bool:
+        state = self._state
+        return (
+            "top" not in state
+            or state.get("keys", 0) <= SMALL
+            or not 0 <= time.time() - state.get("scanned_at", 0) < SCAN_EVERY
+        )
+
+    def find(self) -> dict[str, Touched]:
+        """The conversations that changed or may have, with what must be compared in them."""
+        if not self._foreign.has_table(_TABLE):
+            return {}
+        top = self._top()
+        if "top" in self._state:
+            self._above(*self._state["top"])
+        for key in self._differing(COMPOSER):
+            self._touch(key)
+        if self.complete:
+            for key in self._differing(BUBBLE):
+                self._touch(key)
+            self._audit_any()
+        if not self._touched or self.distrust:
+            self._audit_recent()
+        if self._replaced:
+            for key in (key for key, _ in self._known.places(BUBBLE)):
+                self._touch(key).verify = True
+        self._state["top"] = top
+        if self.complete:
+            self._state["keys"], self._state["scanned_at"] = self._keys, time.time()
+        return self._touched
+
+    def missed(self, key: str) -> None:
+        """A value changed and its rowid did not: rowids are no proof in this database."""
+        if not self.distrust:
+            log.warning(
+                "%s: a row changed in place (%s); values are compared from now on",
+                self._foreign.path,
+                key.partition(":")[0],
+            )
+        self.distrust = self._state["distrust"] = True
+
+    def _touch(self, key: str) -> Touched:
+        return self._touched.setdefault(composer_of(key), Touched())
+
+    def _top(self) -> list[Any]:
+        """The row with the largest rowid."""
+        for rowid, key, value in self._foreign.rows(
+            f"SELECT rowid, key, value FROM {_TABLE} ORDER BY rowid DESC LIMIT 1"
+        ):
+            return [rowid, key, digest(value)]
+        return [0, "", 0]
+
+    def _above(self, rowid: int, key: str, seen: int) -> None:
+        """Everything written since `rowid` was the largest."""
+        for now, value in self._foreign.rows(
+            f"SELECT key, value FROM {_TABLE} WHERE rowid = ?", (rowid,)
+        ):
+            if now != key:
+                self.complete = True  # the largest rowid was free again and given to another row
+            elif digest(value) != seen and key.startswith((COMPOSER, BUBBLE)):
+                self._touch(key).suspects.add(key)
+        if rowid and not self._foreign.rows(
+            f"SELECT 1 FROM {_TABLE} WHERE key = ? AND rowid >= ?", (key, rowid)
+        ):
+            self.complete = True  # it was deleted: rowids up to its own are given out again
+        last = rowid
+        while True:
+            page = self._foreign.rows(
+                f"SELECT rowid, key FROM {_TABLE} WHERE rowid > ? ORDER BY rowid LIMIT {_PAGE}",
+                (last,),
+            )
+            for _, new in page:
+                if isinstance(new, str) and new.startswith((COMPOSER, BUBBLE)):
+                    self._touch(new)
+            if len(page) < _PAGE:
+                return
+            last = page[-1][0]
+
+    def _differing(self, prefix: str) -> Iterator[str]:
+        """Keys that are new, gone or in another place, from the index of the table alone."""
+        known = self._known.places(prefix)
+        ours = next(known, None)
+        for key, rowid in self._present(prefix):
+            self._keys += 1
+            while ours is not None and ours[0] < key:
+                if ours[1] != GONE:
+                    yield ours[0]
+                ours = next(known, None)
+            if ours is not None and ours[0] == key:
+                if ours[1] != rowid:
+                    yield key
+                ours = next(known, None)
+            else:
+                yield key
+        while ours is not None:
+            if ours[1] != GONE:
+                yield ours[0]
+            ours = next(known, None)
+
+    def _present(self, prefix: str) -> Iterator[tuple[str, int]]:
+        last, end = prefix, after(prefix)
+        while True:
+            page = self._foreign.rows(
+                f"SELECT key, rowid FROM {_TABLE} WHERE key > ? AND key < ?"
+                f" ORDER BY key LIMIT {_PAGE}",
+                (last, end),
+            )
+            yield from page
+            if len(page) < _PAGE:
+                return
+            last = page[-1][0]
+
+    def _audit_recent(self) -> None:
+        """What changed last is what changes next."""
+        for composer_id in self._known.recent(RECENT):
+            key = COMPOSER + composer_id
+            touched = self._touched.setdefault(composer_id, Touched())
+            touched.suspects.add(key)
+
+    def _audit_any(self) -> None:
+        """One conversation at random, now and then."""
+        now = time.time()
+        if 0 <= now - self._state.get("audited_at", 0) < SCAN_EVERY:
+            return
+        self._state["audited_at"] = now
+        everyone = self._known.recent(_PAGE)
+        if everyone:
+            chosen = random.choice(everyone)  # noqa: S311 - no secret
+            self._touched.setdefault(chosen, Touched()).verify = True
+
+
+def composer_of(key: str) -> str:
+    """`composerData:<composer>` or `bubbleId:<composer>:<bubble>`."""
+    return key.split(":", 2)[1]

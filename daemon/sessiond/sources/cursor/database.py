@@ -1,0 +1,269 @@
+"""The conversations of a `state.vscdb`, in whichever of its five generations they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sessiond.foreign import Foreign
+from sessiond.known import GONE, Known, KnownRows
+from sessiond.sources.base import Conversation, Item, Record, SessionSpec
+from sessiond.sources.cursor import envelope
+from sessiond.sources.cursor.changes import (
+    BUBBLE,
+    COMPOSER,
+    INLINE,
+    Changes,
+    Touched,
+    digest,
+)
+from sessiond.sources.cursor.composers import Composer, read_composer, unwrap
+from sessiond.sources.cursor.headers import Headers
+from sessiond.sources.cursor.order import arrange
+from sessiond.sources.cursor.projects import folder_of
+from sessiond.sources.cursor.workspaces import Workspaces
+
+NEWEST = 8  # bubbles of a changed conversation whose values are compared whatever their rowids
+_BATCH = 32  # values read in one transaction
+_PIECE = 8 << 20  # bytes of a conversation that are handed over at once
+_BY_COMPOSER, _BY_WORKSPACE, _BY_REPOSITORY = 5, 2, 1  # between them: what the headers say
+
+
+class DatabaseReader:
+    """Reads one database once."""
+
+    def __init__(
+        self, foreign: Foreign, known: KnownRows, state: dict[str, Any], workspaces: Workspaces
+    ) -> None:
+        self._foreign = foreign
+        self._known = known
+        self._workspaces = workspaces
+        self._changes = Changes(foreign, known, state)
+        self._headers = Headers(foreign, known, state)
+        self._state = state
+        self._unplaced: set[str] = set(state.get("unplaced", ()))
+
+    def conversations(self) -> Iterator[Conversation]:
+        touched = self._changes.find()
+        for composer_id in self._headers.changed(complete=self._changes.complete):
+            touched.setdefault(composer_id, Touched())
+        if self._changes.complete and self._workspaces.changed():
+            for composer_id in self._unplaced:
+                touched.setdefault(composer_id, Touched())
+        for composer_id, how in touched.items():
+            yield from self._conversation(composer_id, how)
+        self._state["unplaced"] = sorted(self._unplaced)
+
+    # -- one conversation
+
+    def _conversation(self, composer_id: str, how: Touched) -> Iterator[Conversation]:
+        prefix = f"{BUBBLE}{composer_id}:"
+        known = self._known.under(prefix) | self._known.under(f"{INLINE}{composer_id}:")
+        present: dict[str, int] = dict(
+            self._foreign.rows(
+                "SELECT key, rowid FROM cursorDiskKV WHERE key >= ? AND key < ?",
+                (prefix, prefix[:-1] + ";"),
+            )
+        )
+        found, facts = self._composer(composer_id, how)
+        composer = found or Composer(composer_id)
+        inline = {
+            f"{INLINE}{composer_id}:{bubble_id}": (bubble_id, bubble, tool)
+            for bubble_id, bubble, tool in composer.inline
+            if prefix + bubble_id not in present
+        }
+        change = self._whole(composer_id, composer)
+        change.items += facts
+        left = [key for key in known if key not in present and key not in inline]
+        if not present and not inline:
+            self._end(change, left)
+            yield change
+            return
+        if found is None:  # it is being deleted, row by row: the index keeps what it has
+            change.moved += [(key, GONE) for key in left]
+        else:
+            change.removed = left
+        arranged = _Arranged(composer, prefix, known, present, inline)
+        change.order = arranged.keys()
+        self._add_inline(change, composer, inline, known)
+        wanted = self._wanted(change.order, present, known, how)
+        for start in range(0, len(wanted), _BATCH):
+            self._add_bubbles(change, composer, wanted[start : start + _BATCH], known)
+            if sum(len(item.raw) for item in change.items) > _PIECE:
+                change.order = arranged.keys(change.items)
+                yield change
+                change = self._whole(composer_id, composer)
+                change.order = arranged.keys()
+        change.order = arranged.keys(change.items)
+        yield change
+
+    @staticmethod
+    def _end(change: Conversation, left: list[str]) -> None:
+        """Nothing is said in it any more, or nothing was said yet."""
+        composer = COMPOSER + change.spec.native_id
+        there = any(item.key == composer for item in change.items)
+        change.gone = bool(left) or not there
+        change.removed = left if there else [*left, composer]
+
+    def _composer(self, composer_id: str, how: Touched) -> tuple[Composer | None, list[Item]]:
+        """What the composer's row and its header say, and what to remember about both."""
+        key = COMPOSER + composer_id
+        remembered = []
+        composer = None
+        for rowid, value in self._foreign.rows(
+            "SELECT rowid, value FROM cursorDiskKV WHERE key = ?", (key,)
+        ):
+            composer = read_composer(value, composer_id)
+            item = Item(key, rowid, digest(value))
+            before = self._known.get(key)
+            if before and before.place == rowid and before.digest != item.digest:
+                self._changes.missed(key)
+            remembered.append(item)
+        header = self._headers.item(composer_id)
+        if header:
+            remembered.append(header)
+        how.verify = how.verify or self._changes.distrust
+        return composer, remembered
+
+    def _whole(self, composer_id: str, composer: Composer) -> Conversation:
+        """The conversation without its records."""
+        header = self._headers.get(composer_id)
+        parent = composer.parent or header.parent
+        project, rank = self._project(composer_id, composer)
+        return Conversation(
+            SessionSpec(
+                composer_id,
+                kind="subagent" if parent or self._headers.is_subagent(composer_id) else "main",
+                parent=parent,
+                call_id=composer.parent_call or header.parent_call,
+                agent_type=composer.agent_type or header.agent_type,
+                title=composer.title or header.title,
+            ),
+            project=project,
+            project_rank=rank,
+            git_branch=composer.branch or header.branch,
+            mode=composer.mode or header.mode,
+            model=composer.model or header.model,
+            created_at=composer.created_at or header.created_at,
+            updated_at=composer.updated_at or header.updated_at,
+            children=composer.subagents,
+        )
+
+    def _project(self, composer_id: str, composer: Composer) -> tuple[str | None, int]:
+        self._unplaced.discard(composer_id)
+        if folder := folder_of(composer.workspace):
+            return folder, _BY_COMPOSER
+        if folder := self._headers.folder(composer_id):
+            return folder, self._headers.rank(composer_id)
+        if folder := self._workspaces.folder(composer_id):
+            return folder, _BY_WORKSPACE
+        self._unplaced.add(composer_id)
+        return (composer.repos[0], _BY_REPOSITORY) if composer.repos else (None, 0)
+
+    # -- its records
+
+    def _wanted(
+        self, order: Sequence[str], present: dict[str, int], known: dict[str, Known], how: Touched
+    ) -> list[str]:
+        """Keys whose values must be read, in order."""
+        rows = [key for key in order if key in present]
+        newest = set(rows[-NEWEST:]) | how.suspects
+        return [
+            key
+            for key in rows
+            if how.verify or key in newest or key not in known or known[key].place != present[key]
+        ]
+
+    def _add_bubbles(
+        self, change: Conversation, composer: Composer, keys: list[str], known: dict[str, Known]
+    ) -> None:
+        for key, rowid, value in self._foreign.many(
+            "SELECT key, rowid, value FROM cursorDiskKV WHERE key = ?", keys
+        ):
+            item = Item(key, rowid, digest(value))
+            before = known.get(key)
+            if before is not None and before.digest == item.digest:
+                if before.place != rowid:
+                    change.moved.append((key, rowid))
+                continue
+            if before is not None and before.place == rowid:
+                self._changes.missed(key)
+            if value is not None:
+                self._read(item, composer, key.split(":", 2)[2], value)
+            change.items.append(item)
+
+    def _read(self, item: Item, composer: Composer, bubble_id: str, value: Any) -> None:
+        raw = value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value)
+        bubble = unwrap(value)
+        named = bubble.get("bubbleId") if isinstance(bubble, dict) else None
+        wrapped = not isinstance(bubble, dict) or raw[:1] != b"{"
+        if bubble is None:  # not JSON at all
+            bubble = raw.decode("utf-8", "replace")
+        told = None if named == bubble_id else bubble_id
+        item.raw = envelope.pack(
+            composer.composer_id, bubble, raw=None if wrapped else raw, bubble_id=told
+        )
+        item.record = envelope.read({"bubble": bubble, "bubbleId": bubble_id})
+        item.alias = named if isinstance(named, str) and named != bubble_id else None
+        _date(item.record, composer, bubble_id)
+
+    def _add_inline(
+        self,
+        change: Conversation,
+        composer: Composer,
+        inline: dict[str, tuple[str, dict[str, Any], dict[str, Any] | None]],
+        known: dict[str, Known],
+    ) -> None:
+        for key, (bubble_id, bubble, tool) in inline.items():
+            told = None if bubble.get("bubbleId") == bubble_id else bubble_id
+            raw = envelope.pack(composer.composer_id, bubble, bubble_id=told, tool=tool)
+            item = Item(key, 0, digest(raw), raw)
+            before = known.get(key)
+            if before is not None and before.digest == item.digest:
+                continue
+            item.record = envelope.read({"bubble": bubble, "bubbleId": bubble_id, "tool": tool})
+            _date(item.record, composer, bubble_id)
+            change.items.append(item)
+
+
+class _Arranged:
+    """The keys of a conversation in the order of its headers, as far as they are known."""
+
+    def __init__(
+        self,
+        composer: Composer,
+        prefix: str,
+        known: dict[str, Known],
+        present: dict[str, int],
+        inline: dict[str, Any],
+    ) -> None:
+        self._composer = composer
+        self._prefix = prefix
+        self._present = present
+        self._inline = {value[0]: key for key, value in inline.items()}
+        self._aliases = {one.alias: key for key, one in known.items() if one.alias is not None}
+        self._times = {key: one.ts for key, one in known.items() if one.ts is not None}
+
+    def keys(self, items: Sequence[Item] = ()) -> list[str]:
+        for item in items:
+            if item.alias is not None:
+                self._aliases[item.alias] = item.key
+            if item.ts is not None:
+                self._times[item.key] = item.ts
+        listed = []
+        for bubble_id in self._composer.order or self._inline:
+            key = self._prefix + bubble_id
+            if key not in self._present:
+                key = self._inline.get(bubble_id) or self._aliases.get(bubble_id, "")
+            if key in self._present or key in self._inline.values():
+                listed.append(key)
+        everything = {**self._present, **dict.fromkeys(self._inline.values(), 0)}
+        return arrange(listed, everything, self._times)
+
+
+def _date(record: Record, composer: Composer, bubble_id: str) -> None:
+    """A bubble without a time has that of its header, else that of the conversation."""
+    if record.ts is None:
+        record.ts = composer.header_times.get(bubble_id)
+    if record.ts is None and composer.created_at is not None:
+        record.ts, record.ts_from = composer.created_at, "session"

@@ -1,0 +1,85 @@
+"""One line per record, `{"composerId": ..., "bubble": {...}}`, in exports and our archive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from sessiond.sources.base import Event, Record, SessionSpec
+from sessiond.sources.cursor.bubbles import parse_bubble
+from sessiond.sources.cursor.messages import parse_message
+from sessiond.sources.values import as_dict, as_text, strings
+
+_BUBBLE = "/bubble"
+
+
+def is_envelope(value: Any) -> bool:
+    return isinstance(value, dict) and "composerId" in value and "bubble" in value
+
+
+def pack(
+    composer_id: str,
+    bubble: Any,
+    *,
+    raw: bytes | None = None,
+    bubble_id: str | None = None,
+    tool: dict[str, Any] | None = None,
+) -> bytes:
+    """The line of a record; `raw` is the bubble as Cursor wrote it, kept byte for byte."""
+    parts = [b'{"composerId":', orjson.dumps(composer_id)]
+    if bubble_id is not None:  # the bubble itself does not tell
+        parts += b',"bubbleId":', orjson.dumps(bubble_id)
+    if tool is not None:  # kept elsewhere by older versions
+        parts += b',"tool":', _dumps(tool)
+    one_line = raw is not None and b"\n" not in raw and b"\r" not in raw
+    parts += b',"bubble":', raw if raw is not None and one_line else _dumps(bubble), b"}"
+    return b"".join(parts)
+
+
+def read(value: dict[str, Any]) -> Record:
+    """The record of one decoded line."""
+    bubble = value.get("bubble")
+    bubble_id = as_text(value.get("bubbleId"))
+    if not isinstance(bubble, dict):
+        text = "\n".join(strings(bubble)).strip()
+        events = [Event("system", text, label="broken")] if text else []
+        return Record(
+            "broken", native_id=bubble_id, events=events, warnings=["bubble is not an object"]
+        )
+    if "role" in bubble and "content" in bubble:
+        return parse_message(bubble, pointer=_BUBBLE, native_id=bubble_id)
+    tool = as_dict(value.get("tool")) or None
+    record = parse_bubble(bubble, pointer=_BUBBLE, extra_tool=tool, fallback_id=bubble_id)
+    record.native_id = bubble_id or record.native_id
+    return record
+
+
+class CursorParser:
+    """Reads exports line by line, and the transcripts that Cursor's agent writes."""
+
+    def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
+        self._spec = spec
+        self._ended: int | None = state.get("ts")
+
+    def parse(self, value: dict[str, Any]) -> Record:
+        if is_envelope(value):
+            record = read(value)
+            record.session = as_text(value.get("composerId"))
+        else:
+            record = parse_message(value)
+        if record.ts is not None:
+            self._ended = record.ts
+        elif self._ended is not None:
+            record.ts, record.ts_from = self._ended, "previous"
+        return record
+
+    def state(self) -> dict[str, Any]:
+        return {"ts": self._ended} if self._ended is not None else {}
+
+
+def _dumps(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except (TypeError, ValueError):  # a lone surrogate has no bytes
+        return orjson.dumps(repr(value))

@@ -1,0 +1,208 @@
+"""Text out of what Cursor keeps as JSON, often as JSON inside a string."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sess_schema import decode
+from sessiond.sources.values import as_dict, as_text
+
+_MOST_WRAPPERS = 3
+_JSON_STARTS = ("{", "[", '"')
+
+_DATA_URL = re.compile(r"data:[\w.+-]{1,80}/[\w.+-]{1,80};base64,[A-Za-z0-9+/=]*")
+# The first bytes of PNG, JPEG, GIF and WebP, as base64.
+_BARE_IMAGE = re.compile(
+    r"(?<![A-Za-z0-9+/])(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR)[A-Za-z0-9+/]{40,}={0,2}"
+)
+_LONGEST_WORD = 1000
+_LONG_WORD = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{_LONGEST_WORD},}}={{0,2}}")
+_KINDS_OF_LETTERS = (re.compile("[a-z]"), re.compile("[A-Z]"), re.compile("[0-9]"))
+
+_BLOCKS = frozenset({"paragraph", "heading", "listitem", "quote", "blockquote", "tablerow"})
+_LISTS = frozenset({"list", "bulletlist", "orderedlist", "tasklist"})
+_CODE = frozenset({"code", "codeblock"})
+_BREAKS = frozenset({"linebreak", "hardbreak"})
+
+
+def unwrap(value: Any) -> Any:
+    """What a TEXT or BLOB of JSON stands for, out of every string around it; None if it is none."""
+    for _ in range(_MOST_WRAPPERS + 1):
+        if isinstance(value, str):
+            value = value.encode("utf-8", "replace")
+        if not isinstance(value, (bytes, bytearray, memoryview)):
+            break
+        try:
+            value, _ = decode.decode(bytes(value))
+        except ValueError:
+            return None
+        if isinstance(value, str) and not value.lstrip().startswith(_JSON_STARTS):
+            break
+    return value
+
+
+def structured(value: Any) -> Any:
+    """What a string of JSON holds; anything else as it was."""
+    if not isinstance(value, str) or not value.lstrip().startswith(_JSON_STARTS):
+        return value
+    inner = unwrap(value)
+    return inner if isinstance(inner, (dict, list, str)) else value
+
+
+def readable(text: str) -> tuple[str, int]:
+    """The text without the images and binaries inside it, and how many images there were."""
+    if len(text) < 20:
+        return text, 0
+    images = 0
+    if ";base64," in text:
+        text, images = _DATA_URL.subn("[image]", text)
+    text, bare = _BARE_IMAGE.subn("[image]", text)
+    if len(text) >= _LONGEST_WORD:
+        text = _LONG_WORD.sub(_word_or_nothing, text)
+    return text, images + bare
+
+
+def plain(value: Any) -> str:
+    """The text of a Lexical or ProseMirror document; a string that is none, as it is."""
+    document = structured(value)
+    if isinstance(value, str) and not _is_document(document):
+        return value
+    return _Writer().write(document)
+
+
+def _word_or_nothing(found: re.Match[str]) -> str:
+    word = found[0]
+    return "" if all(kind.search(word) for kind in _KINDS_OF_LETTERS) else word
+
+
+def _is_document(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    return isinstance(value.get("root"), dict) or (
+        value.get("type") in ("doc", "root") and isinstance(_children(value), list)
+    )
+
+
+def _children(node: dict[str, Any]) -> Any:
+    children = node.get("children")
+    return children if children is not None else node.get("content")
+
+
+class _Mark(str):
+    """A word for the writer itself among the texts to write."""
+
+    __slots__ = ()
+
+
+class _Bullet(_Mark):
+    """What stands before an item, on the item's own line."""
+
+    __slots__ = ()
+
+
+_BEGIN_LINE, _END_LINE = _Mark("begin"), _Mark("end")
+
+
+class _Writer:
+    """Writes nodes from a stack: documents may nest deeper than calls."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._stack: list[Any] = []
+        self._fresh = True  # nothing stands on the current line but a bullet
+
+    def write(self, document: Any) -> str:
+        self._stack.append(document)
+        while self._stack:
+            item = self._stack.pop()
+            if isinstance(item, _Mark):
+                self._mark(item)
+            elif isinstance(item, str):
+                self._say(item)
+            elif isinstance(item, list):
+                self._stack += reversed(item)
+            elif isinstance(item, dict):
+                self._visit(item)
+        return "".join(self._parts).strip()
+
+    def _mark(self, mark: _Mark) -> None:
+        if mark is _END_LINE:
+            self._fresh = False
+        elif isinstance(mark, _Bullet):
+            self._parts.append(mark)
+        elif not self._fresh:
+            self._parts.append("\n")
+            self._fresh = True
+
+    def _say(self, text: str) -> None:
+        if text:
+            self._parts.append(text)
+            self._fresh = False
+
+    def _later(self, *items: Any) -> None:
+        self._stack += reversed(items)
+
+    def _visit(self, node: dict[str, Any]) -> None:
+        kind = (as_text(node.get("type")) or "").lower().replace("-", "").replace("_", "")
+        inside = _children(node)
+        if isinstance(node.get("root"), dict):
+            self._later(node["root"])
+        elif kind in _BREAKS:
+            self._say("\n")
+        elif kind == "tab":
+            self._say("\t")
+        elif "mention" in kind:
+            self._say(_mention(node))
+        elif kind in _CODE:
+            self._fence(node, inside)
+        elif kind in _LISTS:
+            self._bullets(node, kind, inside)
+        elif kind in _BLOCKS:
+            self._later(_BEGIN_LINE, _text_of(node), _listed(inside), _END_LINE)
+        else:
+            self._later(_text_of(node), _listed(inside))
+
+    def _fence(self, node: dict[str, Any], inside: Any) -> None:
+        language = as_text(node.get("language"))
+        language = language or as_text(as_dict(node.get("attrs")).get("language")) or ""
+        body = [_text_of(node), _listed(inside)]
+        self._later(_BEGIN_LINE, f"```{language}\n", *body, "\n```", _END_LINE)
+
+    def _bullets(self, node: dict[str, Any], kind: str, inside: Any) -> None:
+        numbered = kind == "orderedlist" or node.get("listType") == "number"
+        number = 0
+        items: list[Any] = []
+        for item in _listed(inside):
+            if _holds_only_lists(item):
+                items.append(_children(item))
+                continue
+            number += 1
+            items += (_BEGIN_LINE, _Bullet(f"{number}. " if numbered else "- "), item)
+        self._stack += reversed(items)
+
+
+def _holds_only_lists(item: Any) -> bool:
+    """Lexical puts a nested list into an item of its own."""
+    inside = _children(item) if isinstance(item, dict) else None
+    if not isinstance(inside, list) or not inside:
+        return False
+    return all(isinstance(node, dict) and node.get("type") == "list" for node in inside)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _text_of(node: dict[str, Any]) -> str:
+    return as_text(node.get("text")) or ""
+
+
+def _mention(node: dict[str, Any]) -> str:
+    attributes = as_dict(node.get("attrs"))
+    words = (
+        *(node.get(name) for name in ("text", "mentionName", "name", "label")),
+        *(attributes.get(name) for name in ("label", "text", "name", "id")),
+    )
+    said = next((word for word in map(as_text, words) if word), "")
+    return said if not said or said.startswith("@") else f"@{said}"

@@ -1,0 +1,396 @@
+"""One tool call of Cursor: what was asked for, what came back, and how it ended."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote
+
+from sessiond.sources.base import Event, Result
+from sessiond.sources.cursor.richtext import readable, structured
+from sessiond.sources.values import (
+    OPAQUE,
+    as_dict,
+    as_milliseconds,
+    as_text,
+    as_time,
+    without_terminal_codes,
+)
+
+# Where the arguments of a call are, the best first: Cursor's own reading, then the model's words.
+_ARGUMENTS = ("params", "rawArgs", "args", "arguments", "input")
+_OUTCOMES = ("result", "output", "content", "text")
+_NESTED_JSON = frozenset({"parameters", "args", "arguments"})
+
+# What Cursor works out for itself about a call or a result; nobody wrote or reads it.
+_MACHINERY = frozenset(
+    {
+        *OPAQUE,
+        "afterContentId",
+        "beforeContentId",
+        "codeblockId",
+        "effectiveSandboxPolicy",
+        "endedReason",
+        "modelCallId",
+        "parsingResult",
+        "repositoryInfo",
+        "requestedSandboxPolicy",
+        "toolCallBinary",
+        "toolCallId",
+    }
+)
+_NAMES_OF_KINDS = frozenset({*_MACHINERY, "mimeType", "outputMode", "selectedTool", "type"})
+_MAIN_TEXTS = ("output", "contents", "stdout", "stderr", "resultForModel")
+_OPAQUE_MEMBER = re.compile(
+    r'"(?:base64|data|encrypted_content|signature|toolCallBinary)\\?"\s*:\s*\\?"[^"\\]*'
+)
+
+_FINE = frozenset({"completed", "complete", "success", "succeeded", "done"})
+_FAILED = frozenset({"error", "errored", "failed", "failure", "timeout"})
+_REFUSED = frozenset(
+    {"rejected", "reject", "cancelled", "canceled", "aborted", "denied", "interrupted", "skipped"}
+)
+
+_READERS = ("read_file", "read")
+_WRITERS = ("write", "write_file", "create_file", "new_file")
+_EDITORS = (
+    *("edit_file", "edit", "edit_notebook", "multi_edit", "multiedit", "search_replace"),
+    *("str_replace", "apply_patch", "reapply", "delete_file"),
+)
+_ACTIONS = {
+    **dict.fromkeys(_READERS, "read"),
+    **dict.fromkeys(_WRITERS, "write"),
+    **dict.fromkeys(_EDITORS, "edit"),
+}
+_PATHS = (
+    *("targetfile", "filepath", "relativeworkspacepath", "path", "targetnotebook", "notebookpath"),
+    *("effectiveuri", "uri", "targetdirectory", "directorypath", "relativedirpath", "directory"),
+)
+_QUERIES = ("query", "searchterm", "url", "symbol")
+_WORDS = ("description", "title", "prompt", "plan", "question", "explanation")
+_DURATIONS = ("durationMs", "executionTimeMs", "executionTime", "executionDurationMs", "elapsedMs")
+_ENDS = ("endedAtMs", "completedAtMs", "finishedAtMs", "endAtMs")
+_LONGEST_SUMMARY = 1000
+
+
+def is_call(data: Any) -> bool:
+    """User messages may carry a stub of a call that says nothing: none was made."""
+    if not isinstance(data, dict):
+        return False
+    told = ("name", "toolName", "toolCallId", *_ARGUMENTS, "result", "error")
+    return any(not _is_empty(data.get(name)) for name in told)
+
+
+def tool_event(data: dict[str, Any], pointer: str) -> Event:
+    arguments = _read_arguments(data)
+    tool = _tool_name(data, arguments)
+    result = _unpacked(data.get("result"))
+    error = _error_text(data.get("error")) or _error_text(as_dict(result).get("error"))
+    given, images = _searchable(arguments)
+    output, more = _output(result)
+    return Event(
+        "tool_use",
+        tool=tool,
+        status=_status(data, result, error),
+        summary=_summarize(arguments),
+        input=given,
+        output=_joined(output, error),
+        duration_ms=_duration(data, result),
+        images=images + more,
+        call_id=first_line(data.get("toolCallId")) or first_line(data.get("id")),
+        pointer=f"{pointer}/{arguments.place}" if arguments.place else None,
+        files=_touched_files(tool, arguments.named),
+    )
+
+
+def tool_result(item: dict[str, Any], pointer: str) -> Result:
+    """An outcome that stands apart from its call; the call's id is empty if it is not told."""
+    place = next((name for name in _OUTCOMES if not _is_empty(item.get(name))), None)
+    result = _unpacked(item.get(place)) if place else None
+    error = _error_text(item.get("error")) or _error_text(as_dict(result).get("error"))
+    output, images = _output(result)
+    status = _status(item, result, error)
+    if item.get("isError") is True or item.get("is_error") is True:
+        status = "error"
+    return Result(
+        first_line(item.get("toolCallId")) or "",
+        _joined(output, error),
+        "ok" if status == "pending" else status,
+        duration_ms=_duration(item, result),
+        images=images,
+        pointer=f"{pointer}/{place or 'error'}" if place or error else pointer,
+    )
+
+
+def first_line(value: Any) -> str | None:
+    """Cursor may join its own id of a call and the model's by a newline."""
+    lines = value.split("\n") if isinstance(value, str) else []
+    return next((line.strip() for line in lines if line.strip()), None)
+
+
+# -- what was asked for
+
+
+@dataclass(slots=True)
+class _Arguments:
+    named: dict[str, Any] = field(default_factory=dict)
+    loose: list[str] = field(default_factory=list)  # texts that are no JSON, perhaps cut off
+    images: int = 0
+    place: str | None = None
+    tool: str | None = None  # whom a call through a gateway is for
+
+
+def _read_arguments(data: dict[str, Any]) -> _Arguments:
+    arguments = _Arguments()
+    for place in _ARGUMENTS:
+        value = structured(data.get(place))
+        if _is_empty(value):
+            continue
+        arguments.place = arguments.place or place
+        if isinstance(value, dict):
+            _merge(arguments, value)
+        else:
+            texts, images = _loose(value) if isinstance(value, str) else _gather(value)
+            arguments.loose += texts
+            arguments.images += images
+    return arguments
+
+
+def _merge(arguments: _Arguments, more: dict[str, Any]) -> None:
+    """The same argument may be called `target_file` by one and `targetFile` by the other."""
+    tools = more.get("tools")
+    if isinstance(tools, list) and len(tools) == 1 and isinstance(tools[0], dict):
+        arguments.tool = as_text(tools[0].get("name"))
+        inner = structured(tools[0].get("parameters"))
+        if isinstance(inner, dict):
+            more = inner
+    named = arguments.named
+    known = {_bare(name) for name, value in named.items() if not _is_empty(value)}
+    said = {value for value in named.values() if isinstance(value, str)}
+    for name, value in more.items():
+        if _bare(name) not in known and not (isinstance(value, str) and value in said):
+            named[name] = structured(value) if name in _NESTED_JSON else value
+
+
+def _bare(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def _is_empty(value: Any) -> bool:
+    if isinstance(value, str):
+        return not value.strip() or value.strip() in ("{}", "[]", "null", '""')
+    return value is None or value is False or (isinstance(value, (dict, list)) and not value)
+
+
+def _tool_name(data: dict[str, Any], arguments: _Arguments) -> str:
+    name = (as_text(data.get("name")) or as_text(data.get("toolName")) or "").strip()
+    if name.startswith("mcp") and not name.removeprefix("mcp").strip("-_"):
+        name = as_text(arguments.named.get("name")) or arguments.tool or name
+    if name:
+        return name
+    number = data.get("tool")
+    if isinstance(number, int) and not isinstance(number, bool):
+        return f"tool-{number}"
+    return as_text(number) or "unknown"
+
+
+def _searchable(arguments: _Arguments) -> tuple[str, int]:
+    """The values of the arguments, one per line, without their names."""
+    lines: list[str] = []
+    images = arguments.images
+    for name, value in arguments.named.items():
+        if name in _MACHINERY or value is None:
+            continue
+        if isinstance(value, (str, dict, list)):
+            texts, more = _gather(value)
+            lines += texts
+            images += more
+        else:
+            lines.append(json.dumps(value))
+    return "\n".join((*lines, *arguments.loose)), images
+
+
+def _summarize(arguments: _Arguments) -> str:
+    """What a call does, as a person would glance at it."""
+    given = {_bare(name): value for name, value in arguments.named.items()}
+    path = next(iter(_paths(arguments.named)), "")
+    text = _said(given, "command")
+    if not text and (pattern := _said(given, "pattern", "regex")):
+        text = f"/{pattern}/ in {path or '.'}"
+    if not text and (pattern := _said(given, "globpattern")):
+        text = f"{pattern} in {path}" if path else pattern
+    if not text and (kind := _said(given, "subagenttype", "subagenttypename")):
+        text = f"[{kind}] {_said(given, *_WORDS)}".rstrip()
+    text = text or _said(given, *_QUERIES) or path or _todos(given.get("todos"))
+    text = text or _said(given, *_WORDS) or ", ".join(sorted(arguments.named))
+    if not text and arguments.loose and not arguments.named:
+        text = arguments.loose[0]
+    text = " ".join(readable(text[: 4 * _LONGEST_SUMMARY])[0].split())
+    return text if len(text) <= _LONGEST_SUMMARY else text[:_LONGEST_SUMMARY] + "..."
+
+
+def _said(given: dict[str, Any], *names: str) -> str:
+    return next((text for name in names if (text := as_text(given.get(name)))), "")
+
+
+def _todos(value: Any) -> str:
+    if not isinstance(value, list) or not value:
+        return ""
+    todos = [todo for todo in value if isinstance(todo, dict)]
+    done = sum(todo.get("status") == "completed" for todo in todos)
+    now = next((todo for todo in todos if todo.get("status") == "in_progress"), {})
+    task = as_text(now.get("content"))
+    return f"{done}/{len(value)} done" + (f": {task}" if task else "")
+
+
+def _paths(named: dict[str, Any]) -> list[str]:
+    given = {_bare(name): value for name, value in named.items()}
+    return [path for name in _PATHS if (path := as_path(given.get(name)))]
+
+
+def as_path(value: Any) -> str | None:
+    """The path that a string, a `file:` URI or a URI in its parts names."""
+    if isinstance(value, dict):
+        value = as_text(value.get("fsPath")) or value.get("path")
+    text = as_text(value)
+    if text is None or not text.startswith("file://"):
+        return text
+    path = unquote(text.removeprefix("file://"))
+    return path[1:] if re.match(r"/[A-Za-z]:", path) else path or None
+
+
+def _touched_files(tool: str, named: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    action = _ACTIONS.get(tool.lower().removesuffix("_v2"))
+    paths = _paths(named)
+    if action is None or not paths:
+        return ()
+    whole = (path for path in paths if re.match(r"[/\\~]|[A-Za-z]:[/\\]", path))
+    return ((next(whole, paths[0]), action),)
+
+
+# -- what came back
+
+
+def _unpacked(value: Any) -> Any:
+    """A result without the layers around it: `success`, and the gateway's own JSON."""
+    result = structured(value)
+    if isinstance(result, dict):
+        for layer in ("result", "success"):
+            inner = structured(result.get(layer))
+            others = result.keys() - {layer, "selectedTool", "serverName"}
+            if isinstance(inner, (dict, list)) and not others:
+                return inner
+    return result
+
+
+def _output(result: Any) -> tuple[str, int]:
+    texts, images = _loose(result) if isinstance(result, str) else _gather(result)
+    if isinstance(result, dict):
+        main = [result[name] for name in _MAIN_TEXTS if as_text(result.get(name))]
+        if main:
+            texts = _gather(main)[0]
+    return without_terminal_codes("\n".join(texts)), images
+
+
+def _loose(text: str) -> tuple[list[str], int]:
+    """A text that is no JSON, but may have been until it was cut off."""
+    if text.lstrip().startswith(("{", "[", '"')):
+        text = _OPAQUE_MEMBER.sub('"', text)
+    said, images = readable(text)
+    return [said], images
+
+
+def _gather(value: Any) -> tuple[list[str], int]:
+    """Every string for people inside decoded JSON, in order, and how many images are among them."""
+    texts: list[str] = []
+    images = 0
+    stack = [iter((value,))]
+    while stack:
+        for item in stack[-1]:
+            if isinstance(item, str):
+                text, more = readable(item)
+                images += more
+                if text and text != "[image]":
+                    texts.append(text)
+            elif isinstance(item, dict):
+                if _is_image(item):
+                    images += 1
+                    continue
+                stack.append(iter([v for k, v in item.items() if k not in _NAMES_OF_KINDS]))
+                break
+            elif isinstance(item, list):
+                stack.append(iter(item))
+                break
+        else:
+            stack.pop()
+    return texts, images
+
+
+def _is_image(item: dict[str, Any]) -> bool:
+    media = as_text(item.get("mimeType")) or as_text(item.get("media_type")) or ""
+    return item.get("type") == "image" or media.startswith("image/")
+
+
+def _error_text(value: Any) -> str:
+    if _is_empty(value):
+        return ""
+    error = structured(value)
+    if isinstance(error, str):
+        return _loose(error)[0][0].strip()
+    if isinstance(error, dict):
+        seen = (error.get("clientVisibleErrorMessage"), error.get("modelVisibleErrorMessage"))
+        messages = dict.fromkeys(text for text in map(as_text, seen) if text)
+        if messages:
+            return "\n".join(_gather([*messages])[0])
+    return "\n".join(_gather(error)[0])
+
+
+def _joined(output: str, error: str) -> str:
+    if not error or error in output:
+        return output
+    return f"{output}\n{error}" if output else error
+
+
+# -- how it ended
+
+
+def _status(data: dict[str, Any], result: Any, error: str) -> str:
+    told = (as_text(data.get("status")) or "").casefold()
+    decision = (as_text(data.get("userDecision")) or "").casefold()
+    facts = as_dict(result)
+    reason = as_text(facts.get("endedReason")) or ""
+    if told in _REFUSED or decision in _REFUSED or facts.get("rejected") is True:
+        return "denied"
+    if told in _FAILED:
+        return "error"
+    if reason.endswith("_ABORTED"):
+        return "denied"
+    if _is_empty(result):
+        return "error" if error else "ok" if told in _FINE else "pending"
+    failed = _exit_code(facts) != 0 or reason.endswith("_FAILED") or facts.get("isError") is True
+    # An error beside a result is one that Cursor got over, unless the result itself tells it.
+    told_error = told not in _FINE and bool(error)
+    return "error" if failed or told_error or _error_text(facts.get("error")) else "ok"
+
+
+def _exit_code(facts: dict[str, Any]) -> int:
+    """Zero if it is not told: Cursor leaves zeros out."""
+    for name in ("exitCodeV2", "exitCode", "exit_code"):
+        code = facts.get(name)
+        if isinstance(code, int) and not isinstance(code, bool):
+            return code
+    return 0
+
+
+def _duration(data: dict[str, Any], result: Any) -> int | None:
+    additional = as_dict(data.get("additionalData"))
+    for facts in (as_dict(result), additional, data):
+        for name in _DURATIONS:
+            duration = as_milliseconds(facts.get(name))
+            if duration is not None:
+                return duration
+    start = as_time(additional.get("startedAtMs"))
+    end = next((end for name in _ENDS if (end := as_time(additional.get(name)))), None)
+    return as_milliseconds(end - start) if start is not None and end is not None else None
