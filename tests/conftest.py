@@ -16,10 +16,10 @@ import pytest
 
 from sess_schema import archive
 from sess_schema.connection import open_reader, open_writer
+from sessiond.agents import all_sources
 from sessiond.config import Config
 from sessiond.ingest import Ingest
 from sessiond.reconcile import roots_of
-from sessiond.sources import all_sources
 from sessiond.store import Store
 
 TEN_O_CLOCK = datetime(2026, 2, 1, 10, tzinfo=UTC)

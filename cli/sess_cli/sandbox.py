@@ -14,7 +14,7 @@ from pathlib import Path
 from sess_schema.program import module
 
 # Variables that lead agents, or us, to another home.
-_LEADING = ("CLAUDE_", "CODEX_", "SESSIOND_", "XDG_")
+_LEADING = ("CLAUDE_", "CODEX_", "CURSOR_", "SESSIOND_", "XDG_")
 
 
 class Sandbox:

@@ -15,6 +15,7 @@ EXAMPLE = """\
 # A service does not see the variables of your shell, so name moved directories here.
 [roots]
 claude = ["~/backup/claude/projects"]
+cursor = ["~/backup/cursor"]
 
 # Seconds between two full checks of every file (changes are seen at once without them).
 [daemon]

@@ -44,6 +44,8 @@ class Foreign:
                 raise ForeignError("is not a regular file")
         except OSError as error:
             raise ForeignError((error.strerror or str(error)).lower()) from error
+        if not os.access(self.path, os.R_OK):
+            raise ForeignError("permission denied")
         options = "mode=ro&immutable=1" if self._plain else "mode=ro"
         name = f"file:{quote(os.path.abspath(self.path))}?{options}"
         try:

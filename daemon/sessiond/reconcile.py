@@ -61,6 +61,16 @@ def survey(places: Sequence[tuple[Source, str]]) -> Survey:
     return seen
 
 
+def reaches(source: Source, root: str, path: str) -> bool:
+    """Whether a walk from the root comes to the path."""
+    folder = os.path.dirname(path)
+    while len(folder) > len(root):
+        if not source.enters(folder):
+            return False
+        folder = os.path.dirname(folder)
+    return True
+
+
 def _visit(source: Source, place: str, seen: Survey) -> None:
     try:
         found = os.lstat(place)

@@ -21,7 +21,7 @@ from sessiond import config, heartbeat, notify
 from sessiond.agents import all_sources
 from sessiond.ingest import SETTLE_SECONDS, Ingest
 from sessiond.pace import Pace
-from sessiond.reconcile import roots_of, survey
+from sessiond.reconcile import reaches, roots_of, survey
 from sessiond.sources.base import Source
 from sessiond.steps import Summary
 from sessiond.store import Store
@@ -228,7 +228,7 @@ class Service:
                     self._recheck.setdefault(concerned, again)
                 else:
                     places[concerned] = source
-            elif kind is not None or os.path.isdir(path):
+            elif kind is not None or (os.path.isdir(path) and source.enters(path)):
                 places[concerned] = source
                 force = force or path in due or kind == "sidecar"
         seen = survey([(source, path) for path, source in places.items() if os.path.lexists(path)])
@@ -241,7 +241,7 @@ class Service:
     def _source_of(self, path: str) -> Source | None:
         for source, root in self._places:
             if path == root or path.startswith(root + os.sep):
-                return source
+                return source if reaches(source, root, path) else None
         return None
 
     def _after_walk(self, summary: Summary) -> None:

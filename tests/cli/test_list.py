@@ -26,6 +26,7 @@ def test_json_has_the_documented_fields(story, sess):
         "parent": None,
         "git_branch": "main",
         "models": ["claude-opus-4-5"],
+        "mode": None,
         "version": "2.1.0",
         "source": str(story.transcript(MAIN).path),
         "source_gone": False,

@@ -88,6 +88,7 @@ def _as_json(row: SessionRow) -> None:
             "git_branch": row.git_branch,
             "models": json.loads(row.models),
             "version": row.version,
+            "mode": row.mode,
             "source": row.source,
             "source_gone": bool(row.source_gone),
         }

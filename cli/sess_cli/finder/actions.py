@@ -18,7 +18,8 @@ from sess_schema.errors import SessError
 from sess_schema.queries import sessions
 
 # How each agent goes on with a session.
-_RESUME = {"claude": ("claude", "--resume")}
+_RESUME = {"claude": ("claude", "--resume"), "cursor": ("cursor-agent", "--resume")}
+_STORE = "store.db"  # the chats of cursor-agent; those of the editor can only be opened there
 _HARMLESS_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]*")
 _FILE_NAME = re.compile(r"[^0-9A-Za-z_-]+")
 _LONGEST_NAME = 80
@@ -56,6 +57,8 @@ def resume(db: apsw.Connection, session: int) -> Resume:
         row = sessions.by_key(db, row.parent_key)
         seen.add(row.key)
     command = _RESUME.get(row.agent)
+    if row.agent == "cursor" and os.path.basename(row.file or "") != _STORE:
+        raise SessError("this conversation can only be gone on with in Cursor itself")
     if command is None:
         raise SessError(f"there is no known command to resume a session of {row.agent}")
     # An id is the name of somebody's file; it must not become an option.

@@ -50,9 +50,10 @@ def _facts(
     place = terminal.line(layout.home_short(row.project))
     yield "project", place + (f" on {terminal.line(row.git_branch)}" if row.git_branch else "")
     models = ", ".join(json.loads(row.models))
-    if models or row.version:
-        version = f"version {row.version}" if row.version else ""
-        yield "model", terminal.line(" · ".join(filter(None, (models, version))))
+    version = f"version {row.version}" if row.version else ""
+    mode = f"{row.mode} mode" if row.mode else ""
+    if models or version or mode:
+        yield "model", terminal.line(" · ".join(filter(None, (models, version, mode))))
     yield "when", _when(row, utc=utc)
     yield "counts", _counts(db, row)
     for source in sources.of_session(db, row.key):

@@ -53,6 +53,7 @@ class ResultView:
         self._ids = sessions.ShortIds(db)
         self._neighbours = Neighbours(db)
         self._now = times.now_ms()
+        self._several_agents = len(sessions.agents(db)) > 1
         self._session: int | None = None
         self._drawn: set[int] = set()  # events of the current conversation
 
@@ -91,12 +92,14 @@ class ResultView:
         when = amounts.ago(ts or row.ended, self._now, utc=self._utc)
         title = t.line(sessions.title_of(self._db, row))
         place = t.line(layout.home_short(row.project))
+        if self._several_agents:
+            when = f"{t.line(row.agent)} · {when}"
         if t.width is not None:
             room = max(0, t.width - layout.cells(short) - len(when) - 8)
             place = layout.tail_of(t.line(row.project or ""), min(28, room // 3))
             title = layout.cut(title, room - layout.cells(place))
         rest = t.style(f" · {place} · {when}", "dim")
-        name = t.link(t.style(short, "cyan"), row.source)
+        name = t.link(t.style(short, "cyan"), row.file)
         return f"{name}  {t.style(title, 'bold')}{rest}"
 
     def _name(self, row: sessions.SessionRow) -> str:
@@ -110,7 +113,7 @@ class ResultView:
         title = t.line(sessions.title_of(self._db, row))
         if t.width is not None:
             title = layout.cut(title, max(4, t.width - layout.cells(short) - 6))
-        return f"  ↳ {t.link(t.style(short, 'cyan'), row.source)}  {title}"
+        return f"  ↳ {t.link(t.style(short, 'cyan'), row.file)}  {title}"
 
     def _hit(self, hit: Hit, indent: str) -> Iterator[str]:
         around = self._around

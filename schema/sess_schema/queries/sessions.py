@@ -40,7 +40,7 @@ _COLUMNS = (
     "s.id, s.agent, s.native_id, s.home, s.alias, s.kind, s.parent_id, p.native_id, s.call_id,"
     " s.agent_type, s.project, s.title, s.git_branch, s.models, s.version,"
     f" coalesce(s.started_at, s.ended_at, {_MTIME}), coalesce(s.ended_at, {_MTIME}),"
-    f" s.events, s.prompts, s.tool_calls, {_SOURCE}, {_GONE}"
+    f" s.events, s.prompts, s.tool_calls, {_SOURCE}, {_GONE}, s.mode"
 )
 _FROM = "FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id"
 
@@ -71,6 +71,12 @@ class SessionRow:
     tool_calls: int
     source: str | None
     source_gone: int
+    mode: str | None
+
+    @property
+    def file(self) -> str | None:
+        """The file that the source is, or is in: a database holds many conversations."""
+        return self.source.removesuffix(f"#{self.session}") if self.source else None
 
 
 @dataclass(slots=True)

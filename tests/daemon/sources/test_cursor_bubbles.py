@@ -404,6 +404,8 @@ def test_results_of_calls() -> None:
     outcomes = [
         {"toolCallId": "c1\nfc1", "result": '{"output": "fine"}'},
         {"toolCallId": "c2", "content": "bad", "isError": True},
+        {"toolCallId": "c3", "status": "loading", "error": "bad"},
+        {"toolCallId": "c4", "status": "loading"},
         {"result": "whose"},
         "bare",
     ]
@@ -411,6 +413,8 @@ def test_results_of_calls() -> None:
     assert record.results == [
         Result("c1", "fine", "ok", pointer="/b/toolResults/0/result"),
         Result("c2", "bad", "error", pointer="/b/toolResults/1/content"),
+        Result("c3", "bad", "error", pointer="/b/toolResults/2/error"),
+        Result("c4", "", "ok", pointer="/b/toolResults/3"),
     ]
     assert told(record) == [("system", "whose"), ("system", "bare")]
 
@@ -470,12 +474,16 @@ def test_call_ids(written: Any, expected: str | None) -> None:
         ({"status": "aborted"}, "denied"),
         ({"status": "loading"}, "pending"),
         ({"status": "pending", "result": "{}"}, "pending"),
-        ({"status": "streaming", "result": "x"}, "ok"),
-        ({"status": "generating", "error": "x"}, "error"),
+        ({"status": "loading", "result": {"output": "x", "exitCode": 0}}, "pending"),
+        ({"status": "pending", "result": "x"}, "pending"),
+        ({"status": "streaming", "error": "x"}, "pending"),
+        ({"status": "loading", "result": "x", "userDecision": "rejected"}, "denied"),
         ({"status": "none"}, "pending"),
         ({"status": 5}, "pending"),
         ({}, "pending"),
         ({"result": "x"}, "ok"),
+        ({"error": "x"}, "error"),
+        ({"result": "x", "error": "x"}, "error"),
     ],
 )
 def test_statuses(fields: dict[str, Any], expected: str) -> None:
@@ -521,6 +529,35 @@ def test_exit_codes(result: dict[str, Any], expected: str) -> None:
 def test_arguments(data: dict[str, Any], expected: str) -> None:
     """The values of both sets of arguments, one per line, none twice."""
     assert tool_event(data, "").input == expected
+
+
+@pytest.mark.parametrize("name", ["data", "signature", "base64"])
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("plain text", "plain text"),
+        ("word", "word"),
+        ("2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824", None),
+        ("Words and 1 number, " * 20, None),
+        (["a", {"data": "b"}], "a\nb"),
+        ({"rows": ["a"]}, "a"),
+        ("QUJj0a+/" * 8 + "QQ==", ""),
+        ("\n".join(["QUJj0a+/" * 9] * 3 + ["QQ=="]), ""),
+        (["QUJj0a+/" * 8], ""),
+        ("AAAA" * 100, ""),
+        ("0f" * 200, ""),
+    ],
+)
+def test_arguments_that_may_be_binary(name: str, value: Any, expected: str | None) -> None:
+    """Under some names there are binaries, which nobody reads, and plain text, which is kept."""
+    expected = value if expected is None else expected
+    assert call(params={name: value}).input == expected
+    assert call(params={"a": [{name: value}]}).input == expected
+    assert call(result={name: value}).output == expected
+
+
+def test_a_member_that_is_cut_off() -> None:
+    assert call(params='{"data": "plain te').input == '{"data": "plain te'
 
 
 @pytest.mark.parametrize(
@@ -579,34 +616,32 @@ def test_errors(fields: dict[str, Any], expected: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("tool", "given", "expected"),
     [
-        ({"command": "npm test\n  now", "description": "d"}, "npm test now"),
-        ({"targetFile": "/a.py", "limit": 3}, "/a.py"),
-        ({"relativeWorkspacePath": "a.py"}, "a.py"),
-        ({"effectiveUri": "file:///code/a%20b.py"}, "/code/a b.py"),
-        ({"effectiveUri": "file:///c%3A/a.py"}, "c:/a.py"),
-        ({"pattern": "x+", "path": "src"}, "/x+/ in src"),
-        ({"pattern": "x+"}, "/x+/ in ."),
-        ({"globPattern": "*.py", "targetDirectory": "src"}, "*.py in src"),
-        ({"query": "where", "explanation": "why"}, "where"),
-        ({"search_term": "knots"}, "knots"),
-        ({"url": "https://x.example"}, "https://x.example"),
-        ({"description": "Look", "subagentType": "explore"}, "[explore] Look"),
-        ({"description": "Look"}, "Look"),
         (
-            {"todos": [{"status": "completed"}, {"status": "in_progress", "content": "b"}]},
-            "1/2 done: b",
+            "run_terminal_cmd",
+            {"command": "npm test\n  now", "description": "d"},
+            "npm test now # d",
         ),
-        ({"b": 1, "a": 2}, "a, b"),
-        ({"command": "x" * 1001}, "x" * 1000 + "..."),
-        ("cut o", "cut o"),
-        (None, ""),
+        ("read_file", {"targetFile": "/a.py", "limit": 3}, "/a.py"),
+        ("other", {"relativeWorkspacePath": "a.py"}, "a.py"),
+        ("other", {"effectiveUri": "file:///code/a%20b.py"}, "/code/a b.py"),
+        ("other", {"effectiveUri": "file:///c%3A/a.py"}, "c:/a.py"),
+        ("other", {"pattern": "x+", "path": "src"}, "/x+/ in src"),
+        ("grep", {"pattern": "x+"}, "/x+/ in ."),
+        ("other", {"globPattern": "*.py", "targetDirectory": "src"}, "*.py in src"),
+        ("other", {"query": "where", "explanation": "why"}, "where"),
+        ("other", {"description": "Look", "subagentType": "explore"}, "[explore] Look"),
+        ("other", {"description": "Look"}, "Look"),
+        ("other", {"todos": [{"status": "completed"}, {"status": "pending"}]}, "1/2 done"),
+        ("other", {"b": 1, "a": 2}, "a, b"),
+        ("other", "cut o", "cut o"),
+        ("other", None, ""),
     ],
 )
-def test_summaries(given: Any, expected: str) -> None:
-    """A call in one line, by what it names."""
-    assert call(params=given).summary == expected
+def test_summaries(tool: str, given: Any, expected: str) -> None:
+    """A call in one line, by what it names if its tool is not known."""
+    assert call(name=tool, params=given).summary == expected
 
 
 @pytest.mark.parametrize(
@@ -625,6 +660,13 @@ def test_summaries(given: Any, expected: str) -> None:
 def test_touched_files(tool: str, given: dict[str, Any], expected: Any) -> None:
     """A tool that reads or changes a file names it, by its whole path if it is told."""
     assert call(name=tool, params=given).files == expected
+
+
+def test_files_of_a_patch() -> None:
+    """The patch may stand beside arguments that name one of its files."""
+    patch = "*** Update File: /a\n*** Add File: /b\n"
+    event = call(name="apply_patch", params={"relativeWorkspacePath": "a"}, rawArgs=patch)
+    assert event.files == (("/a", "edit"), ("/b", "write"))
 
 
 @pytest.mark.parametrize(

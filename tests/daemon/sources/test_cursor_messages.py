@@ -8,13 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessiond.sources.base import TITLE_PROMPT, Event, Record, Result, Title
-from sessiond.sources.cursor.messages import (
-    files_of_call,
-    parse_message,
-    read_time,
-    split_text_transcript,
-    summarize_call,
-)
+from sessiond.sources.cursor.calls import files_of_call, summarize_call
+from sessiond.sources.cursor.messages import parse_message
+from sessiond.sources.cursor.prompts import read_time
 
 
 def said(role: str, *content: Any, **more: Any) -> Record:
@@ -362,27 +358,49 @@ def test_arguments_in_a_string() -> None:
     ("tool", "given", "expected"),
     [
         ("Shell", {"command": "ls"}, "ls"),
+        ("Shell", {"command": "make\n  it", "description": "Build"}, "make it # Build"),
+        ("Shell", {"command": "x" * 1001}, "x" * 1000 + "..."),
         ("run_terminal_cmd", {"command": "ls", "is_background": False}, "ls"),
         ("run_terminal_command_v2", {"command": "ls"}, "ls"),
         ("Read", {"path": "/a", "limit": 5}, "/a"),
         ("read_file", {"target_file": "/a"}, "/a"),
+        ("read_file_v2", {"targetFile": "a", "effectiveUri": "file:///c/a"}, "a"),
         ("Write", {"path": "/a", "contents": "knot"}, "/a (4 bytes)"),
+        ("Write", {"path": "/a", "contents": "\u00e9"}, "/a (2 bytes)"),
+        ("write", {"relativeWorkspacePath": "a"}, "a (write)"),
+        ("edit_file_v2", {"relativeWorkspacePath": "a"}, "a (edit)"),
+        ("search_replace", {"file_path": "/a"}, "/a (edit)"),
         ("StrReplace", {"path": "/a", "old_string": "x"}, "/a (edit)"),
         ("EditNotebook", {"target_notebook": "/n"}, "/n (edit)"),
         ("Delete", {"path": "/a"}, "/a (delete)"),
         ("Delete", {}, ""),
+        ("delete_file", {"target_file": "a"}, "a (delete)"),
         ("Grep", {"pattern": "x+", "path": "src"}, "/x+/ in src"),
         ("grep_search", {"query": "x+"}, "/x+/ in ."),
-        ("Glob", {"glob_pattern": "**/*.ts", "target_directory": "/src"}, "**/*.ts"),
+        ("ripgrep", {"pattern": "x+", "path": "src"}, "/x+/ in src"),
+        ("Glob", {"glob_pattern": "**/*.ts", "target_directory": "/src"}, "**/*.ts in /src"),
+        ("glob_file_search", {"globPattern": "*.py"}, "*.py"),
+        ("file_search", {"query": "knot"}, "knot"),
         ("LS", {"target_directory": "/src"}, "/src"),
         ("Task", {"subagent_type": "explore", "description": "Look"}, "[explore] Look"),
+        ("task_v2", {"description": "Look", "subagentType": "explore"}, "[explore] Look"),
+        ("task_v2", {"prompt": "Look there"}, "Look there"),
         ("TodoWrite", {"todos": [{"status": "completed"}]}, "1/1 done"),
+        ("todo_write", {"todos": [{"status": "in_progress", "content": "b"}]}, "0/1 done: b"),
+        ("todo_write", {"todos": []}, ""),
+        ("create_plan", {"plan": "Tie it", "todos": [{}]}, "Tie it"),
+        ("codebase_search", {"query": "where", "explanation": "why"}, "where"),
         ("SemanticSearch", {"query": "where", "target_directories": []}, "where"),
         ("WebSearch", {"search_term": "knots"}, "knots"),
+        ("web_search", {"searchTerm": "knots"}, "knots"),
+        ("fetch", {"url": "https://x.example"}, "https://x.example"),
         ("playwright-browser_navigate", {"url": "https://x.example"}, "https://x.example"),
+        ("ripgrep", {"command": "tie"}, "tie"),
         ("SwitchMode", {"b": 1, "a": 2}, "a, b"),
         ("ApplyPatch", "*** Begin Patch\n*** Update File: /a\n+x\n*** Add File: /b\n", "/a, /b"),
+        ("apply_patch", {"relativeWorkspacePath": "a"}, "a (edit)"),
         ("Custom", "free\ntext", "free text"),
+        ("Custom", '{"query": "where"}', "where"),
         ("Shell", None, ""),
         ("Read", {"path": ["/a"]}, ""),
         (None, {}, ""),
@@ -401,12 +419,19 @@ def test_summaries(tool: str | None, given: Any, expected: str) -> None:
         ("Write", {"path": "/a"}, (("/a", "write"),)),
         ("StrReplace", {"path": "/a"}, (("/a", "edit"),)),
         ("search_replace", {"file_path": "/a"}, (("/a", "edit"),)),
+        ("edit_file_v2", {"relativeWorkspacePath": "a"}, (("a", "edit"),)),
+        ("create_file", {"path": {"fsPath": "/a"}}, (("/a", "write"),)),
+        ("read_file", {"targetFile": "a", "effectiveUri": "file:///c/a"}, (("/c/a", "read"),)),
+        ("read_file", '{"target_file": "/a"}', (("/a", "read"),)),
+        ("Read", {"target_directory": "/a"}, ()),
         ("Delete", {"path": "/a"}, (("/a", "edit"),)),
         (
             "ApplyPatch",
             {"patch": "*** Update File: /a\n*** Add File: /b\n*** Update File: /a\n"},
             (("/a", "edit"), ("/b", "write")),
         ),
+        ("apply_patch", ["*** Delete File: a b \n"], (("a b", "edit"),)),
+        ("apply_patch", {"relativeWorkspacePath": "a"}, (("a", "edit"),)),
         ("Shell", {"path": "/a"}, ()),
         ("Grep", {"path": "/a"}, ()),
         ("Read", {}, ()),
@@ -560,140 +585,3 @@ def test_no_message_can_fail(value: dict[str, Any]) -> None:
 @given(st.sampled_from(["user", "assistant", "tool", "system"]), st.lists(JSON, max_size=4))
 def test_no_content_can_fail(role: str, content: list[Any]) -> None:
     assert parse_message({"role": role, "content": content}).role == role
-
-
-# -- transcripts that are text
-
-TRANSCRIPT = """user:
-<user_query>
-tie a knot
-user:
-</user_query>
-
-assistant:
-[Thinking] Which one?
-  A bowline.
-I look first.
-[Tool call] Read
-  path: /code/demo/rope.txt
-  limit=5
-
-[Tool result] Read
-  hemp
-
-[Tool call] Shell
-  {"command": "tie"}
-Tied.
-
-user:
-thanks
-"""
-
-
-def test_a_text_as_messages() -> None:
-    """Bodies of markers are indented, and the answer goes on at the margin."""
-    args = {"path": "/code/demo/rope.txt", "limit": "5"}
-    assert split_text_transcript(TRANSCRIPT) == [
-        {"role": "user", "content": "<user_query>\ntie a knot\nuser:\n</user_query>"},
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "thinking", "text": "Which one?\n  A bowline."},
-                {"type": "text", "text": "I look first."},
-                {"type": "tool-call", "toolName": "Read", "args": args, "toolCallId": "call-1"},
-            ],
-        },
-        {
-            "role": "tool",
-            "content": [
-                {
-                    "type": "tool-result",
-                    "toolName": "Read",
-                    "result": "hemp",
-                    "toolCallId": "call-1",
-                }
-            ],
-        },
-        {
-            "role": "assistant",
-            "content": [
-                {"type": "tool-call", "toolName": "Shell", "args": {"command": "tie"}},
-                {"type": "text", "text": "Tied."},
-            ],
-        },
-        {"role": "user", "content": "thanks"},
-    ]
-
-
-def test_the_messages_of_a_text_are_understood() -> None:
-    records = [parse_message(message) for message in split_text_transcript(TRANSCRIPT)]
-    found = [(e.type, e.text or e.summary, e.status) for r in records for e in r.events]
-    assert found == [
-        ("user", "tie a knot\nuser:", None),
-        ("thinking", "Which one?\n  A bowline.", None),
-        ("assistant", "I look first.", None),
-        ("tool_use", "/code/demo/rope.txt", "pending"),
-        ("tool_use", "tie", None),
-        ("assistant", "Tied.", None),
-        ("user", "thanks", None),
-    ]
-
-
-def test_a_result_goes_to_the_first_call_of_its_name() -> None:
-    text = (
-        "assistant:\n[Tool call] A\n[Tool call] B\n[Tool call] A\n[Tool result] B\n[Tool result]\n"
-    )
-    messages = split_text_transcript(text)
-    ids = [block.get("toolCallId") for message in messages for block in message["content"]]
-    assert ids == ["call-2", "call-1", None, "call-1", "call-2"]
-
-
-def test_a_result_of_no_call() -> None:
-    (message,) = split_text_transcript("assistant:\n[Tool result] Read\n  hemp\n")
-    assert told(parse_message(message)) == [("system", "tool_result", "hemp")]
-
-
-def test_a_role_in_the_middle_of_an_answer() -> None:
-    """Only after a blank line does a person speak."""
-    (message,) = split_text_transcript("assistant:\nname: a\nuser:\n  name: b\n")
-    assert message["content"] == [{"type": "text", "text": "name: a\nuser:\n  name: b"}]
-
-
-@pytest.mark.parametrize(
-    ("body", "expected"),
-    [
-        ("", {}),
-        ("  command: a\n    b\n  c", {"command": "a\n  b\nc"}),
-        ("  *** Begin Patch\n  *** End Patch", {"input": "*** Begin Patch\n*** End Patch"}),
-        ("  {torn", {"input": "{torn"}),
-    ],
-)
-def test_arguments_in_a_text(body: str, expected: dict[str, str]) -> None:
-    (message,) = split_text_transcript(f"assistant:\n[Tool call] X\n{body}\n")
-    assert message["content"][0]["args"] == expected
-
-
-@pytest.mark.parametrize("text", ["", "no roles here", "user:\n\n\nassistant:\n"])
-def test_a_text_without_messages(text: str) -> None:
-    assert split_text_transcript(text) == []
-
-
-def test_lines_that_windows_ended() -> None:
-    messages = split_text_transcript("user:\r\nhello\r\n\r\nassistant:\r\nhi\r\n")
-    assert [message["role"] for message in messages] == ["user", "assistant"]
-
-
-LINES = st.sampled_from(
-    [
-        *("user:", "assistant:", "[Thinking] x", "[Tool call] A", "[Tool result] A"),
-        *("[Tool result]", "  a: b", "text", "", "<user_query>", "</user_query>", "  {"),
-    ]
-)
-
-
-@given(st.lists(LINES | st.text()).map("\n".join))
-def test_no_text_can_fail(text: str) -> None:
-    """Every result has at most one call, and every message is understood."""
-    messages = split_text_transcript(text)
-    results = [found.call_id for m in messages for found in parse_message(m).results]
-    assert len(results) == len(set(results))

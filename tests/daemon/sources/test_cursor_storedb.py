@@ -3,16 +3,18 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, Self
 
 import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessiond.foreign import Foreign, ForeignError
 from sessiond.sources.cursor.storedb import (
     Chat,
     Meta,
@@ -45,28 +47,39 @@ def listed(*ids: str) -> bytes:
 
 
 class Store:
-    """A chat's database that a test fills."""
+    """A chat's database that a test fills and opens."""
 
-    def __init__(self) -> None:
-        self.db = apsw.Connection(":memory:")
-        self.db.execute("CREATE TABLE blobs (id TEXT PRIMARY KEY, data BLOB)")
-        self.db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)")
+    def __init__(self, folder: str) -> None:
+        self.path = os.path.join(folder, "store.db")
+        self._closing = ExitStack()
+        self._db = self._closing.enter_context(closing(apsw.Connection(self.path)))
+        self._db.execute("PRAGMA synchronous = OFF")
+        self._db.execute("CREATE TABLE blobs (id TEXT PRIMARY KEY, data BLOB)")
+        self._db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT)")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.close()
+
+    def opened(self) -> Foreign:
+        return self._closing.enter_context(Foreign(self.path))
 
     def add(self, data: Any, blob_id: str | None = None) -> str:
         if isinstance(data, dict):
             data = json.dumps(data).encode()
         blob_id = blob_id or hashlib.sha256(data).hexdigest()
-        self.db.execute("INSERT OR REPLACE INTO blobs VALUES (?, ?)", (blob_id, data))
+        self._db.execute("INSERT OR REPLACE INTO blobs VALUES (?, ?)", (blob_id, data))
         return blob_id
 
     def describe(self, value: Any) -> None:
-        self.db.execute("INSERT INTO meta VALUES ('0', ?)", (value,))
+        self._db.execute("INSERT INTO meta VALUES ('0', ?)", (value,))
 
 
 @pytest.fixture
-def store() -> Iterator[Store]:
-    made = Store()
-    with closing(made.db):
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(str(tmp_path)) as made:
         yield made
 
 
@@ -89,19 +102,19 @@ def test_a_chat_describes_itself(store: Store, as_bytes: bool, in_hex: bool) -> 
     value = json.dumps(FACTS)
     value = value.encode().hex() if in_hex else value
     store.describe(value.encode() if as_bytes else value)
-    assert read_chat(store.db) == CHAT
+    assert read_chat(store.opened()) == CHAT
 
 
 def test_the_encryption_key_is_not_kept(store: Store) -> None:
     store.describe(json.dumps(FACTS).encode().hex())
-    assert "hush-hush" not in repr(read_chat(store.db))
+    assert "hush-hush" not in repr(read_chat(store.opened()))
 
 
 @pytest.mark.parametrize("name", ["New Agent", "new agent ", "", " ", None, 5])
 def test_a_chat_that_was_not_named(store: Store, name: Any) -> None:
     """The name that every chat begins with is none."""
     store.describe(json.dumps({**FACTS, "name": name}))
-    chat = read_chat(store.db)
+    chat = read_chat(store.opened())
     assert chat is not None
     assert chat.title is None
 
@@ -109,7 +122,7 @@ def test_a_chat_that_was_not_named(store: Store, name: Any) -> None:
 @pytest.mark.parametrize("model", ["default", "Auto", "", None, []])
 def test_a_chat_that_left_the_model_open(store: Store, model: Any) -> None:
     store.describe(json.dumps({**FACTS, "lastUsedModel": model}))
-    chat = read_chat(store.db)
+    chat = read_chat(store.opened())
     assert chat is not None
     assert chat.model is None
 
@@ -117,17 +130,25 @@ def test_a_chat_that_left_the_model_open(store: Store, model: Any) -> None:
 @pytest.mark.parametrize("value", [None, "", "7b", "zz", "[]", b"\xff", 5, "{", "5b5d"])
 def test_an_unreadable_description(store: Store, value: Any) -> None:
     store.describe(value)
-    assert read_chat(store.db) is None
+    assert read_chat(store.opened()) is None
 
 
 def test_a_chat_without_a_description(store: Store) -> None:
-    assert read_chat(store.db) is None
+    assert read_chat(store.opened()) is None
 
 
-def test_a_database_without_tables() -> None:
+def test_a_database_without_tables(tmp_path: Path) -> None:
     """Cursor may have made the file only just now."""
-    with closing(apsw.Connection(":memory:")) as db:
+    (tmp_path / "store.db").touch()
+    with Foreign(str(tmp_path / "store.db")) as db:
         assert read_chat(db) is None
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    """Whoever opened it is told."""
+    (tmp_path / "store.db").write_bytes(b"rope" * 1000)
+    with Foreign(str(tmp_path / "store.db")) as db, pytest.raises(ForeignError):
+        read_chat(db)
 
 
 IDS = st.binary(min_size=32, max_size=32).map(bytes.hex)
@@ -178,21 +199,22 @@ def test_the_messages_of_a_root(store: Store) -> None:
     user, answer = store.add(USER), store.add(ANSWER)
     store.add({"role": "assistant", "content": "abandoned"})
     store.add(listed(user))
-    assert message_ids(store.db, store.add(listed(user, answer))) == [user, answer]
+    root = store.add(listed(user, answer))
+    assert message_ids(store.opened(), root) == [user, answer]
 
 
 def test_equal_messages_are_both_listed(store: Store) -> None:
     """The same words twice are one blob and two messages."""
     user, answer = store.add(USER), store.add(ANSWER)
     root = store.add(listed(user, answer, user))
-    assert message_ids(store.db, root) == [user, answer, user]
+    assert message_ids(store.opened(), root) == [user, answer, user]
 
 
 def test_roots_inside_a_root(store: Store) -> None:
     user, answer = store.add(USER), store.add(ANSWER)
     inner = store.add(listed(answer) + field(9, b"file:///code/demo"))
     outer = store.add(listed(user, store.add(listed(inner)), user))
-    assert message_ids(store.db, outer) == [user, answer, user]
+    assert message_ids(store.opened(), outer) == [user, answer, user]
 
 
 def test_roots_in_a_circle(store: Store) -> None:
@@ -201,7 +223,7 @@ def test_roots_in_a_circle(store: Store) -> None:
     first, second = "01" * 32, "02" * 32
     store.add(listed(second, user), first)
     store.add(listed(first, user), second)
-    assert message_ids(store.db, first) == [user, user]
+    assert message_ids(store.opened(), first) == [user, user]
 
 
 def test_roots_nested_without_end(store: Store) -> None:
@@ -209,48 +231,33 @@ def test_roots_nested_without_end(store: Store) -> None:
     store.add(USER, "00" * 32)
     for number in range(1, 30):
         store.add(listed(f"{number - 1:02x}" * 32), f"{number:02x}" * 32)
-    assert message_ids(store.db, "1d" * 32) == ["15" * 32]
-    assert read_message(store.db, "15" * 32) is None
+    assert message_ids(store.opened(), "1d" * 32) == ["15" * 32]
+    assert read_message(store.opened(), "15" * 32) is None
 
 
 def test_blobs_that_were_seen_are_not_looked_into(store: Store) -> None:
     user = store.add(USER)
     inner = store.add(listed(user))
-    assert message_ids(store.db, store.add(listed(inner, user)), {inner}) == [inner, user]
-
-
-def test_a_reader_in_place_of_a_connection(store: Store) -> None:
-    """Whoever gives rows will do."""
-
-    class Reader:
-        def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-            return list(store.db.execute(sql, tuple(values)))
-
-    store.describe(json.dumps(FACTS))
-    user = store.add(USER)
-    root = store.add(listed(user) + field(9, b"file:///code/demo"))
-    found = message_ids(Reader(), root)
-    assert read_chat(Reader()) == CHAT
-    assert folder_of_root(Reader(), root) == "/code/demo"
-    assert [read_message(Reader(), blob) for blob in found] == [USER]
+    root = store.add(listed(inner, user))
+    assert message_ids(store.opened(), root, {inner}) == [inner, user]
 
 
 def test_a_missing_blob_is_listed(store: Store) -> None:
     """The reader of the message finds that it is missing."""
     user = store.add(USER)
     root = store.add(listed("ab" * 32, user))
-    assert message_ids(store.db, root) == ["ab" * 32, user]
-    assert read_message(store.db, "ab" * 32) is None
+    assert message_ids(store.opened(), root) == ["ab" * 32, user]
+    assert read_message(store.opened(), "ab" * 32) is None
 
 
 @pytest.mark.parametrize("root", [b"", b"{}", b"text", None])
 def test_a_root_without_children(store: Store, root: bytes | None) -> None:
     store.add(root, "ab" * 32)
-    assert message_ids(store.db, "ab" * 32) == []
+    assert message_ids(store.opened(), "ab" * 32) == []
 
 
 def test_a_missing_root(store: Store) -> None:
-    assert message_ids(store.db, "deadbeef") == []
+    assert message_ids(store.opened(), "deadbeef") == []
 
 
 @pytest.mark.parametrize(
@@ -271,13 +278,14 @@ def test_a_missing_root(store: Store) -> None:
 def test_messages_in_every_wrapping(store: Store, data: Any) -> None:
     """A message is JSON, or the field of a protobuf that holds JSON; the fourth counts first."""
     store.add(data, "ab" * 32)
-    assert read_message(store.db, "ab" * 32) == USER
+    assert read_message(store.opened(), "ab" * 32) == USER
 
 
 def test_a_wrapped_message_is_no_root(store: Store) -> None:
     """Even if it has a field that looks like the id of a child."""
     message = store.add(field(1, b"x" * 32) + field(4, json.dumps(ANSWER).encode()))
-    assert message_ids(store.db, store.add(listed(message))) == [message]
+    root = store.add(listed(message))
+    assert message_ids(store.opened(), root) == [message]
 
 
 @pytest.mark.parametrize(
@@ -286,35 +294,36 @@ def test_a_wrapped_message_is_no_root(store: Store) -> None:
 )
 def test_blobs_that_are_no_messages(store: Store, data: Any) -> None:
     store.add(data, "ab" * 32)
-    assert read_message(store.db, "ab" * 32) is None
+    assert read_message(store.opened(), "ab" * 32) is None
 
 
 def test_a_lone_surrogate_is_replaced(store: Store) -> None:
     """What JavaScript writes of half a character costs that character only."""
     blob = store.add(rb'{"role": "user", "content": "a\ud83d"}')
-    assert read_message(store.db, blob) == {"role": "user", "content": "a\ufffd"}
+    assert read_message(store.opened(), blob) == {"role": "user", "content": "a\ufffd"}
 
 
 @given(st.binary())
 def test_no_blob_can_fail(data: bytes) -> None:
-    made = Store()
-    with closing(made.db):
+    with TemporaryDirectory() as folder, Store(folder) as made:
         made.add(data, "ab" * 32)
         made.add(listed("ab" * 32), "cd" * 32)
         made.add(field(4, data), "ef" * 32)
-        assert isinstance(message_ids(made.db, "cd" * 32), list)
+        db = made.opened()
+        assert isinstance(message_ids(db, "cd" * 32), list)
         for blob in ("ab", "ef"):
-            message = read_message(made.db, blob * 32)
+            message = read_message(db, blob * 32)
             assert message is None or message["role"]
 
 
 def test_a_root_names_its_folder(store: Store) -> None:
     root = store.add(listed("ab" * 32) + field(9, b"file:///code/my%20demo"))
-    assert folder_of_root(store.db, root) == "/code/my demo"
+    assert folder_of_root(store.opened(), root) == "/code/my demo"
 
 
 def test_a_root_that_names_no_folder(store: Store) -> None:
-    assert folder_of_root(store.db, store.add(listed("ab" * 32))) is None
+    root = store.add(listed("ab" * 32))
+    assert folder_of_root(store.opened(), root) is None
 
 
 def test_a_file_beside_the_chat(tmp_path: Path) -> None:

@@ -77,9 +77,7 @@ class CursorSource:
         return name == _STORE or name.lower().endswith(_DATABASES)
 
     def sidecar(self, path: str) -> str | None:
-        if self.classify(path) == "database":
-            return path + _LOG
-        return None
+        return path + _LOG if self._is_database(os.path.basename(path)) else None
 
     def owner(self, sidecar: str) -> str:
         folder, name = os.path.split(sidecar)

@@ -26,6 +26,8 @@ COMPOSER, BUBBLE, INLINE, HEADER = "composerData:", "bubbleId:", "inline:", "com
 SMALL = 10_000  # rows; fewer are compared each time
 SCAN_EVERY = 300.0  # seconds between two comparisons of all keys of a larger database
 RECENT = 3  # conversations that are audited when the rowids say that nothing changed
+RECENT_DISTRUSTED, FAR = 8, 32  # once a rowid was wrong; of the further ones only the composer
+AUDIT_EVERY = 5.0  # seconds, as long as the rowids were never wrong
 _PAGE = 5_000
 _TABLE = "cursorDiskKV"
 
@@ -38,10 +40,15 @@ class Touched:
     suspects: set[str] = field(default_factory=set)  # keys whose values must be compared
 
 
+def as_bytes(value: Any) -> bytes:
+    """A value of any type that SQLite lets a program put there."""
+    if isinstance(value, bytes):
+        return value
+    return str(value).encode("utf-8", "replace")
+
+
 def digest(value: Any) -> int:
-    if value is None:
-        return 0
-    return hash64(value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value))
+    return 0 if value is None else hash64(as_bytes(value))
 
 
 class Changes:
@@ -84,8 +91,7 @@ class Changes:
             for key in self._differing(BUBBLE):
                 self._touch(key)
             self._audit_any()
-        if not self._touched or self.distrust:
-            self._audit_recent()
+        self._audit_recent()
         if self._replaced:
             for key in (key for key, _ in self._known.places(BUBBLE)):
                 self._touch(key).verify = True
@@ -112,7 +118,7 @@ class Changes:
         for rowid, key, value in self._foreign.rows(
             f"SELECT rowid, key, value FROM {_TABLE} ORDER BY rowid DESC LIMIT 1"
         ):
-            return [rowid, key, digest(value)]
+            return [rowid, key if isinstance(key, str) else "", digest(value)]
         return [0, "", 0]
 
     def _above(self, rowid: int, key: str, seen: int) -> None:
@@ -120,11 +126,11 @@ class Changes:
         for now, value in self._foreign.rows(
             f"SELECT key, value FROM {_TABLE} WHERE rowid = ?", (rowid,)
         ):
-            if now != key:
+            if now != key and key:
                 self.complete = True  # the largest rowid was free again and given to another row
             elif digest(value) != seen and key.startswith((COMPOSER, BUBBLE)):
                 self._touch(key).suspects.add(key)
-        if rowid and not self._foreign.rows(
+        if key and not self._foreign.rows(
             f"SELECT 1 FROM {_TABLE} WHERE key = ? AND rowid >= ?", (key, rowid)
         ):
             self.complete = True  # it was deleted: rowids up to its own are given out again
@@ -177,10 +183,20 @@ class Changes:
 
     def _audit_recent(self) -> None:
         """What changed last is what changes next."""
-        for composer_id in self._known.recent(RECENT):
-            key = COMPOSER + composer_id
-            touched = self._touched.setdefault(composer_id, Touched())
-            touched.suspects.add(key)
+        now = time.time()
+        lately = 0 <= now - self._state.get("looked_at", 0) < AUDIT_EVERY
+        if not self.distrust and (self._touched or lately):
+            return
+        self._state["looked_at"] = now
+        near, far = (RECENT_DISTRUSTED, FAR) if self.distrust else (RECENT, RECENT)
+        for number, composer_id in enumerate(self._known.recent(far)):
+            if number < near or self._is_another(COMPOSER + composer_id):
+                self._touched.setdefault(composer_id, Touched())
+
+    def _is_another(self, key: str) -> bool:
+        known = self._known.get(key)
+        rows = self._foreign.rows(f"SELECT value FROM {_TABLE} WHERE key = ?", (key,))
+        return known is None or [digest(value) for (value,) in rows] != [known.digest]
 
     def _audit_any(self) -> None:
         """One conversation at random, now and then."""

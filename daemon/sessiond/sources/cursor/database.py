@@ -15,6 +15,7 @@ from sessiond.sources.cursor.changes import (
     INLINE,
     Changes,
     Touched,
+    as_bytes,
     digest,
 )
 from sessiond.sources.cursor.composers import Composer, read_composer, unwrap
@@ -24,6 +25,7 @@ from sessiond.sources.cursor.projects import folder_of
 from sessiond.sources.cursor.workspaces import Workspaces
 
 NEWEST = 8  # bubbles of a changed conversation whose values are compared whatever their rowids
+NEWEST_DISTRUSTED = 64  # the same, once a rowid did not tell of a change
 _BATCH = 32  # values read in one transaction
 _PIECE = 8 << 20  # bytes of a conversation that are handed over at once
 _BY_COMPOSER, _BY_WORKSPACE, _BY_REPOSITORY = 5, 2, 1  # between them: what the headers say
@@ -47,7 +49,7 @@ class DatabaseReader:
         touched = self._changes.find()
         for composer_id in self._headers.changed(complete=self._changes.complete):
             touched.setdefault(composer_id, Touched())
-        if self._changes.complete and self._workspaces.changed():
+        if self._unplaced and self._changes.complete and self._workspaces.changed():
             for composer_id in self._unplaced:
                 touched.setdefault(composer_id, Touched())
         for composer_id, how in touched.items():
@@ -65,7 +67,7 @@ class DatabaseReader:
                 (prefix, prefix[:-1] + ";"),
             )
         )
-        found, facts = self._composer(composer_id, how)
+        found, facts = self._composer(composer_id)
         composer = found or Composer(composer_id)
         inline = {
             f"{INLINE}{composer_id}:{bubble_id}": (bubble_id, bubble, tool)
@@ -105,7 +107,7 @@ class DatabaseReader:
         change.gone = bool(left) or not there
         change.removed = left if there else [*left, composer]
 
-    def _composer(self, composer_id: str, how: Touched) -> tuple[Composer | None, list[Item]]:
+    def _composer(self, composer_id: str) -> tuple[Composer | None, list[Item]]:
         """What the composer's row and its header say, and what to remember about both."""
         key = COMPOSER + composer_id
         remembered = []
@@ -122,7 +124,6 @@ class DatabaseReader:
         header = self._headers.item(composer_id)
         if header:
             remembered.append(header)
-        how.verify = how.verify or self._changes.distrust
         return composer, remembered
 
     def _whole(self, composer_id: str, composer: Composer) -> Conversation:
@@ -167,7 +168,8 @@ class DatabaseReader:
     ) -> list[str]:
         """Keys whose values must be read, in order."""
         rows = [key for key in order if key in present]
-        newest = set(rows[-NEWEST:]) | how.suspects
+        few = NEWEST_DISTRUSTED if self._changes.distrust else NEWEST
+        newest = set(rows[-few:]) | how.suspects
         return [
             key
             for key in rows
@@ -193,7 +195,7 @@ class DatabaseReader:
             change.items.append(item)
 
     def _read(self, item: Item, composer: Composer, bubble_id: str, value: Any) -> None:
-        raw = value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value)
+        raw = as_bytes(value)
         bubble = unwrap(value)
         named = bubble.get("bubbleId") if isinstance(bubble, dict) else None
         wrapped = not isinstance(bubble, dict) or raw[:1] != b"{"

@@ -5,13 +5,12 @@ The connection is the caller's, and so are its errors: busy, not a database, or 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
-
-import apsw
+from typing import Any
 
 from sess_schema.decode import decode
+from sessiond.foreign import Foreign
 from sessiond.sources.cursor.projects import folder_of, small_json
 from sessiond.sources.values import as_text, as_time
 
@@ -29,16 +28,6 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _LONGEST_VARINT = 10
 # Fields of a root and of a message.
 _CHILD, _MESSAGE, _WORKSPACE = 1, 4, 9
-
-
-class Reader(Protocol):
-    """Whoever watches over a connection that it does not give away."""
-
-    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
-
-
-Database = apsw.Connection | Reader
 
 
 @dataclass(slots=True)
@@ -63,9 +52,9 @@ class Meta:
     updated_at: int | None = None
 
 
-def read_chat(db: Database) -> Chat | None:
+def read_chat(db: Foreign) -> Chat | None:
     """None while there is nothing to read: a database may be new and without tables."""
-    if _first(db, "SELECT 1 FROM sqlite_schema WHERE name = 'meta'") is None:
+    if not db.has_table("meta"):
         return None
     query = "SELECT value FROM meta WHERE key = '0' AND length(value) <= ?"
     facts = _meta_object(_first(db, query, _LARGEST_META))
@@ -104,7 +93,7 @@ def child_ids(root: bytes) -> list[str]:
     return found
 
 
-def message_ids(db: Database, root_id: str, seen: Collection[str] = frozenset()) -> list[str]:
+def message_ids(db: Foreign, root_id: str, seen: Collection[str] = frozenset()) -> list[str]:
     """The messages below a root, in order. Equal messages have equal ids, so ids may repeat.
 
     A blob that is missing or not understood is listed too: only its reader can tell. Those that
@@ -127,13 +116,13 @@ def message_ids(db: Database, root_id: str, seen: Collection[str] = frozenset())
     return found
 
 
-def read_message(db: Database, blob_id: str) -> dict[str, Any] | None:
+def read_message(db: Foreign, blob_id: str) -> dict[str, Any] | None:
     """The role and content in a blob, whether it is JSON or protobuf around JSON."""
     data = _blob(db, blob_id)
     return _message(data) if data else None
 
 
-def folder_of_root(db: Database, root_id: str) -> str | None:
+def folder_of_root(db: Foreign, root_id: str) -> str | None:
     """The folder that a root names, for chats that have no `meta.json`."""
     for number, data in _fields(_blob(db, root_id) or b""):
         if number == _WORKSPACE:
@@ -160,15 +149,13 @@ def _title(value: Any) -> str | None:
     return title if title and title.casefold() != _UNNAMED else None
 
 
-def _first(db: Database, sql: str, *values: Any) -> Any:
+def _first(db: Foreign, sql: str, *values: Any) -> Any:
     """The first column of the first row, if there is one."""
-    rows = (
-        list(db.execute(sql, values)) if isinstance(db, apsw.Connection) else db.rows(sql, values)
-    )
+    rows = db.rows(sql, values)
     return rows[0][0] if rows else None
 
 
-def _blob(db: Database, blob_id: str) -> bytes | None:
+def _blob(db: Foreign, blob_id: str) -> bytes | None:
     query = "SELECT data FROM blobs WHERE id = ? AND length(data) <= ?"
     data = _first(db, query, blob_id, _LARGEST_BLOB)
     if isinstance(data, str):
@@ -176,7 +163,7 @@ def _blob(db: Database, blob_id: str) -> bytes | None:
     return data if isinstance(data, bytes) else None
 
 
-def _children_below(db: Database, blob_id: str) -> list[str]:
+def _children_below(db: Foreign, blob_id: str) -> list[str]:
     """The children of a blob that is a root itself."""
     # Nearly all are JSON, and one byte tells; those are not fetched.
     if _first(db, "SELECT hex(substr(data, 1, 1)) FROM blobs WHERE id = ?", blob_id) == "7B":

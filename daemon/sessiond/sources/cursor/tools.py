@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote
 
 from sessiond.sources.base import Event, Result
+from sessiond.sources.cursor.calls import bare, files_of_call, summarize_call
 from sessiond.sources.cursor.richtext import readable, structured
 from sessiond.sources.values import (
     OPAQUE,
@@ -27,7 +28,6 @@ _NESTED_JSON = frozenset({"parameters", "args", "arguments"})
 # What Cursor works out for itself about a call or a result; nobody wrote or reads it.
 _MACHINERY = frozenset(
     {
-        *OPAQUE,
         "afterContentId",
         "beforeContentId",
         "codeblockId",
@@ -44,8 +44,12 @@ _MACHINERY = frozenset(
 _NAMES_OF_KINDS = frozenset({*_MACHINERY, "mimeType", "outputMode", "selectedTool", "type"})
 _MAIN_TEXTS = ("output", "contents", "stdout", "stderr", "resultForModel")
 _OPAQUE_MEMBER = re.compile(
-    r'"(?:base64|data|encrypted_content|signature|toolCallBinary)\\?"\s*:\s*\\?"[^"\\]*'
+    rf'"({"|".join(sorted(OPAQUE))}|toolCallBinary)\\?"\s*:\s*\\?"([^"\\]*)'
 )
+_ENCODED = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
+_MIXED = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[^0-9]*[0-9]")
+_SHORTEST_LINE = 60  # of a binary in letters
+_LONGEST_WORD = 250  # any longer one is a binary, even if it has letters of one kind
 
 _FINE = frozenset({"completed", "complete", "success", "succeeded", "done"})
 _FAILED = frozenset({"error", "errored", "failed", "failure", "timeout"})
@@ -53,26 +57,8 @@ _REFUSED = frozenset(
     {"rejected", "reject", "cancelled", "canceled", "aborted", "denied", "interrupted", "skipped"}
 )
 
-_READERS = ("read_file", "read")
-_WRITERS = ("write", "write_file", "create_file", "new_file")
-_EDITORS = (
-    *("edit_file", "edit", "edit_notebook", "multi_edit", "multiedit", "search_replace"),
-    *("str_replace", "apply_patch", "reapply", "delete_file"),
-)
-_ACTIONS = {
-    **dict.fromkeys(_READERS, "read"),
-    **dict.fromkeys(_WRITERS, "write"),
-    **dict.fromkeys(_EDITORS, "edit"),
-}
-_PATHS = (
-    *("targetfile", "filepath", "relativeworkspacepath", "path", "targetnotebook", "notebookpath"),
-    *("effectiveuri", "uri", "targetdirectory", "directorypath", "relativedirpath", "directory"),
-)
-_QUERIES = ("query", "searchterm", "url", "symbol")
-_WORDS = ("description", "title", "prompt", "plan", "question", "explanation")
 _DURATIONS = ("durationMs", "executionTimeMs", "executionTime", "executionDurationMs", "elapsedMs")
 _ENDS = ("endedAtMs", "completedAtMs", "finishedAtMs", "endAtMs")
-_LONGEST_SUMMARY = 1000
 
 
 def is_call(data: Any) -> bool:
@@ -94,14 +80,15 @@ def tool_event(data: dict[str, Any], pointer: str) -> Event:
         "tool_use",
         tool=tool,
         status=_status(data, result, error),
-        summary=_summarize(arguments),
+        summary=summarize_call(tool, arguments.named or "\n".join(arguments.loose[:1])),
         input=given,
         output=_joined(output, error),
         duration_ms=_duration(data, result),
         images=images + more,
         call_id=first_line(data.get("toolCallId")) or first_line(data.get("id")),
         pointer=f"{pointer}/{arguments.place}" if arguments.place else None,
-        files=_touched_files(tool, arguments.named),
+        # A patch is loose text and tells of more files than the arguments beside it.
+        files=files_of_call(tool, arguments.loose) or files_of_call(tool, arguments.named),
     )
 
 
@@ -111,13 +98,13 @@ def tool_result(item: dict[str, Any], pointer: str) -> Result:
     result = _unpacked(item.get(place)) if place else None
     error = _error_text(item.get("error")) or _error_text(as_dict(result).get("error"))
     output, images = _output(result)
-    status = _status(item, result, error)
+    status = _refusal(item, result) or _outcome(item, result, error)
     if item.get("isError") is True or item.get("is_error") is True:
         status = "error"
     return Result(
         first_line(item.get("toolCallId")) or "",
         _joined(output, error),
-        "ok" if status == "pending" else status,
+        status,
         duration_ms=_duration(item, result),
         images=images,
         pointer=f"{pointer}/{place or 'error'}" if place or error else pointer,
@@ -167,15 +154,11 @@ def _merge(arguments: _Arguments, more: dict[str, Any]) -> None:
         if isinstance(inner, dict):
             more = inner
     named = arguments.named
-    known = {_bare(name) for name, value in named.items() if not _is_empty(value)}
+    known = {bare(name) for name, value in named.items() if not _is_empty(value)}
     said = {value for value in named.values() if isinstance(value, str)}
     for name, value in more.items():
-        if _bare(name) not in known and not (isinstance(value, str) and value in said):
+        if bare(name) not in known and not (isinstance(value, str) and value in said):
             named[name] = structured(value) if name in _NESTED_JSON else value
-
-
-def _bare(name: str) -> str:
-    return name.replace("_", "").lower()
 
 
 def _is_empty(value: Any) -> bool:
@@ -201,7 +184,7 @@ def _searchable(arguments: _Arguments) -> tuple[str, int]:
     lines: list[str] = []
     images = arguments.images
     for name, value in arguments.named.items():
-        if name in _MACHINERY or value is None:
+        if name in _MACHINERY or value is None or _is_binary(name, value):
             continue
         if isinstance(value, (str, dict, list)):
             texts, more = _gather(value)
@@ -210,64 +193,6 @@ def _searchable(arguments: _Arguments) -> tuple[str, int]:
         else:
             lines.append(json.dumps(value))
     return "\n".join((*lines, *arguments.loose)), images
-
-
-def _summarize(arguments: _Arguments) -> str:
-    """What a call does, as a person would glance at it."""
-    given = {_bare(name): value for name, value in arguments.named.items()}
-    path = next(iter(_paths(arguments.named)), "")
-    text = _said(given, "command")
-    if not text and (pattern := _said(given, "pattern", "regex")):
-        text = f"/{pattern}/ in {path or '.'}"
-    if not text and (pattern := _said(given, "globpattern")):
-        text = f"{pattern} in {path}" if path else pattern
-    if not text and (kind := _said(given, "subagenttype", "subagenttypename")):
-        text = f"[{kind}] {_said(given, *_WORDS)}".rstrip()
-    text = text or _said(given, *_QUERIES) or path or _todos(given.get("todos"))
-    text = text or _said(given, *_WORDS) or ", ".join(sorted(arguments.named))
-    if not text and arguments.loose and not arguments.named:
-        text = arguments.loose[0]
-    text = " ".join(readable(text[: 4 * _LONGEST_SUMMARY])[0].split())
-    return text if len(text) <= _LONGEST_SUMMARY else text[:_LONGEST_SUMMARY] + "..."
-
-
-def _said(given: dict[str, Any], *names: str) -> str:
-    return next((text for name in names if (text := as_text(given.get(name)))), "")
-
-
-def _todos(value: Any) -> str:
-    if not isinstance(value, list) or not value:
-        return ""
-    todos = [todo for todo in value if isinstance(todo, dict)]
-    done = sum(todo.get("status") == "completed" for todo in todos)
-    now = next((todo for todo in todos if todo.get("status") == "in_progress"), {})
-    task = as_text(now.get("content"))
-    return f"{done}/{len(value)} done" + (f": {task}" if task else "")
-
-
-def _paths(named: dict[str, Any]) -> list[str]:
-    given = {_bare(name): value for name, value in named.items()}
-    return [path for name in _PATHS if (path := as_path(given.get(name)))]
-
-
-def as_path(value: Any) -> str | None:
-    """The path that a string, a `file:` URI or a URI in its parts names."""
-    if isinstance(value, dict):
-        value = as_text(value.get("fsPath")) or value.get("path")
-    text = as_text(value)
-    if text is None or not text.startswith("file://"):
-        return text
-    path = unquote(text.removeprefix("file://"))
-    return path[1:] if re.match(r"/[A-Za-z]:", path) else path or None
-
-
-def _touched_files(tool: str, named: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    action = _ACTIONS.get(tool.lower().removesuffix("_v2"))
-    paths = _paths(named)
-    if action is None or not paths:
-        return ()
-    whole = (path for path in paths if re.match(r"[/\\~]|[A-Za-z]:[/\\]", path))
-    return ((next(whole, paths[0]), action),)
 
 
 # -- what came back
@@ -297,9 +222,27 @@ def _output(result: Any) -> tuple[str, int]:
 def _loose(text: str) -> tuple[list[str], int]:
     """A text that is no JSON, but may have been until it was cut off."""
     if text.lstrip().startswith(("{", "[", '"')):
-        text = _OPAQUE_MEMBER.sub('"', text)
+        text = _OPAQUE_MEMBER.sub(_member_or_nothing, text)
     said, images = readable(text)
     return [said], images
+
+
+def _member_or_nothing(member: re.Match[str]) -> str:
+    return '"' if member[1] not in OPAQUE or _is_binary(member[1], member[2]) else member[0]
+
+
+def _is_binary(name: str, value: Any) -> bool:
+    """Under a name that binaries go by, people may keep plain text as well."""
+    if name not in OPAQUE:
+        return False
+    if isinstance(value, list):
+        return any(_is_binary(name, item) for item in value if isinstance(item, str))
+    lines = value.split() if isinstance(value, str) else []
+    if not lines or any(len(line) < _SHORTEST_LINE for line in lines[:-1] or lines):
+        return False
+    word = "".join(lines)
+    is_unlike_words = len(word) > _LONGEST_WORD or _MIXED.match(word) is not None
+    return is_unlike_words and _ENCODED.fullmatch(word) is not None
 
 
 def _gather(value: Any) -> tuple[list[str], int]:
@@ -318,7 +261,7 @@ def _gather(value: Any) -> tuple[list[str], int]:
                 if _is_image(item):
                     images += 1
                     continue
-                stack.append(iter([v for k, v in item.items() if k not in _NAMES_OF_KINDS]))
+                stack.append(_members(item))
                 break
             elif isinstance(item, list):
                 stack.append(iter(item))
@@ -326,6 +269,10 @@ def _gather(value: Any) -> tuple[list[str], int]:
         else:
             stack.pop()
     return texts, images
+
+
+def _members(item: dict[str, Any]) -> Iterator[Any]:
+    return iter([v for k, v in item.items() if k not in _NAMES_OF_KINDS and not _is_binary(k, v)])
 
 
 def _is_image(item: dict[str, Any]) -> bool:
@@ -357,22 +304,37 @@ def _joined(output: str, error: str) -> str:
 
 
 def _status(data: dict[str, Any], result: Any, error: str) -> str:
-    told = (as_text(data.get("status")) or "").casefold()
+    refusal = _refusal(data, result)
+    told = _told(data)
+    # While a command runs, what it has written so far is there with an exit code of zero.
+    came_back = not told and (bool(error) or not _is_empty(result))
+    if refusal or came_back or told in _FINE or told in _FAILED:
+        return refusal or _outcome(data, result, error)
+    return "pending"
+
+
+def _told(data: dict[str, Any]) -> str:
+    return (as_text(data.get("status")) or "").casefold()
+
+
+def _refusal(data: dict[str, Any], result: Any) -> str | None:
     decision = (as_text(data.get("userDecision")) or "").casefold()
     facts = as_dict(result)
+    if _told(data) in _REFUSED or decision in _REFUSED or facts.get("rejected") is True:
+        return "denied"
     reason = as_text(facts.get("endedReason")) or ""
-    if told in _REFUSED or decision in _REFUSED or facts.get("rejected") is True:
-        return "denied"
-    if told in _FAILED:
-        return "error"
-    if reason.endswith("_ABORTED"):
-        return "denied"
-    if _is_empty(result):
-        return "error" if error else "ok" if told in _FINE else "pending"
-    failed = _exit_code(facts) != 0 or reason.endswith("_FAILED") or facts.get("isError") is True
-    # An error beside a result is one that Cursor got over, unless the result itself tells it.
-    told_error = told not in _FINE and bool(error)
-    return "error" if failed or told_error or _error_text(facts.get("error")) else "ok"
+    return "denied" if reason.endswith("_ABORTED") and _told(data) not in _FAILED else None
+
+
+def _outcome(data: dict[str, Any], result: Any, error: str) -> str:
+    """How a call ended that did end."""
+    told, facts = _told(data), as_dict(result)
+    reason = as_text(facts.get("endedReason")) or ""
+    failed = told in _FAILED or _exit_code(facts) != 0 or reason.endswith("_FAILED")
+    failed = failed or facts.get("isError") is True or bool(_error_text(facts.get("error")))
+    # An error beside a result is one that Cursor got over.
+    got_over = told in _FINE and not _is_empty(result)
+    return "error" if failed or (error and not got_over) else "ok"
 
 
 def _exit_code(facts: dict[str, Any]) -> int:

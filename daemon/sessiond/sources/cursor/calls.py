@@ -1,0 +1,191 @@
+"""A call of one of Cursor's tools in one line, and the files that it touches.
+
+The editor and cursor-agent have names of their own for the same tools and arguments: `targetFile`
+of `read_file_v2` is `path` of `Read`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import unquote
+
+from sessiond.sources.cursor.richtext import readable, structured
+from sessiond.sources.values import as_text, strings
+
+_ALIASES = {
+    "delete": ("delete", "deletefile"),
+    "edit": (
+        *("edit", "editfile", "editnotebook", "multiedit", "reapply", "searchreplace"),
+        *("strreplace",),
+    ),
+    "glob": ("filesearch", "glob", "globfilesearch"),
+    "grep": ("grep", "grepsearch", "ripgrep", "ripgreprawsearch"),
+    "list": ("listdir", "ls"),
+    "patch": ("applypatch",),
+    "read": ("read", "readfile"),
+    "shell": ("bash", "runterminalcmd", "runterminalcommand", "shell"),
+    "task": ("agent", "subagent", "task"),
+    "todos": ("todowrite",),
+    "write": ("createfile", "newfile", "write", "writefile"),
+}
+_KINDS = {alias: kind for kind, aliases in _ALIASES.items() for alias in aliases}
+_VERSION = re.compile(r"v\d$")
+_ACTIONS = {"delete": "edit", "edit": "edit", "patch": "edit", "read": "read", "write": "write"}
+
+# Bare names of arguments, the best first.
+_FILES = (
+    *("targetfile", "filepath", "relativeworkspacepath", "path", "targetnotebook", "notebookpath"),
+    *("effectiveuri", "uri"),
+)
+_FOLDERS = ("targetdirectory", "directorypath", "relativedirpath", "directory")
+_PATTERNS = ("pattern", "regex")
+_GLOBS = ("globpattern",)
+_AGENTS = ("subagenttype", "subagenttypename")
+_QUERIES = ("query", "searchterm", "url", "symbol")
+_WORDS = ("description", "title", "prompt", "plan", "question", "explanation")
+_CONTENTS = ("contents", "content")
+
+_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+?)\s*$", re.MULTILINE)
+_PATCHES = {"Add": "write", "Update": "edit", "Delete": "edit"}
+_WHOLE_PATH = re.compile(r"[/\\~]|[A-Za-z]:[/\\]")
+_WINDOWS_URI = re.compile(r"/[A-Za-z]:")
+_MOST_FILES = 100
+_LONGEST = 1000  # the whole arguments are kept beside it
+
+Files = tuple[tuple[str, str], ...]
+
+
+def summarize_call(tool: str | None, given: Any) -> str:
+    """What a call does, as a person would glance at it."""
+    given, kind = structured(given), _kind(tool)
+    if kind == "patch" and (patched := _patched(given)):
+        return _one_line(", ".join(path for path, _ in patched))
+    if not isinstance(given, dict):
+        return _one_line(given) if isinstance(given, str) else ""
+    named = {bare(name): value for name, value in given.items()}
+    special = _SUMMARIES.get(kind or "")
+    text = (special(named) if special else "") or _telling(named)
+    return _one_line(text or ("" if kind else ", ".join(sorted(given))))
+
+
+def files_of_call(tool: str | None, given: Any) -> Files:
+    """(path, action) of the files that a call reads or changes, by whole paths where they are."""
+    given, kind = structured(given), _kind(tool)
+    if kind == "patch" and (patched := _patched(given)):
+        return patched
+    action = _ACTIONS.get(kind or "")
+    if action is None or not isinstance(given, dict):
+        return ()
+    named = {bare(name): value for name, value in given.items()}
+    paths = [path for name in _FILES if (path := as_path(named.get(name)))]
+    whole = (path for path in paths if _WHOLE_PATH.match(path))
+    return ((next(whole, paths[0]), action),) if paths else ()
+
+
+def bare(name: str) -> str:
+    """The same name, whether it was `target_file` or `targetFile`."""
+    return name.replace("_", "").casefold()
+
+
+def as_path(value: Any) -> str | None:
+    """The path that a string, a `file:` URI or a URI in its parts names."""
+    if isinstance(value, dict):
+        value = as_text(value.get("fsPath")) or value.get("path")
+    text = as_text(value)
+    if text is None or not text.startswith("file://"):
+        return text
+    path = unquote(text.removeprefix("file://"))
+    return path[1:] if _WINDOWS_URI.match(path) else path or None
+
+
+def _kind(tool: str | None) -> str | None:
+    return _KINDS.get(_VERSION.sub("", bare(tool or "")))
+
+
+def _patched(given: Any) -> Files:
+    found = (patch for text in strings(given) for patch in _PATCHED.finditer(text))
+    files = dict.fromkeys((patch[2], _PATCHES[patch[1]]) for patch in found)
+    return tuple(files)[:_MOST_FILES]
+
+
+def _one_line(text: str) -> str:
+    text = " ".join(readable(text[: 4 * _LONGEST])[0].split())
+    return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
+
+
+# -- summaries, of arguments by their bare names
+
+
+def _said(named: dict[str, Any], *names: str) -> str:
+    return next((text for name in names if (text := as_text(named.get(name)))), "")
+
+
+def _path(named: dict[str, Any]) -> str:
+    paths = (as_path(named.get(name)) for name in (*_FILES, *_FOLDERS))
+    return next(filter(None, paths), "")
+
+
+def _noted(note: str) -> Callable[[dict[str, Any]], str]:
+    return lambda named: f"{path} ({note})" if (path := _path(named)) else ""
+
+
+def _shell(named: dict[str, Any]) -> str:
+    command, description = _said(named, "command"), _said(named, "description")
+    return f"{command} # {description}" if command and description else command
+
+
+def _write(named: dict[str, Any]) -> str:
+    path = _path(named)
+    contents = (named.get(name) for name in _CONTENTS)
+    content = next((text for text in contents if isinstance(text, str)), None)
+    size = "write" if content is None else f"{len(content.encode('utf-8', 'replace'))} bytes"
+    return f"{path} ({size})" if path else ""
+
+
+def _grep(named: dict[str, Any], *more: str) -> str:
+    pattern = _said(named, *_PATTERNS, *more)
+    return f"/{pattern}/ in {_path(named) or '.'}" if pattern else ""
+
+
+def _glob(named: dict[str, Any], *more: str) -> str:
+    pattern, path = _said(named, *_GLOBS, *more), _path(named)
+    return f"{pattern} in {path}" if pattern and path else pattern
+
+
+def _task(named: dict[str, Any]) -> str:
+    kind = _said(named, *_AGENTS)
+    return f"[{kind}] {_said(named, *_WORDS)}".rstrip() if kind else ""
+
+
+def _todos(named: dict[str, Any]) -> str:
+    listed = named.get("todos")
+    if not isinstance(listed, list) or not listed:
+        return ""
+    todos = [todo for todo in listed if isinstance(todo, dict)]
+    done = sum(todo.get("status") == "completed" for todo in todos)
+    now = next((todo for todo in todos if todo.get("status") == "in_progress"), {})
+    task = as_text(now.get("content"))
+    return f"{done}/{len(listed)} done" + (f": {task}" if task else "")
+
+
+def _telling(named: dict[str, Any]) -> str:
+    """For tools of any name: the first thing that tells most calls apart."""
+    text = _shell(named) or _grep(named) or _glob(named) or _task(named)
+    return text or _said(named, *_QUERIES) or _path(named) or _said(named, *_WORDS) or _todos(named)
+
+
+_SUMMARIES: dict[str, Callable[[dict[str, Any]], str]] = {
+    "delete": _noted("delete"),
+    "edit": _noted("edit"),
+    "glob": lambda named: _glob(named, "pattern", "query"),
+    "grep": lambda named: _grep(named, "query"),
+    "list": _path,
+    "patch": _noted("edit"),
+    "read": _path,
+    "shell": _shell,
+    "task": _task,
+    "todos": _todos,
+    "write": _write,
+}
