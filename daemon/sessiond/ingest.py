@@ -26,7 +26,7 @@ from sessiond.sources.base import SessionSpec, Source
 from sessiond.steps import Step, Summary
 from sessiond.store import Store
 from sessiond.tail import Stat
-from sessiond.tracked import GONE, PARK_AFTER, PARKED, UNREADABLE, Tracked, load_all
+from sessiond.tracked import GONE, LIVE, PARK_AFTER, PARKED, UNREADABLE, Tracked, load_all
 
 COMMIT_BYTES = 32 << 20
 COMMIT_SECONDS = 2.0
@@ -271,6 +271,8 @@ class Ingest:
                 self._store.chunks.drop_unfinished(source)
             if step.unsettled:  # without its stat the file is looked at again
                 summary.unsettled.append(source.path)
+                if source.state != LIVE:
+                    source.save_state(db, LIVE)
             else:
                 source.save_stat(db, step.stat, step.file.sidecar_ns)
         self._uncommitted += step.weight

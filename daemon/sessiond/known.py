@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import apsw
@@ -53,6 +54,18 @@ class KnownRows:
             " WHERE source_id = ? AND key >= ? AND key < ? ORDER BY key",
             (self._database.id, prefix, after(prefix)),
         )
+
+    def in_order(self, keys: Iterable[str]) -> list[str]:
+        """Those that are stored, in the order in which they are shown."""
+        return [
+            key
+            for (key,) in self._db.execute(
+                "SELECT r.key FROM json_each(?) k CROSS JOIN database_rows r"
+                " ON r.source_id = ? AND r.key = k.value"
+                " JOIN turns t ON t.id = r.turn_id AND t.retired = 0 ORDER BY t.offset",
+                (json.dumps(list(keys)), self._database.id),
+            )
+        ]
 
     def recent(self, most: int) -> list[str]:
         """The conversations that were changed last."""

@@ -117,13 +117,16 @@ def _consider(source: Source, path: str, found: os.stat_result, seen: Survey) ->
 
 
 def _sidecar(source: Source, path: str) -> int:
-    beside = source.sidecar(path)
-    try:
-        found = os.lstat(beside) if beside else None
-    except OSError:
-        return 0
-    # Whoever opens a database makes an empty log beside it; that is no change.
-    return found.st_mtime_ns if found and found.st_size else 0
+    """When the last of the files beside it changed."""
+    newest = 0
+    for beside in source.sidecars(path):
+        try:
+            found = os.lstat(beside)
+        except OSError:
+            continue
+        if found.st_size:  # whoever opens a database makes an empty log beside it
+            newest = max(newest, found.st_mtime_ns)
+    return newest
 
 
 def _storable(path: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sessiond.event_rows import Row, clean, row_of
 from sessiond.sessions import Session
+from sessiond.slices import said
 from sessiond.sources.base import Record
 from sessiond.store import Store
 
@@ -37,20 +38,22 @@ class Revision:
         for row in old.values():
             self._forget_details(row)
             rows.drop(row)
-        session.learn(record)
-        for title in record.titles:
-            session.entitle(title.text, title.rank)
+        if record.model and record.model not in session.models:
+            session.models.append(record.model)
         if record.usage is not None:
             self._store.usage.add(session, turn_id, record, record.usage)
         return True
 
     def _is_joined(self, turn_id: int, record: Record) -> bool:
-        """A call and its result in two records; an agent that writes so rarely changes them."""
+        """A call and its result in two records, or a copy of what another record says."""
         return bool(record.results) or bool(
             self._db.execute(
-                "SELECT EXISTS (SELECT 1 FROM events WHERE result_turn_id = ?1) OR EXISTS"
-                " (SELECT 1 FROM events WHERE turn_id = ?1 AND result_turn_id IS NOT NULL)",
-                (turn_id,),
+                "SELECT EXISTS (SELECT 1 FROM events WHERE result_turn_id = ?1)"
+                " OR EXISTS (SELECT 1 FROM events"
+                " WHERE turn_id = ?1 AND result_turn_id IS NOT NULL)"
+                " OR EXISTS (SELECT 1 FROM turns WHERE native_id = ?2 AND digest = ?3"
+                " AND id <> ?1 AND retired = 0)",
+                (turn_id, record.native_id, said(record)),
             ).get
         )
 

@@ -131,7 +131,8 @@ class Sessions:
     def get(self, agent: str, spec: SessionSpec) -> Session:
         """The session of a file; a parent that was not read yet is made as an empty row."""
         session = self._find_or_make(agent, spec.native_id, spec.home)
-        session.kind = spec.kind
+        if spec.kind != "main" or session.parent_id is None:  # another one may have claimed it
+            session.kind = spec.kind
         if spec.parent and session.parent_id is None:
             session.parent_id = self._find_or_make(agent, spec.parent, spec.parent_home).id
         if spec.agent_type:

@@ -8,9 +8,9 @@ from typing import Any
 
 import apsw
 
+from sessiond import mirrors
 from sessiond.chunks import Chunks
 from sessiond.events import EventWriter
-from sessiond.mirrors import mirrored_turns
 from sessiond.sessions import Session, Sessions
 from sessiond.slices import Slice, Turn
 from sessiond.sources.base import Record, SessionSpec
@@ -41,7 +41,6 @@ class Store:
         self.events = EventWriter(db, self.sessions, self.chunks)
         self.titles = Titles(db, self.sessions)
         self._recount: set[int] = set()  # sessions whose copies changed what they show
-        self._doubly_told: set[int] = set()  # sessions that a file and a database may tell about
         self._fresh: dict[int, Known] = {}  # turns of this slice, not written yet
         self.usage = UsageWriter(db, self.sessions)
         self._next_turn: int | None = None
@@ -51,8 +50,6 @@ class Store:
 
     def commit(self) -> None:
         self.titles.settle()
-        for session_id in self._doubly_told:
-            self._retire_mirrors(session_id)
         for session_id in self._recount | self.events.reshaped:
             self.recount(session_id)
         self.sessions.save()
@@ -73,7 +70,6 @@ class Store:
         self.events.forget()
         self.titles.forget()
         self._recount.clear()
-        self._doubly_told.clear()
         self._fresh.clear()
         self.usage.forget()
         self._next_turn = None
@@ -107,6 +103,7 @@ class Store:
         chains: dict[str, Session] = {}  # sidechain records of this slice
         replays: dict[tuple[int, int | None, int], Known] = {}  # what each session said, and when
         touched: set[int] = set()
+        needless: dict[int, bool] = {}  # sessions that a better source tells about
         for turn in turns:
             record = turn.record
             session = main
@@ -114,14 +111,19 @@ class Store:
                 session = self._sidechain(main, record, chains)
             elif record.session and record.session != spec.native_id:
                 session = self.sessions.get(source.agent, SessionSpec(record.session))
-            touched.add(session.id)
-            session.learn(record)
-            for title in record.titles:
-                self.titles.give(session, title, turn.offset)
+            if session.id not in touched:
+                touched.add(session.id)
+                mirrors.enroll(db, source.id, session.id, spec.fallback)
+                needless[session.id] = self.is_needless(source, session, spec)
+            if not needless[session.id]:
+                session.learn(record)
+                for title in record.titles:
+                    self.titles.give(session, title, turn.offset)
             for link in record.links:
                 self.sessions.link(source.agent, spec, session, link)
             same = known.setdefault((record.native_id, turn.digest), [])
-            same = same or self._replayed(session, turn, replays)
+            if source.part_of is None:
+                same = same or self._replayed(session, turn, replays)
             if self._return_retired(source, turn, same):
                 continue
             self._next_turn += 1
@@ -165,14 +167,11 @@ class Store:
             " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             rows,
         )
-        db.executemany(
-            "INSERT OR IGNORE INTO session_sources (session_id, source_id) VALUES (?, ?)",
-            [(session_id, source.id) for session_id in touched],
-        )
         self._fresh.clear()
-        if spec.fallback:
-            self._doubly_told |= touched
         self.events.flush()
+        for session_id, retire in needless.items():
+            if retire:
+                self.retire_mirrors(session_id)
         self.titles.arrived([t.record.native_id for t in turns if t.record.native_id], main)
 
     def refresh(self, source: Tracked, spec: SessionSpec) -> None:
@@ -326,14 +325,18 @@ class Store:
                 "UPDATE events SET retired = ? WHERE turn_id = ?", (generation, turn_id)
             )
 
-    def told_by_database(self, session_id: int) -> None:
-        self._doubly_told.add(session_id)
+    def is_needless(self, source: Tracked, session: Session, spec: SessionSpec) -> bool:
+        return bool(spec.fallback) and source.id in mirrors.mirrors(self.db, session.id)
 
-    def _retire_mirrors(self, session_id: int) -> None:
-        for turn_id, generation in mirrored_turns(self.db, session_id):
-            self.retire(turn_id, session_id, generation)
-            self.db.execute("UPDATE turns SET retired = ? WHERE id = ?", (generation, turn_id))
-            self._recount.add(session_id)
+    def retire_mirrors(self, session_id: int) -> bool:
+        """Hide what a better source tells as well; whether there was anything to hide."""
+        found = mirrors.mirrors(self.db, session_id)
+        for source_id, generation in found.items():
+            for turn_id in mirrors.live_turns(self.db, session_id, source_id):
+                self.retire(turn_id, session_id, generation)
+                self.db.execute("UPDATE turns SET retired = ? WHERE id = ?", (generation, turn_id))
+        self._recount.add(session_id)
+        return bool(found)
 
     def recount_later(self, session_id: int) -> None:
         self._recount.add(session_id)

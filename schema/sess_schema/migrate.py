@@ -1,4 +1,4 @@
-"""Numbered SQL migrations, each applied in one transaction with the record of it."""
+"""Numbered SQL migrations, applied in one transaction with the record of them."""
 
 from __future__ import annotations
 
@@ -65,21 +65,22 @@ def refuse_older(db: apsw.Connection, path: Path) -> None:
 
 
 def upgrade(db: apsw.Connection) -> None:
-    """Apply what is missing: the old schema or the new one, never something between."""
-    for number, name, sql in migrations():
-        if number <= db.pragma("user_version"):
-            continue
-        with db:
-            db.execute(
-                "CREATE TABLE IF NOT EXISTS migrations ("
-                "number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL"
-                ") STRICT"
-            )
+    """Apply what is missing: the old schema or the newest one, never something between."""
+    missing = [one for one in migrations() if one[0] > db.pragma("user_version")]
+    if not missing:
+        return
+    with db:
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS migrations ("
+            "number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL"
+            ") STRICT"
+        )
+        for number, name, sql in missing:
             db.execute(sql)
             if number == _MARKED:
                 marks.mark_all(db)
             db.execute(
                 "INSERT INTO migrations VALUES (?, ?, ?)", (number, name, int(time.time() * 1000))
             )
-            db.pragma("application_id", APPLICATION_ID)
-            db.pragma("user_version", number)
+        db.pragma("application_id", APPLICATION_ID)
+        db.pragma("user_version", missing[-1][0])

@@ -6,7 +6,7 @@ remember from one record to the next goes into a small JSON state that commits w
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -128,7 +128,7 @@ class SessionSpec:
     title: str | None = None
     project: str | None = None
     attachments: str | None = None  # directory of the outputs that were too long for a line
-    fallback: bool = False  # counts only while no database tells of the session
+    fallback: int = 0  # of the sources of a session, only those with the smallest are shown
 
 
 @dataclass(slots=True)
@@ -156,6 +156,7 @@ class Conversation:
     items: list[Item] = field(default_factory=list)
     moved: list[tuple[str, int]] = field(default_factory=list)  # same value in another place
     removed: list[str] = field(default_factory=list)
+    times: dict[str, int] = field(default_factory=dict)  # of records that do not tell their own
     gone: bool = False  # it left the database; the index keeps it
     project: str | None = None
     project_rank: int = 0
@@ -189,8 +190,8 @@ class Source(Protocol):
     def classify(self, path: str) -> str | None:
         """`transcript`, `attachment`, `database` or `sidecar`, by the name of the file."""
 
-    def sidecar(self, path: str) -> str | None:
-        """The small file that tells more about a transcript, if there may be one."""
+    def sidecars(self, path: str) -> Sequence[str]:
+        """Files whose change means that this one must be looked at, whether they exist or not."""
 
     def owner(self, sidecar: str) -> str:
         """The file that a sidecar tells more about."""

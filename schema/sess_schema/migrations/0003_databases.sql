@@ -1,6 +1,8 @@
 -- Databases of other programs: a source for the file, and one for each conversation inside it.
 
 ALTER TABLE sources ADD COLUMN part_of INTEGER REFERENCES sources (id);
+-- 0 tells the whole conversation; larger ones are shown only where nothing smaller has it.
+ALTER TABLE sources ADD COLUMN fallback INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX sources_by_whole ON sources (part_of) WHERE part_of IS NOT NULL;
 
 ALTER TABLE sessions ADD COLUMN mode TEXT;                                  -- agent, ask, plan, ...

@@ -67,10 +67,10 @@ class ClaudeSource:
                 return None
         return kind
 
-    def sidecar(self, path: str) -> str | None:
+    def sidecars(self, path: str) -> Sequence[str]:
         if not os.path.basename(path).startswith(_AGENT):
-            return None
-        return path[: -len(_TRANSCRIPT)] + _SIDECAR
+            return ()
+        return (path[: -len(_TRANSCRIPT)] + _SIDECAR,)
 
     def owner(self, sidecar: str) -> str:
         return sidecar.removesuffix(_SIDECAR) + _TRANSCRIPT

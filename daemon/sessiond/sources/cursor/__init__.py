@@ -33,6 +33,7 @@ _SUBAGENTS = "subagents"
 _GLOBAL, _WINDOWS = "globalStorage", "workspaceStorage"
 _CHATS, _PROJECTS = "chats", "projects"
 _FIRST_LINES = 20
+_FILE = 2  # how far a transcript or an export stands behind the databases
 _HEAD = 64 << 10
 _COMPOSER_ID = re.compile(rb'"composerId"\s*:\s*"([\w.:-]{1,200})"')
 
@@ -50,6 +51,8 @@ class CursorSource:
         self._environ = environ
         self._platform = platform
         self.databases: Databases | None = CursorDatabases()
+        slugs = [os.path.join(place, _PROJECTS) for place in self._agent_directories()]
+        self._slugs = {*slugs, *map(os.path.realpath, slugs)}
 
     def roots(self) -> list[str]:
         user = self._user_directory()
@@ -74,10 +77,19 @@ class CursorSource:
 
     @staticmethod
     def _is_database(name: str) -> bool:
-        return name == _STORE or name.lower().endswith(_DATABASES)
+        return name.endswith(_STORE) or name.lower().endswith(_DATABASES)
 
-    def sidecar(self, path: str) -> str | None:
-        return path + _LOG if self._is_database(os.path.basename(path)) else None
+    def sidecars(self, path: str) -> Sequence[str]:
+        folder, name = os.path.split(path)
+        if not self._is_database(name):
+            return ()
+        if name == _STORE:
+            return path + _LOG, os.path.join(folder, META)
+        if os.path.basename(folder) != _GLOBAL:
+            return (path + _LOG,)
+        # The databases of the windows tell the folders of conversations, late.
+        windows = os.path.join(glob.escape(os.path.dirname(folder)), _WINDOWS, "*")
+        return path + _LOG, *glob.glob(os.path.join(windows, _STATE + "*"))
 
     def owner(self, sidecar: str) -> str:
         folder, name = os.path.split(sidecar)
@@ -89,20 +101,20 @@ class CursorSource:
         above = os.path.basename(parent)
         if above == _GLOBAL or os.path.basename(os.path.dirname(parent)) == _WINDOWS:
             return False
-        if os.path.basename(os.path.dirname(parent)) == _PROJECTS:
+        if os.path.dirname(parent) in self._slugs:
             return name == _TRANSCRIPTS
         return True
 
     def identify(self, path: str, head: bytes) -> SessionSpec:
         composer = _composer_in(head)
         if composer:
-            return SessionSpec(composer, fallback=True)
+            return SessionSpec(composer, fallback=_FILE)
         folder, name = os.path.split(path)
         stem = name.removesuffix(_TRANSCRIPT)
         if os.path.basename(folder) == _SUBAGENTS:
             parent = os.path.basename(os.path.dirname(folder))
-            return SessionSpec(stem, kind="subagent", parent=parent, fallback=True)
-        return SessionSpec(stem, project=self._folder_of(path, stem), fallback=True)
+            return SessionSpec(stem, kind="subagent", parent=parent, fallback=_FILE)
+        return SessionSpec(stem, project=self._folder_of(path, stem), fallback=_FILE)
 
     @staticmethod
     def _folder_of(path: str, session: str) -> str | None:

@@ -38,7 +38,7 @@ def chat(foreign: Foreign, known: KnownRows, state: dict[str, Any]) -> Iterator[
         return
     created = facts.created_at or meta.created_at
     change = Conversation(
-        SessionSpec(agent_id, title=meta.title or facts.title),
+        SessionSpec(agent_id, title=meta.title or facts.title, fallback=1),
         project=meta.cwd or (folder_of_root(foreign, facts.root) if facts.root else None),
         project_rank=_BY_META,
         mode=facts.mode,
@@ -56,7 +56,7 @@ def chat(foreign: Foreign, known: KnownRows, state: dict[str, Any]) -> Iterator[
     change.order = _kept(sorted(before, key=lambda key: before[key].place), listed)
     for place, key in enumerate(change.order):
         if key not in before:
-            change.items.append(_item(foreign, agent_id, (key, place), created))
+            change.items.append(_item(foreign, agent_id, key, place))
         elif before[key].place != place:
             change.moved.append((key, place))
     yield change
@@ -76,8 +76,7 @@ def _kept(before: list[str], listed: list[str]) -> list[str]:
     return followers[""] + [one for key in listed for one in (key, *followers.get(key, ()))]
 
 
-def _item(foreign: Foreign, agent_id: str, at: tuple[str, int], created: int | None) -> Item:
-    key, place = at
+def _item(foreign: Foreign, agent_id: str, key: str, place: int) -> Item:
     blob_id = key.split(":")[1]
     message = read_message(foreign, blob_id)
     native_id = f"{agent_id}:{key.removeprefix(_MESSAGE)}"
@@ -85,6 +84,4 @@ def _item(foreign: Foreign, agent_id: str, at: tuple[str, int], created: int | N
     if message is not None:
         item.raw = envelope.pack(agent_id, message, bubble_id=native_id)
         item.record = envelope.read({"bubble": message, "bubbleId": native_id})
-        if item.record.ts is None and created is not None:
-            item.record.ts, item.record.ts_from = created, "session"
     return item

@@ -7,7 +7,7 @@ from typing import Any
 
 from sessiond.foreign import Foreign
 from sessiond.known import GONE, Known, KnownRows
-from sessiond.sources.base import Conversation, Item, Record, SessionSpec
+from sessiond.sources.base import Conversation, Item, SessionSpec
 from sessiond.sources.cursor import envelope
 from sessiond.sources.cursor.changes import (
     BUBBLE,
@@ -49,7 +49,7 @@ class DatabaseReader:
         touched = self._changes.find()
         for composer_id in self._headers.changed(complete=self._changes.complete):
             touched.setdefault(composer_id, Touched())
-        if self._unplaced and self._changes.complete and self._workspaces.changed():
+        if self._unplaced and self._workspaces.changed():
             for composer_id in self._unplaced:
                 touched.setdefault(composer_id, Touched())
         for composer_id, how in touched.items():
@@ -86,6 +86,8 @@ class DatabaseReader:
         else:
             change.removed = left
         arranged = _Arranged(composer, prefix, known, present, inline)
+        if found is None:
+            arranged.stay(self._known.in_order(known))
         change.order = arranged.keys()
         self._add_inline(change, composer, inline, known)
         wanted = self._wanted(change.order, present, known, how)
@@ -93,10 +95,12 @@ class DatabaseReader:
             self._add_bubbles(change, composer, wanted[start : start + _BATCH], known)
             if sum(len(item.raw) for item in change.items) > _PIECE:
                 change.order = arranged.keys(change.items)
+                change.times = arranged.header_times()
                 yield change
                 change = self._whole(composer_id, composer)
                 change.order = arranged.keys()
         change.order = arranged.keys(change.items)
+        change.times = arranged.header_times()
         yield change
 
     @staticmethod
@@ -191,10 +195,21 @@ class DatabaseReader:
             if before is not None and before.place == rowid:
                 self._changes.missed(key)
             if value is not None:
-                self._read(item, composer, key.split(":", 2)[2], value)
+                bubble = self._read(item, composer, key.split(":", 2)[2], value)
+                self._place_by(change, bubble)
             change.items.append(item)
 
-    def _read(self, item: Item, composer: Composer, bubble_id: str, value: Any) -> None:
+    def _place_by(self, change: Conversation, bubble: Any) -> None:
+        """Bubbles tell the folders of their window, which is better than nothing."""
+        if change.project_rank or not isinstance(bubble, dict):
+            return
+        uris = bubble.get("workspaceUris")
+        for uri in uris if isinstance(uris, list) else ():
+            if folder := folder_of(uri):
+                change.project, change.project_rank = folder, _BY_REPOSITORY
+                return
+
+    def _read(self, item: Item, composer: Composer, bubble_id: str, value: Any) -> Any:
         raw = as_bytes(value)
         bubble = unwrap(value)
         named = bubble.get("bubbleId") if isinstance(bubble, dict) else None
@@ -207,7 +222,7 @@ class DatabaseReader:
         )
         item.record = envelope.read({"bubble": bubble, "bubbleId": bubble_id})
         item.alias = named if isinstance(named, str) and named != bubble_id else None
-        _date(item.record, composer, bubble_id)
+        return bubble
 
     def _add_inline(
         self,
@@ -224,7 +239,6 @@ class DatabaseReader:
             if before is not None and before.digest == item.digest:
                 continue
             item.record = envelope.read({"bubble": bubble, "bubbleId": bubble_id, "tool": tool})
-            _date(item.record, composer, bubble_id)
             change.items.append(item)
 
 
@@ -245,11 +259,17 @@ class _Arranged:
         self._inline = {value[0]: key for key, value in inline.items()}
         self._aliases = {one.alias: key for key, one in known.items() if one.alias is not None}
         self._times = {key: one.ts for key, one in known.items() if one.ts is not None}
+        self._stored: list[str] | None = None
+
+    def stay(self, stored: list[str]) -> None:
+        """The composer, which has the order, is gone: what is stored stays where it is."""
+        self._stored = stored or None
 
     def keys(self, items: Sequence[Item] = ()) -> list[str]:
         for item in items:
             if item.alias is not None:
                 self._aliases[item.alias] = item.key
+            self._times.pop(item.key, None)
             if item.ts is not None:
                 self._times[item.key] = item.ts
         listed = []
@@ -260,12 +280,17 @@ class _Arranged:
             if key in self._present or key in self._inline.values():
                 listed.append(key)
         everything = {**self._present, **dict.fromkeys(self._inline.values(), 0)}
-        return arrange(listed, everything, self._times)
+        order = arrange(listed, everything, self._times)
+        if self._stored is None:
+            return order
+        return list(dict.fromkeys(self._stored + order))
 
-
-def _date(record: Record, composer: Composer, bubble_id: str) -> None:
-    """A bubble without a time has that of its header, else that of the conversation."""
-    if record.ts is None:
-        record.ts = composer.header_times.get(bubble_id)
-    if record.ts is None and composer.created_at is not None:
-        record.ts, record.ts_from = composer.created_at, "session"
+    def header_times(self) -> dict[str, int]:
+        """Times by key, as the headers tell them."""
+        found = {}
+        for bubble_id, ts in self._composer.header_times.items():
+            key = self._prefix + bubble_id
+            found[key if key in self._present else self._aliases.get(bubble_id, key)] = ts
+            if bubble_id in self._inline:
+                found[self._inline[bubble_id]] = ts
+        return found

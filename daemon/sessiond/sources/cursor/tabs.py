@@ -47,6 +47,7 @@ def _tab(tab_id: str, tab: dict[str, Any], folder: str | None, known: KnownRows)
         SessionSpec(tab_id, title=as_text(tab.get("chatTitle"))),
         project=folder,
         project_rank=_BY_WINDOW,
+        created_at=sent,  # when it began is not told
         updated_at=sent,
     )
     before = known.under(f"{_TAB}{tab_id}:")
@@ -63,8 +64,6 @@ def _tab(tab_id: str, tab: dict[str, Any], folder: str | None, known: KnownRows)
                 change.moved.append((key, number))
             continue
         item.record = envelope.read({"bubble": bubble, "bubbleId": f"{tab_id}-{bubble_id}"})
-        if item.record.ts is None and sent is not None:
-            item.record.ts, item.record.ts_from = sent, "session"
         change.items.append(item)
     change.removed = [key for key in before if key not in set(change.order)]
     return change

@@ -28,7 +28,7 @@ class Workspaces:
 
     def changed(self) -> bool:
         """Whether any window's database is another than when it was last asked about."""
-        now = {path: fingerprint(path) for path in self._databases()}
+        now = {path: _mark(path) for path in self._databases()}
         same = now == {path: mark for path, (mark, _, _) in self._seen.items()}
         if not same:
             self._folders = None
@@ -53,7 +53,7 @@ class Workspaces:
         folders: dict[str, str] = {}
         seen = {}
         for path in self._databases():
-            mark = fingerprint(path)
+            mark = _mark(path)
             known = self._seen.get(path)
             if known is None or known[0] != mark:
                 known = mark, _composers(path), folder_of_workspace(os.path.dirname(path))
@@ -63,6 +63,10 @@ class Workspaces:
                 folders |= dict.fromkeys(composers, folder)
         self._seen = seen
         return folders
+
+
+def _mark(path: str) -> tuple[object, ...]:
+    return fingerprint(path), fingerprint(os.path.join(os.path.dirname(path), "workspace.json"))
 
 
 def _composers(path: str) -> set[str]:
