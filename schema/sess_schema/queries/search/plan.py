@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import apsw
 
 from sess_schema.marks import FAILED
 from sess_schema.queries.fields import ANY, Condition
 from sess_schema.queries.search.language import And, Filter, Node, Not, Or, Query
-from sess_schema.queries.search.regex import Regex
-from sess_schema.queries.search.screen import Screen, literal_screen
 from sess_schema.queries.search.terms import Leaf, Term, occurs
+
+if TYPE_CHECKING:
+    from sess_schema.queries.search.screen import Screen
 
 Conditions = Callable[[Filter], Condition]
 
@@ -74,14 +76,12 @@ def plan(query: Query, conditions: Conditions) -> Plan:
 
 def _screen(residual: Node | None) -> Screen | None:
     """Where LIKE says little: expressions, and letters whose case only Unicode knows."""
-    if isinstance(residual, Regex):
-        return residual.screen
-    if isinstance(residual, Term) and residual.matching.mode == "substring":
-        return literal_screen(residual.text)
     if isinstance(residual, And):
         some = next(filter(None, map(_screen, residual.nodes)), None)
         return some and replace(some, faithful=False)
-    return None
+    if residual is None or isinstance(residual, Not | Or | Filter):
+        return None
+    return residual.screen
 
 
 class _Planner:

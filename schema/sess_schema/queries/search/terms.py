@@ -13,9 +13,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from sess_schema.marks import FAILED, glue_in
+
+if TYPE_CHECKING:
+    from sess_schema.queries.search.screen import Screen
 
 Mode = Literal["words", "substring", "regex", "tools"]
 Span = tuple[int, int]
@@ -54,6 +57,10 @@ class Leaf(Protocol):
     @property
     def enough(self) -> str | None:
         """A LIKE pattern that nothing but matching events satisfies."""
+
+    @property
+    def screen(self) -> Screen | None:
+        """For RE2: what every matching text passes, where LIKE says little."""
 
     @property
     def exact(self) -> bool:
@@ -120,6 +127,14 @@ class Term:
             return None
         pattern = like_literal(self.text, "")
         return like_anywhere(pattern) if len(pattern) <= _LONGEST_LIKE else None
+
+    @property
+    def screen(self) -> Screen | None:
+        if self.matching.mode != "substring" or self.text.isascii():
+            return None
+        from sess_schema.queries.search.screen import literal_screen  # noqa: PLC0415
+
+        return literal_screen(self.text)
 
     def places(self, text: str) -> Iterator[Span]:
         return self._needle.places(text)
