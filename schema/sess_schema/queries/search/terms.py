@@ -251,8 +251,10 @@ class _Needle:
 
     def _end(self, low: str, at: int) -> int:
         """Where a match that begins here ends; before it begins if there is none."""
+        if self.bounded[0] and at and _letter(low[at - 1]):
+            return -1
         found = self.pattern.match(low, at)
-        if found is None or (self.bounded[0] and at and _letter(low[at - 1])):
+        if found is None:
             return -1
         end = found.end()
         if self.reaches:
