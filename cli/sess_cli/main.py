@@ -64,4 +64,12 @@ def _without_a_verb() -> None:
 
 
 def run() -> None:
+    _keep_only(sys.argv[1:])
     program.run(app, "sess")
+
+
+def _keep_only(given: list[str]) -> None:
+    """Leave out what was not asked for: to make all commands takes longer than most of them do."""
+    verb = next((word for word in given if word != "--debug"), None)
+    if asked := [command for command in app.registered_commands if command.name == verb]:
+        app.registered_commands = asked

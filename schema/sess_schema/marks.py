@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 import apsw
 
 # By it a failed call is found, as grepping a transcript would: `is_error` also looks for this.
 # One word of the index that nobody types, so that `error` does not find what does not say it.
 FAILED = "is\ue000error"
-_GLUE = re.compile(
+_GLUE = (
     "[\u0590-\u109f\u1780-\u17ff\u20a0-\u20cf\u2300-\u2bff\u3005-\u3007\u3040-\u31ff\u3400-\u9fff"
     "\uac00-\ud7af\ue000-\uf8ff\uf900-\ufaff\uff66-\uff9f"
     "\U0001f000-\U0001faff\U00020000-\U0003ffff]+"
@@ -28,8 +29,13 @@ def marks(status: str | None, *texts: str) -> str:
     return f"{failed} {_glued(*texts)}".strip()
 
 
+@cache
+def _glue() -> re.Pattern[str]:
+    return re.compile(_GLUE)  # which takes 2 ms, and most queries do not need it
+
+
 def glue_in(text: str) -> bool:
-    return not text.isascii() and _GLUE.search(text) is not None
+    return not text.isascii() and _glue().search(text) is not None
 
 
 def _glued(*texts: str) -> str:
@@ -42,9 +48,9 @@ def _glued(*texts: str) -> str:
 
 
 def _beside(text: str) -> Iterator[str]:
-    end = 0  # of the glue before
+    pattern, end = _glue(), 0  # of the glue before
     after = ""
-    for glue in _GLUE.finditer(text):
+    for glue in pattern.finditer(text):
         if after:
             yield after
         begin = max(end, glue.start() - _NEAR)
@@ -55,7 +61,7 @@ def _beside(text: str) -> Iterator[str]:
             yield from _joined(words if whole else words[1:], last=True)
         end = glue.end()
         near = text[end : end + _NEAR]
-        following = _GLUE.search(near)
+        following = pattern.search(near)
         near = near[: following.start()] if following else near
         after = ""
         if near and not near[0].isspace():

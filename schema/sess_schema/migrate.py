@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from functools import cache
-from importlib import resources
 from pathlib import Path
 
 import apsw
@@ -19,12 +18,9 @@ _MARKED = 2  # since then words beside other scripts are indexed
 @cache
 def migrations() -> list[tuple[int, str, str]]:
     """(number, name, SQL) in order; released ones are never edited."""
-    folder = resources.files("sess_schema") / "migrations"
-    files = sorted(entry.name for entry in folder.iterdir() if entry.name.endswith(".sql"))
-    return [
-        (int(name[:4]), name.removesuffix(".sql"), (folder / name).read_text("utf-8"))
-        for name in files
-    ]
+    folder = Path(__file__).with_name("migrations")
+    files = sorted(folder.glob("*.sql"))
+    return [(int(file.name[:4]), file.stem, file.read_text("utf-8")) for file in files]
 
 
 def latest() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from sess_cli.render import amounts, layout
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from sess_schema.queries.search import Hit, Results
 
 STATUS_STYLE = {"error": "red", "denied": "yellow", "pending": "yellow", "ok": "dim"}
+_RECENT = 1000  # sessions that are kept at hand
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,7 @@ class ResultView:
         self._around = around
         self._utc = utc
         self._ids = sessions.ShortIds(db)
+        self._row = lru_cache(_RECENT)(partial(sessions.by_key, db))  # hits jump between sessions
         self._neighbours = Neighbours(db)
         self._now = times.now_ms()
         self._several_agents = len(sessions.agents(db)) > 1
@@ -60,13 +63,13 @@ class ResultView:
     def group(self, group: Group) -> Iterator[str]:
         """A session, its hits, its subagents' hits below their names."""
         yield from self._gap(group.root)
-        yield self._session_line(sessions.by_key(self._db, group.root), group.hits[0].ts)
+        yield self._session_line(self._row(group.root), group.hits[0].ts)
         self._drawn = {hit.event for hit in group.hits}
         below = group.root
         for hit in sorted(group.hits, key=lambda hit: hit.session_key != group.root):
             if hit.session_key != below:
                 below = hit.session_key
-                yield self._subagent_line(sessions.by_key(self._db, below))
+                yield self._subagent_line(self._row(below))
             yield from self._hit(hit, "  " if below == group.root else "    ")
         if group.more > 0:
             plus = "" if group.counted else "+"
@@ -76,7 +79,7 @@ class ResultView:
         """A hit; those of one session in a row share its line."""
         if hit.session_key != self._session:
             yield from self._gap(hit.session_key)
-            yield self._session_line(sessions.by_key(self._db, hit.session_key), hit.ts)
+            yield self._session_line(self._row(hit.session_key), hit.ts)
             self._drawn = set()
         self._drawn.add(hit.event)
         yield from self._hit(hit, "  ")

@@ -7,11 +7,11 @@ candidates with a term that the index alone cannot decide.
 from __future__ import annotations
 
 import zlib
-from bisect import bisect_right
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import accumulate, islice
+from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -21,28 +21,27 @@ from sess_schema import times
 from sess_schema.queries import fields
 from sess_schema.queries.fields import ANY, Condition, Setting
 from sess_schema.queries.search import cursor as cursors
-from sess_schema.queries.search import excerpt, language, ranking
+from sess_schema.queries.search import excerpt, language, order, ranking
 from sess_schema.queries.search.cursor import Cursor
 from sess_schema.queries.search.language import Filter, Query
 from sess_schema.queries.search.plan import Comparison, Plan, plan
 from sess_schema.queries.search.ranking import Ranked
-from sess_schema.queries.search.regex import Screen
 from sess_schema.queries.search.terms import Matching, Mode
 
 Sort = Literal["relevance", "newest", "oldest"]
 SORTS = ("relevance", "newest", "oldest")
 TOKENIZER = ("unicode61", ["remove_diacritics", "2"])  # as event_index was made
 EXCERPT_WIDTH = 160
-_ORDER = {"newest": "e.ts DESC, e.id DESC", "oldest": "e.ts, e.id"}
-_ALL_TEXT = "CAST(x.text || x'0a' || x.input || x'0a' || x.output AS BLOB)"
+_ALL_TEXT = "CAST(concat_ws(char(10), x.text, x.input, x.output) AS BLOB)"
 _ABOUT = (
     "e.session_id, e.type, e.label, e.tool, e.status, e.ts, e.summary, e.retired,"
     " x.text, x.input, x.output, x.marks"
 )
 _EVENT = f"SELECT {_ABOUT} FROM events e JOIN event_texts x ON x.id = e.id WHERE e.id = ?"
 _WITHOUT_INPUT = 120
-_BATCH = 1 << 18
 _FIELDS = ("text", "input", "output")
+
+Match = tuple[int, int | None, int]  # event, time, session
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,13 +162,11 @@ class Results:
         base, plan = self._base(within), self._within(within)
         if plan.residual is None:
             sql, values = ranking.matching(plan, base, plan.match, "")
+            if most and plan.scans:
+                sql += f" LIMIT {most}"
             return int(self._db.execute(f"SELECT count(*) FROM ({sql})", values).get)
-        number = 0
-        for row in self._candidates(base, plan=plan):
-            number += self._holds(row[0])
-            if most and number == most:
-                break
-        return number
+        matches = self._matches(base, plan=plan)
+        return sum(1 for _ in islice(matches, most or None))
 
     def count_by_session(self, within: Condition) -> dict[int, int]:
         """How many events match in each session, for a plan that decides alone."""
@@ -187,10 +184,10 @@ class Results:
     def sessions(self) -> Iterator[int]:
         """Which sessions have a match, the newest match first; forks have their copies."""
         seen: set[int] = set()
-        for event, _, session in self._candidates(self._base(), _ORDER["newest"]):
+        for event, _, session, sure in self._candidates(self._base(), order.BY_TIME["newest"]):
             if session in seen and not self._any_copies:
                 continue
-            if self._holds(event):
+            if sure or self._holds(event):
                 for key in (session, *self._copies(event)):
                     if key not in seen:
                         seen.add(key)
@@ -284,48 +281,81 @@ class Results:
 
     def _by_time(self) -> Iterator[Ranked]:
         sort = "oldest" if self._search.sort == "oldest" else "newest"
-        base = self._base(_after(self._start.last, sort))
-        for event, ts, session in self._candidates(base, _ORDER[sort]):
-            if self._holds(event):
-                self._last = (ts, event)
-                yield Ranked(event, ts, session)
+        start = order.after(self._start.last, sort)
+        parts = None
+        if self.plan.scans and self.plan.match is None:
+            parts = order.parts(self._db, self._start.top, sort)
+        if parts is None:
+            found = self._matches(self._base(start), order.BY_TIME[sort])
+        else:
+            first, rest = parts
+            found = chain(
+                self._matches(self._base(start, first), order.BY_TIME[sort]),
+                self._sorted(self._base(start, rest), order.SORTED[sort]),
+            )
+        for event, ts, session in found:
+            self._last = (ts, event)
+            yield Ranked(event, ts, session)
+
+    def _sorted(self, base: Condition, by: str) -> Iterator[Match]:
+        """What matches, read in the order of the file and then sorted."""
+        if self.plan.residual is None:
+            yield from self._matches(base, by)
+            return
+        events = array("q", [match[0] for match in self._matches(base)])
+        yield from self._db.execute(
+            "SELECT e.id, e.ts, e.session_id FROM json_each(?) CROSS JOIN events e ON e.id = value"
+            f" ORDER BY {by}",
+            (f"[{','.join(map(str, events))}]",),
+        )
+
+    def _matches(self, base: Condition, by: str = "", plan: Plan | None = None) -> Iterator[Match]:
+        """(event, time, session) of what matches."""
+        for event, ts, session, sure in self._candidates(base, by, plan):
+            if sure or self._holds(event):
+                yield event, ts, session
 
     def _candidates(
-        self, base: Condition, order: str = "", plan: Plan | None = None
-    ) -> Iterator[tuple[int, int | None, int]]:
-        """(event, time, session) of what a plan lets through."""
+        self, base: Condition, by: str = "", plan: Plan | None = None
+    ) -> Iterator[tuple[int, int | None, int, bool]]:
+        """(event, time, session) of what a plan lets through, and whether it surely matches."""
         plan = plan or self.plan
-        order = f" ORDER BY {order}" if order else ""
+        by = f" ORDER BY {by}" if by else ""
         if plan.screen is not None:
             wanted = f"{_ALL_TEXT}, e.session_id"
             sql, values = ranking.matching(plan, base, plan.match, wanted, texts=True)
-            for event, ts, _, session in screened(
-                plan.screen, self._db.execute(sql + order, values)
-            ):
-                yield event, ts, session
+            rows = self._db.execute(sql + by, values)
+            for (event, ts, _, session), sure in plan.screen.passed(rows):
+                yield event, ts, session, sure
+        elif plan.enough is not None:
+            wanted = f"e.session_id, {plan.enough.sql}"
+            sql, values = ranking.matching(plan, base, None, wanted, texts=True)
+            yield from self._db.execute(sql + by, [*plan.enough.values, *values])
         elif plan.match is None and plan.residual is not None:
             # Each text is read anyway: asking for it again would cost more than the comparison.
             sql, values = ranking.matching(plan, base, None, _ABOUT, texts=True)
-            for event, ts, *row in self._db.execute(sql + order, values):
+            for event, ts, *row in self._db.execute(sql + by, values):
                 self._read = event, (row[:8], row[8:])
-                yield event, ts, row[0]
+                yield event, ts, row[0], False
         else:
-            sql, values = ranking.matching(plan, base, plan.match, "e.session_id")
-            yield from self._db.execute(sql + order, values)
+            wanted = f"e.session_id, {plan.residual is None}"
+            sql, values = ranking.matching(plan, base, plan.match, wanted)
+            yield from self._db.execute(sql + by, values)
 
     def _holds(self, event: int) -> bool:
         node = self.plan.residual
         return node is None or self._comparison.holds(node, event, self.texts(event))
 
-    def _base(self, within: Condition | None = None) -> Condition:
+    def _base(self, *within: Condition | None) -> Condition:
         """What every result satisfies: it is current, and no newer than the first page."""
         sql, values = "1" if self._search.superseded else "e.retired = 0", list[object]()
         if self._search.cursor is not None:
             sql += " AND e.id <= ?"
             values.append(self._start.top)
-        if within is not None:
-            sql += f" AND ({within.sql})"
-            values += within.values
+        for condition in within:
+            if condition is not None:
+                sql += f" AND ({condition.sql})"
+                values += condition.values
         return Condition(sql, tuple(values))
 
     def _condition(self, one: Filter) -> Condition:
@@ -340,47 +370,6 @@ class Results:
             return cursors.decoded(search.cursor, search.fingerprint())
         top = self._db.execute("SELECT coalesce(max(id), 0) FROM events").get
         return Cursor(search.fingerprint(), search.now, top)
-
-
-def screened(search: Screen, rows: Iterator[Any]) -> Iterator[Any]:
-    """The rows whose third column may match. Calling RE2 costs more than running it, so it runs
-    over many texts at once."""
-    most = 1 << 10  # the first ones should not wait for many
-    while batch := _batch(rows, most):
-        texts = [row[2] for row in batch]
-        joined = b"\n".join(texts)
-        ends = [*accumulate([len(text) + 1 for text in texts])]
-        at = 0
-        while at < len(joined) and (found := search(joined, at)):
-            number = bisect_right(ends, found.start())
-            if number == len(batch):
-                break
-            yield batch[number]
-            at = ends[number]
-        most = min(most * 2, _BATCH)
-
-
-def _batch(rows: Iterator[Any], most: int) -> list[Any]:
-    """The next rows with about so many bytes."""
-    batch: list[Any] = []
-    size = 0
-    while size < most and (some := [*islice(rows, 16)]):
-        batch += some
-        size += sum([len(row[2]) for row in some])
-    return batch
-
-
-def _after(last: tuple[int | None, int] | None, sort: str) -> Condition | None:
-    """Behind a row in the order of time; undated events are the oldest."""
-    if last is None:
-        return None
-    ts, event = last
-    sign = "<" if sort == "newest" else ">"
-    if ts is None:
-        more = "" if sort == "newest" else " OR e.ts IS NOT NULL"
-        return Condition(f"(e.ts IS NULL AND e.id {sign} ?){more}", (event,))
-    undated = " OR e.ts IS NULL" if sort == "newest" else ""
-    return Condition(f"e.ts {sign} ? OR (e.ts = ? AND e.id {sign} ?){undated}", (ts, ts, event))
 
 
 def tokenizer(db: apsw.Connection) -> Callable[[str], list[str]]:

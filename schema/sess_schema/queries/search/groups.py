@@ -54,7 +54,7 @@ def grouped(db: apsw.Connection, results: Results, limit: int, width: int) -> li
 
 def _count_more(results: Results, families: Families, groups: list[Group]) -> None:
     """How many events of each group are not shown."""
-    if results.plan.residual is None:
+    if not results.plan.scans:
         members = {key: group for group in groups for key in families.members(group.root)}
         for key, count in results.count_by_session(within(members)).items():
             members[key].more += count

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sess_schema.errors import SessError
-from sess_schema.queries.search.regex import regex
 from sess_schema.queries.search.terms import Leaf, Matching, Term
 
 Tokenize = Callable[[str], list[str]]
@@ -99,6 +98,8 @@ def parse(
     tree: Node | None
     notes: list[str] = []
     if matching.mode == "regex":
+        from sess_schema.queries.search.regex import regex  # noqa: PLC0415 - rarely needed
+
         tree = regex(text, matching) if text else None
     elif matching.mode == "tools":
         tree = Term(text, matching=matching) if text.strip() else None

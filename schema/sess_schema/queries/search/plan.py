@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import apsw
 
 from sess_schema.marks import FAILED
 from sess_schema.queries.fields import ANY, Condition
 from sess_schema.queries.search.language import And, Filter, Node, Not, Or, Query
-from sess_schema.queries.search.regex import Regex, Screen, literal_screen
 from sess_schema.queries.search.terms import Leaf, Term, occurs
+
+if TYPE_CHECKING:
+    from sess_schema.queries.search.screen import Screen
 
 Conditions = Callable[[Filter], Condition]
 
@@ -31,6 +34,12 @@ class Plan:
     excludes: bool  # whether `match` has a NOT
     residual: Node | None
     screen: Screen | None  # every text that is left passes it
+    enough: Condition | None  # what satisfies it needs no comparison
+
+    @property
+    def scans(self) -> bool:
+        """Whether texts are read to find out what matches."""
+        return self.where.texts or self.residual is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +66,22 @@ def plan(query: Query, conditions: Conditions) -> Plan:
     ]
     bounds = tuple(c.bound for c in map(conditions, filters) if c.bound is not None)
     where = part.where or ANY
-    screen = _screen(residual) if part.match is None else None
-    return Plan(part.match, where, bounds, planner.excludes, residual, screen)
+    screen = enough = None
+    if part.match is None:
+        screen = _screen(residual)
+        if isinstance(residual, Term) and residual.enough:
+            enough = _contains(residual, residual.enough)
+    return Plan(part.match, where, bounds, planner.excludes, residual, screen, enough)
 
 
 def _screen(residual: Node | None) -> Screen | None:
     """Where LIKE says little: expressions, and letters whose case only Unicode knows."""
-    if isinstance(residual, Regex):
-        return residual.screen
-    if isinstance(residual, Term) and residual.matching.mode == "substring":
-        return literal_screen(residual.text)
-    return None
+    if isinstance(residual, And):
+        some = next(filter(None, map(_screen, residual.nodes)), None)
+        return some and replace(some, faithful=False)
+    if residual is None or isinstance(residual, Not | Or | Filter):
+        return None
+    return residual.screen
 
 
 class _Planner:
@@ -143,13 +157,17 @@ def _leaf(leaf: Leaf) -> _Part:
         return _Part(leaf.match, exact=leaf.exact)
     if leaf.like is None:
         return _Part(exact=False)
+    return _Part(where=_contains(leaf, leaf.like), exact=leaf.like == leaf.enough)
+
+
+def _contains(leaf: Leaf, like: str) -> Condition:
     tools = isinstance(leaf, Term) and leaf.matching.mode == "tools"
     places = (_TOOL_TEXT,) if tools else tuple(f"x.{column}" for column in _COLUMNS)
     sql = " OR ".join(_LIKE.format(place) for place in places)
-    values: tuple[object, ...] = (leaf.like,) * len(places)
+    values: tuple[object, ...] = (like,) * len(places)
     if isinstance(leaf, Term) and leaf.marked:
         sql, values = f"{sql} OR instr(x.marks, ?)", (*values, FAILED)
-    return _Part(where=Condition(f"({sql})", values, texts=True), exact=False)
+    return Condition(f"({sql})", values, texts=True)
 
 
 def _as_where(part: _Part) -> Condition | None:

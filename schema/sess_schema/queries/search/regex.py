@@ -2,8 +2,8 @@
 
 Python's own engine decides what matches and where. It is slow and can be made to run for ever, so
 a text reaches it only when a literal part of the expression is in it (SQLite's LIKE), and when RE2,
-which is fast and linear, finds a relaxed form of the expression. Both are made from the parsed
-expression and never refuse a text that Python would accept.
+which is fast and linear, finds a relaxed form of the expression (screen.py). Both are made from the
+parsed expression and never refuse a text that Python would accept.
 """
 
 from __future__ import annotations
@@ -12,38 +12,22 @@ import re
 import signal
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as sre  # type: ignore[attr-defined]
 from typing import Any
 
 from sess_schema.errors import SessError
+from sess_schema.queries.search.screen import Screen, screen
 from sess_schema.queries.search.terms import Matching, Span, like_anywhere, like_literal
 
-Screen = Callable[[bytes, int], Any]  # re2's search in a text, from a place on
-
-_HIGH = r"\x{80}-\x{10FFFF}"
-_ANY = "(?s:.)"
-_ANYTHING = "(?s:.*)"
-# What a class may hold: exact for ASCII, everything else let through.
-_CATEGORIES = {
-    op.CATEGORY_DIGIT: "0-9" + _HIGH,
-    op.CATEGORY_NOT_DIGIT: r"\x00-/:-\x7f" + _HIGH,
-    op.CATEGORY_SPACE: r"\t-\r\x1c-\x20" + _HIGH,
-    op.CATEGORY_NOT_SPACE: r"\x00-\x08\x0e-\x1b!-\x7f" + _HIGH,
-    op.CATEGORY_WORD: "0-9A-Za-z_" + _HIGH,
-    op.CATEGORY_NOT_WORD: r"\x00-/:-@\[-\^`\{-\x7f" + _HIGH,
-}
 _FLAGS = re.compile(r"\(\?[aiLmsux]+\)")  # must stand in front
 _PATIENCE = 2.0  # seconds for one match in one text
-_MOST_REPEATS = 1000  # RE2's own limit
 _LITERAL_ENOUGH = 3
 # Letters that one outside ASCII equals when the case does not matter.
 _AMBIGUOUS = "iks"
-_WIDE = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +40,7 @@ class Regex:
     screen: Screen | None
     match: str | None = None
     exact: bool = False
+    enough: str | None = None
 
     def places(self, text: str) -> Iterator[Span]:
         matches = self.pattern.finditer(text)
@@ -115,113 +100,7 @@ def regex(text: str, matching: Matching) -> Regex:
             f'no regular expression: "{text}": {error}',
             hint="a backslash before ( ) [ ] { } . * + ? | ^ $ makes them ordinary characters",
         ) from error
-    return Regex(text, pattern, _like(tree), _screen(tree))
-
-
-def literal_screen(text: str) -> Screen | None:
-    """For a text in any case, where it has letters that LIKE cannot compare."""
-    if text.isascii() or text.lower() == text.upper() or "\u0307" in text.lower():
-        return None
-    flags = re.IGNORECASE | re.MULTILINE
-    return _screen(sre.parse(re.escape(text), flags))
-
-
-def _screen(tree: Any) -> Screen | None:
-    try:
-        import re2  # noqa: PLC0415 - only when it is needed
-    except ImportError:
-        return None
-    options = re2.Options()
-    options.log_errors = False
-    options.never_capture = True
-    try:
-        relaxed = _relaxed(tree, tree.state.flags)
-        search: Screen = re2.compile(relaxed.encode(), options).search
-    except (re2.error, RecursionError):
-        return None
-    return search
-
-
-def _relaxed(nodes: Iterable[Any], flags: int) -> str:
-    return "".join(_relax(code, value, flags) for code, value in nodes)
-
-
-def _relax(code: Any, value: Any, flags: int) -> str:
-    if code is op.LITERAL:
-        return _one_of([(op.LITERAL, value)], flags)
-    if code is op.NOT_LITERAL:
-        return _one_of([(op.NEGATE, None), (op.LITERAL, value)], flags)
-    if code is op.IN:
-        return _one_of(value, flags)
-    if code is op.ANY:
-        return _ANY if flags & re.DOTALL else "."
-    if code is op.BRANCH:
-        return f"(?:{'|'.join(_relaxed(branch, flags) for branch in value[1])})"
-    if code is op.SUBPATTERN:
-        _, added, removed, inner = value
-        return f"(?:{_relaxed(inner, (flags | added) & ~removed)})"
-    if code is op.ATOMIC_GROUP:
-        return f"(?:{_relaxed(value, flags)})"
-    if code in (op.MAX_REPEAT, op.MIN_REPEAT, op.POSSESSIVE_REPEAT):
-        least, most, inner = value
-        top = "" if most > _MOST_REPEATS else str(most)
-        return f"(?:{_relaxed(inner, flags)}){{{min(least, _MOST_REPEATS)},{top}}}"
-    if code is op.AT:
-        return {op.AT_BEGINNING: "(?m:^)", op.AT_END: "(?m:$)"}.get(value, "")
-    if code in (op.ASSERT, op.ASSERT_NOT):
-        return ""
-    return _ANYTHING  # references to groups, and whatever comes
-
-
-def _one_of(items: Iterable[Any], flags: int) -> str:
-    ignore = flags & re.IGNORECASE
-    parts, negated = "", False
-    for code, value in items:
-        if code is op.NEGATE:
-            negated = True
-        elif code is op.CATEGORY:
-            if negated:
-                return _ANY
-            parts += _CATEGORIES[value]
-        else:
-            first, last = (value, value) if code is op.LITERAL else value
-            parts += f"{_hex(first)}-{_hex(last)}"
-            if ignore:
-                parts += _other_cases(first, last)
-    if negated:
-        return _ANY if ignore else f"[^{parts}]"
-    return f"[{parts}]"
-
-
-def _other_cases(first: int, last: int) -> str:
-    """Every character that may equal one of a range when the case does not matter."""
-    if last > 0x7F:
-        if last - first > _WIDE:
-            return "A-Za-z" + _HIGH
-        cases = {other for c in range(first, last + 1) for other in _cases().get(_key(c), ())}
-        return "".join(map(_hex, sorted(cases)))
-    letters = {chr(c).lower() for c in range(first, last + 1) if chr(c).isalpha()}
-    both = "".join(_hex(ord(c)) + _hex(ord(c.upper())) for c in sorted(letters))
-    return both + (_HIGH if letters & set(_AMBIGUOUS) else "")
-
-
-def _key(code: int) -> str:
-    return chr(code).upper().casefold().replace("\u0307", "")  # of the dotted capital I
-
-
-@cache
-def _cases() -> dict[str, list[int]]:
-    """Characters by what they are without case: a little more than Python takes for equal."""
-    found: dict[str, list[int]] = {}
-    for code in range(0x20000):
-        c = chr(code)
-        if c.lower() != c.upper() or c.casefold() != c:
-            found.setdefault(_key(code), []).append(code)
-    return {key: codes for key, codes in found.items() if len(codes) > 1}
-
-
-def _hex(code: int) -> str:
-    return f"\\x{{{code:X}}}"
+    return Regex(text, pattern, _like(tree), screen(tree))
 
 
 def _like(tree: Any) -> str | None:

@@ -54,7 +54,7 @@ def relaxations(db: apsw.Connection, search: Search) -> list[Relaxation]:
         results = replace(way.search, limit=0, cursor=None).results(db)
         count = results.count(most=_MOST)
         if count:
-            counted = results.plan.residual is None or count < _MOST
+            counted = not results.plan.scans or count < _MOST
             words = way.search.text
             found.append(Relaxation(way.why, words, way.adds, way.drops, count, counted))
     return found

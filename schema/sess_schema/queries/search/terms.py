@@ -12,9 +12,13 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from sess_schema.marks import FAILED, glue_in
+
+if TYPE_CHECKING:
+    from sess_schema.queries.search.screen import Screen
 
 Mode = Literal["words", "substring", "regex", "tools"]
 Span = tuple[int, int]
@@ -23,9 +27,11 @@ _PLAIN = re.compile(r"[^\W_]+(?:\s+[^\W_]+)*")
 # Letters of scripts without capitals: the index takes them for what parts words.
 _UNCASED = ("Lo", "Lm")
 _BETWEEN = r"[\W_\u05d0-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
-# A few letters outside ASCII become these when they are lowered, so LIKE may not compare them.
+_DOT = "\u0307"  # above a letter; a dotted capital I becomes a small i and this
+# Two letters outside ASCII become these when they are lowered, so LIKE may not compare them.
 _AMBIGUOUS = "ik"
 _LONGEST_LIKE = 500
+_LITERAL_ENOUGH = 3  # characters in a row, for LIKE to tell something
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,14 @@ class Leaf(Protocol):
     @property
     def like(self) -> str | None:
         """A LIKE pattern that every matching event satisfies, where the index does not narrow."""
+
+    @property
+    def enough(self) -> str | None:
+        """A LIKE pattern that nothing but matching events satisfies."""
+
+    @property
+    def screen(self) -> Screen | None:
+        """For RE2: what every matching text passes, where LIKE says little."""
 
     @property
     def exact(self) -> bool:
@@ -99,8 +113,28 @@ class Term:
     def like(self) -> str | None:
         if self.match is not None:
             return None
+        if _cased_beyond_ascii(self.text) and _longest_ascii(self.text) < _LITERAL_ENOUGH:
+            return None
         parts = [self.text] if self.matching.mode != "words" else self.text.split()
-        return like_anywhere("%".join(map(like_literal, parts)))
+        return like_anywhere("%".join(map(_like_lowered, parts)))
+
+    @property
+    def enough(self) -> str | None:
+        m = self.matching
+        if m.mode not in ("substring", "tools") or m.case or m.whole:
+            return None
+        if _cased_beyond_ascii(self.text) or _DOT in self.text:
+            return None
+        pattern = like_literal(self.text, "")
+        return like_anywhere(pattern) if len(pattern) <= _LONGEST_LIKE else None
+
+    @property
+    def screen(self) -> Screen | None:
+        if self.matching.mode != "substring" or self.text.isascii():
+            return None
+        from sess_schema.queries.search.screen import literal_screen  # noqa: PLC0415
+
+        return literal_screen(self.text)
 
     def places(self, text: str) -> Iterator[Span]:
         return self._needle.places(text)
@@ -153,15 +187,33 @@ def _composed(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def like_literal(text: str, ambiguous: str = _AMBIGUOUS) -> str:
+def _cased_beyond_ascii(text: str) -> bool:
+    return any(c.lower() != c.upper() for c in text if not c.isascii())
+
+
+def _longest_ascii(text: str) -> int:
+    return max(map(len, re.split(r"[^\x00-\x7f]+|\s+", text)))
+
+
+def _like_lowered(text: str) -> str:
+    """A LIKE pattern that matches whatever has a text in it, once both are lowered."""
+    cut = text[:_LONGEST_LIKE]
+    # Before another ASCII letter an i is no dotted capital: that has its dot between the two.
+    return "".join(
+        like_literal(c, "k" if after and after.isascii() else _AMBIGUOUS)
+        for c, after in zip_longest(cut, cut[1:], fillvalue="")
+    )
+
+
+def like_literal(text: str, ambiguous: str) -> str:
     """A LIKE pattern that matches a text in any case, perhaps others too."""
     pattern = ""
-    for c in text[:_LONGEST_LIKE]:
+    for c in text:
         if c in "%_\\":
             pattern += "\\" + c
         elif c.lower() in ambiguous:
             pattern += "_"
-        elif c.isascii() or (c.lower() == c.upper() and c != "\u0307"):
+        elif c.isascii() or (c.lower() == c.upper() and c != _DOT):
             pattern += c
         else:  # SQLite folds ASCII only
             pattern += "%"
@@ -199,8 +251,10 @@ class _Needle:
 
     def _end(self, low: str, at: int) -> int:
         """Where a match that begins here ends; before it begins if there is none."""
+        if self.bounded[0] and at and _letter(low[at - 1]):
+            return -1
         found = self.pattern.match(low, at)
-        if found is None or (self.bounded[0] and at and _letter(low[at - 1])):
+        if found is None:
             return -1
         end = found.end()
         if self.reaches:
