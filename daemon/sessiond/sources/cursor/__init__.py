@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 
+from sessiond import tail
 from sessiond.foreign import Foreign
 from sessiond.known import KnownRows
 from sessiond.sources.base import Conversation, Databases, Parser, SessionSpec
@@ -182,10 +183,15 @@ class CursorDatabases:
 def _is_ours(path: str) -> bool:
     """Exports may lie anywhere and have any name: their first line tells."""
     try:
-        with open(path, "rb") as file:
-            head = file.read(_HEAD)
+        fd = tail.open_regular(path)
+    except (OSError, tail.Unreadable):
+        return False
+    try:
+        head = tail.read_at(fd, _HEAD, 0)
     except OSError:
         return False
+    finally:
+        os.close(fd)
     if _composer_in(head):
         return True
     try:
