@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import apsw
+import cursoring
 import finding
 import orjson
 import searching
@@ -194,6 +195,7 @@ BENCHES: dict[str, Callable[[Context], None]] = {
     "search": search,
     **searching.BENCHES,
     **finding.BENCHES,
+    **cursoring.BENCHES,
     "fresh": fresh,
     "idle": idle,
 }

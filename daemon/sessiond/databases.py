@@ -12,6 +12,7 @@ from sessiond.foreign import Changed, Foreign, ForeignError
 from sessiond.known import GONE as NO_PLACE
 from sessiond.known import KnownRows
 from sessiond.reconcile import Candidate
+from sessiond.sources.base import LOOK_AGAIN
 from sessiond.steps import Step
 from sessiond.tracked import GONE, LIVE, Tracked
 
@@ -45,7 +46,8 @@ def read_database(file: Candidate, source: Tracked, index: apsw.Connection) -> I
             problem = f"{type(error).__name__}: {error}"
             yield Step(file, source, problem=problem, crashed=True)
             return
-        yield Step(file, source, state=state, stat=file.stat, unsettled=unsettled)
+        partial = state.pop(LOOK_AGAIN, False)
+        yield Step(file, source, state=state, stat=file.stat, unsettled=unsettled, partial=partial)
         return
 
 

@@ -269,8 +269,8 @@ class Ingest:
         if step.stat is not None:
             if step.part is None:
                 self._store.chunks.drop_unfinished(source)
-            if step.unsettled:  # without its stat the file is looked at again
-                summary.unsettled.append(source.path)
+            if step.unsettled or step.partial:  # without its stat the file is looked at again
+                summary.unsettled += [source.path] if step.unsettled else []
                 if source.state != LIVE:
                     source.save_state(db, LIVE)
             else:

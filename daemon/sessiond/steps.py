@@ -44,6 +44,7 @@ class Step:
     rewritten: bool = False
     compare: bool = False  # it changed without growing: only the archive tells what
     unsettled: bool = False  # the last line is still being written
+    partial: bool = False  # not everything was compared: the next walk looks again
     gone: bool = False
     problem: str | None = None
     crashed: bool = False

@@ -6,6 +6,7 @@ Runs as `python -m sessiond.sync` without the command-line framework, which woul
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import time
@@ -184,6 +185,7 @@ def main(arguments: Sequence[str]) -> int:
             sources = all_sources(config.load(paths.home().config_file))
             sys.stdout.writelines(f"{root}\n" for _, root in roots_of(sources))
             return Exit.OK
+        logging.basicConfig(format="sessiond: %(message)s")  # warnings, on stderr
         return run([a for a in arguments if not a.startswith("--")], quiet="--quiet" in arguments)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED

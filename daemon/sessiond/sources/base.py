@@ -22,6 +22,10 @@ TITLE_PROMPT, TITLE_SUMMARY, TITLE_AI, TITLE_CUSTOM = 1, 2, 3, 4
 LINK_PROMPT, LINK_QUEUE, LINK_PROGRESS, LINK_RESULT, LINK_META = 1, 2, 3, 4, 5
 
 
+# In the state of a database's reader: not everything was compared, look again before long.
+LOOK_AGAIN = "look_again"
+
+
 @dataclass(slots=True)
 class Event:
     """One event that begins in this record; a tool call waits here for its result."""

@@ -19,3 +19,6 @@ CREATE TABLE database_rows (
     ts        INTEGER,                          -- its time, to find its place among the others
     PRIMARY KEY (source_id, key)
 ) STRICT, WITHOUT ROWID;
+
+-- Merging less often loads two gigabytes a tenth faster; a search reads a few segments more.
+INSERT INTO event_index (event_index, rank) VALUES ('automerge', 8);

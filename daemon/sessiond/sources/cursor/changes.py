@@ -19,6 +19,7 @@ from typing import Any
 from sessiond.foreign import Foreign
 from sessiond.known import GONE, KnownRows, after
 from sessiond.slices import hash64
+from sessiond.sources.base import LOOK_AGAIN
 
 log = logging.getLogger("sessiond.cursor")
 
@@ -98,6 +99,8 @@ class Changes:
         self._state["top"] = top
         if self.complete:
             self._state["keys"], self._state["scanned_at"] = self._keys, time.time()
+        else:
+            self._state[LOOK_AGAIN] = True
         return self._touched
 
     def missed(self, key: str) -> None:

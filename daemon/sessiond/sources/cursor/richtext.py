@@ -13,8 +13,9 @@ _JSON_STARTS = ("{", "[", '"')
 
 _DATA_URL = re.compile(r"data:[\w.+-]{1,80}/[\w.+-]{1,80};base64,[A-Za-z0-9+/=]*")
 # The first bytes of PNG, JPEG, GIF and WebP, as base64.
+_FIRST_BYTES = ("iVBORw0KGgo", "/9j/", "R0lGOD", "UklGR")
 _BARE_IMAGE = re.compile(
-    r"(?<![A-Za-z0-9+/])(?:iVBORw0KGgo|/9j/|R0lGOD|UklGR)[A-Za-z0-9+/]{40,}={0,2}"
+    rf"(?<![A-Za-z0-9+/])(?:{'|'.join(_FIRST_BYTES)})[A-Za-z0-9+/]{{40,}}={{0,2}}"
 )
 _LONGEST_WORD = 1000
 _LONG_WORD = re.compile(rf"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{{{_LONGEST_WORD},}}={{0,2}}")
@@ -54,11 +55,15 @@ def readable(text: str) -> tuple[str, int]:
     """The text without the images and binaries inside it, and how many images there were."""
     if len(text) < 20:
         return text, 0
-    images = 0
+    images = bare = 0
+    # Each search goes through the whole text; these tests are many times as fast.
     if ";base64," in text:
         text, images = _DATA_URL.subn("[image]", text)
-    text, bare = _BARE_IMAGE.subn("[image]", text)
-    if len(text) >= _LONGEST_WORD:
+    if any(first in text for first in _FIRST_BYTES):
+        text, bare = _BARE_IMAGE.subn("[image]", text)
+    # A word so long fills at least one of the pieces of half its length.
+    half = _LONGEST_WORD // 2
+    if any(" " not in text[at : at + half] for at in range(0, len(text) - half + 1, half)):
         text = _LONG_WORD.sub(_word_or_nothing, text)
     return text, images + bare
 

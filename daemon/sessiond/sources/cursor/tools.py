@@ -211,11 +211,14 @@ def _unpacked(value: Any) -> Any:
 
 
 def _output(result: Any) -> tuple[str, int]:
-    texts, images = _loose(result) if isinstance(result, str) else _gather(result)
+    main: list[Any] = []
     if isinstance(result, dict):
         main = [result[name] for name in _MAIN_TEXTS if as_text(result.get(name))]
-        if main:
-            texts = _gather(main)[0]
+    if main:
+        texts, images = _gather(main)
+        images += _gather([value for name, value in result.items() if name not in _MAIN_TEXTS])[1]
+    else:
+        texts, images = _loose(result) if isinstance(result, str) else _gather(result)
     return without_terminal_codes("\n".join(texts)), images
 
 
