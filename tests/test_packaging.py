@@ -135,5 +135,5 @@ def test_the_wheel_is_complete(tmp_path):
     expected |= {f"{data}/{name}" for name in SERVICE_FILES}
     expected.add(f"{wheel.name.rsplit('-', 3)[0]}.dist-info/licenses/LICENSE")
     assert expected - names == set()
-    assert "sess = sess_cli.main:run" in programs
+    assert "sess = sess_cli.start:run" in programs
     assert "sessiond = sessiond.main:run" in programs

@@ -1,5 +1,5 @@
 """`python -m sess_cli` is `sess`."""
 
-from sess_cli.main import run
+from sess_cli.start import run
 
 run()

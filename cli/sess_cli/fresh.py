@@ -10,10 +10,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-import typer
-
 from sess_schema.errors import Exit, SessError
-from sess_schema.program import module, say
+from sess_schema.program import Ended, module, say
 
 if TYPE_CHECKING:
     import apsw
@@ -39,7 +37,7 @@ def open_index(*, sync: bool = True) -> Iterator[apsw.Connection]:
     except Exception as error:
         told = explained(error, str(home.index))
         if failed and told is not None and told.code == Exit.INDEX_UNUSABLE:
-            raise typer.Exit(Exit.INDEX_UNUSABLE) from error  # the child has said it already
+            raise Ended(Exit.INDEX_UNUSABLE) from error  # the child has said it already
         raise
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from sess_schema.escape import safe
@@ -25,16 +26,45 @@ Exit codes:
 """
 
 
-def run(app: typer.Typer, name: str, arguments: list[str] | None = None) -> None:
-    """Entry point of a program."""
-    given = sys.argv[1:] if arguments is None else arguments
+class Ended(Exception):
+    """Everything is done and said; the exit code is left."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def run(app: typer.Typer, name: str) -> None:
+    """Entry point of a program with a command line."""
+    given = sys.argv[1:]
+    run_plain(name, lambda: follow(app, name, given), debug=given[:1] == ["--debug"])
+
+
+def follow(app: typer.Typer, name: str, given: list[str]) -> None:
+    """Do what a command line says."""
+    from typer import Abort, Exit  # noqa: PLC0415 - the caller has paid for it
+    from typer.main import get_command  # noqa: PLC0415
+
+    if f"_{name.upper()}_COMPLETE" in os.environ:
+        app(given)
+    try:
+        # Not app(): it turns a broken pipe into exit code 1 before we see it.
+        command = get_command(app)
+        with command.make_context(name, given) as context:
+            command.invoke(context)
+    except Exit as done:
+        raise Ended(done.exit_code) from None
+    except Abort:
+        raise KeyboardInterrupt from None
+
+
+def run_plain(name: str, body: Callable[[], None], *, debug: bool = False) -> None:
+    """Do something and exit with what came of it."""
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    if f"_{name.upper()}_COMPLETE" in os.environ:
-        app(given)
-    sys.exit(_outcome(app, name, given))
+    sys.exit(outcome(name, body, debug=debug))
 
 
 def _open_closed_streams() -> None:
@@ -48,23 +78,17 @@ def _open_closed_streams() -> None:
         sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
 
 
-def _outcome(app: typer.Typer, name: str, given: list[str]) -> int:
-    import typer  # noqa: PLC0415 - the caller has paid for it
-    from typer.main import get_command  # noqa: PLC0415
-
-    debug = given[:1] == ["--debug"]
+def outcome(name: str, body: Callable[[], None], *, debug: bool = False) -> int:
+    """The exit code of what was done."""
     try:
-        # Not app(): it turns a broken pipe into exit code 1 before we see it.
-        command = get_command(app)
-        with command.make_context(name, given) as context:
-            command.invoke(context)
+        body()
         sys.stdout.flush()
-    except typer.Exit as done:
-        return _flushed(done.exit_code)
+    except Ended as done:
+        return _flushed(done.code)
     except BrokenPipeError:
         stop_writing()
         return 0
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         return 130
     except Exception as error:
         if debug:

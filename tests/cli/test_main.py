@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sess_cli import fresh, main
+from sess_cli.start import plain_words
 from sess_schema import __version__, lock, program
 
 BIN = Path(sys.executable).parent
@@ -209,13 +210,13 @@ def test_a_traceback_comes_only_with_debug(monkeypatch, capsys):
         raise RuntimeError("unforeseen")
 
     monkeypatch.setattr(fresh, "open_with_sessions", surprise)
-    assert program._outcome(main.app, "sess", ["list"]) == 2
+    assert program.outcome("sess", lambda: program.follow(main.app, "sess", ["list"])) == 2
     assert capsys.readouterr().err == (
         "sess: RuntimeError: unforeseen\n"
         "hint: `sess --debug …` shows where it happened; please report it\n"
     )
     with pytest.raises(RuntimeError, match="unforeseen"):
-        program._outcome(main.app, "sess", ["--debug", "list"])
+        program.outcome("sess", lambda: program.follow(main.app, "sess", ["list"]), debug=True)
 
 
 def test_ctrl_c_is_exit_code_130(world):
@@ -237,3 +238,59 @@ def test_completion_knows_the_verbs(world):
     """The shell completes what the program has."""
     world.env |= {"_SESS_COMPLETE": "complete_bash", "COMP_WORDS": "sess s", "COMP_CWORD": "1"}
     assert world.run("sess").stdout.split() == ["search", "show", "sql"]
+
+
+def test_a_search_for_words_loads_no_parser_of_options(world):
+    """Half of what `sess search WORDS` would take is the parser that it does not need."""
+    script = (
+        "import sys; sys.argv = ['sess', 'search', 'words', '--no-sync']\n"
+        "from sess_cli.start import run\n"
+        "try: run()\n"
+        "except SystemExit: pass\n"
+        "sys.exit('typer' in sys.modules)"
+    )
+    t = world.transcript()
+    t.append(t.prompt("some words"))
+    world.ingest()
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, env=world.env
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "some words" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["search", "a", "b"], ["a", "b"]),
+        (["search", "--no-sync", "a"], ["a"]),
+        (["search", "is:error", "a OR b"], ["is:error", "a OR b"]),
+        (["search"], None),
+        (["search", "--no-sync"], None),
+        (["search", ""], None),
+        (["search", "a", "-b"], None),
+        (["search", "--json", "a"], None),
+        (["search", "@kept"], None),
+        (["search", "--", "a"], None),
+        (["list", "a"], None),
+        ([], None),
+    ],
+)
+def test_only_plain_words_take_the_short_way(given, words):
+    """Whatever may be more than words is parsed."""
+    assert plain_words(given) == words
+
+
+def test_both_ways_to_a_search_say_the_same(world):
+    """With and without the parser: output, messages, exit code."""
+    t = world.transcript()
+    t.append(t.prompt("some words here"), t.prompt("other words"))
+    world.ingest()
+    for words in (["words"], ["nowhere"], ["wor"], ["some", "words"], ["is:nonsense"]):
+        short = world.run("sess", "search", *words, "--no-sync")
+        parsed = world.run("sess", "search", "--no-sync", "--", *words)
+        assert (short.returncode, short.stdout, short.stderr) == (
+            parsed.returncode,
+            parsed.stdout,
+            parsed.stderr,
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,10 +11,6 @@ from sess_cli.words import WordsCommand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    import apsw
-
-    from sess_schema.queries.search import Search
 
 Texts = list[str] | None
 
@@ -134,9 +129,8 @@ def search(
     inside WORDS: tool:Bash is:error since:7d -file:*.md. Exit code 1 when
     nothing is found.
     """
-    from sess_cli import fresh, saved  # noqa: PLC0415
-    from sess_cli.found import Wishes, write  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
+    from sess_cli.found import Wishes  # noqa: PLC0415
+    from sess_cli.searching import perform, without  # noqa: PLC0415
     from sess_schema.queries.search import Search  # noqa: PLC0415
 
     if _manage_saved(list_saved=list_saved, unsave=unsave, list_history=list_history):
@@ -168,21 +162,8 @@ def search(
         before=around if before is None else before, after=around if after is None else after,
     )  # fmt: skip
     wishes.check()
-    typed = _without(context.meta["typed"], "--save")
-    if save is not None:
-        saved.check_name(save)
-    with fresh.open_with_sessions(sync=not no_sync) as db, db:
-        found = write(db, request, wishes)
-        if not found and not explain:
-            _nothing(db, request, typed)
-    if save is not None:
-        saved.save(save, typed)
-        say(f"saved as @{save}")
-    saved.remember(typed)
-    if not found and not explain:
-        from sess_schema.errors import Exit  # noqa: PLC0415
-
-        raise typer.Exit(Exit.NOTHING_FOUND)
+    typed = without(context.meta["typed"], "--save")
+    perform(request, wishes, typed, sync=not no_sync, save=save)
 
 
 def _filters(**given: Sequence[str] | None) -> list[Any]:
@@ -214,20 +195,6 @@ def _sort(given: str) -> Any:
     return given
 
 
-def _without(args: list[str], *options: str) -> list[str]:
-    """A command line without some options and their values."""
-    kept: list[str] = []
-    rest = iter(args)
-    for arg in rest:
-        if arg == "--":
-            return [*kept, arg, *rest]
-        if arg in options:
-            next(rest, None)
-        elif not arg.startswith(tuple(f"{option}=" for option in options)):
-            kept.append(arg)
-    return kept
-
-
 def _manage_saved(*, list_saved: bool, unsave: str | None, list_history: bool) -> bool:
     from sess_cli import saved  # noqa: PLC0415
     from sess_cli.terminal import Terminal  # noqa: PLC0415
@@ -243,29 +210,3 @@ def _manage_saved(*, list_saved: bool, unsave: str | None, list_history: bool) -
         for line in saved.history():
             terminal.write(terminal.line(line))
     return list_saved or list_history
-
-
-def _nothing(db: apsw.Connection, request: Search, typed: list[str]) -> None:
-    """Say what would have been found, on stderr."""
-    import shlex  # noqa: PLC0415
-
-    from sess_cli.render import amounts  # noqa: PLC0415
-    from sess_schema.escape import safe  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
-    from sess_schema.queries.fields import FIELDS  # noqa: PLC0415
-    from sess_schema.queries.search.relax import relaxations  # noqa: PLC0415
-
-    if request.cursor is not None:
-        return
-    if sys.stdout.isatty():
-        say("nothing found")
-    for note in request.results(db).query.notes:
-        say(f"note: {safe(note)}")
-    options = [option for option in typed[: typed.index("--")] if option != "--no-sync"]
-    for one in relaxations(db, request):
-        kept = [option for option in options if option not in one.drops]
-        if "filters" in one.drops:
-            kept = _without(kept, *(f"--{field}" for field in FIELDS))
-        number = amounts.plural(one.count, "event") + ("" if one.counted else " or more")
-        command = shlex.join(["sess", "search", *one.adds, *kept, one.words])
-        say(f"hint: {number} {safe(one.why)}: `{safe(command)}`")

@@ -1,0 +1,35 @@
+"""Where `sess` begins: a search for plain words needs no parser of options, which takes as long."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+_NO_SYNC = "--no-sync"
+
+
+def run() -> None:
+    words = plain_words(sys.argv[1:])
+    if words is None:
+        from sess_cli.main import run as run_command  # noqa: PLC0415
+
+        run_command()
+        return
+    from sess_schema import program  # noqa: PLC0415
+
+    def search() -> None:
+        from sess_cli.searching import for_words  # noqa: PLC0415
+
+        for_words(words, sync=_NO_SYNC not in sys.argv)
+
+    program.run_plain("sess", search)
+
+
+def plain_words(given: list[str]) -> list[str] | None:
+    """The words of `sess search WORDS`; None for anything that may be more than that."""
+    if given[:1] != ["search"] or "_SESS_COMPLETE" in os.environ:
+        return None
+    words = [word for word in given[1:] if word != _NO_SYNC]
+    if not words or any(not word or word[0] in "-@" for word in words):
+        return None
+    return words
