@@ -5,7 +5,6 @@ The daemon's code runs as a child process: the client itself never writes.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
@@ -71,6 +70,8 @@ def no_sessions() -> SessError:
 
 def roots() -> list[str]:
     """Where transcripts are looked for, as the daemon knows it."""
+    import subprocess  # noqa: PLC0415
+
     asked = subprocess.run(
         [*module("sessiond.sync"), "--roots"], capture_output=True, text=True, check=False
     )
@@ -83,6 +84,8 @@ def _sync(home: Home) -> bool:
 
     if lock.holder(home.lock) is not None:
         return False
+    import subprocess  # noqa: PLC0415 - with a daemon there is nothing to run
+
     child = subprocess.run([*module("sessiond.sync"), "--quiet"], check=False)
     if child.returncode in _FINE:
         return False

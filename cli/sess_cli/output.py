@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -68,13 +67,15 @@ def pager(*, wanted: bool) -> Iterator[Terminal]:
 
 
 def _pager_command() -> list[str] | None:
+    from shutil import which  # noqa: PLC0415
+
     chosen = os.environ.get("PAGER")
     if chosen is None:
-        return ["less", "-FRX"] if shutil.which("less") else None
+        return ["less", "-FRX"] if which("less") else None
     try:
         words = shlex.split(chosen)
     except ValueError:
         return None
-    if not words or words == ["cat"] or shutil.which(words[0]) is None:
+    if not words or words == ["cat"] or which(words[0]) is None:
         return None
     return words

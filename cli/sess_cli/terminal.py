@@ -7,7 +7,6 @@ control and direction characters is shown instead of obeyed. In a pipe it stays 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from typing import TextIO
 
@@ -87,4 +86,6 @@ def _knows_links(*, interactive: bool) -> bool:
 
 
 def _width() -> int:
+    import shutil  # noqa: PLC0415 - a pipe has no width
+
     return max(40, shutil.get_terminal_size((80, 24)).columns)
