@@ -10,9 +10,9 @@ from pathlib import Path
 BIN = Path(sys.executable).parent
 TARGET = Path(__file__).parent / "commands.md"
 COMMANDS = {
-    "sess": ["search", "list", "show", "restore", "sql", "doctor", "demo"],
+    "sess": ["search", "list", "show", "stats", "restore", "sql", "doctor", "demo"],
     "sessiond": [
-        "start", "stop", "restart", "status", "sync", "install", "uninstall", "logs",
+        "start", "stop", "restart", "status", "sync", "install", "uninstall", "logs", "reprice",
     ],
 }  # fmt: skip
 

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from sess_cli.commands import demo, doctor, list_, restore, search, show, sql
+from sess_cli.commands import demo, doctor, list_, restore, search, show, sql, stats
 from sess_schema import __version__, program
 from sess_schema.program import say
 
-VERBS = (search, list_, show, restore, sql, doctor, demo)
+VERBS = (search, list_, show, stats, restore, sql, doctor, demo)
 
 app = typer.Typer(
     name="sess",

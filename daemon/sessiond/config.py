@@ -17,6 +17,11 @@ EXAMPLE = """\
 claude = ["~/backup/claude/projects"]
 cursor = ["~/backup/cursor"]
 
+# Dollars per million tokens, where the built-in table is wrong for you.
+[prices."my-model"]
+input = 3.0
+output = 15.0
+
 # Seconds between two full checks of every file (changes are seen at once without them).
 [daemon]
 reconcile_seconds = 120
@@ -27,6 +32,7 @@ reconcile_seconds = 120
 class Config:
     roots: dict[str, list[str]] = field(default_factory=dict)
     reconcile_seconds: float = 120.0
+    prices: dict[str, dict[str, int]] = field(default_factory=dict)  # as prices.py has them
 
 
 def load(path: Path) -> Config:
@@ -39,10 +45,14 @@ def load(path: Path) -> Config:
         raise _wrong(path, str(error)) from error
     except tomllib.TOMLDecodeError as error:
         raise _wrong(path, str(error)) from error
-    unknown = set(values) - {"roots", "daemon", "search"}
+    unknown = set(values) - {"roots", "daemon", "search", "prices"}
     if unknown:
         raise _wrong(path, f"unknown section [{min(unknown)}]")
-    return Config(_roots(path, values.get("roots", {})), _seconds(path, values.get("daemon", {})))
+    return Config(
+        _roots(path, values.get("roots", {})),
+        _seconds(path, values.get("daemon", {})),
+        _prices(path, values["prices"]) if "prices" in values else {},
+    )
 
 
 def _roots(path: Path, section: Any) -> dict[str, list[str]]:
@@ -63,6 +73,15 @@ def _seconds(path: Path, section: Any) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 1:
         raise _wrong(path, "daemon.reconcile_seconds must be a number of 1 or more")
     return float(seconds)
+
+
+def _prices(path: Path, section: Any) -> dict[str, dict[str, int]]:
+    from sessiond.prices import read_overrides  # noqa: PLC0415 - few have any
+
+    try:
+        return read_overrides(section)
+    except ValueError as error:
+        raise _wrong(path, str(error)) from error
 
 
 def _wrong(path: Path, why: str) -> SessError:

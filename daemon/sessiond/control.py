@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from typing import Any
 
 from sess_schema import lock, paths, program
@@ -109,3 +110,26 @@ def _end(holder: dict[str, Any]) -> None:
                 code=Exit.NO_DAEMON,
             )
         time.sleep(0.02)
+
+
+def reprice(say: Say) -> int:
+    """Price every response of the index anew."""
+    from sess_schema.connection import open_writer  # noqa: PLC0415
+    from sessiond import config, repricing  # noqa: PLC0415
+
+    home = paths.home()
+    home.create()
+    held = lock.acquire(home.lock)
+    if held is None:
+        running_now = already_running(home)
+        running_now.hint = (
+            "`sessiond stop` first; it prices anew by itself when config.toml changed"
+        )
+        raise running_now
+    try:
+        with closing(open_writer(home.index)) as db:
+            changed = repricing.reprice_all(db, config.load(home.config_file))
+    finally:
+        held.release()
+    say(f"{program.counted(changed, 'response')} priced anew")
+    return Exit.OK

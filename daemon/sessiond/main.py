@@ -127,5 +127,13 @@ def logs(
         typer.echo(line)
 
 
+@app.command()
+def reprice() -> None:
+    """Price every response anew, with the built-in table and config.toml."""
+    from sessiond import control  # noqa: PLC0415
+
+    raise typer.Exit(control.reprice(typer.echo))
+
+
 def run() -> None:
     program.run(app, "sessiond")

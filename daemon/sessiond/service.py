@@ -22,6 +22,7 @@ from sessiond.agents import all_sources
 from sessiond.ingest import SETTLE_SECONDS, Ingest
 from sessiond.pace import Pace
 from sessiond.reconcile import reaches, roots_of, survey
+from sessiond.repricing import pricer_of, reprice_if_due
 from sessiond.sources.base import Source
 from sessiond.steps import Summary
 from sessiond.store import Store
@@ -119,7 +120,8 @@ class Service:
         self._next_walk = 0.0
 
     def _serve(self, db: apsw.Connection) -> None:
-        ingest = Ingest(Store(db), settle=False)
+        self._reprice(db)
+        ingest = Ingest(Store(db, pricer_of(self._settings)), settle=False)
         ingest.stop = self._stop
         ingest.on_progress = self._progress
         self._watcher.cover(self._roots())
@@ -150,6 +152,15 @@ class Service:
         with contextlib.suppress(apsw.Error):  # on a full disk the statistics stay as they are
             db.pragma("optimize")
         _fold_log(db)
+
+    def _reprice(self, db: apsw.Connection) -> None:
+        try:
+            changed = reprice_if_due(db, self._settings)
+        except apsw.Error as error:  # a full disk: the next start tries again
+            log.warning("prices stay as they were: %s", error)
+            return
+        if changed:
+            log.info("priced %d responses anew", changed)
 
     def _roots(self) -> list[str]:
         """The roots as they are now: one may have become a link to another place."""

@@ -11,6 +11,7 @@ import apsw
 from sessiond import mirrors
 from sessiond.chunks import Chunks
 from sessiond.events import EventWriter
+from sessiond.pricing import Pricer
 from sessiond.sessions import Session, Sessions
 from sessiond.slices import Slice, Turn
 from sessiond.sources.base import Record, SessionSpec
@@ -34,7 +35,7 @@ class Known:
 class Store:
     """The writer's half of the index. The caller opens and commits the transactions."""
 
-    def __init__(self, db: apsw.Connection) -> None:
+    def __init__(self, db: apsw.Connection, pricer: Pricer | None = None) -> None:
         self.db = db
         self.chunks = Chunks(db)
         self.sessions = Sessions(db)
@@ -42,7 +43,7 @@ class Store:
         self.titles = Titles(db, self.sessions)
         self._recount: set[int] = set()  # sessions whose copies changed what they show
         self._fresh: dict[int, Known] = {}  # turns of this slice, not written yet
-        self.usage = UsageWriter(db, self.sessions)
+        self.usage = UsageWriter(db, self.sessions, pricer=pricer)
         self._next_turn: int | None = None
 
     def begin(self) -> None:

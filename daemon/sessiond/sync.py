@@ -22,6 +22,7 @@ from sessiond import config
 from sessiond.agents import all_sources
 from sessiond.ingest import Ingest
 from sessiond.reconcile import roots_of
+from sessiond.repricing import pricer_of, reprice_if_due
 from sessiond.sources.base import Source
 from sessiond.steps import Summary
 from sessiond.store import Store
@@ -40,10 +41,12 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
         raise already_running(home)
     try:
         held.describe(mode="sync", version=__version__)
-        sources = all_sources(config.load(home.config_file))
+        settings = config.load(home.config_file)
+        sources = all_sources(settings)
         places = _places(sources, targets) if targets else roots_of(sources)
         with closing(open_writer(home.index)) as db:
-            ingest = Ingest(Store(db))
+            reprice_if_due(db, settings)
+            ingest = Ingest(Store(db, pricer_of(settings)))
             started = time.monotonic()
             with _Bar(show=not as_json and sys.stderr.isatty()) as bar:
                 ingest.on_progress = bar.update

@@ -73,6 +73,7 @@ class Usage:
     service_tier: str | None = None
     speed: str | None = None
     cost_usd: float | None = None
+    geo: str | None = None  # where it was computed
 
 
 @dataclass(slots=True)

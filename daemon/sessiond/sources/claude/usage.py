@@ -39,6 +39,7 @@ def read_usage(value: dict[str, Any], message: dict[str, Any], model: str | None
         service_tier=as_text(counts.get("service_tier")),
         speed=as_text(counts.get("speed")),
         cost_usd=_as_cost(cost) if cost is not None else None,
+        geo=as_text(counts.get("inference_geo")),
     )
 
 

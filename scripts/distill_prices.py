@@ -1,0 +1,272 @@
+# ruff: noqa: INP001
+"""Make daemon/sessiond/prices.json: what models cost, from the data of `genai-prices` (MIT).
+
+    python -m venv /tmp/prices && /tmp/prices/bin/pip install genai-prices
+    /tmp/prices/bin/python scripts/distill_prices.py
+
+Prices are whole pico-dollars per token, which are micro-dollars per million tokens: three dollars
+per million are 3000000. A model has periods, of which the last one that has begun counts (dates
+and minutes of the day are UTC); `over` has the rates of a whole request whose prompt is longer
+than `above`. The same data give the same file: its version changes only if something else does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from fractions import Fraction
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from genai_prices.data import providers
+
+TARGET = Path(__file__).parent.parent / "daemon" / "sessiond" / "prices.json"
+
+# Who makes a model says what it costs; a reseller is asked about what is left.
+MAKERS = (
+    "anthropic", "openai", "google", "x-ai", "deepseek", "moonshotai", "mistral", "zai", "minimax",
+    "meta", "cursor", "github-copilot", "openrouter", "zhipuai",
+)  # fmt: skip
+RESOLD = {
+    "amazon", "arcee-ai", "bytedance-seed", "cohere", "deepseek", "google", "inception",
+    "kwaipilot", "meituan", "meta", "meta-llama", "minimax", "mistralai", "moonshotai", "nvidia",
+    "openai", "poolside", "qwen", "stepfun", "tencent", "thinkingmachines", "upstage", "x-ai",
+    "xiaomi", "z-ai",
+}  # fmt: skip
+# No coding agent talks to these.
+OTHER_USE = re.compile(
+    r"\b(image|audio|tts|realtime|embed|embedding|transcribe|live|whisper|ocr|voice|moderation|"
+    r"robotics|omni|banana|lyria|guard|safeguard|safety|vision|search|computer|"
+    r"ada|babbage|curie|davinci|palm|learnlm)\b|^ft:|\.ft-|:batch$|^~"
+)
+
+RATES = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
+
+# Not in the data. Fast mode: the providers' pages, and for Opus 5 and 5.5 what others list.
+FAST = {
+    "claude-opus-4-6": Fraction(6),
+    "claude-opus-4-7": Fraction(6),
+    "claude-opus-4-8": Fraction(2),
+    "claude-opus-5": Fraction(2),
+    "claude-opus-5-5": Fraction(2),
+    "gpt-5.5": Fraction(5, 2),
+}
+US_ONLY = Fraction(11, 10)  # Claude with `inference_geo: us`
+WEB_SEARCH = Decimal(10)  # dollars per 1,000, where the data do not say
+# Of Sonnet 4 the data lack the long prompts (August 2025 to April 2026), of Mythos everything.
+SAME_AS = {
+    "claude-mythos-5": "claude-fable-5",
+    "claude-mythos-5-1": "claude-fable-5-1",
+    "claude-sonnet-4-0": "claude-sonnet-4-5",
+}
+
+Period = dict[str, Any]
+
+
+def pico(dollars: Decimal, per: int) -> int:
+    """Dollars per so many tokens as pico-dollars per token; the unit must not need rounding."""
+    price = dollars * 10**12 / per
+    if price != int(price):
+        raise ValueError(f"{dollars} dollars per {per} are not whole pico-dollars")
+    return int(price)
+
+
+def at(price: Any, above: int) -> Decimal | None:
+    """A price in requests with more than this many tokens in the prompt."""
+    if price is None or isinstance(price, Decimal):
+        return price
+    reached = [tier.price for tier in price.tiers if tier.start <= above]
+    result: Decimal = reached[-1] if reached else price.base
+    return result
+
+
+def rates(prices: Any, above: int) -> dict[str, int]:
+    found = {name: at(getattr(prices, f"{name}_mtok", None), above) for name in RATES}
+    return {name: pico(price, 10**6) for name, price in found.items() if price is not None}
+
+
+def period(prices: Any, start: date | None) -> Period:
+    entry: Period = {"from": start and start.isoformat(), **rates(prices, -1)}
+    listed = [getattr(prices, f"{name}_mtok", None) for name in RATES]
+    starts = {tier.start for price in listed for tier in getattr(price, "tiers", ())}
+    if starts:
+        entry["over"] = [{"above": above, **rates(prices, above)} for above in sorted(starts)]
+    search = getattr(prices, "web_searches_kcount", None)
+    if search is not None and search != WEB_SEARCH:
+        entry["web_search"] = pico(search, 1000)
+    return entry
+
+
+def periods(prices: Any) -> list[Period]:
+    """All periods; prices for a part of the day belong to the latest date before them."""
+    result: list[Period] = []
+    start = None
+    for part in prices if isinstance(prices, list) else [None]:
+        constraint: Any = part and part.constraint
+        start = getattr(constraint, "start_date", start)
+        entry = period(part.prices if part else prices, start)
+        if hasattr(constraint, "start_time"):
+            entry["minutes"] = [minute(constraint.start_time), minute(constraint.end_time)]
+        if not result or {**result[-1], "from": entry["from"]} != entry:
+            result.append(entry)
+    return result
+
+
+def minute(value: time) -> int:
+    return value.hour * 60 + value.minute
+
+
+def clauses(match: Any) -> Iterator[str]:
+    """The names that a matching rule spells out; dates and patterns are left to the resolver."""
+    for part in getattr(match, "or_", None) or getattr(match, "and_", None) or ():
+        yield from clauses(part)
+    for kind in ("equals", "starts_with"):
+        name = getattr(match, kind, None)
+        if name:
+            yield name.lower().rstrip("-@").rpartition("/")[2]
+
+
+def turned(name: str) -> str | None:
+    """claude-4-5-sonnet for claude-sonnet-4-5, and back: agents write both."""
+    found = re.fullmatch(r"claude-([a-z]+)-(\d[\d.-]*)|claude-(\d[\d.-]*)-([a-z]+)", name)
+    if not found:
+        return None
+    family, number = found[1] or found[4], found[2] or found[3]
+    return f"claude-{number}-{family}" if found[1] else f"claude-{family}-{number}"
+
+
+def key(name: str) -> str:
+    return name.replace(".", "-")
+
+
+def models(maker: str) -> Iterator[tuple[str, Any]]:
+    """Name and description of the models of one source."""
+    (provider,) = (provider for provider in providers if provider.id == maker)
+    for model in provider.models:
+        vendor, _, name = model.id.lower().rpartition("/")
+        resold = maker == "openrouter" and vendor not in RESOLD
+        if resold or ("claude" in name and maker != "anthropic"):
+            continue
+        plain = name.removesuffix("-latest")
+        yield plain if model.is_match(plain) else name, model
+
+
+def priced(name: str, model: Any) -> list[Period] | None:
+    if OTHER_USE.search(name):
+        return None
+    try:
+        entries = periods(model.prices)
+    except ValueError as error:
+        print(f"left out {name}: {error}", file=sys.stderr)
+        return None
+    if name.endswith(":free"):
+        return [{"from": None, "input": 0, "output": 0}]
+    complete = all("input" in entry and "output" in entry for entry in entries)
+    return entries if complete else None
+
+
+def variants(model: Any) -> Iterator[tuple[str, Fraction]]:
+    """How much more or less a request costs in another service tier, if it is one factor."""
+    for variant in model.price_variants or ():
+        (kind,) = variant.when.values()
+        start = getattr(variant.constraint, "start_date", date.max)
+        moment = datetime.combine(start, time(), UTC)
+        normal, special = rates(model.get_prices(moment), -1), rates(variant.prices, -1)
+        factors = {Fraction(special[name], normal[name]) for name in special if name in normal}
+        if len(factors) == 1:
+            yield kind, factors.pop()
+        elif factors:
+            print(f"left out {kind} of {model.id}: not one factor", file=sys.stderr)
+
+
+class Table:
+    """What was found so far. The first source that knows a name says what it means."""
+
+    def __init__(self) -> None:
+        self.models: dict[str, list[Period]] = {}
+        self.aliases: dict[str, str] = {}
+        self.factors: dict[str, dict[str, list[int]]] = {}
+        self._taken: set[str] = set()
+
+    def add(self, found: list[tuple[str, Any]]) -> None:
+        added = []
+        for name, model in found:
+            entries = None if key(name) in self._taken else priced(name, model)
+            if entries is not None:
+                self.models[name] = entries
+                self._taken.add(key(name))
+                added.append((name, model))
+        # Only now the aliases: a model's own name is better than another one's pattern.
+        for name, model in added:
+            for kind, factor in variants(model):
+                self.scale(kind, name, factor)
+            for alias in [*clauses(model.match), turned(name), name.removesuffix("-preview")]:
+                if alias and key(alias) not in self._taken and worth(alias, name):
+                    self.aliases[alias] = name
+                    self._taken.add(key(alias))
+
+    def scale(self, kind: str, name: str, factor: Fraction) -> None:
+        if factor != 1:
+            self.factors.setdefault(kind, {})[name] = [factor.numerator, factor.denominator]
+
+
+def worth(alias: str, name: str) -> bool:
+    """Whether it is a whole name, and one that the resolver would not find anyway."""
+    plain = re.sub(r"-20\d{6}$|-20\d\d-\d\d-\d\d$", "", alias)
+    partial = re.search(r"-20\d\d$|\[", alias) or OTHER_USE.search(alias)
+    return plain == alias and not partial and alias.removesuffix("-latest") != name
+
+
+def distill() -> dict[str, Any]:
+    table = Table()
+    for maker in MAKERS:
+        table.add(list(models(maker)))
+    for name, factor in FAST.items():
+        table.scale("fast", name, factor)
+    for name, other in SAME_AS.items():
+        table.models[name] = table.models[other]
+    return {
+        "source": f"genai-prices {version('genai-prices')} (MIT)",
+        "license": "MIT, Copyright (c) Pydantic Services Inc. 2025 to present",
+        "unit": "pico-dollars per token",
+        "factors": table.factors,
+        "geo": {"us": [US_ONLY.numerator, US_ONLY.denominator]},
+        "web_search": pico(WEB_SEARCH, 1000),
+        "aliases": table.aliases,
+        "models": table.models,
+    }
+
+
+def dump(table: dict[str, Any]) -> str:
+    """Sorted, one model to a line, so that a new version can be reviewed."""
+    lines = []
+    for name in sorted(table):
+        value = table[name]
+        text = json.dumps(value)
+        if isinstance(value, dict):
+            rows = (f'"{row}": {json.dumps(value[row], sort_keys=True)}' for row in sorted(value))
+            text = "{\n  " + ",\n  ".join(rows) + "\n}"
+        lines.append(f'"{name}": {text}')
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Make prices.json from genai-prices.")
+    parser.add_argument("--date", default=datetime.now(UTC).date().isoformat(), help="the version")
+    options = parser.parse_args()
+    table = distill()
+    old = json.loads(TARGET.read_text("utf-8")) if TARGET.exists() else {}
+    same = {**old, "version": None} == {**json.loads(dump(table)), "version": None}
+    table["version"] = old["version"] if same else options.date
+    TARGET.write_text(dump(table), "utf-8")
+    print(f"{len(table['models'])} models, {len(table['aliases'])} aliases, {table['version']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,318 @@
+"""Tokens and cost of every response, once and exactly, through real transcripts."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+
+import pytest
+
+from sess_schema.connection import open_writer
+from sessiond.pricing import Pricer, exact_nano, is_current, reprice
+
+SONNET = "claude-sonnet-4-5-20250929"
+A, B, C = (f"{letter * 8}-1111-4111-8111-111111111111" for letter in "abc")
+
+
+def line(transcript, message_id="msg_1", out=100, *, request="req_1", model=SONNET, **more):
+    """One line of a response; what `usage` has besides comes as a dictionary."""
+    usage = {"input_tokens": 3, "output_tokens": out, **more.pop("usage", {})}
+    message = {
+        "id": message_id,
+        "role": "assistant",
+        "model": model,
+        "content": [{"type": "text", "text": f"{message_id} {request} {out}"}],
+        "stop_reason": more.pop("stop_reason", None),
+        "usage": usage,
+    }
+    return transcript.record(
+        "assistant", message, **({"requestId": request} if request else {}), **more
+    )
+
+
+def counted(world):
+    return world.sql(
+        "SELECT s.native_id, u.input_tokens, u.output_tokens, u.cost_nano FROM usage u"
+        " JOIN sessions s ON s.id = u.session_id WHERE u.counted = 1 ORDER BY u.ts, 1"
+    )
+
+
+def outputs(world):
+    return [(session, out) for session, _, out, _ in counted(world)]
+
+
+def only(world, columns):
+    [row] = world.sql(f"SELECT {columns} FROM usage WHERE counted = 1")
+    return row
+
+
+def copies(transcript, lines, **more):
+    """As a fork writes them: same ids and times, another session."""
+    return [{**copied, "sessionId": transcript.session, **more} for copied in lines]
+
+
+def both_orders(world, name, first, second):
+    """Two files, read in one order or the other."""
+    for transcript, lines in [first, second] if name == "forward" else [second, first]:
+        transcript.append(*lines)
+        world.ingest()
+
+
+order = pytest.mark.parametrize("order", ["forward", "backward"])
+
+
+@pytest.mark.parametrize("request_id", ["req_1", None])
+def test_a_streamed_response_counts_its_last_line(world, request_id):
+    t = world.transcript()
+    t.append(*(line(t, out=out, request=request_id) for out in (1, 50, 100)))
+    world.ingest()
+    assert counted(world) == [(t.session, 3, 100, 9_000 + 1_500_000)]
+
+
+def test_the_line_that_ended_the_response_beats_one_with_more_output(world):
+    t = world.transcript()
+    t.append(line(t, out=90, stop_reason="end_turn", usage={"input_tokens": 7}), line(t, out=95))
+    world.ingest()
+    assert counted(world) == [(t.session, 7, 90, 21_000 + 1_350_000)]
+
+
+def test_of_equal_lines_the_later_one_counts_whole(world):
+    t = world.transcript()
+    t.append(line(t, out=5, usage={"input_tokens": 9}), line(t, out=5, usage={"input_tokens": 4}))
+    world.ingest()
+    assert only(world, "input_tokens, output_tokens") == (4, 5)
+
+
+@order
+@pytest.mark.parametrize("folder", ["-code-demo", "-code-other"])
+@pytest.mark.parametrize("request_id", ["req_1", None])
+def test_a_response_copied_into_a_fork_counts_once_for_the_original(
+    world, order, folder, request_id
+):
+    original, fork = world.transcript(B), world.transcript(A, folder)
+    lines = [original.prompt("go"), *(line(original, out=n, request=request_id) for n in (1, 50))]
+    copied = copies(fork, lines, forkedFrom={"sessionId": B})
+    both_orders(world, order, (original, lines), (fork, copied))
+    assert outputs(world) == [(B, 50)]
+
+
+@order
+@pytest.mark.parametrize("request_id", ["req_1", None])
+def test_a_fork_cut_in_mid_stream_owns_nothing_of_it(world, order, request_id):
+    original, fork = world.transcript(B), world.transcript(A)
+    lines = [original.prompt("go"), *(line(original, out=n, request=request_id) for n in (1, 50))]
+    both_orders(world, order, (original, lines), (fork, copies(fork, lines[:2])))
+    assert outputs(world) == [(B, 50)]
+
+
+@order
+def test_copies_with_new_uuids_are_the_earlier_sessions(world, order):
+    original, fork = world.transcript(B), world.transcript(A)
+    lines = [original.prompt("go"), line(original, out=1), line(original, out=50)]
+    fork.count = 10
+    copied = [
+        {**old, "sessionId": A, "uuid": f"new-{number}"} for number, old in enumerate(lines[1:])
+    ]
+    both_orders(world, order, (original, lines), (fork, copied))
+    assert outputs(world) == [(B, 50)]
+
+
+@order
+def test_the_best_line_counts_in_whichever_file_it_is(world, order):
+    """Case 44; the owner is the earlier session all the same."""
+    early, late = world.transcript(B), world.transcript(A)
+    late.count = 50
+    lines = [line(early, out=1)], [line(late, out=80, stop_reason="end_turn")]
+    both_orders(world, order, (early, lines[0]), (late, lines[1]))
+    assert outputs(world) == [(B, 80)]
+    [(session,)] = world.sql(
+        "SELECT s.native_id FROM usage u JOIN turns t ON t.id = u.turn_id"
+        " JOIN sessions s ON s.id = t.session_id"
+    )
+    assert session == A
+
+
+@order
+def test_a_repeated_request_counts_the_earliest(world, order):
+    """Case 06: one message id, two request ids, one session, read in one pass or in two."""
+    t = world.transcript()
+    t.append(line(t, out=10, request="req_2"))
+    if order == "backward":
+        world.ingest()
+    t.append(line(t, out=70, request="req_1"))
+    world.ingest()
+    assert outputs(world) == [(t.session, 10)]
+    assert world.sql("SELECT count(*) FROM usage") == [(2,)]
+
+
+@order
+def test_a_message_id_of_another_session_is_another_response(world, order):
+    """Case 42: some gateways number their messages from one."""
+    first, second = world.transcript(A), world.transcript(B)
+    second.count = 10
+    lines = [line(first, out=10, request="r1")], [line(second, out=20, request="r2")]
+    both_orders(world, order, (first, lines[0]), (second, lines[1]))
+    assert outputs(world) == [(A, 10), (B, 20)]
+
+
+@order
+def test_a_fork_shares_a_session_with_what_it_copied(world, order):
+    """The fork has both requests of the message, so they are one response."""
+    original, fork = world.transcript(A), world.transcript(B)
+    lines = [original.prompt("go"), line(original, out=10)]
+    fork.count = 10
+    copied = [*copies(fork, lines), line(fork, out=30, request="req_2")]
+    both_orders(world, order, (original, lines), (fork, copied))
+    assert outputs(world) == [(A, 10)]
+
+
+def subagent(world, parent, name="agent-1"):
+    t = world.transcript(parent.session)
+    t.path = parent.path.with_suffix("") / "subagents" / f"{name}.jsonl"
+    t.path.parent.mkdir(parents=True, exist_ok=True)
+    t.count = 20
+    return t
+
+
+@order
+def test_a_subagent_has_responses_of_its_own(world, order):
+    """Case 24."""
+    main = world.transcript(A)
+    agent = subagent(world, main)
+    lines = [line(main, out=10)], [line(agent, "msg_2", 20, request="r2", isSidechain=True)]
+    both_orders(world, order, (main, lines[0]), (agent, lines[1]))
+    assert outputs(world) == [(A, 10), ("agent-1", 20)]
+    assert world.sql("SELECT output_tokens FROM usage WHERE sidechain = 1") == [(20,)]
+
+
+@order
+def test_a_subagents_replay_is_not_counted(world, order):
+    """It has another request id and stands earlier: the main thread's row counts."""
+    main = world.transcript(A)
+    agent = subagent(world, main)
+    main.count = 40
+    lines = [line(main, out=10)], [line(agent, out=20, request="r2", isSidechain=True)]
+    both_orders(world, order, (main, lines[0]), (agent, lines[1]))
+    assert outputs(world) == [(A, 10)]
+
+
+@pytest.mark.parametrize(
+    ("flat", "split", "expected", "cost"),
+    [
+        (1000, {"ephemeral_5m_input_tokens": 400, "ephemeral_1h_input_tokens": 600}, (1000, 600),
+         12_609_000),
+        (1000, {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0}, (1000, 0),
+         11_259_000),
+        (1000, {"ephemeral_1h_input_tokens": 600}, (1000, 600), 12_609_000),
+        (1000, None, (1000, 0), 11_259_000),
+        (None, {"ephemeral_5m_input_tokens": 400.0, "ephemeral_1h_input_tokens": None}, (400, 0),
+         9_009_000),
+    ],
+)  # fmt: skip
+def test_cache_writes_are_split_by_lifetime(world, flat, split, expected, cost):
+    """Case 11 and its relatives."""
+    t = world.transcript()
+    usage = {"cache_creation_input_tokens": flat, "cache_creation": split}
+    t.append(line(t, out=500, usage=usage))
+    world.ingest()
+    assert only(world, "cache_write_tokens, cache_write_1h_tokens, cost_nano") == (*expected, cost)
+
+
+def test_a_null_speed_and_spaces_in_the_json_change_nothing(world):
+    """Cases 13 and 17."""
+    t = world.transcript()
+    record = line(t, usage={"speed": None, "inference_geo": "us"})
+    t.append(json.dumps(record).encode() + b"\n")
+    world.ingest()
+    assert only(world, "output_tokens, speed, geo, cost_nano") == (100, None, "us", 1_659_900)
+
+
+def test_a_long_prompt_is_charged_whole_at_the_higher_rate(world):
+    """Case 21."""
+    t = world.transcript()
+    usage = {"cache_creation_input_tokens": 1000, "cache_read_input_tokens": 250_000}
+    t.append(line(t, usage=usage))
+    world.ingest()
+    assert only(world, "cost_nano, cost_source") == (159_768_000, "computed")
+
+
+def test_a_model_without_a_price_keeps_its_tokens(world):
+    """Case 29."""
+    t = world.transcript()
+    t.append(line(t, model="someone-elses-model-9"))
+    world.ingest()
+    assert only(world, "output_tokens, cost_nano, cost_source") == (100, None, "unknown")
+
+
+def test_an_impossible_count_costs_nothing_known(world):
+    t = world.transcript()
+    t.append(line(t, out=1 << 53))
+    world.ingest()
+    assert only(world, "cost_nano, cost_source") == (None, "unknown")
+
+
+def test_a_cut_last_line_counts_once_it_is_whole(world):
+    """Case 30."""
+    t = world.transcript()
+    last = t.encode(line(t, out=100))
+    t.append(line(t, out=1), last[:-20])
+    world.ingest()
+    assert outputs(world) == [(t.session, 1)]
+    t.append(last[-20:])
+    world.ingest()
+    assert outputs(world) == [(t.session, 100)]
+
+
+@pytest.mark.parametrize(
+    ("dollars", "nano"), [(0, 0), (0.0000000005, 1), (0.1598, 159_800_000), (2.5e-10, 0)]
+)
+def test_a_recorded_cost_is_taken_as_it_is(world, dollars, nano):
+    t = world.transcript()
+    t.append(line(t, costUSD=dollars))
+    world.ingest()
+    assert only(world, "cost_nano, cost_source") == (nano, "recorded")
+    assert exact_nano(1.0000000005) == 1_000_000_001
+
+
+def test_the_words_of_the_client_itself_cost_nothing(world):
+    t = world.transcript()
+    t.append(line(t, model="<synthetic>"))
+    world.ingest()
+    assert counted(world) == []
+
+
+def test_a_response_without_a_message_id_is_known_by_its_request_or_its_line(world):
+    t = world.transcript()
+    t.append(line(t, None, 10), line(t, None, 20), line(t, None, 30, request=None))
+    world.ingest()
+    assert outputs(world) == [(t.session, 20), (t.session, 30)]
+
+
+def test_numbers_survive_the_transcript(world):
+    t = world.transcript()
+    t.append(line(t, out=1), line(t, out=100), line(t, "msg_2", request="req_2"))
+    world.ingest()
+    before = counted(world)
+    t.path.unlink()
+    world.ingest()
+    assert counted(world) == before != []
+
+
+def test_reprice_changes_what_a_new_table_changes(world):
+    t = world.transcript()
+    t.append(
+        line(t),
+        line(t, "msg_2", request="req_2", model="my-own"),
+        line(t, "msg_3", request="req_3", costUSD=0.5),
+    )
+    world.ingest()
+    mine = Pricer({"my-own": {"input": 1_000_000, "output": 2_000_000}})
+    with closing(open_writer(world.state / "index.db")) as db:
+        assert not is_current(db, mine.version)
+        assert reprice(db, Pricer()) == 0
+        assert is_current(db, Pricer().version)
+        assert not is_current(db, mine.version)
+        assert reprice(db, mine) == 1
+        assert is_current(db, mine.version)
+        assert reprice(db, mine) == 0
+    assert [cost for *_, cost in counted(world)] == [1_509_000, 203_000, 500_000_000]
