@@ -100,6 +100,7 @@ class UsageWriter:
         self._pricer = pricer or Pricer()
         self._best: dict[int, Line] = {}  # by response_uid, not written yet
         self._holders: dict[int, set[int]] = {}  # sessions with a line of it, in this transaction
+        self._moved: set[int] = set()  # those whose line went over to another session
         self._messages: set[str] = set()  # of this transaction
         self._before: int | None = None  # the last turn before this transaction
         self._newest = 0  # turn of a line that is not settled yet
@@ -108,6 +109,7 @@ class UsageWriter:
     def forget(self) -> None:
         self._best = {}
         self._holders = {}
+        self._moved = set()
         self._messages = set()
         self._before = None
         self._newest = 0
@@ -172,17 +174,21 @@ class UsageWriter:
     def _note_originals(self, mark: int) -> None:
         """A turn that took over from its copies may be a copy of a line that has another id."""
         query = (
-            "SELECT u.response_uid, u.session_id, n.session_id FROM turns n"
+            "SELECT u.response_uid, u.message_id, u.session_id, n.session_id FROM turns n"
             " JOIN turns t ON t.digest = n.digest AND t.ts = n.ts JOIN usage u ON u.turn_id = t.id"
             " WHERE n.id IN (SELECT copy_of FROM turns WHERE copy_of > ?) AND n.digest <> ?"
         )
-        for uid, owner, session_id in list(self._db.execute(query, (mark, _NOTHING_SAID))):
+        for uid, message, owner, session_id in list(self._db.execute(query, (mark, _NOTHING_SAID))):
             if self._is_sidechain(owner) == self._is_sidechain(session_id):
                 self._holders.setdefault(uid, set()).update((owner, session_id))
+                self._moved.add(uid)
+                self._messages |= {message} if message else set()
 
     def _settle_owners(self) -> None:
         """The earliest session with a line of it; of two begun at once, one with the best line."""
-        shared = {uid: held for uid, held in self._holders.items() if len(held) > 1}
+        shared = {
+            uid: held for uid, held in self._holders.items() if len(held) > 1 or uid in self._moved
+        }
         if not shared:
             return
         twins = self._twins("response_uid", list(shared))

@@ -12,3 +12,6 @@ CREATE TABLE facts (
     name  TEXT PRIMARY KEY,
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+UPDATE usage SET sidechain = 1
+WHERE session_id IN (SELECT id FROM sessions WHERE kind = 'subagent');
