@@ -17,7 +17,7 @@ from sess_schema.times import DAY
 
 # text, input, output, marks: what was said weighs more than what a tool printed.
 _WEIGHTS = "10.0, 5.0, 1.0, 3.0"
-POOL = 2000
+POOL = 1500
 LATER_POOL = 20_000  # who goes that far, wants them all
 _SAID = 300
 # A word is rarer in one column than in all of them, which makes it count for more there.
