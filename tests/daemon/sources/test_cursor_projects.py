@@ -13,8 +13,8 @@ from sessiond.sources.cursor.projects import (
     common_folder,
     folder_of,
     folder_of_workspace,
-    small_json,
 )
+from sessiond.sources.files import small_json
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import os
 import re
-import stat
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,6 +13,7 @@ import orjson
 
 from sessiond.sources.base import Databases, Parser, SessionSpec
 from sessiond.sources.claude.records import ClaudeParser
+from sessiond.sources.files import Places, small_json
 from sessiond.sources.values import as_text
 
 __all__ = ["ClaudeParser", "ClaudeSource"]
@@ -25,7 +25,6 @@ _DESKTOP = "local-agent-mode-sessions"
 _AGENT = "agent-"
 _TRANSCRIPT = ".jsonl"
 _SIDECAR = ".meta.json"
-_LARGEST_SIDECAR = 64 << 10
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SESSION_ID = re.compile(rb'(?<!\\)"sessionId"\s*:\s*"([\w.-]{1,200})"')
 _FIRST_LINES = 20
@@ -43,11 +42,12 @@ class ClaudeSource:
     ) -> None:
         self._extra_roots = extra_roots
         self._environ = environ
+        self._places = Places(environ)
         self._platform = platform
 
     def roots(self) -> list[str]:
         roots = [*self._project_roots(), *self._desktop_roots()]
-        roots += map(self._expand, self._extra_roots)
+        roots += map(self._places.expand, self._extra_roots)
         return list(dict.fromkeys(map(os.path.normpath, roots)))
 
     def classify(self, path: str) -> str | None:
@@ -102,11 +102,11 @@ class ClaudeSource:
 
     def _project_roots(self) -> list[str]:
         listed = self._environ.get("CLAUDE_CONFIG_DIR", "").split(",")
-        configured = [self._expand(entry.strip()) for entry in listed if entry.strip()]
+        configured = [self._places.expand(entry.strip()) for entry in listed if entry.strip()]
         if not configured:
             configured = [
-                os.path.join(self._home(), ".claude"),
-                os.path.join(self._config_home(), "claude"),
+                os.path.join(self._places.home(), ".claude"),
+                os.path.join(self._places.config_home(), "claude"),
             ]
         return [
             folder
@@ -117,30 +117,21 @@ class ClaudeSource:
 
     def _desktop_roots(self) -> list[str]:
         if self._platform == "darwin":
-            parents = [os.path.join(self._home(), "Library", "Application Support")]
+            parents = [os.path.join(self._places.home(), "Library", "Application Support")]
         elif self._platform == "win32":
             parents = self._windows_data()
         else:
-            parents = [self._config_home()]
+            parents = [self._places.config_home()]
         return [os.path.join(parent, "Claude", _DESKTOP) for parent in parents]
 
     def _windows_data(self) -> list[str]:
-        parents = [self._environ.get("APPDATA") or os.path.join(self._home(), "AppData", "Roaming")]
-        local = self._environ.get("LOCALAPPDATA") or os.path.join(self._home(), "AppData", "Local")
+        parents = [self._places.roaming()]
+        local = self._environ.get("LOCALAPPDATA") or os.path.join(
+            self._places.home(), "AppData", "Local"
+        )
         packages = os.path.join(glob.escape(local), "Packages", "*Claude*")
         parents += sorted(glob.glob(os.path.join(packages, "LocalCache", "Roaming")))
         return parents
-
-    def _home(self) -> str:
-        return self._environ.get("HOME") or os.path.expanduser("~")
-
-    def _config_home(self) -> str:
-        return self._environ.get("XDG_CONFIG_HOME") or os.path.join(self._home(), ".config")
-
-    def _expand(self, path: str) -> str:
-        if path == "~" or path.startswith(("~/", "~" + os.sep)):
-            return self._home() + path[1:]
-        return path
 
 
 def _home(session: str | None, folder: str) -> str:
@@ -181,7 +172,7 @@ def _subagent(
 ) -> SessionSpec:
     if session_folder is None and parent and _UUID.fullmatch(parent):
         session_folder = os.path.join(folder, parent)
-    facts = _sidecar(os.path.join(folder, stem + _SIDECAR))
+    facts = small_json(os.path.join(folder, stem + _SIDECAR))
     return SessionSpec(
         stem,
         home=parent or folder,
@@ -193,29 +184,3 @@ def _subagent(
         title=as_text(facts.get("description")) or as_text(facts.get("name")),
         attachments=os.path.join(session_folder, _TOOL_RESULTS) if session_folder else None,
     )
-
-
-def _sidecar(path: str) -> dict[str, Any]:
-    """A small regular file of JSON, or nothing; never a link, a pipe or a device."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    try:
-        if os.path.islink(path):
-            return {}
-        descriptor = os.open(path, flags)
-    except (OSError, ValueError):
-        return {}
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return {}
-        raw = os.read(descriptor, _LARGEST_SIDECAR + 1)
-    except OSError:
-        return {}
-    finally:
-        os.close(descriptor)
-    if len(raw) > _LARGEST_SIDECAR:
-        return {}
-    try:
-        facts = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return {}
-    return facts if isinstance(facts, dict) else {}

@@ -21,6 +21,7 @@ from sessiond.sources.cursor.envelope import CursorParser, is_envelope
 from sessiond.sources.cursor.storedb import read_meta
 from sessiond.sources.cursor.tabs import tabs
 from sessiond.sources.cursor.workspaces import Workspaces
+from sessiond.sources.files import Places
 
 __all__ = ["CursorSource"]
 
@@ -50,6 +51,7 @@ class CursorSource:
     ) -> None:
         self._extra_roots = extra_roots
         self._environ = environ
+        self._places = Places(environ)
         self._platform = platform
         self.databases: Databases | None = CursorDatabases()
         slugs = [os.path.join(place, _PROJECTS) for place in self._agent_directories()]
@@ -60,7 +62,7 @@ class CursorSource:
         roots = [os.path.join(user, _GLOBAL), os.path.join(user, _WINDOWS)]
         for place in self._agent_directories():
             roots += [os.path.join(place, _CHATS), os.path.join(place, _PROJECTS)]
-        roots += map(self._expand, self._extra_roots)
+        roots += map(self._places.expand, self._extra_roots)
         return list(dict.fromkeys(map(os.path.normpath, roots)))
 
     def classify(self, path: str) -> str | None:
@@ -133,33 +135,20 @@ class CursorSource:
 
     def _user_directory(self) -> str:
         if self._platform == "darwin":
-            parent = os.path.join(self._home(), "Library", "Application Support")
+            parent = os.path.join(self._places.home(), "Library", "Application Support")
         elif self._platform == "win32":
-            parent = self._environ.get("APPDATA") or os.path.join(
-                self._home(), "AppData", "Roaming"
-            )
+            parent = self._places.roaming()
         else:
-            parent = self._config_home()
+            parent = self._places.config_home()
         return os.path.join(parent, "Cursor", "User")
 
     def _agent_directories(self) -> list[str]:
         moved = self._environ.get("CURSOR_CONFIG_DIR", "").strip()
-        places = [self._expand(moved)] if moved else []
-        places.append(os.path.join(self._home(), ".cursor"))
+        places = [self._places.expand(moved)] if moved else []
+        places.append(os.path.join(self._places.home(), ".cursor"))
         if self._platform not in ("darwin", "win32"):
-            places.append(os.path.join(self._config_home(), "cursor"))
+            places.append(os.path.join(self._places.config_home(), "cursor"))
         return places
-
-    def _home(self) -> str:
-        return self._environ.get("HOME") or os.path.expanduser("~")
-
-    def _config_home(self) -> str:
-        return self._environ.get("XDG_CONFIG_HOME") or os.path.join(self._home(), ".config")
-
-    def _expand(self, path: str) -> str:
-        if path == "~" or path.startswith(("~/", "~" + os.sep)):
-            return self._home() + path[1:]
-        return path
 
 
 class CursorDatabases:

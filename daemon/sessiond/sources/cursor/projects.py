@@ -6,12 +6,11 @@ import ntpath
 import os
 import posixpath
 import re
-import stat
 from collections.abc import Iterable
 from typing import Any
 from urllib.parse import unquote
 
-from sess_schema.decode import decode
+from sessiond.sources.files import small_json
 from sessiond.sources.values import as_text
 
 _LARGEST_FILE = 64 << 10
@@ -64,32 +63,6 @@ def common_folder(paths: Iterable[str]) -> str | None:
     if not common or (len(common) == 1 and common[0].casefold() in _HOMES):
         return None
     return anchor + ("/" if anchor == "/" else "\\").join(common)
-
-
-def small_json(path: str, largest: int = _LARGEST_FILE) -> dict[str, Any]:
-    """A small regular file of JSON, or nothing; never a link, a pipe or a device."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-    try:
-        if os.path.islink(path):
-            return {}
-        descriptor = os.open(path, flags)
-    except (OSError, ValueError):
-        return {}
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return {}
-        raw = os.read(descriptor, largest + 1)
-    except OSError:
-        return {}
-    finally:
-        os.close(descriptor)
-    if len(raw) > largest:
-        return {}
-    try:
-        facts, _ = decode(raw)
-    except ValueError:
-        return {}
-    return facts if isinstance(facts, dict) else {}
 
 
 def _of_text(text: Any) -> str | None:

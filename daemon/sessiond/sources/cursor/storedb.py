@@ -11,7 +11,8 @@ from typing import Any
 
 from sess_schema.decode import decode
 from sessiond.foreign import Foreign
-from sessiond.sources.cursor.projects import folder_of, small_json
+from sessiond.sources.cursor.projects import folder_of
+from sessiond.sources.files import small_json
 from sessiond.sources.values import as_text, as_time
 
 _ID_LENGTH = 32
