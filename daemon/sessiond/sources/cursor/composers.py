@@ -24,10 +24,8 @@ class Composer:
 
     composer_id: str
     title: str | None = None
-    subtitle: str | None = None
     created_at: int | None = None
     updated_at: int | None = None
-    status: str | None = None
     mode: str | None = None
     model: str | None = None
     branch: str | None = None
@@ -38,15 +36,8 @@ class Composer:
     parent_call: str | None = None
     agent_type: str | None = None
     subagents: list[str] = field(default_factory=list)
-    draft: bool = False
-    ephemeral: bool = False
-    archived: bool = False
     workspace: Any = None
     repos: list[str] = field(default_factory=list)
-
-    def is_ghost(self) -> bool:
-        """Cursor leaves shells behind of conversations that never began."""
-        return not self.order and not self.inline and self.title is None
 
 
 def read_composer(value: Any, composer_id: str) -> Composer | None:
@@ -67,11 +58,9 @@ def _read(facts: dict[str, Any], composer_id: str) -> Composer:
     composer = Composer(
         composer_id,
         title=_words(facts.get("name")),
-        subtitle=_words(facts.get("subtitle")),
         created_at=time_of(facts.get("createdAt")),
         updated_at=time_of(facts.get("lastUpdatedAt"))
         or time_of(facts.get("conversationCheckpointLastUpdatedAt")),
-        status=as_text(facts.get("status")),
         mode=mode_of(facts.get("unifiedMode")) or mode_of(facts.get("forceMode")),
         model=_model(facts),
         branch=_words(facts.get("createdOnBranch")),
@@ -79,9 +68,6 @@ def _read(facts: dict[str, Any], composer_id: str) -> Composer:
         parent_call=first_line(info.get("toolCallId")),
         agent_type=as_text(info.get("subagentTypeName")),
         subagents=_ids(facts.get("subagentComposerIds"), facts.get("subComposerIds")),
-        draft=facts.get("isDraft") is True,
-        ephemeral=facts.get("isEphemeral") is True,
-        archived=facts.get("isArchived") is True,
         workspace=facts.get("workspaceIdentifier"),
         repos=_repos(facts.get("trackedGitRepos")),
     )
