@@ -1,0 +1,1 @@
+"""Sessions as files to read, share and keep."""

@@ -1,0 +1,129 @@
+"""Records as the agent wrote them, read in order from the archive."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from sess_schema import archive, decode
+
+_KEPT = 6  # unpacked chunks of about a megabyte: a result is seldom far from its call
+_SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_DEEPEST = 12
+
+
+@dataclass(slots=True, frozen=True)
+class Image:
+    media: str  # one of those that browsers draw and nothing runs in
+    data: str  # base64
+
+
+class Records:
+    """Reads single records; neighbours cost no second unpacking."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._chunks: OrderedDict[int, bytes] = OrderedDict()
+        self._last: tuple[tuple[int, ...], list[Any]] = ((), [])
+
+    def bytes_of(self, place: Sequence[int]) -> bytes:
+        """`place`: source, retired, offset, length."""
+        source, retired, offset, length = place
+        parts = []
+        for key, start, size in self._db.execute(
+            "SELECT id, offset, length FROM chunks WHERE source_id = ? AND retired = ?"
+            " AND offset < ? AND offset + length > ? ORDER BY offset",
+            (source, retired, offset + length, offset),
+        ):
+            raw = self._unpacked(key)
+            parts.append(raw[max(0, offset - start) : min(size, offset + length - start)])
+        return b"".join(parts)
+
+    def value(self, place: Sequence[int], pointer: str) -> Any:
+        """The part of a record that a JSON pointer names; None where it has none."""
+        for value in self._values(tuple(place)):
+            found = decode.at_pointer(value, pointer)
+            if found is not None:
+                return _unwrapped(found)
+        return None
+
+    def _values(self, place: tuple[int, ...]) -> list[Any]:
+        if self._last[0] != place:
+            raw = self.bytes_of(place).rstrip(b"\r\n")
+            pieces = decode.split_line(raw)
+            self._last = (place, [piece.value for piece in pieces if not piece.broken])
+        return self._last[1]
+
+    def _unpacked(self, key: int) -> bytes:
+        if key in self._chunks:
+            self._chunks.move_to_end(key)
+            return self._chunks[key]
+        packed = self._db.execute("SELECT data FROM chunks WHERE id = ?", (key,)).get
+        raw = self._chunks[key] = archive.unpack(packed)
+        if len(self._chunks) > _KEPT:
+            self._chunks.popitem(last=False)
+        return raw
+
+
+def text_in(value: Any) -> str:
+    """The text of a result, whatever its shape."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        text = value.get("text")
+        return text if isinstance(text, str) else ""
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(text_in, value)))
+    return ""
+
+
+def images_in(value: Any) -> list[Image]:
+    """Every image that a value holds, in any of the agents' shapes."""
+    return [*_images(value, 0)]
+
+
+def _images(value: Any, depth: int) -> Iterator[Image]:
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, dict):
+        media = value.get("media_type") or value.get("mimeType") or value.get("mime_type")
+        data = value.get("data")
+        if media in _SHOWN and isinstance(data, str):
+            yield from _image(media, data)
+            return
+        for inner in value.values():
+            yield from _images(inner, depth + 1)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _images(inner, depth + 1)
+    elif isinstance(value, str) and value.startswith("data:image/"):
+        head, _, data = value.partition(";base64,")
+        if head.removeprefix("data:") in _SHOWN:
+            yield from _image(head.removeprefix("data:"), data)
+
+
+def _image(media: str, data: str) -> Iterator[Image]:
+    """Only what decodes: nothing else may stand in a page."""
+    from binascii import Error, a2b_base64  # noqa: PLC0415 - few sessions have images
+
+    try:
+        raw = a2b_base64(data.encode("ascii", "replace"))
+    except (Error, ValueError):
+        return
+    if raw:
+        yield Image(media, b64encode(raw).decode())
+
+
+def _unwrapped(value: Any) -> Any:
+    """Some agents keep arguments as JSON in a string."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            return decode.decode(value.encode("utf-8", "replace"))[0]
+        except ValueError:
+            return value
+    return value

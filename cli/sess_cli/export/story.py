@@ -1,0 +1,280 @@
+"""A session as every export tells it: events whole and in order, calls with their results.
+
+What leaves here has been redacted; an export cannot forget to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2s
+from typing import Any
+
+import apsw
+
+from sess_cli.export.records import Image, Records, images_in, text_in
+from sess_schema.queries import sessions
+from sess_schema.queries.sessions import SessionRow
+from sess_schema.queries.stats import Stats, Tally
+
+_ITEMS = (
+    "SELECT e.id, e.block, e.type, e.label, e.tool, e.status, e.ts, e.duration_ms, e.summary,"
+    " e.images, e.call_id, e.pointer, e.result_pointer, e.overflow, e.session_id,"
+    " x.text, x.input, x.output, o.id, o.native_id, o.digest,"
+    " o.source_id, o.retired, o.offset, o.length, r.source_id, r.retired, r.offset, r.length"
+    " FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
+    " JOIN turns o ON o.id = e.turn_id JOIN event_texts x ON x.id = e.id"
+    " LEFT JOIN turns r ON r.id = e.result_turn_id"
+    " WHERE t.session_id = ? AND t.retired = 0 AND e.retired = 0"
+    " ORDER BY t.source_id, t.offset, t.id, e.block, e.id"
+)
+_ESCAPE = (b"\\u001b", b"\\u001B", b"\x1b")
+_EDITS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
+_TITLES = frozenset({"summary", "ai-title", "custom-title"})
+
+
+@dataclass(slots=True)
+class Spent:
+    """What responses took: tokens, and money where the price is known."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_read_tokens: int = 0
+    cost_nano: int = 0
+    unpriced: int = 0
+
+    def add(self, other: Spent) -> None:
+        self.requests += other.requests
+        self.input_tokens += other.input_tokens
+        self.output_tokens += other.output_tokens
+        self.cache_write_tokens += other.cache_write_tokens
+        self.cache_read_tokens += other.cache_read_tokens
+        self.cost_nano += other.cost_nano
+        self.unpriced += other.unpriced
+
+    @property
+    def tokens(self) -> int:
+        cached = self.cache_write_tokens + self.cache_read_tokens
+        return self.input_tokens + self.output_tokens + cached
+
+
+@dataclass(slots=True, frozen=True)
+class Commit:
+    sha: str
+    branch: str | None
+    subject: str
+
+
+@dataclass(slots=True)
+class Item:
+    """One event: what a person would say happened."""
+
+    event: int  # its number in this index: `sess show ID#EVENT`
+    number: int  # 0, 1, 2 ... in its conversation
+    key: str  # the same in every export, however much the session grows
+    kind: str  # user, assistant, thinking, tool_use, system, summary
+    label: str | None
+    tool: str | None
+    status: str | None  # of calls: ok, error, denied, pending
+    ts: int | None
+    duration_ms: int | None
+    summary: str  # of calls: the input in one line
+    text: str  # of all others
+    input: Any  # as the agent wrote it: mostly an object
+    output: str  # with its escape sequences, if it had any
+    patch: list[dict[str, Any]]  # of edits: oldStart, newStart, lines, where the agent told
+    images: list[Image] = field(default_factory=list)
+    commits: list[Commit] = field(default_factory=list)
+    spent: Spent | None = None  # of the response that this is the first event of
+    agent: Story | None = None  # the conversation that this call started
+    copied: bool = False  # written in another session first
+
+    @property
+    def failed(self) -> bool:
+        return self.status in ("error", "denied")
+
+    @property
+    def is_title(self) -> bool:
+        """It names the session; the head of an export tells it already."""
+        return self.kind == "summary" and self.label in _TITLES
+
+
+class Story:
+    """One session and, below its calls, the conversations of its subagents."""
+
+    def __init__(
+        self,
+        db: apsw.Connection,
+        row: SessionRow,
+        clean: Callable[[str], str] | None = None,
+        *,
+        images: bool = True,
+        above: frozenset[int] = frozenset(),
+    ) -> None:
+        """`clean` takes secrets out of a text."""
+        self.db = db
+        self.row = row
+        self._clean = clean
+        self._images = images
+        self._above = above | {row.key}
+
+    # -- what is known about the whole
+
+    @cached_property
+    def title(self) -> str:
+        return self.cleaned(sessions.title_of(self.db, self.row))
+
+    @cached_property
+    def models(self) -> list[str]:
+        return [self.cleaned(model) for model in json.loads(self.row.models)]
+
+    @cached_property
+    def project(self) -> str:
+        return self.cleaned(self.row.project or "")
+
+    @cached_property
+    def branch(self) -> str:
+        return self.cleaned(self.row.git_branch or "")
+
+    @property
+    def duration_ms(self) -> int:
+        if self.row.started is None or self.row.ended is None:
+            return 0
+        return abs(self.row.ended - self.row.started)
+
+    @cached_property
+    def total(self) -> Tally:
+        """With everything below it, as `sess stats` counts."""
+        return Stats(session=self.row.key).total(self.db)
+
+    @cached_property
+    def children(self) -> list[Story]:
+        """Conversations of its subagents, in the order they began."""
+        return [
+            Story(self.db, row, self._clean, images=self._images, above=self._above)
+            for row in sessions.children(self.db, self.row.key)
+            if row.key not in self._above
+        ]
+
+    @cached_property
+    def loose(self) -> list[Story]:
+        """Subagents that no call of this session is known to have started."""
+        called = {
+            call
+            for (call,) in self.db.execute(
+                "SELECT e.call_id FROM turns t JOIN events e"
+                " ON e.turn_id = coalesce(t.copy_of, t.id)"
+                " WHERE t.session_id = ? AND e.call_id IS NOT NULL",
+                (self.row.key,),
+            )
+        }
+        return [child for child in self.children if child.row.call_id not in called]
+
+    # -- what happened
+
+    def items(self) -> Iterator[Item]:
+        """Every event once, in the order of the records, read as they are asked for."""
+        records = Records(self.db)
+        spent, commits = self._spent(), self._commits()
+        by_call = {child.row.call_id: child for child in self.children if child.row.call_id}
+        seen: set[int] = set()
+        number = 0
+        columns: tuple[Any, ...]
+        for columns in self.db.execute(_ITEMS, (self.row.key,)):
+            (
+                event, block, kind, label, tool, status, ts, duration, summary,
+                image_count, call_id, pointer, result_pointer, overflow, owner,
+                text, given, output, turn, native_id, digest, *places,
+            ) = columns  # fmt: skip
+            if event in seen:
+                continue
+            seen.add(event)
+            item = Item(
+                event, number, _key(native_id or digest, block), kind, label, tool, status, ts,
+                duration, summary or "", text, given or None, output, [],
+                commits=commits.get(event, []), spent=spent.pop(turn, None),
+                agent=by_call.pop(call_id, None) if call_id else None,
+                copied=owner != self.row.key,
+            )  # fmt: skip
+            number += 1
+            record, answer = places[:4], places[4:]
+            if kind == "tool_use" and pointer is not None:
+                value = records.value(record, pointer)
+                item.input = value if value is not None else item.input
+            if answer[0] is not None and result_pointer:
+                self._fill_result(item, records, answer, result_pointer, bool(overflow))
+            if image_count and self._images and not item.images:
+                item.images = images_in(records.value(record, ""))
+            yield self._cleaned_item(item)
+
+    def _fill_result(
+        self, item: Item, records: Records, place: list[int], pointer: str, overflowed: bool
+    ) -> None:
+        """What the texts of the index do not tell: colours, images, line numbers."""
+        raw = records.bytes_of(place)
+        if not overflowed and any(mark in raw for mark in _ESCAPE):
+            item.output = text_in(records.value(place, pointer)) or item.output
+        if item.tool in _EDITS and b'"structuredPatch"' in raw:
+            patch = records.value(place, "/toolUseResult/structuredPatch")
+            item.patch = [hunk for hunk in patch or () if isinstance(hunk, dict)]
+        if self._images and (b"image/" in raw or b'"image"' in raw):
+            item.images = images_in(records.value(place, pointer))
+
+    # -- redaction
+
+    def cleaned(self, text: str) -> str:
+        return self._clean(text) if self._clean is not None and text else text
+
+    def _cleaned_item(self, item: Item) -> Item:
+        if self._clean is not None:
+            item.summary = self.cleaned(item.summary)
+            item.text = self.cleaned(item.text)
+            item.output = self.cleaned(item.output)
+            item.input = self._cleaned_value(item.input)
+            item.patch = self._cleaned_value(item.patch)
+            item.commits = [
+                Commit(one.sha, one.branch, self.cleaned(one.subject)) for one in item.commits
+            ]
+        return item
+
+    def _cleaned_value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.cleaned(value)
+        if isinstance(value, dict):
+            return {self.cleaned(name): self._cleaned_value(inner) for name, inner in value.items()}
+        if isinstance(value, list):
+            return [self._cleaned_value(inner) for inner in value]
+        return value
+
+    # -- what belongs to events
+
+    def _spent(self) -> dict[int, Spent]:
+        """By the turn whose line was counted."""
+        found: dict[int, Spent] = {}
+        for turn, *sums in self.db.execute(
+            "SELECT turn_id, 1, input_tokens, output_tokens, cache_write_tokens,"
+            " cache_read_tokens, coalesce(cost_nano, 0), cost_nano IS NULL FROM usage"
+            " WHERE session_id = ? AND counted",
+            (self.row.key,),
+        ):
+            found.setdefault(turn, Spent()).add(Spent(*sums))
+        return found
+
+    def _commits(self) -> dict[int, list[Commit]]:
+        found: dict[int, list[Commit]] = {}
+        for event, sha, branch, subject in self.db.execute(
+            "SELECT c.event_id, c.sha, c.branch, c.subject FROM commits c WHERE c.event_id IN"
+            " (SELECT e.id FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
+            " WHERE t.session_id = ? AND t.retired = 0) ORDER BY 1, c.sha",
+            (self.row.key,),
+        ):
+            found.setdefault(event, []).append(Commit(sha, branch, subject))
+        return found
+
+
+def _key(record: object, block: int) -> str:
+    return blake2s(f"{record}/{block}".encode("utf-8", "replace"), digest_size=6).hexdigest()
