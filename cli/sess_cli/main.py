@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from sess_cli.commands import demo, doctor, list_, restore, search, show, sql, stats
+from sess_cli.commands import demo, doctor, export, list_, restore, search, show, sql, stats
 from sess_schema import __version__, program
 from sess_schema.program import say
 
-VERBS = (search, list_, show, stats, restore, sql, doctor, demo)
+VERBS = (search, list_, show, stats, export, restore, sql, doctor, demo)
 
 app = typer.Typer(
     name="sess",
@@ -71,5 +71,7 @@ def run() -> None:
 def _keep_only(given: list[str]) -> None:
     """Leave out what was not asked for: to make all commands takes longer than most of them do."""
     verb = next((word for word in given if word != "--debug"), None)
-    if asked := [command for command in app.registered_commands if command.name == verb]:
-        app.registered_commands = asked
+    commands = [command for command in app.registered_commands if command.name == verb]
+    groups = [group for group in app.registered_groups if group.name == verb]
+    if commands or groups:
+        app.registered_commands, app.registered_groups = commands, groups

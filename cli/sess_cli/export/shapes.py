@@ -8,18 +8,18 @@ from typing import Any
 
 from sess_cli.export.story import Item
 
-_SHELLS = frozenset(
-    "bash shell runterminalcmd runterminalcommand execcommand localshell runshellcommand"
-    " terminal execute executecommand powershell".split()
-)
-_WRITES = frozenset("write writefile create createfile writetofile save".split())
-_TODOS = frozenset("todowrite todoread updatetodos updateplan todolist writetodos".split())
-_AGENTS = frozenset("task agent subagent spawnagent dispatchagent".split())
-_SEARCHES = frozenset(
-    "grep glob ls search ripgreprawsearch ripgrepsearch codebasesearch filesearch listdir"
-    " globfilesearch semanticsearchfull findfiles searchfiles".split()
-)
-_READS = frozenset("read readfile notebookread view cat viewfile".split())
+_SHELLS = frozenset({
+    "bash", "shell", "runterminalcmd", "runterminalcommand", "execcommand", "localshell",
+    "runshellcommand", "terminal", "execute", "executecommand", "powershell",
+})  # fmt: skip
+_WRITES = frozenset({"write", "writefile", "create", "createfile", "writetofile", "save"})
+_TODOS = frozenset({"todowrite", "updatetodos", "updateplan", "todolist", "writetodos"})
+_AGENTS = frozenset({"task", "agent", "subagent", "spawnagent", "dispatchagent"})
+_SEARCHES = frozenset({
+    "grep", "glob", "ls", "search", "ripgreprawsearch", "ripgrepsearch", "codebasesearch",
+    "filesearch", "listdir", "globfilesearch", "semanticsearchfull", "findfiles", "searchfiles",
+})  # fmt: skip
+_READS = frozenset({"read", "readfile", "notebookread", "view", "cat", "viewfile"})
 _PATHS = (
     "filepath", "path", "targetfile", "notebookpath", "relativeworkspacepath", "file", "filename",
 )  # fmt: skip

@@ -1,0 +1,88 @@
+"""What every export of one session does the same way: choose it, clean it, write it, say so."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Annotated, BinaryIO
+
+import typer
+
+if TYPE_CHECKING:
+    from sess_cli.export.redact import Redactor
+    from sess_cli.export.story import Story
+
+Output = Annotated[
+    str | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Where to; - is standard output."),
+]
+NoRedact = Annotated[
+    bool, typer.Option("--no-redact", help="Leave secrets and home directories as they are.")
+]
+Open = Annotated[bool, typer.Option("--open", help="Open it when it is done.")]
+PRIVATE = 0o600
+
+
+@contextmanager
+def opened(
+    session: str, *, sync: bool, redact: bool, images: bool = True
+) -> Iterator[tuple[Story, Redactor | None]]:
+    """The session that an id means, and what takes secrets out of it."""
+    from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
+    from sess_cli.export.redact import Redactor  # noqa: PLC0415
+    from sess_cli.export.story import Story  # noqa: PLC0415
+    from sess_schema.queries import sessions  # noqa: PLC0415
+
+    with fresh.open_with_sessions(sync=sync) as db:
+        redactor = Redactor() if redact else None
+        yield Story(db, sessions.resolve(db, session), redactor, images=images), redactor
+
+
+def default_name(story: Story, suffix: str) -> str:
+    """A name in this directory that says which session it is; ids come from strangers."""
+    name = "".join(
+        c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in story.row.session
+    )
+    return f"{name.strip('-')[:40] or 'session'}.{suffix}"
+
+
+@contextmanager
+def new_file(path: str) -> Iterator[BinaryIO]:
+    """A file that is there whole or not at all, readable by its owner only."""
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise SessError(f'there is no directory "{folder}"', hint=f'`mkdir -p "{folder}"`')
+    if os.path.isdir(path):
+        raise SessError(f'"{path}" is a directory', hint="name a file in it")
+    handle, partial = tempfile.mkstemp(prefix=".sess-", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        os.chmod(partial, PRIVATE)
+        os.replace(partial, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(partial)
+        raise
+
+
+def told(path: str, redactor: Redactor | None) -> None:
+    """Say where it is, how large, and what was masked."""
+    from sess_cli.render import amounts  # noqa: PLC0415
+    from sess_schema.program import say  # noqa: PLC0415
+
+    say(f"wrote {path} ({amounts.size(os.path.getsize(path))})")
+    if redactor is not None and (masked := redactor.report()):
+        say(f"masked {masked}; --no-redact leaves everything as it is")
+
+
+def open_file(path: str) -> None:
+    """With the program that this system opens such files with."""
+    import webbrowser  # noqa: PLC0415
+    from pathlib import Path  # noqa: PLC0415
+
+    webbrowser.open(Path(path).resolve().as_uri())
