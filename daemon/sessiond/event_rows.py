@@ -17,8 +17,9 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[
 _COLUMNS = (
     "id", "session_id", "turn_id", "block", "type", "label", "tool", "status", "ts", "summary",
     "call_id", "pointer", "images", "duration_ms", "result_turn_id", "result_pointer", "overflow",
-    "retired",
+    "retired", "chars",
 )  # fmt: skip
+_BY_MODEL = frozenset({"assistant", "thinking", "tool_use"})
 _LOAD = (
     f"SELECT {', '.join(f'e.{name}' for name in _COLUMNS)}, c.retired, r.session_id, r.retired"
     " FROM events e JOIN turns c ON c.id = e.turn_id LEFT JOIN turns r ON r.id = e.result_turn_id"
@@ -48,6 +49,7 @@ class Row:
     result_pointer: str | None = None
     overflow: str | None = None
     retired: int = 0
+    chars: int = 0  # that the model wrote
     # What the turns of the call and of the result are now.
     call_retired: int = 0
     result_session: int | None = None
@@ -79,6 +81,7 @@ def row_of(
         event.pointer,
         event.images,
         event.duration_ms,
+        chars=len(event.text) + len(event.input) if event.type in _BY_MODEL else 0,
         text=event.text,
         input=event.input,
         output=event.output,

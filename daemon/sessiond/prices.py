@@ -115,7 +115,12 @@ class PriceTable:
         name = self.resolve(model)
         return None if name is None else self._rates(name, ts_ms, prompt)
 
-    def cost(  # noqa: PLR0917
+    def cost(self, *counts: Any, **how: Any) -> int | None:
+        """Nano-dollars for one response, as `bill` takes it; None if the price is not known."""
+        bill = self.bill(*counts, **how)
+        return None if bill is None else bill[0]
+
+    def bill(  # noqa: PLR0917
         self,
         model: str | None,
         ts_ms: int | None,
@@ -129,31 +134,32 @@ class PriceTable:
         speed: str | None = None,
         tier: str | None = None,
         geo: str | None = None,
-    ) -> int | None:
-        """Nano-dollars for one response; None if the price is not known.
+    ) -> tuple[int, int] | None:
+        """Nano-dollars for one response, and what the cache saved; None without a price.
 
         As in the index, `cache_write` is all that was written and `cache_write_1h` the part of it
         that is kept for an hour, and `input` has neither them nor what was read from the cache.
         """
         name, fast = self._find(model)
-        if name is None or name == SYNTHETIC:
-            return 0 if name else None
-        factor = self._factor(name, fast or speed == "fast", tier, geo)
-        if factor is None:
+        if name == SYNTHETIC:
+            return 0, 0
+        factor = self._factor(name, fast or speed == "fast", tier, geo) if name else None
+        if name is None or factor is None:
             return None
         short = max(cache_write - cache_write_1h, 0)
         rates = self._rates(name, ts_ms, input + short + cache_write_1h + cache_read)
-        tokens = (
-            input * rates.input
-            + output * rates.output
-            + short * rates.cache_write
+        cached = (
+            short * rates.cache_write
             + cache_write_1h * rates.cache_write_1h
             + cache_read * rates.cache_read
         )
+        tokens = input * rates.input + output * rates.output + cached
+        uncached = (short + cache_write_1h + cache_read) * rates.input
         above, below = factor
         # Factors are on tokens; a search costs the same however fast and wherever.
         pico = tokens * above + web_searches * rates.web_search * below
-        return (pico + 500 * below) // (1000 * below)
+        half, nano = 500 * below, 1000 * below
+        return (pico + half) // nano, ((uncached - cached) * above + half) // nano
 
     def _factor(
         self, name: str, fast: bool, tier: str | None, geo: str | None

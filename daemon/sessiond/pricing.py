@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 
+from sess_schema import sums
 from sessiond.prices import PriceTable
 
 # What a price depends on, in the order in which `Pricer.price` takes it.
@@ -16,13 +17,12 @@ PRICED = (
     "cache_read_tokens", "web_searches", "speed", "service_tier", "geo", "cost_usd",
 )  # fmt: skip
 
-FACT = "prices"
 _BATCH = 5000
 _NANO = Decimal(10**9)
 # Counts that no model can have produced must not make the sums of honest ones overflow.
 _DEAREST = 10**15
 
-Cost = tuple[int | None, str]
+Cost = tuple[int | None, str, int | None]
 
 
 class Pricer:
@@ -43,29 +43,25 @@ class Pricer:
         return self.table.version
 
     def price(self, values: Sequence[Any]) -> Cost:
-        """Nano-dollars and where they come from, for the values of `PRICED`."""
+        """Nano-dollars, where they come from, and what the cache saved of them.
+
+        For the values of `PRICED`.
+        """
         *counts, speed, tier, geo, recorded = values
-        nano: int | None
+        bill = self.table.bill(*counts, speed=speed, tier=tier, geo=geo)
+        nano, saved = bill or (None, None)
+        source = "computed"
         if recorded is not None:
             nano, source = exact_nano(recorded), "recorded"
-        else:
-            nano = self.table.cost(*counts, speed=speed, tier=tier, geo=geo)
-            source = "computed"
         if nano is None or nano > _DEAREST:
-            return None, "unknown"
-        return nano, source
+            return None, "unknown", None
+        return nano, source, saved if saved is None or abs(saved) <= _DEAREST else None
 
 
 def exact_nano(dollars: float) -> int:
     """Of the decimal that the agent wrote, not of the binary fraction next to it."""
     nano = Decimal(repr(dollars)) * _NANO
     return int(nano.to_integral_value(ROUND_HALF_UP))
-
-
-def is_current(db: apsw.Connection, version: str) -> bool:
-    """Whether every row was priced with this version of the table."""
-    found: object = db.execute("SELECT value FROM facts WHERE name = ?", (FACT,)).get
-    return found == version
 
 
 def reprice(db: apsw.Connection, pricer: Pricer) -> int:
@@ -78,23 +74,22 @@ def reprice(db: apsw.Connection, pricer: Pricer) -> int:
                 for row_id, *before, values in rows
                 if (cost := pricer.price(values)) != tuple(before)
             ]
-            db.executemany("UPDATE usage SET cost_nano = ?, cost_source = ? WHERE id = ?", updates)
+            db.executemany(
+                "UPDATE usage SET cost_nano = ?, cost_source = ?, saved_nano = ? WHERE id = ?",
+                updates,
+            )
             changed += len(updates)
-        db.execute(
-            "INSERT INTO facts (name, value) VALUES (?, ?)"
-            " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            (FACT, pricer.version),
-        )
+        sums.settle(db)
     return changed
 
 
-def _batches(db: apsw.Connection) -> Iterator[list[tuple[int, int | None, str, tuple[Any, ...]]]]:
-    """(id, cost, source, what the price depends on), a bounded number at a time."""
+def _batches(db: apsw.Connection) -> Iterator[list[tuple[Any, ...]]]:
+    """(id, cost, source, saved, what the price depends on), a bounded number at a time."""
     last = -1
     while True:
         found = list(
             db.execute(
-                f"SELECT id, cost_nano, cost_source, {', '.join(PRICED)} FROM usage"
+                f"SELECT id, cost_nano, cost_source, saved_nano, {', '.join(PRICED)} FROM usage"
                 " WHERE id > ? ORDER BY id LIMIT ?",
                 (last, _BATCH),
             )
@@ -102,4 +97,4 @@ def _batches(db: apsw.Connection) -> Iterator[list[tuple[int, int | None, str, t
         if not found:
             return
         last = found[-1][0]
-        yield [(row[0], row[1], row[2], row[3:]) for row in found]
+        yield [(*row[:4], row[4:]) for row in found]

@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 
+from sess_schema import sums
 from sessiond import mirrors
 from sessiond.chunks import Chunks
 from sessiond.events import EventWriter
@@ -55,6 +56,7 @@ class Store:
             self.recount(session_id)
         self.sessions.save()
         self.usage.save()
+        sums.settle(self.db)
         self.events.rows.index()
         self.db.execute("COMMIT")
         self._forget()

@@ -22,7 +22,7 @@ COLUMNS = (
     "stop_reason", "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
     "cache_read_tokens", "web_searches", "service_tier", "speed", "geo", "cost_usd",
 )  # fmt: skip
-_WRITTEN = (*COLUMNS, "sidechain", "cost_nano", "cost_source")
+_WRITTEN = (*COLUMNS, "sidechain", "cost_nano", "cost_source", "saved_nano")
 _SAVE = (
     f"INSERT INTO usage ({', '.join(_WRITTEN)}) VALUES ({', '.join('?' * len(_WRITTEN))})"
     " ON CONFLICT (response_uid) DO UPDATE SET"

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import apsw
 
-from sess_schema import marks
+from sess_schema import marks, sums
 from sess_schema.errors import Exit, SessError
 
 APPLICATION_ID = 0x53455353  # "SESS"
 _MARKED = 2  # since then words beside other scripts are indexed
+_SUMMED = 5  # since then sums are kept
 
 
 @cache
@@ -75,6 +76,8 @@ def upgrade(db: apsw.Connection) -> None:
             db.execute(sql)
             if number == _MARKED:
                 marks.mark_all(db)
+            if number == _SUMMED:
+                sums.settle(db)
             db.execute(
                 "INSERT INTO migrations VALUES (?, ?, ?)", (number, name, int(time.time() * 1000))
             )

@@ -1,0 +1,250 @@
+"""The sums that a question is about: kept ones, and counted ones where it cuts a quarter."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any
+
+import apsw
+
+from sess_schema import sums
+from sess_schema.queries.fields import session_condition
+from sess_schema.queries.tally import Tally
+
+if TYPE_CHECKING:
+    from sess_schema.queries.stats import Stats
+
+NONE = "none"  # the group of what belongs to none: responses are no tool's
+PERIODS = frozenset({"hour", "day", "week", "month"})
+_USAGE = (
+    "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
+    "cache_read_tokens", "cost_nano", "unpriced", "requests", "saved_nano", "placeholders",
+    "placeholder_chars",
+)  # fmt: skip
+_BY_KEY = "GROUP BY 1, 2, 3"
+
+
+@dataclass(slots=True)
+class Row:
+    """The sums of one quarter of an hour of one session."""
+
+    quarter: int
+    session: int
+    model: str | None
+    kind: str | None  # the tool or file, where that is asked for
+    tally: Tally
+
+
+@dataclass(slots=True, frozen=True)
+class Session:
+    root: int
+    native_id: str
+    agent: str
+    project: str
+    branch: str
+
+
+class Reader:
+    """Reads what a question is about, in rows of a quarter of an hour and a session."""
+
+    def __init__(self, db: apsw.Connection, asked: Stats, by: Iterable[str] = ()) -> None:
+        self._db = db
+        self._asked = asked
+        self._by = by = frozenset(by)
+        self.sessions = _sessions(db)
+        self._by_model = "model" in by or bool(asked.models)
+        # The fewer the groups that SQL makes, the less is put together here.
+        self._timed = self._by_model or not by.isdisjoint(PERIODS)
+        self._models: dict[int, tuple[list[int], list[str]]] = {}
+
+    def condition(self, ts: str) -> tuple[str, tuple[object, ...]]:
+        """SQL over `sessions s` and a time."""
+        where, values = self._chosen()
+        if self._asked.since is not None:
+            where += f" AND {ts} >= ?"
+            values.append(self._asked.since)
+        if self._asked.until is not None:
+            where += f" AND {ts} < ?"
+            values.append(self._asked.until)
+        return where, tuple(values)
+
+    def _chosen(self) -> tuple[str, list[object]]:
+        asked = self._asked
+        where, values = session_condition(asked.agents, asked.projects)
+        if asked.branches:
+            where += f" AND s.git_branch IN ({', '.join('?' * len(asked.branches))})"
+            values += asked.branches
+        if asked.session is not None:
+            family = [key for key, one in self.sessions.items() if one.root == asked.session]
+            where += f" AND s.id IN ({', '.join(map(str, {*family, asked.session}))})"
+        if asked.subagents != "include":
+            where += f" AND s.kind {'=' if asked.subagents == 'only' else '<>'} 'subagent'"
+        return where, [*values]
+
+    def _whole(self) -> tuple[int | None, int | None]:
+        """The quarters that the window has from beginning to end: from one up to another."""
+        since, until = self._asked.since, self._asked.until
+        first = None if since is None else max(0, -(-since // sums.QUARTER))
+        last = None if until is None else until // sums.QUARTER
+        return first, last
+
+    def _parts(self) -> Iterator[tuple[int, int]]:
+        """The times at both ends of the window that are no whole quarters."""
+        since, until = self._asked.since, self._asked.until
+        first, last = self._whole()
+        if first is not None and last is not None and first > last:  # all in one quarter
+            if since is not None and until is not None and since < until:
+                yield since, until
+            return
+        if since is not None and first is not None and since < first * sums.QUARTER:
+            yield since, first * sums.QUARTER
+        if until is not None and last is not None and last * sums.QUARTER < until:
+            yield last * sums.QUARTER, until
+
+    def _summed(self, columns: str, table: str, where: str = "") -> Iterator[tuple[Any, ...]]:
+        """From the sums that the writer keeps."""
+        chosen, values = self._chosen()
+        first, last = self._whole()
+        if first is not None and last is not None and first > last:
+            return
+        if first is not None:
+            chosen += " AND k.quarter >= ?"
+            values.append(first)
+        if last is not None:
+            chosen += f" AND k.quarter < ? AND k.quarter <> {sums.UNDATED}"
+            values.append(last)
+        yield from self._db.execute(
+            f"SELECT {columns} FROM {table} k JOIN sessions s ON s.id = k.session_id"
+            f" WHERE {chosen} {where}",
+            tuple(values),
+        )
+
+    def _counted(self, columns: str, table: str, where: str) -> Iterator[tuple[Any, ...]]:
+        """One by one, where the window cuts through a quarter."""
+        name = table.rpartition(" ")[2]
+        for since, until in self._parts():
+            chosen, values = self._chosen()
+            yield from self._db.execute(
+                f"SELECT {columns} FROM {table} JOIN sessions s ON s.id = {name}.session_id"
+                f" WHERE {chosen} AND {name}.ts >= ? AND {name}.ts < ? AND {where}",
+                (*values, since, until),
+            )
+
+    def rows(self) -> Iterator[Row]:
+        models = tuple(self._asked.models)
+        for row in chain(self._responses(), self._events()):
+            if not models or (row.model or "").startswith(models):
+                yield row
+
+    def _responses(self) -> Iterator[Row]:
+        quarter = "k.quarter" if self._timed else "0"
+        model = "k.model" if self._by_model else "''"
+        added = ", ".join(f"sum(k.{name})" for name in _USAGE)
+        kept = self._summed(f"{quarter}, k.session_id, {model}, {added}", "usage_sums", _BY_KEY)
+        counted = self._counted(
+            f"{sums.quarter('u.ts')}, u.session_id, {sums.MODEL}, {sums.USAGE_SUMS}",
+            "usage u",
+            f"u.counted {_BY_KEY}",
+        )
+        found = sorted(chain(kept, counted)) if self._by_model else chain(kept, counted)
+        for at, session, name, *summed in found:
+            tally = Tally(*summed)
+            tally.sessions.add(self._root(session))
+            if self._by_model:
+                times, models = self._models.setdefault(session, ([], []))
+                times.append(at)
+                models.append(name)
+            yield Row(at, session, name, None, tally)
+
+    def _events(self) -> Iterator[Row]:
+        quarter = "k.quarter" if self._timed else "0"
+        live = sums.quarter("e.ts") if self._timed else "0"
+        if "file" in self._by:  # a file is no group of the sums
+            path = "(SELECT min(f.path) FROM files f WHERE f.event_id = e.id)"
+            where, values = self.condition("e.ts")
+            found: Iterable[tuple[Any, ...]] = self._db.execute(
+                f"SELECT {live}, e.session_id, {path}, {sums.EVENT_SUMS} FROM events e"
+                f" JOIN sessions s ON s.id = e.session_id"
+                f" WHERE {where} AND {sums.COUNTED_EVENTS} {_BY_KEY}",
+                values,
+            )
+        else:
+            tool = "k.tool" if "tool" in self._by else "''"
+            found = chain(
+                self._summed(
+                    f"{quarter}, k.session_id, {tool}, sum(k.prompts), sum(k.calls), sum(k.errors)",
+                    "event_sums",
+                    _BY_KEY,
+                ),
+                self._counted(
+                    f"{live}, e.session_id, {sums.TOOL}, {sums.EVENT_SUMS}",
+                    "events e",
+                    f"{sums.COUNTED_EVENTS} {_BY_KEY}",
+                ),
+            )
+        for at, session, what, prompts, calls, errors in found:
+            tally = Tally(prompts=prompts, tool_calls=calls, tool_errors=errors)
+            if prompts:
+                tally.sessions.add(self._root(session))
+            yield Row(at, session, self._model_at(session, at), what, tally)
+
+    def active_times(self) -> Iterator[int]:
+        """Of each session, its time inside quarters and between them."""
+        spans = [*self._summed("k.session_id, k.first_ts, k.last_ts, k.active_ms", "spans")]
+        spans += self._cut_spans()
+        spans.sort(key=lambda span: (span[0], span[1] or 0))
+        before, ended = None, None
+        for session, first, last, active in spans:
+            yield active
+            if session == before and ended is not None and first is not None:
+                yield min(first - ended, sums.IDLE)
+            before, ended = session, last
+
+    def _cut_spans(self) -> list[tuple[int, int, int, int]]:
+        times: dict[tuple[int, int], list[int]] = {}
+        for session, ts in self._counted("e.session_id, e.ts", "events e", "e.retired = 0"):
+            times.setdefault((session, ts // sums.QUARTER), []).append(ts)
+        spans = []
+        for (session, _), moments in times.items():
+            moments.sort()
+            gaps = (b - a for a, b in pairwise(moments))
+            spans.append((session, moments[0], moments[-1], sum(min(g, sums.IDLE) for g in gaps)))
+        return spans
+
+    def unrecorded_chars(self) -> int:
+        """What models wrote in sessions without a single count."""
+        without = "AND NOT EXISTS (SELECT 1 FROM usage u WHERE u.session_id = k.session_id)"
+        found = sum(chars for (chars,) in self._summed("k.chars", "spans", without))
+        without = without.replace("k.", "e.").removeprefix("AND ")
+        cut = self._counted("e.chars", "events e", f"e.retired = 0 AND {without}")
+        return int(found + sum(chars for (chars,) in cut))
+
+    def _root(self, session: int) -> int:
+        return self.sessions[session].root
+
+    def _model_at(self, session: int, quarter: int) -> str | None:
+        """The model that a session was using: what it did is laid to the last that answered."""
+        times, models = self._models.get(session, ([], []))
+        if not models:
+            return None
+        return models[max(0, bisect_right(times, quarter) - 1)]
+
+
+def _sessions(db: apsw.Connection) -> dict[int, Session]:
+    rows = {
+        key: (parent, native_id, agent, project or NONE, branch or NONE)
+        for key, parent, native_id, agent, project, branch in db.execute(
+            "SELECT id, parent_id, native_id, agent, project, git_branch FROM sessions"
+        )
+    }
+    found = {}
+    for key, (_, *told) in rows.items():
+        root, seen = key, {key}
+        while (above := rows[root][0]) in rows and above not in seen:
+            root = above
+            seen.add(root)
+        found[key] = Session(root, *told)
+    return found

@@ -1,0 +1,48 @@
+"""The sums of one group."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Tally:
+    """The sums of one group; integers are exact."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_write_1h_tokens: int = 0
+    cache_read_tokens: int = 0
+    cost_nano: int = 0
+    unpriced: int = 0  # responses whose price is not known, in no sum of money
+    requests: int = 0
+    saved_nano: int = 0  # by the cache
+    placeholders: int = 0  # responses whose final count of output was never logged
+    placeholder_chars: int = 0
+    prompts: int = 0
+    tool_calls: int = 0
+    tool_errors: int = 0
+    sessions: set[int] = field(default_factory=set)  # their roots
+
+    def add(self, other: Tally) -> None:
+        self.input_tokens += other.input_tokens
+        self.output_tokens += other.output_tokens
+        self.cache_write_tokens += other.cache_write_tokens
+        self.cache_write_1h_tokens += other.cache_write_1h_tokens
+        self.cache_read_tokens += other.cache_read_tokens
+        self.cost_nano += other.cost_nano
+        self.unpriced += other.unpriced
+        self.requests += other.requests
+        self.saved_nano += other.saved_nano
+        self.placeholders += other.placeholders
+        self.placeholder_chars += other.placeholder_chars
+        self.prompts += other.prompts
+        self.tool_calls += other.tool_calls
+        self.tool_errors += other.tool_errors
+        self.sessions |= other.sessions
+
+    @property
+    def tokens(self) -> int:
+        written = self.cache_write_tokens + self.cache_read_tokens
+        return self.input_tokens + self.output_tokens + written
