@@ -19,7 +19,6 @@ _COLUMNS = (
     "call_id", "pointer", "images", "duration_ms", "result_turn_id", "result_pointer", "overflow",
     "retired", "chars",
 )  # fmt: skip
-_BY_MODEL = frozenset({"assistant", "thinking", "tool_use"})
 _LOAD = (
     f"SELECT {', '.join(f'e.{name}' for name in _COLUMNS)}, c.retired, r.session_id, r.retired"
     " FROM events e JOIN turns c ON c.id = e.turn_id LEFT JOIN turns r ON r.id = e.result_turn_id"
@@ -81,7 +80,7 @@ def row_of(
         event.pointer,
         event.images,
         event.duration_ms,
-        chars=len(event.text) + len(event.input) if event.type in _BY_MODEL else 0,
+        chars=event.chars(),
         text=event.text,
         input=event.input,
         output=event.output,

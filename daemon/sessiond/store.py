@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ from sessiond.events import EventWriter
 from sessiond.pricing import Pricer
 from sessiond.sessions import Session, Sessions
 from sessiond.slices import Slice, Turn
-from sessiond.sources.base import Record, SessionSpec
+from sessiond.sources.base import Record, SessionSpec, Usage
 from sessiond.titles import Titles
 from sessiond.tracked import Tracked
 from sessiond.usage import UsageWriter
@@ -160,10 +161,10 @@ class Store:
                 self._recount.add(session.id)
                 self.events.share(session, copy_of or turn_id)
                 self.events.settle(record)
+                self._use(self.usage.hold, session, turn_id, record)
                 continue
             session.count(self.events.add(session, turn_id, record))
-            if record.usage is not None:
-                self.usage.add(session, turn_id, record, record.usage)
+            self._use(self.usage.add, session, turn_id, record)
         db.executemany(
             "INSERT INTO turns (id, source_id, session_id, offset, length, line, kind, role,"
             " native_id, parent_id, ts, ts_from, digest, forked, copy_of)"
@@ -176,6 +177,19 @@ class Store:
             if retire:
                 self.retire_mirrors(session_id)
         self.titles.arrived([t.record.native_id for t in turns if t.record.native_id], main)
+
+    def _use(
+        self,
+        told: Callable[[Session, int, Record, Usage], None],
+        session: Session,
+        turn_id: int,
+        record: Record,
+    ) -> None:
+        if record.usage is not None:
+            if record.usage_agent:
+                session = self.sessions.sidechain(session, record.usage_agent)
+            for usage in (record.usage, *record.advice):
+                told(session, turn_id, record, usage)
 
     def refresh(self, source: Tracked, spec: SessionSpec) -> None:
         """A sidecar may have come after the last line of its transcript."""
@@ -307,10 +321,7 @@ class Store:
             (new, session_id, old),
         )
         db.execute("UPDATE events SET result_turn_id = ? WHERE result_turn_id = ?", (new, old))
-        db.execute(
-            "UPDATE usage SET turn_id = ?, session_id = ? WHERE turn_id = ?",
-            (new, session_id, old),
-        )
+        db.execute("UPDATE usage SET turn_id = ? WHERE turn_id = ?", (new, old))
         db.execute("UPDATE turns SET copy_of = ? WHERE copy_of = ?", (new, old))
         db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (new,))
         db.execute("UPDATE turns SET copy_of = ? WHERE id = ?", (new, old))

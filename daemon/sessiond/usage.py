@@ -26,7 +26,8 @@ _WRITTEN = (*COLUMNS, "sidechain", "cost_nano", "cost_source", "saved_nano")
 _SAVE = (
     f"INSERT INTO usage ({', '.join(_WRITTEN)}) VALUES ({', '.join('?' * len(_WRITTEN))})"
     " ON CONFLICT (response_uid) DO UPDATE SET"
-    f" {', '.join(f'{c} = excluded.{c}' for c in _WRITTEN if c != 'response_uid')}"
+    f" {', '.join(f'{c} = excluded.{c}' for c in _WRITTEN if c != 'response_uid')},"
+    " chars = iif(excluded.stop_reason IS NULL, chars, 0)"
 )
 # The places where a line stands: a fork keeps its time and words, and mostly its id.
 _NOTHING_SAID = hash64(b"assistant", b"")  # too common to recognise a line by
@@ -99,19 +100,19 @@ class UsageWriter:
         self._sessions = sessions
         self._pricer = pricer or Pricer()
         self._best: dict[int, Line] = {}  # by response_uid, not written yet
+        self._logged: dict[int, int] = {}  # characters of lines that may be all there will be
         self._holders: dict[int, set[int]] = {}  # sessions with a line of it, in this transaction
         self._moved: set[int] = set()  # those whose line went over to another session
         self._messages: set[str] = set()  # of this transaction
-        self._before: int | None = None  # the last turn before this transaction
         self._newest = 0  # turn of a line that is not settled yet
         self._settled_at = -1  # the last turn then
 
     def forget(self) -> None:
         self._best = {}
+        self._logged = {}
         self._holders = {}
         self._moved = set()
         self._messages = set()
-        self._before = None
         self._newest = 0
         self._settled_at = -1
 
@@ -127,20 +128,29 @@ class UsageWriter:
         self._newest = max(self._newest, turn_id)
         if line.message_id:
             self._messages.add(line.message_id)
+        if line.stop_reason is None and record.native_id != line.message_id:
+            self._logged.setdefault(line.response_uid, 0)
+            self._logged[line.response_uid] += sum(event.chars() for event in record.events)
         best = self._best.get(line.response_uid)
         if best is None or line.finality() >= best.finality():
             self._best[line.response_uid] = line
 
+    def hold(self, session: Session, turn_id: int, record: Record, usage: Usage) -> None:
+        """Another session has a copy of the line: it may be the one that the response is of."""
+        response = _response(session, record, usage)
+        self._holders.setdefault(response, set()).add(session.id)
+        self._moved.add(response)
+        self._newest = max(self._newest, turn_id)
+        if usage.message_id:
+            self._messages.add(usage.message_id)
+
     def save(self) -> None:
         """Write the best lines unless the index has a better one, from whichever file."""
         last: int = self._db.execute("SELECT coalesce(max(id), 0) FROM turns").get
-        if self._before is None:
-            self._before = min([last, *(line.turn_id - 1 for line in self._best.values())])
         self._write()
         # Turns of an unfinished slice are not in the index yet, and they say who holds a line.
         if self._newest <= last and (self._newest or last != self._settled_at):
             self._newest, self._settled_at = 0, last
-            self._note_originals(self._before)
             self._settle_owners()
             self._settle_messages()
 
@@ -162,6 +172,12 @@ class UsageWriter:
                 self._best[old.response_uid] = new._replace(session_id=old.session_id)
         self._db.executemany(_SAVE, map(self._row, self._best.values()))
         self._best = {}
+        # Most responses end with a line that says so, and then nobody has to estimate.
+        self._db.executemany(
+            "UPDATE usage SET chars = chars + ? WHERE response_uid = ? AND stop_reason IS NULL",
+            [(chars, uid) for uid, chars in self._logged.items() if chars],
+        )
+        self._logged = {}
 
     def _row(self, line: Line) -> tuple[Any, ...]:
         return (*line, self._is_sidechain(line.session_id), *self._pricer.price(line.priced()))
@@ -170,19 +186,6 @@ class UsageWriter:
         return self._sessions.by_id(session_id).kind == "subagent"
 
     # -- whose a response is
-
-    def _note_originals(self, mark: int) -> None:
-        """A turn that took over from its copies may be a copy of a line that has another id."""
-        query = (
-            "SELECT u.response_uid, u.message_id, u.session_id, n.session_id FROM turns n"
-            " JOIN turns t ON t.digest = n.digest AND t.ts = n.ts JOIN usage u ON u.turn_id = t.id"
-            " WHERE n.id IN (SELECT copy_of FROM turns WHERE copy_of > ?) AND n.digest <> ?"
-        )
-        for uid, message, owner, session_id in list(self._db.execute(query, (mark, _NOTHING_SAID))):
-            if self._is_sidechain(owner) == self._is_sidechain(session_id):
-                self._holders.setdefault(uid, set()).update((owner, session_id))
-                self._moved.add(uid)
-                self._messages |= {message} if message else set()
 
     def _settle_owners(self) -> None:
         """The earliest session with a line of it; of two begun at once, one with the best line."""

@@ -312,3 +312,84 @@ def test_reprice_changes_what_a_new_table_changes(world):
         assert reprice(db, mine) == 1
         assert reprice(db, mine) == 0
     assert [cost for *_, cost in counted(world)] == [1_509_000, 203_000, 500_000_000]
+
+
+def progress(main, agent, inner, number=1):
+    """As the parent's file repeats what its subagent says."""
+    data = {"type": "agent_progress", "agentId": agent.removeprefix("agent-"), "message": inner}
+    record = main.record("progress", None, data=data, parentToolUseID=f"call_{number}")
+    del record["message"]
+    return record
+
+
+@pytest.mark.parametrize("order", ["forward", "backward"])
+def test_a_progress_line_tells_of_the_subagents_response_once(world, order):
+    main = world.transcript(A)
+    agent = subagent(world, main)
+    said = line(agent, out=70)
+    both_orders(world, order, (main, [progress(main, "agent-1", said)]), (agent, [said]))
+    assert outputs(world) == [("agent-1", 70)]
+
+
+def test_a_progress_line_counts_where_the_subagents_file_is_gone(world):
+    main = world.transcript(A)
+    main.append(main.prompt("go"), progress(main, "agent-1", line(main, out=70)))
+    world.ingest()
+    assert outputs(world) == [("agent-1", 70)]
+    [(parent,)] = world.sql(
+        "SELECT p.native_id FROM sessions s JOIN sessions p ON p.id = s.parent_id"
+        " WHERE s.native_id = 'agent-1'"
+    )
+    assert parent == A
+
+
+def test_advice_of_another_model_is_billed_on_top(world):
+    t = world.transcript()
+    advice = {"type": "advisor_message", "model": "claude-opus-4-5", "input_tokens": 1000}
+    own = {"type": "message", "input_tokens": 3, "output_tokens": 100}
+    more = {"iterations": [own, advice | {"output_tokens": 200}]}
+    t.append(line(t, usage=more), line(t, usage=more, stop_reason="end_turn"))
+    world.ingest()
+    assert world.sql(
+        "SELECT model, input_tokens, output_tokens, cost_nano FROM usage WHERE counted ORDER BY 1"
+    ) == [
+        ("claude-opus-4-5", 1000, 200, 1000 * 5_000 + 200 * 25_000),
+        (SONNET, 3, 100, 3 * 3_000 + 100 * 15_000),
+    ]
+
+
+def test_a_count_that_was_never_finished_is_marked_and_not_made_up(world):
+    """All lines lack a reason to stop, and the count is smaller than the words."""
+    t = world.transcript()
+    for text in ("a" * 300, "b" * 500):
+        record = line(t, out=4)
+        record["message"]["content"][0]["text"] = text
+        t.append(record)
+        world.ingest()
+    t.append(line(t, "msg_2", out=4, request="req_2", stop_reason="end_turn"))
+    world.ingest()
+    assert world.sql("SELECT output_tokens, chars FROM usage ORDER BY message_id") == [
+        (4, 800),
+        (4, 0),
+    ]
+    assert world.sql(
+        "SELECT sum(output_tokens), sum(placeholders), sum(placeholder_chars) FROM usage_sums"
+    ) == [(8, 1, 800)]
+
+
+def test_what_the_cache_saved(world):
+    """Reads at the price of input, less what writing cost more than that."""
+    t = world.transcript()
+    t.append(
+        line(
+            t,
+            usage={
+                "cache_read_input_tokens": 10_000,
+                "cache_creation_input_tokens": 1_000,
+                "cache_creation": {"ephemeral_1h_input_tokens": 400},
+            },
+        )
+    )
+    world.ingest()
+    reads, short, long = 10_000 * (3_000 - 300), 600 * (3_750 - 3_000), 400 * (6_000 - 3_000)
+    assert only(world, "saved_nano") == (reads - short - long,)

@@ -22,7 +22,7 @@ from sess_schema.queries.stats import Stats, Tally
 _ITEMS = (
     "SELECT e.id, e.block, e.type, e.label, e.tool, e.status, e.ts, e.duration_ms, e.summary,"
     " e.images, e.call_id, e.pointer, e.result_pointer, e.overflow, e.session_id,"
-    " x.text, x.input, x.output, o.id, o.native_id, o.digest,"
+    " x.text, x.input, x.output, o.native_id, o.digest, t.source_id, t.offset,"
     " o.source_id, o.retired, o.offset, o.length, r.source_id, r.retired, r.offset, r.length"
     " FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
     " JOIN turns o ON o.id = e.turn_id JOIN event_texts x ON x.id = e.id"
@@ -89,13 +89,17 @@ class Item:
     patch: list[dict[str, Any]]  # of edits: oldStart, newStart, lines, where the agent told
     images: list[Image] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
-    spent: Spent | None = None  # of the response that this is the first event of
+    spent: Spent | None = None  # since the event before
     agent: Story | None = None  # the conversation that this call started
     copied: bool = False  # written in another session first
 
     @property
     def failed(self) -> bool:
         return self.status in ("error", "denied")
+
+    def spend(self, more: Spent) -> None:
+        self.spent = self.spent or Spent()
+        self.spent.add(more)
 
     @property
     def is_title(self) -> bool:
@@ -183,12 +187,13 @@ class Story:
         by_call = {child.row.call_id: child for child in self.children if child.row.call_id}
         seen: set[int] = set()
         number = 0
+        waiting: Item | None = None
         columns: tuple[Any, ...]
         for columns in self.db.execute(_ITEMS, (self.row.key,)):
             (
                 event, block, kind, label, tool, status, ts, duration, summary,
                 image_count, call_id, pointer, result_pointer, overflow, owner,
-                text, given, output, turn, native_id, digest, *places,
+                text, given, output, native_id, digest, source, offset, *places,
             ) = columns  # fmt: skip
             if event in seen:
                 continue
@@ -196,12 +201,16 @@ class Story:
             item = Item(
                 event, number, _key(native_id or digest, block), kind, label, tool, status, ts,
                 duration, summary or "", text, given or None, output, [],
-                commits=commits.get(event, []), spent=spent.pop(turn, None),
+                commits=commits.get(event, []),
                 agent=by_call.pop(call_id, None) if call_id else None,
                 copied=owner != self.row.key,
             )  # fmt: skip
             number += 1
             record, answer = places[:4], places[4:]
+            if waiting is not None:
+                yield waiting
+            while spent and spent[-1][0] <= (source, offset):
+                item.spend(spent.pop()[1])
             if kind == "tool_use" and pointer is not None:
                 value = records.value(record, pointer)
                 item.input = value if value is not None else item.input
@@ -209,7 +218,11 @@ class Story:
                 self._fill_result(item, records, answer, result_pointer, bool(overflow))
             if image_count and self._images and not item.images:
                 item.images = images_in(records.value(record, ""))
-            yield self._cleaned_item(item)
+            waiting = self._cleaned_item(item)
+        if waiting is not None:
+            for _, more in spent:  # of lines after the last event
+                waiting.spend(more)
+            yield waiting
 
     def _fill_result(
         self, item: Item, records: Records, place: list[int], pointer: str, overflowed: bool
@@ -252,17 +265,21 @@ class Story:
 
     # -- what belongs to events
 
-    def _spent(self) -> dict[int, Spent]:
-        """By the turn whose line was counted."""
-        found: dict[int, Spent] = {}
-        for turn, *sums in self.db.execute(
-            "SELECT turn_id, 1, input_tokens, output_tokens, cache_write_tokens,"
-            " cache_read_tokens, coalesce(cost_nano, 0), cost_nano IS NULL FROM usage"
-            " WHERE session_id = ? AND counted",
-            (self.row.key,),
-        ):
-            found.setdefault(turn, Spent()).add(Spent(*sums))
-        return found
+    def _spent(self) -> list[tuple[tuple[int, int], Spent]]:
+        """By the place of the line that was counted, the last first.
+
+        A line may tell of tokens and nothing else; the next event takes them.
+        """
+        return [
+            ((source, offset), Spent(*sums))
+            for source, offset, *sums in self.db.execute(
+                "SELECT t.source_id, t.offset, 1, u.input_tokens, u.output_tokens,"
+                " u.cache_write_tokens, u.cache_read_tokens, coalesce(u.cost_nano, 0),"
+                " u.cost_nano IS NULL FROM usage u JOIN turns t ON t.id = u.turn_id"
+                " WHERE u.session_id = ? AND u.counted ORDER BY 1 DESC, 2 DESC",
+                (self.row.key,),
+            )
+        ]
 
     def _commits(self) -> dict[int, list[Commit]]:
         found: dict[int, list[Commit]] = {}

@@ -44,6 +44,11 @@ class Event:
     pointer: str | None = None
     files: tuple[tuple[str, str], ...] = ()  # (path, action)
 
+    def chars(self) -> int:
+        """How much of it a model wrote."""
+        by_model = self.type in ("assistant", "thinking", "tool_use")
+        return len(self.text) + len(self.input) if by_model else 0
+
 
 @dataclass(slots=True)
 class Result:
@@ -114,6 +119,8 @@ class Record:
     events: list[Event] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     usage: Usage | None = None
+    usage_agent: str | None = None  # the subagent whose response it tells about
+    advice: list[Usage] = field(default_factory=list)  # of other models, asked for this response
     titles: list[Title] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # what was odd about it

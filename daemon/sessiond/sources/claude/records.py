@@ -22,7 +22,7 @@ from sessiond.sources.claude import blocks, notices
 from sessiond.sources.claude.injected import agent_file, task_link
 from sessiond.sources.claude.prompts import Prompt, machine_label
 from sessiond.sources.claude.repeats import Repeats
-from sessiond.sources.claude.usage import SYNTHETIC, read_usage
+from sessiond.sources.claude.usage import SYNTHETIC, read_advice, read_usage
 from sessiond.sources.values import as_dict, as_text, as_time
 
 _TITLES = {
@@ -119,6 +119,7 @@ class ClaudeParser:
         model = as_text(message.get("model"))
         record.model = model if model != SYNTHETIC else None
         record.usage = read_usage(value, message, record.model)
+        record.advice = read_advice(value, message)
         label = "api_error" if value.get("isApiErrorMessage") is True else None
         response = self._repeats.response(
             as_text(message.get("id")), as_text(value.get("requestId"))
@@ -270,6 +271,12 @@ class ClaudeParser:
         agent_id, call_id = as_text(data.get("agentId")), as_text(value.get("parentToolUseID"))
         if data.get("type") == "agent_progress" and agent_id and call_id:
             record.links.append(Link(agent_file(agent_id), call_id, LINK_PROGRESS))
+        told = as_dict(data.get("message"))
+        message = as_dict(told.get("message"))
+        # Without an id it could not be told from the same message in the subagent's own file.
+        if agent_id and told.get("type") == "assistant" and as_text(message.get("id")):
+            record.usage = read_usage(told, message, as_text(message.get("model")))
+            record.usage_agent = agent_file(agent_id)
 
     def _read_queue(self, record: Record, value: dict[str, Any]) -> None:
         if value.get("operation") != "enqueue":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sessiond.sources.base import Usage
@@ -15,6 +16,33 @@ def read_usage(value: dict[str, Any], message: dict[str, Any], model: str | None
     counts = message.get("usage")
     if not isinstance(counts, dict) or message.get("model") == SYNTHETIC:
         return None
+    return _usage(value, message, counts, model)
+
+
+def read_advice(value: dict[str, Any], message: dict[str, Any]) -> list[Usage]:
+    """What other models used that this one asked for advice; its own counts leave them out."""
+    counts, told = as_dict(message.get("usage")), as_text(message.get("id"))
+    iterations = counts.get("iterations")
+    if not told or not isinstance(iterations, list):
+        return []
+    found = []
+    for number, one in enumerate(iterations):
+        if isinstance(one, dict) and one.get("type") == "advisor_message":
+            advice = _usage({}, message, one, as_text(one.get("model")))
+            request = as_text(value.get("requestId"))
+            found.append(
+                replace(
+                    advice,
+                    message_id=f"{told}#advice{number}",
+                    request_id=f"{request}#advice{number}" if request else None,
+                )
+            )
+    return found
+
+
+def _usage(
+    value: dict[str, Any], message: dict[str, Any], counts: dict[str, Any], model: str | None
+) -> Usage:
     written = as_count(counts.get("cache_creation_input_tokens"))
     long_lived = 0
     split = counts.get("cache_creation")
