@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from contextlib import closing
 
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from sess_cli.export import markdown as document
+from sess_cli.export.story import Story
 from sess_cli.render import markdown
 from sess_schema.connection import open_reader
 from sess_schema.escape import safe
@@ -25,7 +28,9 @@ def written(world, event=None):
     with closing(open_reader(world.state / "index.db")) as db:
         row = sessions.resolve(db, MAIN)
         if event is None:
-            return markdown.session_text(db, row, utc=True)
+            whole = io.BytesIO()
+            document.write(Story(db, row), whole, utc=True)
+            return whole.getvalue().decode()
         return markdown.event_text(db, row, event, utc=True)
 
 
@@ -52,7 +57,6 @@ def test_a_session_reads_as_a_document(world):
         t.prompt("and\nnow?"),
     )
     world.ingest()
-    events = [number for (number,) in world.sql("SELECT id FROM events ORDER BY id")]
     assert (
         written(world)
         == f"""\
@@ -60,21 +64,25 @@ def test_a_session_reads_as_a_document(world):
 
 - session `{MAIN}` of claude, `claude-opus-4-5`
 - project `/code/demo` on `main`
-- 2026-02-01 10:00 to 2026-02-01 10:00 UTC
+- 2026-02-01 10:00 to 2026-02-01 10:00 UTC (6.0s)
+- 2 prompts, 2 tool calls, 1 failed
+- 52 tokens, $0.0011
 
 ## 1. fix the \\*flaky\\* test
 
 > fix the *flaky* test
 
-> *Thinking*
->
+<details><summary>Thinking</summary>
+
 > hm
+
+</details>
 
 I run **it**.
 
-**Bash** error, 1.0s · #{events[3]}
+<details><summary><b>Bash</b> <code>pytest -x</code> error, 1.0s</summary>
 
-```text
+```sh
 pytest -x
 ```
 
@@ -84,13 +92,16 @@ Output:
 FAILED
 ```
 
-**Edit** pending · #{events[4]}
+</details>
+
+<details><summary><b>Edit</b> <code>/code/a.py (edit)</code> pending</summary>
 
 ```diff
-  /code/a.py
 - two
 + three
 ```
+
+</details>
 
 ## 2. and now?
 
@@ -117,7 +128,7 @@ def test_an_event_says_where_it_is_from(world):
 
 
 def test_long_outputs_are_shortened_and_say_so(world):
-    """The beginning and the end stay; a note tells how to see the rest."""
+    """The beginning and the end stay."""
     t = world.transcript()
     output = "\n".join(f"line {n}" for n in range(500)) + "\n" + "x" * 10_000
     t.append(t.prompt("go"), t.call("c1", command="cat"), t.result("c1", output))
@@ -126,7 +137,14 @@ def test_long_outputs_are_shortened_and_say_so(world):
     assert "line 39\n… 446 lines left out …\nline 486\n" in text
     assert "line 100\n" not in text
     assert max(map(len, text.splitlines())) <= markdown.WIDEST
-    assert f"sess show --full {MAIN}#" in text
+
+
+def test_nothing_is_left_out_when_all_is_wanted(world):
+    t = world.transcript()
+    output = "\n".join(f"line {n}" for n in range(500))
+    t.append(t.prompt("go"), t.call("c1", command="cat"), t.result("c1", output))
+    world.ingest()
+    assert output in world.run("sess", "export", "md", MAIN, "-o", "-", "--full", check=0).stdout
 
 
 def test_a_prompt_cannot_pose_as_the_document(world):
@@ -143,7 +161,8 @@ def test_a_prompt_cannot_pose_as_the_document(world):
     found = headings(written(world))
     assert [tag for tag, _ in found if tag in ("h1", "h2")] == ["h1", "h2", "h2"]
     assert found[-1] == ("h2", "2. the end")
-    assert not [token for token in parsed(written(world)) if token.type == "html_block"]
+    blocks = [token.content for token in parsed(written(world)) if token.type == "html_block"]
+    assert {block.strip()[:9] for block in blocks} == {"<details>", "</details"}
 
 
 def test_control_characters_are_shown(world):

@@ -239,6 +239,10 @@ class Story:
 
     # -- redaction
 
+    @property
+    def redacts(self) -> bool:
+        return self._clean is not None
+
     def cleaned(self, text: str) -> str:
         return self._clean(text) if self._clean is not None and text else text
 
@@ -247,20 +251,20 @@ class Story:
             item.summary = self.cleaned(item.summary)
             item.text = self.cleaned(item.text)
             item.output = self.cleaned(item.output)
-            item.input = self._cleaned_value(item.input)
-            item.patch = self._cleaned_value(item.patch)
+            item.input = self.cleaned_value(item.input)
+            item.patch = self.cleaned_value(item.patch)
             item.commits = [
                 Commit(one.sha, one.branch, self.cleaned(one.subject)) for one in item.commits
             ]
         return item
 
-    def _cleaned_value(self, value: Any) -> Any:
+    def cleaned_value(self, value: Any) -> Any:
         if isinstance(value, str):
             return self.cleaned(value)
         if isinstance(value, dict):
-            return {self.cleaned(name): self._cleaned_value(inner) for name, inner in value.items()}
+            return {self.cleaned(name): self.cleaned_value(inner) for name, inner in value.items()}
         if isinstance(value, list):
-            return [self._cleaned_value(inner) for inner in value]
+            return [self.cleaned_value(inner) for inner in value]
         return value
 
     # -- what belongs to events

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import shlex
@@ -10,12 +11,14 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import apsw
 
 from sess_cli.render import markdown
 from sess_schema.errors import SessError
 from sess_schema.queries import sessions
+from sess_schema.queries.sessions import SessionRow
 
 # How each agent goes on with a session.
 _RESUME = {"claude": ("claude", "--resume"), "cursor": ("cursor-agent", "--resume")}
@@ -76,7 +79,6 @@ def export(db: apsw.Connection, session: int, folder: Path, *, utc: bool) -> Pat
     """Write a session as a Markdown file that did not exist before."""
     row = sessions.by_key(db, session)
     name = _FILE_NAME.sub("-", sessions.ShortIds(db).of(row)).strip("-")[:_LONGEST_NAME]
-    text = markdown.session_text(db, row, utc=utc)
     number = 1
     while True:
         path = folder / f"{name or 'session'}{f'-{number}' if number > 1 else ''}.md"
@@ -85,16 +87,27 @@ def export(db: apsw.Connection, session: int, folder: Path, *, utc: bool) -> Pat
         except FileExistsError:
             number += 1
             continue
-        with open(file, "w", encoding="utf-8", errors="backslashreplace") as out:
-            out.write(text)
+        with open(file, "wb") as out:
+            _write_markdown(db, row, out, utc=utc)
         return path
 
 
 def as_markdown(db: apsw.Connection, session: int, event: int | None, *, utc: bool) -> str:
     row = sessions.by_key(db, session)
     if event is None:
-        return markdown.session_text(db, row, utc=utc)
+        whole = io.BytesIO()
+        _write_markdown(db, row, whole, utc=utc)
+        return whole.getvalue().decode()
     return markdown.event_text(db, row, event, utc=utc)
+
+
+def _write_markdown(db: apsw.Connection, row: SessionRow, out: BinaryIO, *, utc: bool) -> None:
+    """As `sess export md` does, secrets masked."""
+    from sess_cli.export import markdown as document  # noqa: PLC0415 - not before it is wanted
+    from sess_cli.export.redact import Redactor  # noqa: PLC0415
+    from sess_cli.export.story import Story  # noqa: PLC0415
+
+    document.write(Story(db, row, Redactor()), out, utc=utc)
 
 
 def name_of(db: apsw.Connection, session: int, event: int | None) -> str:

@@ -1,8 +1,7 @@
-"""A session or one event as Markdown that any forge shows: foreign text cannot break out of it."""
+"""Markdown that any forge shows: foreign text cannot break out of it. And one event as such."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 # Of a long input or output: lines from its beginning and from its end, and cells of a line.
 HEAD, TAIL, WIDEST = 40, 15, 400
-_HEADING = 80
 _LATER = 3  # levels below the headings of prompts
 _HIDDEN_SUMMARIES = ("summary", "ai-title", "custom-title")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
@@ -30,11 +28,6 @@ _UNDERLINE = re.compile(r" {0,3}(=+|-+)\s*$")
 _HTML = re.compile(r"( {0,3})<(?=[A-Za-z/!?])")
 
 
-def session_text(db: apsw.Connection, row: SessionRow, *, utc: bool = False) -> str:
-    """A whole conversation, without system events."""
-    return "\n".join(_session_lines(db, row, utc=utc)) + "\n"
-
-
 def event_text(db: apsw.Connection, row: SessionRow, event: int, *, utc: bool = False) -> str:
     """One event and where it is from; empty when the session has no such event."""
     for entry in transcript.entries(db, row.key, superseded=True):
@@ -43,47 +36,27 @@ def event_text(db: apsw.Connection, row: SessionRow, event: int, *, utc: bool = 
             if entry.type in ("user", "assistant"):
                 lines[:0] = [f"**{entry.type}**", ""]
             when = amounts.clock(entry.ts, utc=utc)
-            lines += [f"From {_code(f'{row.session}#{event}')}, {_where(row)}, {when}."]
+            lines += [f"From {code(f'{row.session}#{event}')}, {where(row)}, {when}."]
             return "\n".join(lines) + "\n"
     return ""
-
-
-def _session_lines(db: apsw.Connection, row: SessionRow, *, utc: bool) -> Iterator[str]:
-    yield f"# {escaped(sessions.title_of(db, row))}"
-    yield ""
-    models = ", ".join(_code(model) for model in json.loads(row.models))
-    yield f"- session {_code(row.session)} of {escaped(row.agent)}" + (
-        f", {models}" if models else ""
-    )
-    yield f"- {_where(row)}"
-    begun, ended = amounts.clock(row.started, utc=utc), amounts.clock(row.ended, utc=utc)
-    yield f"- {begun} to {ended}" + (" UTC" if utc else "")
-    yield ""
-    prompts = 0
-    for entry in transcript.entries(db, row.key):
-        if entry.type == "user":
-            prompts += 1
-            yield f"## {prompts}. {escaped(layout.cut(sessions.one_line(entry.text), _HEADING))}"
-            yield ""
-        yield from _entry_lines(db, row, entry)
 
 
 def _entry_lines(db: apsw.Connection, row: SessionRow, entry: Entry) -> Iterator[str]:
     """Blocks, each followed by an empty line."""
     if entry.type == "user":
-        yield from _quoted(entry.text)
+        yield from quoted(entry.text)
     elif entry.type == "assistant":
         yield from prose(entry.text)
         yield ""
     elif entry.type == "thinking":
-        yield from _quoted(f"*Thinking*\n\n{_shortened(entry.text)}")
+        yield from quoted(f"*Thinking*\n\n{shortened(entry.text)}")
     elif entry.type == "tool_use":
         yield from _call_lines(db, row, entry)
     elif entry.type == "system" and entry.label == "compact":
         yield f"*{escaped(sessions.one_line(entry.text))}*"
         yield ""
     elif entry.type == "summary" and entry.label not in _HIDDEN_SUMMARIES:
-        yield from _quoted(f"*Summary*\n\n{entry.text}")
+        yield from quoted(f"*Summary*\n\n{entry.text}")
     if entry.images:
         yield f"*{amounts.plural(entry.images, 'image')}*"
         yield ""
@@ -97,15 +70,15 @@ def _call_lines(db: apsw.Connection, row: SessionRow, entry: Entry) -> Iterator[
     yield f"**{name}** {', '.join(about)} · #{entry.event}"
     yield ""
     changes = _changes(db, entry)
-    yield from fenced(_shortened(changes or entry.input), "diff" if changes else "")
+    yield from fenced(shortened(changes or entry.input), "diff" if changes else "")
     if entry.output.strip():
         yield "Output:"
         yield ""
-        shown = _shortened(entry.output)
+        shown = shortened(entry.output)
         yield from fenced(shown)
         if len(shown) < len(entry.output.strip("\n").rstrip()):
             full = f"sess show --full {row.session}#{entry.event}"
-            yield f"*Shortened; {_code(full)} has all of it.*"
+            yield f"*Shortened; {code(full)} has all of it.*"
             yield ""
 
 
@@ -126,12 +99,12 @@ def _changes(db: apsw.Connection, entry: Entry) -> str:
     return "\n".join(lines) if len(lines) > 1 else ""
 
 
-def _where(row: SessionRow) -> str:
-    place = _code(layout.home_short(row.project))
-    return f"project {place}" + (f" on {_code(row.git_branch)}" if row.git_branch else "")
+def where(row: SessionRow) -> str:
+    place = code(layout.home_short(row.project))
+    return f"project {place}" + (f" on {code(row.git_branch)}" if row.git_branch else "")
 
 
-def _quoted(text: str) -> Iterator[str]:
+def quoted(text: str) -> Iterator[str]:
     for line in prose(text):
         yield f"> {line}".rstrip()
     yield ""
@@ -182,7 +155,7 @@ def escaped(text: str) -> str:
     return _SPECIAL.sub(r"\\\1", " ".join(safe(text).split()))
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """Foreign text as a code span."""
     clean = " ".join(safe(text).split())
     longest = max((len(run) for run in re.findall("`+", clean)), default=0)
@@ -191,7 +164,7 @@ def _code(text: str) -> str:
     return f"{ticks}{edge}{clean}{edge}{ticks}"
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
     lines = [layout.cut(line, WIDEST) for line in text.strip("\n").rstrip().split("\n")]
     left_out = len(lines) - HEAD - TAIL
     if left_out > 1:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from sess_cli.commands.export import json_
+from sess_cli.commands.export import film, html, json_, md, sqlite
 
-FORMATS = (json_,)
+FORMATS = (html, md, json_, sqlite, film)
 
 
 def register(app: typer.Typer) -> None:

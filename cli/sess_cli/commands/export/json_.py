@@ -1,13 +1,35 @@
-"""`sess export json`: everything that the index knows about one session."""
+"""`sess export json`: everything that is known about one session."""
 
 from __future__ import annotations
 
+import sys
+
 import typer
+
+from sess_cli.commands.export.shared import NoRedact, Output
+from sess_cli.options import NoSync, SessionId
 
 
 def register(group: typer.Typer) -> None:
     group.command("json")(json_)
 
 
-def json_() -> None:
-    """Write one session as JSON."""
+def json_(
+    session: SessionId,
+    *,
+    output: Output = None,
+    no_redact: NoRedact = False,
+    no_sync: NoSync = False,
+) -> None:
+    """Write one session as JSON: events, records as written, subagents; secrets masked."""
+    from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
+    from sess_cli.export import lossless  # noqa: PLC0415
+
+    with shared.opened(session, sync=not no_sync, redact=not no_redact) as (story, redactor):
+        if output == "-":
+            lossless.write(story, sys.stdout.buffer)
+            return
+        path = output or shared.default_name(story, "json")
+        with shared.new_file(path) as out:
+            lossless.write(story, out)
+        shared.told(path, redactor)

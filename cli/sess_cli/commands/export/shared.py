@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 import typer
 
 if TYPE_CHECKING:
+    import apsw
+
     from sess_cli.export.redact import Redactor
     from sess_cli.export.story import Story
+    from sess_schema.queries.sessions import Listing, SessionRow
 
 Output = Annotated[
     str | None,
@@ -22,6 +25,11 @@ NoRedact = Annotated[
     bool, typer.Option("--no-redact", help="Leave secrets and home directories as they are.")
 ]
 Open = Annotated[bool, typer.Option("--open", help="Open it when it is done.")]
+Repo = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Where commits can be looked at: OWNER/NAME or a URL."),
+]
+Gist = Annotated[bool, typer.Option("--gist", help="Upload it as a secret gist, with `gh`.")]
 PRIVATE = 0o600
 
 
@@ -48,9 +56,23 @@ def default_name(story: Story, suffix: str) -> str:
     return f"{name.strip('-')[:40] or 'session'}.{suffix}"
 
 
-@contextmanager
-def new_file(path: str) -> Iterator[BinaryIO]:
-    """A file that is there whole or not at all, readable by its owner only."""
+def chosen(db: apsw.Connection, ids: list[str], listing: Listing) -> list[SessionRow]:
+    """The sessions that were named; without names, those of a listing."""
+    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+    from sess_schema.queries import sessions  # noqa: PLC0415
+
+    if ids:
+        rows = [sessions.resolve(db, given) for given in ids]
+        return [*{row.key: row for row in rows}.values()]
+    found = [*listing.rows(db)]
+    if not found:
+        raise SessError(
+            "no session matches", hint="`sess list` shows them", code=Exit.NOTHING_FOUND
+        )
+    return found
+
+
+def check_target(path: str) -> None:
     from sess_schema.errors import SessError  # noqa: PLC0415
 
     folder = os.path.dirname(os.path.abspath(path))
@@ -58,6 +80,13 @@ def new_file(path: str) -> Iterator[BinaryIO]:
         raise SessError(f'there is no directory "{folder}"', hint=f'`mkdir -p "{folder}"`')
     if os.path.isdir(path):
         raise SessError(f'"{path}" is a directory', hint="name a file in it")
+
+
+@contextmanager
+def new_file(path: str) -> Iterator[BinaryIO]:
+    """A file that is there whole or not at all, readable by its owner only."""
+    check_target(path)
+    folder = os.path.dirname(os.path.abspath(path))
     handle, partial = tempfile.mkstemp(prefix=".sess-", dir=folder)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -78,6 +107,17 @@ def told(path: str, redactor: Redactor | None) -> None:
     say(f"wrote {path} ({amounts.size(os.path.getsize(path))})")
     if redactor is not None and (masked := redactor.report()):
         say(f"masked {masked}; --no-redact leaves everything as it is")
+
+
+def publish(paths: str | list[str], *, gist: bool, open_it: bool) -> None:
+    """What was asked for beside the files; the first one is the one to open."""
+    files = [paths] if isinstance(paths, str) else paths
+    if gist:
+        from sess_cli.export import gists  # noqa: PLC0415
+
+        gists.upload(files)
+    if open_it:
+        open_file(files[0])
 
 
 def open_file(path: str) -> None:

@@ -1,0 +1,358 @@
+"""`sess export video`, `gif`, `cast` and `tape`: one session as a film."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sess_cli import options
+from sess_cli.commands.export import shared
+
+if TYPE_CHECKING:
+    from sess_cli.export.film.frames import Film
+    from sess_cli.export.film.scenes import Storyboard
+    from sess_cli.export.redact import Redactor
+    from sess_cli.export.story import Story
+
+WIDTH, HEIGHT, FONT_SIZE, FPS, THEME = 1400, 800, 16, 15, "mocha"
+COLUMNS, LINES = 136, 36  # about what a picture of that size has
+TAPE_COLUMNS = 136
+MAX_OUTPUT = 12
+_SECONDS = re.compile(r"(?:(\d{1,3})h)?(?:(\d{1,5})m)?(?:(\d{1,6}(?:\.\d{1,3})?)s?)?")
+
+
+class Only(StrEnum):
+    TOOLS = "tools"
+    CONVERSATION = "conversation"
+    ERRORS = "errors"
+
+
+class Backend(StrEnum):
+    BUILTIN = "builtin"
+    VHS = "vhs"
+
+
+Duration = Annotated[
+    str | None,
+    typer.Option("--duration", metavar="TIME", help="Make it this long: 60s, 2m, 1m30s."),
+]
+Speed = Annotated[
+    float, typer.Option("--speed", min=0.1, max=20, metavar="N", help="Twice as quick: 2.")
+]
+Begin = Annotated[
+    str | None,
+    typer.Option(
+        "--from", metavar="WHERE", help="From this event (#1234, or its number) or time on."
+    ),
+]
+End = Annotated[str | None, typer.Option("--to", metavar="WHERE", help="Up to this event or time.")]
+OnlyKind = Annotated[Only | None, typer.Option("--only", help="Leave everything else out.")]
+MaxOutput = Annotated[
+    int, typer.Option("--max-output", min=0, max=500, metavar="N", help="Lines of an output.")
+]
+ThemeName = Annotated[
+    str, typer.Option("--theme", metavar="NAME", help="Colours: mocha, latte, dracula, nord ...")
+]
+Width = Annotated[int, typer.Option("--width", min=64, max=7680, help="Pixels.")]
+Height = Annotated[int, typer.Option("--height", min=64, max=4320, help="Pixels.")]
+FontSize = Annotated[int, typer.Option("--font-size", min=6, max=200, help="Pixels.")]
+Columns = Annotated[int, typer.Option("--columns", min=20, max=500, help="Cells of a line.")]
+Lines = Annotated[int, typer.Option("--lines", min=5, max=200, help="Lines of the screen.")]
+Fps = Annotated[int, typer.Option("--fps", min=2, max=60, help="Frames per second.")]
+With = Annotated[Backend, typer.Option("--backend", help="What draws it.")]
+
+
+def register(group: typer.Typer) -> None:
+    about = "Write one session as a film: MP4, or WebM by the name of the file."
+    group.command("video")(_pictures("mp4", about))
+    group.command("gif")(_pictures("gif", "Write one session as a moving picture."))
+    group.command("cast")(cast)
+    group.command("tape")(tape)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """Which part of a session, and how it is paced."""
+
+    duration: str | None
+    speed: float
+    begin: str | None
+    end: str | None
+    only: Only | None
+    max_output: int
+    utc: bool
+
+    @property
+    def milliseconds(self) -> int | None:
+        return None if self.duration is None else _milliseconds(self.duration)
+
+    def storyboard(self, story: Story, columns: int) -> Storyboard:
+        from sess_cli.export.film.extent import Extent  # noqa: PLC0415
+        from sess_cli.export.film.storyboard import storyboard  # noqa: PLC0415
+
+        return storyboard(
+            story,
+            columns,
+            extent=Extent(self.begin, self.end, self.utc) if self.begin or self.end else None,
+            only_kind=self.only,
+            max_output=self.max_output,
+            utc=self.utc,
+        )
+
+    def film(self, story: Story, columns: int, lines: int, fps: int) -> Film:
+        from sess_cli.export.film.pacing import USUAL_LONGEST, Pacing  # noqa: PLC0415
+        from sess_cli.export.film.stage import staged  # noqa: PLC0415
+        from sess_cli.render import amounts  # noqa: PLC0415
+        from sess_schema.program import say  # noqa: PLC0415
+
+        duration = self.milliseconds
+        board = self.storyboard(story, columns)
+        plan = Pacing(fps=fps, speed=self.speed, duration=duration).plan(board)
+        if duration is None and plan.natural > USUAL_LONGEST:
+            full, kept = amounts.duration(plan.natural), amounts.duration(USUAL_LONGEST)
+            say(f"told in full it would take {full}; shortened to {kept}, --duration changes that")
+        return staged(board, plan, columns, lines, fps=fps)
+
+
+def _pictures(suffix: str, about: str) -> Callable[..., None]:
+    """The command that writes such a file."""
+
+    def command(
+        session: options.SessionId,
+        *,
+        output: shared.Output = None,
+        duration: Duration = None,
+        speed: Speed = 1.0,
+        begin: Begin = None,
+        end: End = None,
+        only: OnlyKind = None,
+        max_output: MaxOutput = MAX_OUTPUT,
+        theme: ThemeName = THEME,
+        width: Width = WIDTH,
+        height: Height = HEIGHT,
+        font_size: FontSize = FONT_SIZE,
+        fps: Fps = FPS,
+        backend: With = Backend.BUILTIN,
+        open_it: shared.Open = False,
+        no_redact: shared.NoRedact = False,
+        utc: options.Utc = False,
+        no_sync: options.NoSync = False,
+    ) -> None:
+        picture = _Picture(suffix, theme, width, height, font_size, fps)
+        picture.check(backend, output)
+        asked = _Asked(duration, speed, begin, end, only, max_output, utc)
+        with shared.opened(session, sync=not no_sync, redact=not no_redact) as (story, redactor):
+            path = output or shared.default_name(story, suffix)
+            if backend is Backend.VHS:
+                picture.film_by_vhs(story, asked, path)
+            else:
+                picture.film(story, asked, path)
+            shared.told(path, redactor)
+        if open_it:
+            shared.open_file(path)
+
+    command.__doc__ = about
+    return command
+
+
+@dataclass(slots=True)
+class _Picture:
+    """How a film is drawn."""
+
+    suffix: str
+    theme: str
+    width: int
+    height: int
+    font_size: int
+    fps: int
+
+    def check(self, backend: Backend, output: str | None) -> None:
+        """Whatever would fail later anyway fails before anything is read."""
+        from sess_cli.export.film import themes, vhs  # noqa: PLC0415
+        from sess_schema.errors import SessError  # noqa: PLC0415
+
+        if output == "-":
+            raise SessError("a film does not go to standard output", hint="-o FILE")
+        themes.theme(self.theme)
+        if backend is Backend.VHS:
+            vhs.program()
+        else:
+            _need_extra()
+
+    def film(self, story: Story, asked: _Asked, path: str) -> None:
+        from sess_cli.export.film import encode  # noqa: PLC0415
+        from sess_cli.export.film.fonts import grid  # noqa: PLC0415
+        from sess_schema.program import say  # noqa: PLC0415
+
+        columns, lines = grid(self.width, self.height, self.font_size)
+        made = asked.film(story, columns, lines, self.fps)
+        write = encode.write_gif if self.suffix == "gif" else encode.write_video
+        with _progress() as progress:
+            warnings = write(
+                made,
+                path,
+                theme=self.theme,
+                width=self.width,
+                height=self.height,
+                font_size=self.font_size,
+                fps=self.fps,
+                progress=progress,
+            )
+        for warning in warnings:
+            say(warning)
+
+    def film_by_vhs(self, story: Story, asked: _Asked, path: str) -> None:
+        from sess_cli.export.film import tape, vhs  # noqa: PLC0415
+
+        suffix = os.path.splitext(path)[1].lower()
+        name = f"film{suffix if suffix in ('.mp4', '.webm', '.gif') else f'.{self.suffix}'}"
+        lines = tape.lines(
+            asked.storyboard(story, TAPE_COLUMNS),
+            output=name,
+            ident=story.row.session,
+            width=self.width,
+            height=self.height,
+            font_size=self.font_size,
+            theme=tape.theme_name(self.theme),
+            speed=asked.speed,
+            duration=asked.milliseconds,
+            utc=asked.utc,
+        )
+        with shared.new_file(path) as file:
+            vhs.film(lines, name, file)
+
+
+def cast(
+    session: options.SessionId,
+    *,
+    output: shared.Output = None,
+    duration: Duration = None,
+    speed: Speed = 1.0,
+    begin: Begin = None,
+    end: End = None,
+    only: OnlyKind = None,
+    max_output: MaxOutput = MAX_OUTPUT,
+    theme: ThemeName = THEME,
+    columns: Columns = COLUMNS,
+    lines: Lines = LINES,
+    no_redact: shared.NoRedact = False,
+    utc: options.Utc = False,
+    no_sync: options.NoSync = False,
+) -> None:
+    """Write one session as an asciinema recording, for `asciinema play` and its web player."""
+    from sess_cli.export.film import themes  # noqa: PLC0415
+    from sess_cli.export.film.cast import lines as cast_lines  # noqa: PLC0415
+
+    themes.theme(theme)
+    asked = _Asked(duration, speed, begin, end, only, max_output, utc)
+    with shared.opened(session, sync=not no_sync, redact=not no_redact) as (story, redactor):
+        film = asked.film(story, columns, lines, FPS)
+        made = cast_lines(film, theme_name=theme, timestamp=story.row.started)
+        _write_text(made, output or shared.default_name(story, "cast"), redactor)
+
+
+def tape(
+    session: options.SessionId,
+    *,
+    output: shared.Output = None,
+    duration: Duration = None,
+    speed: Speed = 1.0,
+    begin: Begin = None,
+    end: End = None,
+    only: OnlyKind = None,
+    theme: ThemeName = THEME,
+    width: Width = WIDTH,
+    height: Height = HEIGHT,
+    font_size: FontSize = FONT_SIZE,
+    no_redact: shared.NoRedact = False,
+    utc: options.Utc = False,
+    no_sync: options.NoSync = False,
+) -> None:
+    """Write the commands of one session as a tape for VHS; no shell runs any of them."""
+    from sess_cli.export.film import tape as tapes  # noqa: PLC0415
+
+    asked = _Asked(duration, speed, begin, end, only, MAX_OUTPUT, utc)
+    with shared.opened(session, sync=not no_sync, redact=not no_redact) as (story, redactor):
+        path = output or shared.default_name(story, "tape")
+        named = shared.default_name(story, "tape") if path == "-" else os.path.basename(path)
+        made = tapes.lines(
+            asked.storyboard(story, TAPE_COLUMNS),
+            output=f"{os.path.splitext(named)[0]}.mp4",
+            ident=story.row.session,
+            width=width,
+            height=height,
+            font_size=font_size,
+            theme=tapes.theme_name(theme),
+            speed=speed,
+            duration=asked.milliseconds,
+            utc=utc,
+        )
+        _write_text((f"{line}\n" for line in made), path, redactor)
+
+
+def _write_text(lines: Iterable[str], path: str, redactor: Redactor | None) -> None:
+    if path == "-":
+        for line in lines:
+            sys.stdout.write(line)
+        return
+    with shared.new_file(path) as file:
+        for line in lines:
+            file.write(line.encode("utf-8", "replace"))
+    shared.told(path, redactor)
+
+
+def _need_extra() -> None:
+    from importlib.util import find_spec  # noqa: PLC0415
+
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    if find_spec("av") is None or find_spec("PIL") is None:
+        raise SessError(
+            "a film needs two more libraries: `pip install 'sessiond[video]'`"
+            " (`sess export cast` and `tape` work without)"
+        )
+
+
+def _milliseconds(text: str) -> int:
+    from sess_cli.export.film.pacing import LONGEST, SHORTEST  # noqa: PLC0415
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    found = _SECONDS.fullmatch(text.strip().lower())
+    if not found or not any(found.groups()):
+        raise SessError(f'not a length: "{text}"', hint="write 60s, 2m or 1m30s")
+    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    length = round(1000 * (3600 * hours + 60 * minutes + seconds))
+    if not SHORTEST <= length <= LONGEST:
+        raise SessError(f"a film of {text} cannot be made", hint="from 5s to 4h")
+    return length
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None] | None]:
+    """A bar for whoever watches; None in a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("filming"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,133 @@
+"""`sess export html`: one session as a page that needs nothing but a browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
+
+import typer
+
+from sess_cli.commands.export.shared import NoRedact, Open, Output
+from sess_cli.options import NoSync, SessionId, Utc
+
+if TYPE_CHECKING:
+    from sess_cli.export.story import Story
+
+_PASSPHRASE = "SESS_PASSPHRASE"  # noqa: S105 - the name of a variable
+_FOLDER_STYLES = frozenset({"pages"})
+
+
+def register(group: typer.Typer) -> None:
+    group.command("html")(html)
+
+
+def html(
+    session: SessionId,
+    *,
+    output: Output = None,
+    style: Annotated[
+        Literal["reader", "timeline", "pages"],
+        typer.Option(
+            help="reader: one page; timeline: dense, to audit; pages: a directory of pages."
+        ),
+    ] = "reader",
+    level: Annotated[
+        Literal["conversation", "tools", "thinking", "everything"],
+        typer.Option(help="How much the page shows at first."),
+    ] = "tools",
+    static: Annotated[
+        bool,
+        typer.Option("--static", help="Everything in plain HTML, for readers without scripts."),
+    ] = False,
+    repo: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Where commits can be looked at: OWNER/NAME or a URL."),
+    ] = None,
+    encrypt: Annotated[
+        bool, typer.Option("--encrypt", help=f"Ask for a passphrase, or take ${_PASSPHRASE}.")
+    ] = False,
+    no_redact: NoRedact = False,
+    open_it: Open = False,
+    utc: Utc = False,
+    no_sync: NoSync = False,
+) -> None:
+    """Write one session as HTML: one file, no network, secrets masked."""
+    from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    if encrypt and style != "reader":
+        raise SessError("--encrypt is for --style reader", hint="leave --style out")
+    if output == "-" and (style in _FOLDER_STYLES or open_it):
+        raise SessError("standard output is neither a directory nor opened", hint="-o NAME")
+    passphrase = _passphrase() if encrypt else None
+    with shared.opened(session, sync=not no_sync, redact=not no_redact) as (story, redactor):
+        if style in _FOLDER_STYLES:
+            path = output or shared.default_name(story, "html").removesuffix(".html")
+            _write_pages(story, path, repo, utc=utc)
+            path = os.path.join(path, "index.html")
+        elif output == "-":
+            _write(story, sys.stdout.buffer, style, passphrase, level, repo, static=static, utc=utc)
+            return
+        else:
+            path = output or shared.default_name(story, "html")
+            with shared.new_file(path) as out:
+                _write(story, out, style, passphrase, level, repo, static=static, utc=utc)
+        shared.told(path, redactor)
+    if open_it:
+        shared.open_file(path)
+
+
+def _write(
+    story: Story,
+    out: BinaryIO,
+    style: str,
+    passphrase: str | None,
+    level: str,
+    repo: str | None,
+    *,
+    static: bool,
+    utc: bool,
+) -> None:
+    if style == "timeline":
+        from sess_cli.export.html import timeline  # noqa: PLC0415
+
+        timeline.write(story, out, utc=utc)
+        return
+    from sess_cli.export import repositories  # noqa: PLC0415
+    from sess_cli.export.html import page  # noqa: PLC0415
+
+    look = page.Look(level, static, utc, repositories.of(story, repo))
+    if passphrase is None:
+        page.write(story, out, look)
+        return
+    from sess_cli.export.html import encrypted  # noqa: PLC0415
+
+    encrypted.write(story, out, passphrase, look)
+
+
+def _write_pages(story: Story, folder: str, repo: str | None, *, utc: bool) -> None:
+    from sess_cli.export import repositories  # noqa: PLC0415
+    from sess_cli.export.html import pages  # noqa: PLC0415
+
+    pages.write(story, folder, repository=repositories.of(story, repo), utc=utc)
+
+
+def _passphrase() -> str:
+    """Before anything is drawn: nobody should wait for a question."""
+    from getpass import getpass  # noqa: PLC0415
+
+    from sess_cli.export.html import encrypted  # noqa: PLC0415
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    encrypted.require()
+    given = os.environ.get(_PASSPHRASE)
+    if given is None and not sys.stdin.isatty():
+        raise SessError("there is no terminal to ask for a passphrase", hint=f"set {_PASSPHRASE}")
+    if given is None:
+        given = getpass("Passphrase: ", stream=sys.stderr)
+        if getpass("Again: ", stream=sys.stderr) != given:
+            raise SessError("the two passphrases differ", hint="try again")
+    if not given:
+        raise SessError("the passphrase is empty", hint="choose one that is hard to guess")
+    return given

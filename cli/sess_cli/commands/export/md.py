@@ -1,0 +1,48 @@
+"""`sess export md`: one session as Markdown."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from sess_cli.commands.export.shared import Gist, NoRedact, Open, Output, Repo
+from sess_cli.options import NoSync, SessionId, Utc
+
+
+def register(group: typer.Typer) -> None:
+    group.command("md")(md)
+
+
+def md(
+    session: SessionId,
+    *,
+    output: Output = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Long inputs and outputs whole, not their two ends.")
+    ] = False,
+    repo: Repo = None,
+    gist: Gist = False,
+    no_redact: NoRedact = False,
+    open_it: Open = False,
+    utc: Utc = False,
+    no_sync: NoSync = False,
+) -> None:
+    """Write one session as Markdown, with the output of tools folded; secrets masked."""
+    from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
+    from sess_cli.export import markdown, repositories  # noqa: PLC0415
+
+    with shared.opened(session, sync=not no_sync, redact=not no_redact, images=True) as (
+        story,
+        redactor,
+    ):
+        repository = repositories.of(story, repo)
+        if output == "-":
+            markdown.write(story, sys.stdout.buffer, full=full, utc=utc, repository=repository)
+            return
+        path = output or shared.default_name(story, "md")
+        with shared.new_file(path) as out:
+            markdown.write(story, out, full=full, utc=utc, repository=repository)
+        shared.told(path, redactor)
+    shared.publish(path, gist=gist, open_it=open_it)

@@ -1,0 +1,56 @@
+"""`sess export sqlite`: chosen sessions as a database of their own."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sess_cli.commands.export.shared import NoRedact
+from sess_cli.options import Agents, NoSync, Projects, Since, Until, Utc
+
+
+def register(group: typer.Typer) -> None:
+    group.command("sqlite")(sqlite)
+
+
+def sqlite(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Which sessions; all that the options leave."),
+    ] = None,
+    *,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="The database to write.")
+    ] = "sessions.db",
+    agents: Agents = None,
+    projects: Projects = None,
+    since: Since = None,
+    until: Until = None,
+    utc: Utc = False,
+    no_redact: NoRedact = False,
+    no_sync: NoSync = False,
+) -> None:
+    """Write sessions into a new SQLite database, with full text, as Datasette opens it."""
+    from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
+    from sess_cli.commands.export import shared  # noqa: PLC0415
+    from sess_cli.export import portable  # noqa: PLC0415
+    from sess_cli.export.redact import Redactor  # noqa: PLC0415
+    from sess_cli.export.story import Story  # noqa: PLC0415
+    from sess_schema import times  # noqa: PLC0415
+    from sess_schema.queries.sessions import Listing  # noqa: PLC0415
+
+    listing = Listing(
+        agents or (),
+        projects or (),
+        since=times.since(since, utc=utc) if since is not None else None,
+        until=times.until(until, utc=utc) if until is not None else None,
+        limit=0,
+    )
+    shared.check_target(output)
+    with fresh.open_with_sessions(sync=not no_sync) as db:
+        redactor = None if no_redact else Redactor()
+        rows = shared.chosen(db, ids or [], listing)
+        stories = (Story(db, row, redactor, images=False) for row in rows)
+        portable.write(stories, output)
+        shared.told(output, redactor)

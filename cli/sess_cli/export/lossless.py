@@ -1,0 +1,163 @@
+"""Everything that is known about a session as one JSON document. docs/json.md describes it."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import orjson
+
+from sess_cli.export.records import Records
+from sess_cli.export.story import Item, Story
+from sess_schema import __version__, decode, times
+from sess_schema.queries import transcript
+
+FORMAT, VERSION = "sessiond-session", 1
+_TURNS = (
+    "SELECT t.line, t.kind, t.native_id, t.parent_id, t.ts, p.path,"
+    " t.source_id, t.retired, t.offset, t.length FROM turns t JOIN sources p ON p.id = t.source_id"
+    " WHERE t.session_id = ? AND t.retired = 0 ORDER BY t.source_id, t.offset, t.id"
+)
+
+
+def write(story: Story, out: BinaryIO) -> None:
+    """Piece by piece: a session may be larger than memory should be."""
+    out.write(f'{{"format":"{FORMAT}","version":{VERSION},'.encode())
+    out.write(b'"made_by":' + orjson.dumps(f"sessiond {__version__}") + b",\n")
+    _members(story, out)
+    out.write(b"}\n")
+
+
+def _members(story: Story, out: BinaryIO) -> None:
+    out.write(b'"session":' + _dumped(session_object(story)) + b',\n"events":')
+    _array(out, (_dumped(item_object(story, item)) for item in story.items()))
+    out.write(b',\n"records":')
+    _array(out, (_dumped(record) for record in _records(story)))
+    out.write(b',\n"subagents":[')
+    for number, child in enumerate(story.children):
+        out.write(b",\n{" if number else b"\n{")
+        _members(child, out)
+        out.write(b"}")
+    out.write(b"]")
+
+
+def session_object(story: Story) -> dict[str, Any]:
+    row, total = story.row, story.total
+    return {
+        "session": row.session,
+        "agent": row.agent,
+        "kind": row.kind,
+        "agent_type": row.agent_type,
+        "parent": row.parent,
+        "project": story.project or None,
+        "title": story.title,
+        "git_branch": story.branch or None,
+        "models": story.models,
+        "agent_version": row.version,
+        "mode": row.mode,
+        "started": times.iso(row.started),
+        "ended": times.iso(row.ended),
+        "source": story.cleaned(row.source or "") or None,
+        "source_gone": bool(row.source_gone),
+        "prompts": total.prompts,
+        "tool_calls": total.tool_calls,
+        "tool_errors": total.tool_errors,
+        "requests": total.requests,
+        "input_tokens": total.input_tokens,
+        "output_tokens": total.output_tokens,
+        "cache_write_tokens": total.cache_write_tokens,
+        "cache_read_tokens": total.cache_read_tokens,
+        "cost_usd": total.cost_nano / 1e9,
+        "unpriced_requests": total.unpriced,
+    }
+
+
+def item_object(story: Story, item: Item) -> dict[str, Any]:
+    """As `sess show --json`, and what that leaves out."""
+    spent = item.spent
+    return {
+        "event": item.event,
+        "key": item.key,
+        "number": item.number,
+        "ts": times.iso(item.ts),
+        "type": item.kind,
+        "label": item.label,
+        "tool": item.tool,
+        "summary": item.summary or None,
+        "input": item.input,
+        "output": item.output if item.kind == "tool_use" else None,
+        "status": item.status,
+        "duration_ms": item.duration_ms,
+        "text": item.text,
+        "files": [
+            {**file, "path": story.cleaned(file["path"])}
+            for file in transcript.files(story.db, item.event)
+        ]
+        if item.kind == "tool_use"
+        else [],
+        "images": [{"media_type": one.media, "data": one.data} for one in item.images],
+        "commits": [
+            {"sha": one.sha, "branch": one.branch, "subject": one.subject} for one in item.commits
+        ],
+        "usage": None
+        if spent is None
+        else {
+            "requests": spent.requests,
+            "input_tokens": spent.input_tokens,
+            "output_tokens": spent.output_tokens,
+            "cache_write_tokens": spent.cache_write_tokens,
+            "cache_read_tokens": spent.cache_read_tokens,
+            "cost_usd": spent.cost_nano / 1e9 if not spent.unpriced else None,
+        },
+        "copied": item.copied,
+        "subagent": item.agent.row.session if item.agent is not None else None,
+    }
+
+
+def _records(story: Story) -> Iterator[dict[str, Any]]:
+    """The session's lines as the agent wrote them."""
+    records = Records(story.db)
+    for line, kind, native_id, parent_id, ts, path, *place in story.db.execute(
+        _TURNS, (story.row.key,)
+    ):
+        told: dict[str, Any] = {
+            "source": story.cleaned(path),
+            "line": line,
+            "kind": kind,
+            "id": native_id,
+            "parent": parent_id,
+            "ts": times.iso(ts),
+        }
+        raw = records.bytes_of(place).rstrip(b"\r\n")
+        try:
+            told["value"] = story.cleaned_value(decode.decode(raw)[0])
+        except ValueError:
+            told |= _undecoded(story, raw)
+        yield told
+
+
+def _undecoded(story: Story, raw: bytes) -> dict[str, str]:
+    """Bytes that are no JSON: as text where that is all, else whole."""
+    if story.redacts:
+        return {"text": story.cleaned(raw.decode("utf-8", "backslashreplace"))}
+    try:
+        return {"text": raw.decode()}
+    except UnicodeDecodeError:
+        return {"base64": b64encode(raw).decode()}
+
+
+def _array(out: BinaryIO, values: Iterator[bytes]) -> None:
+    out.write(b"[")
+    for number, value in enumerate(values):
+        out.write(b",\n" if number else b"\n")
+        out.write(value)
+    out.write(b"]")
+
+
+def _dumped(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # integers beyond 64 bits, and nesting that orjson will not follow
+        return json.dumps(value, ensure_ascii=True).encode()

@@ -1,0 +1,183 @@
+"""A session as one Markdown document that any forge shows, with the output of tools folded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from html import escape
+from typing import BinaryIO
+
+from sess_cli.export import ansi, differ, forge, shapes
+from sess_cli.export.story import Item, Story
+from sess_cli.render import amounts, layout, tallies
+from sess_cli.render.markdown import code, escaped, fenced, prose, quoted, shortened
+from sess_schema.escape import safe
+from sess_schema.queries.sessions import one_line
+
+_HEADING = 80
+_SUMMARY = 100
+_BOX = {"done": "x", "doing": "~", "open": " "}
+
+
+def write(
+    story: Story,
+    out: BinaryIO,
+    *,
+    full: bool = False,
+    utc: bool = False,
+    repository: forge.Repository | None = None,
+) -> None:
+    """`full` leaves nothing out; otherwise long inputs and outputs lose their middle."""
+    document = _Document(full=full, utc=utc, repository=repository)
+    out.writelines(
+        line.encode("utf-8", "backslashreplace") + b"\n" for line in document.lines(story)
+    )
+
+
+class _Document:
+    def __init__(self, *, full: bool, utc: bool, repository: forge.Repository | None) -> None:
+        self._full = full
+        self._utc = utc
+        self._repository = repository
+
+    def lines(self, story: Story) -> Iterator[str]:
+        yield f"# {escaped(story.title)}"
+        yield ""
+        yield from self._facts(story)
+        yield ""
+        prompts = 0
+        for item in story.items():
+            if item.kind == "user":
+                prompts += 1
+                yield f"## {prompts}. {escaped(layout.cut(one_line(item.text), _HEADING))}"
+                yield ""
+            yield from self._item(item)
+        for child in story.loose:
+            yield from self._agent(child)
+
+    def _facts(self, story: Story) -> Iterator[str]:
+        row, total = story.row, story.total
+        models = ", ".join(map(code, story.models))
+        yield f"- session {code(row.session)} of {escaped(row.agent)}" + (
+            f", {models}" if models else ""
+        )
+        place = code(story.project or "no project")
+        yield f"- project {place}" + (f" on {code(story.branch)}" if story.branch else "")
+        begun = amounts.clock(row.started, utc=self._utc)
+        ended = amounts.clock(row.ended, utc=self._utc)
+        yield f"- {begun} to {ended}{' UTC' if self._utc else ''}" + (
+            f" ({amounts.duration(story.duration_ms)})" if story.duration_ms else ""
+        )
+        failed = f", {total.tool_errors:,} failed" if total.tool_errors else ""
+        yield (
+            f"- {amounts.plural(total.prompts, 'prompt')},"
+            f" {amounts.plural(total.tool_calls, 'tool call')}{failed}"
+        )
+        if total.tokens:
+            cost = f", {tallies.money(total.cost_nano)}" if total.cost_nano else ""
+            yield f"- {tallies.short(total.tokens)} tokens{cost}"
+
+    def _item(self, item: Item) -> Iterator[str]:
+        """Blocks, each followed by an empty line."""
+        if item.is_title:
+            return
+        if item.kind == "user":
+            yield from quoted(item.text)
+        elif item.kind == "assistant":
+            yield from prose(item.text)
+            yield ""
+        elif item.kind == "thinking":
+            yield from self._folded("Thinking", quoted(item.text))
+        elif item.kind == "tool_use":
+            yield from self._call(item)
+        elif item.kind == "summary":
+            yield from self._folded("Summary", quoted(item.text))
+        elif item.label == "compact":
+            yield f"*{escaped(one_line(item.text))}*"
+            yield ""
+        if item.images:
+            yield f"*{amounts.plural(len(item.images), 'image')}*"
+            yield ""
+
+    def _call(self, item: Item) -> Iterator[str]:
+        about = item.status or "pending"
+        if item.duration_ms is not None:
+            about += f", {amounts.duration(item.duration_ms)}"
+        tool = escape(one_line(safe(item.tool or "unknown tool")))
+        said = escape(layout.cut(one_line(safe(item.summary)), _SUMMARY)) if item.summary else ""
+        head = f"<b>{tool}</b> {f'<code>{said}</code> ' if said else ''}{escape(about)}"
+        yield from self._folded(head, self._inside(item))
+        for commit in item.commits:
+            sha = code(commit.sha[:10])
+            link = self._repository.commit(commit.sha) if self._repository else None
+            yield f"- commit {f'[{sha}]({link})' if link else sha} {escaped(commit.subject)}"
+            yield ""
+        if item.agent is not None:
+            yield from self._agent(item.agent)
+
+    def _inside(self, item: Item) -> Iterator[str]:
+        kind = shapes.kind_of(item)
+        changes = _changes(item)
+        if kind == "todo" and shapes.todos(item):
+            for todo in shapes.todos(item):
+                yield f"- [{_BOX[todo.state]}] {escaped(todo.text)}"
+            yield ""
+        elif changes:
+            yield from fenced(self._shown(changes), "diff")
+        elif kind == "shell":
+            yield from fenced(self._shown(shapes.command(item)), "sh")
+        elif kind == "write":
+            yield from fenced(self._shown(shapes.written(item) or ""))
+        else:
+            yield from fenced(self._shown(_arguments(item)))
+        output = ansi.plain(item.output)
+        if output.strip():
+            yield "Output:"
+            yield ""
+            yield from fenced(self._shown(output))
+
+    def _agent(self, story: Story) -> Iterator[str]:
+        kind = story.row.agent_type or "subagent"
+        head = f"<b>{escape(one_line(safe(kind)))}</b> {escape(one_line(safe(story.title)))}"
+        inside = (line for item in story.items() for line in self._nested(item))
+        yield from self._folded(head, inside)
+
+    def _nested(self, item: Item) -> Iterator[str]:
+        if item.kind == "user":
+            yield "**Prompt**"
+            yield ""
+        yield from self._item(item)
+
+    def _shown(self, text: str) -> str:
+        return text if self._full else shortened(text)
+
+    @staticmethod
+    def _folded(head: str, inside: Iterator[str]) -> Iterator[str]:
+        yield f"<details><summary>{head}</summary>"
+        yield ""
+        yield from inside
+        yield "</details>"
+        yield ""
+
+
+def _changes(item: Item) -> str:
+    """An edit as a diff, by the lines of the file where the agent told them."""
+    if patch := shapes.patch_text(item):
+        return patch
+    lines = differ.from_hunks(item.patch)
+    if not lines:
+        edits = shapes.edits(item)
+        lines = [line for edit in edits for line in differ.between(edit.old, edit.new)]
+    return "\n".join(f"{line.sign} {line.text}" for line in lines)
+
+
+def _arguments(item: Item) -> str:
+    return "\n".join(
+        f"{name}: {value if isinstance(value, str) else _compact(value)}"
+        for name, value in shapes.arguments(item)
+    )
+
+
+def _compact(value: object) -> str:
+    import orjson  # noqa: PLC0415
+
+    return orjson.dumps(value).decode()

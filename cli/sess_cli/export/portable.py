@@ -1,0 +1,135 @@
+"""Chosen sessions as a database of their own, with full text, that opens in Datasette.
+
+It is made with sqlite-utils and the standard library's SQLite: both only ever open this new file.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from sess_cli.export import ansi
+from sess_cli.export.lossless import item_object, session_object
+from sess_cli.export.story import Story
+
+if TYPE_CHECKING:
+    from sqlite_utils import Database
+
+_PRIVATE = 0o600
+
+
+def write(stories: Iterable[Story], path: str) -> int:
+    """How many sessions it has, subagents included; there is a whole file or none."""
+    from sqlite_utils import Database  # noqa: PLC0415 - takes longer to import than all else
+
+    handle, partial = tempfile.mkstemp(prefix=".sess-", dir=os.path.dirname(os.path.abspath(path)))
+    os.close(handle)
+    try:
+        db = Database(partial)
+        try:
+            count = _fill(db, stories)
+        finally:
+            db.close()
+        os.chmod(partial, _PRIVATE)
+        os.replace(partial, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(partial)
+        raise
+    return count
+
+
+def _fill(db: Database, stories: Iterable[Story]) -> int:
+    _tables(db)
+    count = 0
+    for story in stories:
+        count += _add(db, story, None)
+    db.table("events").enable_fts(["text", "input", "output"])
+    for columns in (["session_id", "number"], ["tool"], ["ts"]):
+        db.table("events").create_index(columns)
+    db.table("files").create_index(["path"])
+    db.table("sessions").create_index(["project"])
+    db.analyze()
+    return count
+
+
+def _tables(db: Database) -> None:
+    text, number = str, int
+    db.table("sessions").create(
+        {
+            "id": number, "session": text, "agent": text, "kind": text, "parent_id": number,
+            "agent_type": text, "project": text, "title": text, "git_branch": text, "models": text,
+            "agent_version": text, "mode": text, "started": text, "ended": text, "source": text,
+            "source_gone": number, "prompts": number, "tool_calls": number, "tool_errors": number,
+            "requests": number, "input_tokens": number, "output_tokens": number,
+            "cache_write_tokens": number, "cache_read_tokens": number, "cost_usd": float,
+            "unpriced_requests": number,
+        },
+        pk="id",
+        foreign_keys=[("parent_id", "sessions", "id")],
+    )  # fmt: skip
+    db.table("events").create(
+        {
+            "id": number, "session_id": number, "number": number, "key": text, "ts": text,
+            "type": text, "label": text, "tool": text, "status": text, "duration_ms": number,
+            "summary": text, "text": text, "input": text, "output": text, "images": number,
+            "requests": number, "input_tokens": number, "output_tokens": number,
+            "cache_write_tokens": number, "cache_read_tokens": number, "cost_usd": float,
+        },
+        pk="id",
+        foreign_keys=[("session_id", "sessions", "id")],
+    )  # fmt: skip
+    owner = [("event_id", "events", "id")]
+    db.table("files").create({"event_id": number, "path": text, "action": text}, foreign_keys=owner)
+    db.table("commits").create(
+        {"event_id": number, "sha": text, "branch": text, "subject": text}, foreign_keys=owner
+    )
+
+
+def _add(db: Database, story: Story, parent: int | None) -> int:
+    row = session_object(story)
+    row.pop("parent")
+    row["models"] = orjson.dumps(row["models"]).decode()
+    key = db.table("sessions").insert({**row, "parent_id": parent}).last_pk
+    start: int = db.execute("SELECT coalesce(max(id), 0) + 1 FROM events").fetchone()[0]
+    details: dict[str, list[dict[str, Any]]] = {"files": [], "commits": []}
+    db.table("events").insert_all(_events(story, key, start, details), batch_size=500)
+    for table, rows in details.items():
+        db.table(table).insert_all(rows)
+    return 1 + sum(_add(db, child, key) for child in story.children)
+
+
+def _events(
+    story: Story, session: Any, start: int, details: dict[str, list[dict[str, Any]]]
+) -> Iterator[dict[str, Any]]:
+    for event_id, item in enumerate(story.items(), start):
+        told = item_object(story, item)
+        for table, rows in details.items():
+            rows += [{"event_id": event_id, **one} for one in told.pop(table)]
+        used = told.pop("usage") or {}
+        given = told["input"]
+        yield {
+            "id": event_id,
+            "session_id": session,
+            **{name: told[name] for name in _PLAIN},
+            "input": given if isinstance(given, str | None) else orjson.dumps(given).decode(),
+            "output": ansi.plain(told["output"])
+            if told["output"]
+            else None,  # colours glue to words
+            "images": len(told["images"]),
+            **{name: used.get(name) for name in _USED},
+        }
+
+
+_PLAIN = (
+    "number", "key", "ts", "type", "label", "tool", "status", "duration_ms", "summary", "text",
+)  # fmt: skip
+_USED = (
+    "requests", "input_tokens", "output_tokens", "cache_write_tokens", "cache_read_tokens",
+    "cost_usd",
+)  # fmt: skip
