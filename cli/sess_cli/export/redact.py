@@ -2,18 +2,175 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from sess_cli.export.assignments import is_secret_value, kind_of, names_secret
+from sess_cli.export.secrets import PATTERNS, Found
+
+HOME = "home path"
+# Names of accounts that images and services come with; they tell nothing about a person.
+_NOBODY = frozenset({
+    "app", "circleci", "codespace", "default", "dev", "git", "gitpod", "jovyan", "linuxbrew",
+    "me", "name", "node", "public", "runner", "shared", "ubuntu", "user", "username", "vscode",
+    "you",
+})  # fmt: skip
+_USER = r"([^\W.-][\w.-]*)"
+_WINDOWS_USER = (
+    r"([^\W.-][^\\/:*?\"<>|\s]*(?: [^\\/:*?\"<>|\s]+){0,2}(?=\\)|[^\W.-][\w.-]*+(?!:[\\/]))"
+)
+# Each begins with its sign, which `re` looks for quickly; what stands before is looked at after.
+_HOMES = (
+    ("/home/", re.compile(rf"/home/{_USER}")),
+    ("/mnt/", re.compile(rf"/mnt/[a-z]/Users/{_USER}")),
+    ("/c/Users/", re.compile(rf"/c/Users/{_USER}")),
+    ("/Users/", re.compile(rf"/Users/{_USER}")),
+    (":\\", re.compile(rf"(?i:[a-z]):\\{{1,2}}Users\\{{1,2}}{_WINDOWS_USER}")),
+    (":/Users", re.compile(rf"(?i:[a-z]):/Users/{_USER}")),
+    ("projects/-", re.compile(r"(?<=projects/)-(?:home|Users)-([^\W_]+)(?![^\W_])")),
+)
+_WITHIN_NAME = frozenset("._~-")
+# A colour or an escaped line break; its last letter is no part of the path that follows.
+_ENDS_SEQUENCE = re.compile(r"(?:\x1b\[[0-9;]*m|\\[nrt])\Z")
+_SHORT = 80  # characters of texts that are remembered when nothing is in them
+_MOST_SHORT = 20_000
+# Bytes that are searched at a time: the beginning of one secret may be part of another that never
+# ends, and looking for that end again after each would take forever.
+_WINDOW = 32_768
+_OVERLAP = 1_024
+_MEMORY = 64 << 20  # bytes that RE2 may use to remember states; it takes what it needs
 
 
 class Redactor:
     """Masks what nobody should share, and counts what it masked."""
 
-    def __init__(self) -> None:
+    def __init__(self, home: str | None = os.path.expanduser("~")) -> None:
         self.masked: Counter[str] = Counter()
+        self._screen = _screen()
+        self._spotless: set[str] = set()
+        self._own: list[tuple[str, re.Pattern[str]]] = []
+        own = (home or "").rstrip("/\\")
+        if len(own) > 1:
+            self._own.append((own, re.compile(rf"{re.escape(own)}(?![\w-]|\.\w)")))
+            coded = re.sub(r"[^A-Za-z0-9]", "-", own)
+            if coded.count("-") > 1:
+                self._own.append((coded, re.compile(rf"{coded}(?!\w)")))
 
     def __call__(self, text: str) -> str:
-        return text
+        # Names of arguments, paths and the like come again and again.
+        short = len(text) < _SHORT
+        if short and text in self._spotless:
+            return text
+        cleaned = text
+        for sign, expression in self._own:
+            if sign in cleaned:
+                cleaned = expression.sub(self._own_home, cleaned)
+        if "/home/" in cleaned or "Users" in cleaned or "projects/-" in cleaned:
+            for sign, expression in _HOMES:
+                if sign in cleaned:
+                    cleaned = expression.sub(self._other_home, cleaned)
+        cleaned = self._without_secrets(cleaned)
+        if short and cleaned == text and len(self._spotless) < _MOST_SHORT:
+            self._spotless.add(text)
+        return cleaned
+
+    def named(self, name: str, value: str) -> str:
+        """A value of an object: its name may tell that it is a secret."""
+        cleaned = self(value)
+        if cleaned == value and names_secret(name) and is_secret_value(name, value):
+            return self._mask(kind_of(name))
+        return cleaned
 
     def report(self) -> str:
         """`2 API keys, 1 private key`; empty when nothing was masked."""
-        return ", ".join(f"{count} {name}" for name, count in self.masked.most_common())
+        ranked = sorted(self.masked.items(), key=lambda one: (-one[1], one[0]))
+        return ", ".join(f"{count:,} {name}{'s' if count > 1 else ''}" for name, count in ranked)
+
+    def _without_secrets(self, text: str) -> str:
+        encoded = text.encode("utf-8", "surrogatepass")
+        place = self._screen(encoded, 0)
+        if place < 0:
+            return text
+        pieces: list[str] = []
+        done = at = passed = 0
+        while place >= 0:
+            at += len(encoded[passed:place].decode("utf-8", "surrogatepass"))
+            found = _looked(text, at)
+            rest = found.rest
+            if found.name is not None:
+                begin, rest = found.span
+                pieces += (text[done:begin], self._mask(found.name))
+                done = rest
+            passed = place + len(text[at:rest].encode("utf-8", "surrogatepass"))
+            at = rest
+            place = self._screen(encoded, passed)
+        pieces.append(text[done:])
+        return "".join(pieces)
+
+    def _own_home(self, found: re.Match[str]) -> str:
+        if not _begins_path(found):
+            return found[0]
+        self.masked[HOME] += 1
+        return "~"
+
+    def _other_home(self, found: re.Match[str]) -> str:
+        return found[0] if found[1].lower() in _NOBODY else self._own_home(found)
+
+    def _mask(self, name: str) -> str:
+        self.masked[name] += 1
+        return f"[redacted: {name}]"
+
+
+def _begins_path(found: re.Match[str]) -> bool:
+    """Whether it is no part of a longer path or word, as in `https://example.org/home/page`."""
+    text, at = found.string, found.start()
+    before = text[at - 1 : at]
+    if before == "]":
+        # A mask hides what the path was a part of.
+        return "[redacted: " not in text[max(at - 30, 0) : at]
+    if not before.isalnum() and before not in _WITHIN_NAME:
+        return True
+    return _ENDS_SEQUENCE.search(text, max(at - 24, 0), at) is not None
+
+
+def _looked(text: str, at: int) -> Found:
+    for pattern in PATTERNS:
+        found = pattern.look(text, at)
+        if found is not None:
+            return found
+    return Found(None, (at, at), at + 1)
+
+
+@lru_cache(maxsize=1)
+def _screen() -> Callable[[bytes, int], int]:
+    """Where the next candidate begins; -1 if there is none."""
+    whole = "|".join(f"(?:{_ungrouped(one.expression)})" for one in PATTERNS).encode()
+    try:
+        import re2  # noqa: PLC0415
+    except ImportError:
+        compiled: Any = re.compile(whole)
+    else:
+        options = re2.Options()
+        options.max_mem = _MEMORY
+        compiled = re2.compile(whole, options)
+    search = compiled.search
+
+    def first(text: bytes, at: int) -> int:
+        size = len(text)
+        while True:
+            found = search(text, at, at + _WINDOW)
+            if found is not None:
+                return int(found.start())
+            if at + _WINDOW >= size:
+                return -1
+            at += _WINDOW - _OVERLAP
+
+    return first
+
+
+def _ungrouped(expression: str) -> str:
+    return re.sub(r"(?<!\\)\((?!\?)", "(?:", expression)

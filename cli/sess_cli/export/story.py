@@ -159,10 +159,13 @@ class Story:
     def children(self) -> list[Story]:
         """Conversations of its subagents, in the order they began."""
         return [
-            Story(self.db, row, self._clean, images=self._images, above=self._above)
+            self._child(row)
             for row in sessions.children(self.db, self.row.key)
             if row.key not in self._above
         ]
+
+    def _child(self, row: SessionRow) -> Story:
+        return Story(self.db, row, self._clean, images=self._images, above=self._above)
 
     @cached_property
     def loose(self) -> list[Story]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from sess_cli.commands.export import film, html, json_, md, sqlite
+from sess_cli.commands.export import film, html, json_, md, site, sqlite
 
-FORMATS = (html, md, json_, sqlite, film)
+FORMATS = (html, site, md, json_, sqlite, film)
 
 
 def register(app: typer.Typer) -> None:

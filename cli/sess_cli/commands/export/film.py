@@ -40,6 +40,7 @@ class Backend(StrEnum):
     VHS = "vhs"
 
 
+Picture = Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Where to.")]
 Duration = Annotated[
     str | None,
     typer.Option("--duration", metavar="TIME", help="Make it this long: 60s, 2m, 1m30s."),
@@ -128,7 +129,7 @@ def _pictures(suffix: str, about: str) -> Callable[..., None]:
     def command(
         session: options.SessionId,
         *,
-        output: shared.Output = None,
+        output: Picture = None,
         duration: Duration = None,
         speed: Speed = 1.0,
         begin: Begin = None,

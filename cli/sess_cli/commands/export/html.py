@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
 
@@ -66,13 +66,17 @@ def html(
             path = output or shared.default_name(story, "html").removesuffix(".html")
             _write_pages(story, path, repo, utc=utc)
             path = os.path.join(path, "index.html")
-        elif output == "-":
-            _write(story, sys.stdout.buffer, style, passphrase, level, repo, static=static, utc=utc)
-            return
         else:
+            wanted: dict[str, Any] = {
+                "style": style, "passphrase": passphrase, "level": level, "repo": repo,
+                "static": static, "utc": utc,
+            }  # fmt: skip
+            if output == "-":
+                _write(story, sys.stdout.buffer, **wanted)
+                return
             path = output or shared.default_name(story, "html")
             with shared.new_file(path) as out:
-                _write(story, out, style, passphrase, level, repo, static=static, utc=utc)
+                _write(story, out, **wanted)
         shared.told(path, redactor)
     if open_it:
         shared.open_file(path)
@@ -81,11 +85,11 @@ def html(
 def _write(
     story: Story,
     out: BinaryIO,
+    *,
     style: str,
     passphrase: str | None,
     level: str,
     repo: str | None,
-    *,
     static: bool,
     utc: bool,
 ) -> None:

@@ -1,0 +1,148 @@
+"""`sess export site`: the archive of everything, as pages."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sess_cli.commands.export.shared import NoRedact, Open
+from sess_cli.options import Agents, NoSync, Projects, Since, Until, Utc
+
+if TYPE_CHECKING:
+    from sess_cli.export.site.build import Outcome, Site
+    from sess_schema.queries.sessions import SessionRow
+
+_SHOWN = 3
+
+
+def register(group: typer.Typer) -> None:
+    group.command("site")(site)
+
+
+def site(
+    *,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="DIR", help="The site; made if missing.")
+    ],
+    agents: Agents = None,
+    projects: Projects = None,
+    since: Since = None,
+    until: Until = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")
+    ] = False,
+    no_redact: NoRedact = False,
+    open_it: Open = False,
+    utc: Utc = False,
+    no_sync: NoSync = False,
+) -> None:
+    """Write every session as a page, with lists and a search over all of them.
+
+    Pages of sessions that did not change are left as they are, those of sessions that are no
+    longer chosen are removed.
+    """
+    from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
+    from sess_cli.commands.export import shared  # noqa: PLC0415
+    from sess_cli.export.redact import Redactor  # noqa: PLC0415
+    from sess_cli.export.site.build import Site, Wanted  # noqa: PLC0415
+    from sess_schema import times  # noqa: PLC0415
+    from sess_schema.errors import Exit  # noqa: PLC0415
+    from sess_schema.queries.sessions import Listing  # noqa: PLC0415
+
+    listing = Listing(
+        agents or (),
+        projects or (),
+        since=times.since(since, utc=utc) if since is not None else None,
+        until=times.until(until, utc=utc) if until is not None else None,
+        limit=0,
+    )
+    _check_folder(output)
+    with fresh.open_with_sessions(sync=not no_sync) as db:
+        rows = shared.chosen(db, [], listing)
+        whole = Site(db, output, rows, Wanted(redact=not no_redact, utc=utc))
+        if dry_run:
+            _tell_plan(whole, rows)
+            return
+        redactor = None if no_redact else Redactor()
+        with _progress(len(whole.stale())) as step:
+            outcome = whole.build(redactor, step)
+    _tell(output, outcome, redactor.report() if redactor else "")
+    if open_it:
+        shared.open_file(os.path.join(output, "index.html"))
+    if outcome.failed:
+        raise typer.Exit(Exit.SKIPPED_SOME)
+
+
+def _check_folder(folder: str) -> None:
+    from sess_cli.export.site.plan import MANIFEST  # noqa: PLC0415
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise SessError(f'"{folder}" is not a directory', hint="name another with -o")
+    there = os.listdir(folder) if os.path.isdir(folder) else []
+    if there and MANIFEST not in there:
+        raise SessError(
+            f'"{folder}" has files that are not of a site', hint="name a new directory with -o"
+        )
+
+
+def _tell(folder: str, outcome: Outcome, masked: str) -> None:
+    from sess_cli.render import amounts  # noqa: PLC0415
+    from sess_schema.program import say  # noqa: PLC0415
+
+    parts = [f"{len(outcome.drawn):,} drawn", f"{outcome.unchanged:,} unchanged"]
+    parts += [f"{outcome.removed:,} removed"] if outcome.removed else []
+    say(f"{os.path.join(folder, 'index.html')}: {', '.join(parts)}")
+    if masked:
+        say(f"masked {masked}; --no-redact leaves everything as it is")
+    if outcome.failed:
+        say(f"{amounts.plural(len(outcome.failed), 'session')} could not be drawn:")
+        for session, why in outcome.failed:
+            say(f"  {session}: {why}")
+
+
+def _tell_plan(whole: Site, rows: list[SessionRow]) -> None:
+    from sess_cli.export.site.plan import NO_PROJECT  # noqa: PLC0415
+    from sess_cli.render import amounts, layout  # noqa: PLC0415
+    from sess_cli.terminal import Terminal  # noqa: PLC0415
+    from sess_schema.queries.sessions import one_line  # noqa: PLC0415
+
+    terminal = Terminal()
+    stale = {row.key for row in whole.stale()}
+    projects: dict[str, list[SessionRow]] = {}
+    for row in rows:
+        projects.setdefault(row.project or NO_PROJECT, []).append(row)
+    for project, own in projects.items():
+        count = amounts.plural(len(own), "session")
+        terminal.write(f"{terminal.line(layout.home_short(project))}: {count}")
+        for row in own[:_SHOWN]:
+            mark = "draw" if row.key in stale else "keep"
+            title = layout.cut(one_line(row.title), (terminal.width or 100) - 26)
+            terminal.write(
+                f"  {mark}  {terminal.line(row.session[:14]):<14}  {terminal.line(title)}"
+            )
+        if len(own) > _SHOWN:
+            terminal.write(f"  and {len(own) - _SHOWN:,} more")
+    terminal.write(
+        f"would draw {len(stale):,}, keep {len(rows) - len(stale):,},"
+        f" remove {len(whole.leaving()):,}"
+    )
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[str], None]]:
+    """A bar for people; nothing in a pipe or for a moment's work."""
+    if total < 5 or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import Progress  # noqa: PLC0415
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("drawing sessions", total=total)
+        yield lambda _: bar.advance(task)

@@ -1,0 +1,252 @@
+"""Where the repository of a session can be seen on the web, told by what git said in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sess_schema.errors import SessError
+
+_COMMIT = {
+    "gitlab": "-/commit", "bitbucket": "commits", "github": "commit", "gitea": "commit",
+    "sourcehut": "commit", "azure": "commit",
+}  # fmt: skip
+_PULL = {
+    "gitlab": "-/merge_requests", "bitbucket": "pull-requests", "github": "pull", "gitea": "pulls",
+    "azure": "pullrequest",
+}  # fmt: skip
+_KNOWN = {
+    "github.com": "github", "bitbucket.org": "bitbucket", "codeberg.org": "gitea",
+    "git.sr.ht": "sourcehut", "dev.azure.com": "azure",
+}  # fmt: skip
+_SSH_HOSTS = {
+    "ssh.github.com": "github.com", "altssh.bitbucket.org": "bitbucket.org",
+    "altssh.gitlab.com": "gitlab.com", "ssh.dev.azure.com": "dev.azure.com",
+}  # fmt: skip
+
+_PAGES = frozenset({
+    "pull", "pulls", "commit", "commits", "tree", "blob", "src", "issues", "compare", "branch",
+    "branches", "merge_requests", "releases", "wiki", "actions",
+})  # fmt: skip
+
+_SHA = re.compile(r"[0-9a-fA-F]{4,64}")
+_HOST = re.compile(
+    r"(?=.{4,253}\Z)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?:[a-z]{2,63}|\d{1,3})",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"~?[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}|\.[A-Za-z0-9_-][A-Za-z0-9_.-]{0,98}")
+_OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_URL = re.compile(
+    r"(?P<scheme>https?|ssh|git|git\+ssh)://(?:[^\s/@]*(?:\[redacted[^\]\n]{0,40}\])?[^\s/@]*@)?"
+    r"(?P<host>[A-Za-z0-9.-]+)(?P<port>:\d{1,5})?/(?P<path>[^\s?#'\"<>]+)"
+)
+_SCP = re.compile(r"(?:[A-Za-z0-9_.-]{1,64}@)?(?P<host>[A-Za-z0-9.-]+):(?P<path>[^\s:'\"<>]+)")
+
+# What git prints around an address, and how much it says about the session's own repository:
+# pushes and the links that answer them most, lone links to pull requests least.
+_SAID = re.compile(
+    r"^(?:remote:[ \t]+)?(?P<new>https://[^\s/]+/[^\s]{1,400}?)"
+    r"(?:/pull/new/|/-/merge_requests/new|/merge_requests/new|/pull-requests/new|/compare/)"
+    r"|^(?:To|From)[ \t](?P<push>[^\n]{1,500})$"
+    r"|^[\w.-]{1,60}[ \t]+(?P<listed>[^\n]{1,500}?)[ \t]\((?:fetch|push)\)"
+    r"|^remote\.[\w.-]{1,60}\.(?:push)?url[= \t]+(?P<set>[^\n]{1,500})$"
+    r"|\bremote[ \t]+(?:add|set-url)[ \t]+[\w.-]{1,60}[ \t]+(?P<added>[^\n]{1,500})"
+    r"|^[ \t]*\"?(?P<made>https://[^\s/]+/[^\s]{1,400}?)"
+    r"/(?:pull|pulls|-/merge_requests|pull-requests)/\d{1,9}\"?[ \t]*$",
+    re.MULTILINE,
+)
+_SIGNS = (
+    "To ", "(push)", "(fetch)", "remote.", "/pull", "/merge_requests", "/compare/", "remote add",
+    "remote set-url", "From ",
+)  # fmt: skip
+_WEIGHT = {"new": 3, "push": 3, "listed": 2, "set": 2, "added": 2, "made": 1}
+_CERTAIN = 2
+_READ = 8_192  # characters at either end of an output: git says little
+_CONFIG = 262_144  # bytes
+
+
+@dataclass(slots=True, frozen=True)
+class Repository:
+    """`base_url` has been checked: https, a host name, a path of plain names."""
+
+    base_url: str
+    forge: str = "github"
+
+    @property
+    def name(self) -> str:
+        """`owner/name`."""
+        return self.base_url.split("/", 3)[3].replace("/_git/", "/")
+
+    def commit(self, sha: str) -> str | None:
+        return f"{self.base_url}/{_COMMIT[self.forge]}/{sha}" if _SHA.fullmatch(sha) else None
+
+    def pull(self, number: int) -> str | None:
+        kind = _PULL.get(self.forge)
+        return f"{self.base_url}/{kind}/{number}" if kind and number > 0 else None
+
+
+def parse(given: str) -> Repository:
+    """`owner/name` (on GitHub), an address to clone from, or a page of the repository."""
+    text = given.strip()
+    parts = text.removesuffix(".git").split("/")
+    if len(parts) == 2 and _OWNER.fullmatch(parts[0]) and ":" not in text:
+        text = "https://github.com/" + text
+    elif len(parts) > 2 and "." in parts[0] and _HOST.fullmatch(parts[0]):
+        text = "https://" + text
+    found = _address(text)
+    if found is None:
+        raise SessError(
+            f"not a repository: {given}",
+            hint="give owner/name, https://host/owner/name or git@host:owner/name",
+        )
+    return found
+
+
+def detect(outputs: Iterable[str], project: str | None = None) -> Repository | None:
+    """The repository that git named most often, else the origin of the project's folder."""
+    votes: Counter[str] = Counter()
+    certain: Counter[str] = Counter()
+    found: dict[str, Repository] = {}
+    for output in outputs:
+        for repository, weight in _named(output):
+            address = repository.base_url
+            votes[address] += weight
+            if weight >= _CERTAIN:
+                certain[address] += weight
+            # A host of unknown kind counts as GitHub until one of its links shows better.
+            if address not in found or repository.forge != "github":
+                found[address] = repository
+    if not certain and project and (own := _origin(project)) is not None:
+        return own
+    ranked = (certain or votes).most_common(1)
+    return found[ranked[0][0]] if ranked else None
+
+
+def _named(output: str) -> Iterator[tuple[Repository, int]]:
+    if len(output) > 2 * _READ:
+        output = f"{output[:_READ]}\n{output[-_READ:]}"
+    if not any(sign in output for sign in _SIGNS):
+        return
+    for said in _SAID.finditer(output.replace("\r", "")):
+        kind = said.lastgroup or ""
+        repository = _address(said[kind].strip(), _hint(said[0], kind))
+        if repository is not None:
+            yield repository, _WEIGHT[kind]
+
+
+def _hint(said: str, kind: str) -> str:
+    """Which software an unknown host runs, by the form of its links."""
+    if "/merge_requests" in said:
+        return "gitlab"
+    if "/pull-requests/" in said:
+        return "bitbucket"
+    return "gitea" if kind in ("new", "made") and ("/compare/" in said or "/pulls/" in said) else ""
+
+
+def _address(text: str, hint: str = "") -> Repository | None:
+    found = _URL.match(text)
+    if found is not None:
+        host, port = found["host"].lower(), found["port"] or ""
+        if found["scheme"] != "https":
+            if found["scheme"] == "http" and port:
+                return None
+            port = ""
+    else:
+        found = _SCP.match(text)
+        if found is None or "//" in text.partition(":")[2][:2]:
+            return None
+        host, port = found["host"].lower(), ""
+    host = _SSH_HOSTS.get(host, host)
+    if not _HOST.fullmatch(host):
+        return None
+    forge = _forge(host)
+    path = _path(found["path"], forge)
+    if not path:
+        return None
+    # Only GitLab has groups within groups.
+    guess = "gitlab" if path.count("/") > 1 else hint or "github"
+    return Repository(f"https://{host}{port}/{path}", forge or guess)
+
+
+def _forge(host: str) -> str:
+    if host in _KNOWN:
+        return _KNOWN[host]
+    for word in ("gitlab", "bitbucket", "github"):
+        if word in host:
+            return word
+    return "gitea" if "gitea" in host or "forgejo" in host else ""
+
+
+def _path(given: str, forge: str) -> str | None:
+    """`owner/name`, whatever page of it was given."""
+    parts = given.partition("/-/")[0].strip("/").split("/")
+    if forge == "azure":
+        # git@ssh.dev.azure.com:v3/organisation/project/repository
+        parts = [part for part in parts if part != "_git"]
+        parts = parts[1:] if parts[0] == "v3" else parts
+        parts = [*parts[:2], "_git", parts[2]] if len(parts) > 2 else []
+    elif forge in ("", "gitlab"):
+        page = next((n for n, part in enumerate(parts) if n > 1 and part in _PAGES), len(parts))
+        parts = parts[:page]
+    else:
+        parts = parts[:2]
+    if not 2 <= len(parts) <= 8:
+        return None
+    parts[-1] = parts[-1].removesuffix(".git")
+    return "/".join(parts) if all(_PART.fullmatch(part) for part in parts) else None
+
+
+# -- the folder itself, where it is on this machine
+
+
+def _origin(project: str) -> Repository | None:
+    """The address of `origin`, else of any remote, in the settings of git."""
+    folder = os.path.expanduser(project)
+    # A name of a share would make Windows ask another machine.
+    if not os.path.isabs(folder) or folder.startswith(("\\\\", "//")):
+        return None
+    config = _config(folder)
+    while config is None and (above := os.path.dirname(folder)) != folder:
+        folder = above
+        config = _config(folder)
+    remotes: dict[str, str] = {}
+    section = ""
+    for line in (config or "").splitlines():
+        text = line.strip()
+        if text.startswith("["):
+            named = re.fullmatch(r'\[remote "([^"]{1,200})"\]', text)
+            section = named[1] if named else ""
+        elif section and (value := re.fullmatch(r"url\s*=\s*(\S+)", text)):
+            remotes.setdefault(section, value[1])
+    for name in ("origin", "upstream", *remotes):
+        if name in remotes and (repository := _address(remotes[name])) is not None:
+            return repository
+    return None
+
+
+def _config(folder: str) -> str | None:
+    """The settings of the repository in this folder; a worktree's are those of its main one."""
+    git = os.path.join(folder, ".git")
+    pointer = _small_file(git)
+    if pointer is not None:
+        git = os.path.join(folder, pointer.strip().removeprefix("gitdir:").strip())
+        shared = _small_file(os.path.join(git, "commondir"))
+        if shared is not None:
+            git = os.path.join(git, shared.strip())
+    return _small_file(os.path.join(git, "config"))
+
+
+def _small_file(path: str) -> str | None:
+    """A plain file's text; whatever else has that name (a pipe, a device) is not even opened."""
+    try:
+        about = os.stat(path)
+        if not stat.S_ISREG(about.st_mode) or about.st_size > _CONFIG:
+            return None
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read(_CONFIG)
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,151 @@
+// Long content shown in part, conversations of agents drawn when opened, images enlarged.
+
+const FOLDED = 250; // pixels
+const SLACK = 60; // not worth a button
+const unfolded = new Set(); // remembered while cards come and go
+const opened = new Map();
+const stowed = new WeakMap();
+const trimmed = new WeakMap();
+const MANY = 100; // elements
+const KEPT_LINES = 40; // more than a folded block shows
+
+const nameOf = (element) => {
+  const card = element.closest("article.card");
+  const same = [...card.querySelectorAll(element.tagName === "DETAILS" ? "details" : ".fold")];
+  return `${card.id}/${element.tagName}/${same.indexOf(element)}`;
+};
+
+/** A card as it enters the document: no more nodes than can be seen. */
+function prepare(card) {
+  for (const talk of card.querySelectorAll("section.agent > details > .conversation")) stow(talk);
+  for (const details of card.querySelectorAll("details")) {
+    const state = opened.get(nameOf(details));
+    if (state !== undefined) details.open = state;
+    if (details.open) unstow(details);
+  }
+  trimAll(card);
+}
+
+function stow(talk) {
+  if (talk.parentElement.open || !talk.firstElementChild) return;
+  stowed.set(talk, talk.innerHTML);
+  talk.replaceChildren();
+}
+
+function unstow(details) {
+  const talk = details.lastElementChild;
+  if (!stowed.has(talk)) return;
+  talk.innerHTML = stowed.get(talk);
+  stowed.delete(talk);
+  for (const inner of talk.querySelectorAll("section.agent > details > .conversation")) stow(inner);
+  trimAll(talk);
+}
+
+/** Everything inside a card, to find something in it. */
+function unstowAll(card) {
+  for (let found = 1; found;) {
+    found = 0;
+    for (const talk of card.querySelectorAll("section.agent > details > .conversation")) {
+      if (stowed.has(talk)) { unstow(talk.parentElement); found++; }
+    }
+  }
+  for (const fold of card.querySelectorAll(".fold")) untrim(fold);
+}
+
+/** Coloured code is thousands of nodes; folded, it shows a few lines. */
+function trimAll(within) {
+  for (const fold of within.querySelectorAll(".fold:not([data-fold])")) {
+    if (fold.getElementsByTagName("*").length <= MANY || unfolded.has(nameOf(fold))) continue;
+    const whole = fold.innerHTML;
+    let removed = false;
+    for (const code of fold.querySelectorAll("pre > code, pre.out, .diff")) {
+      let lines = 0, last = code.firstChild;
+      while (last && lines < KEPT_LINES) {
+        lines += last.textContent.split("\n").length - 1;
+        last = last.nextSibling;
+      }
+      while (last) { const next = last.nextSibling; last.remove(); last = next; removed = true; }
+    }
+    if (removed) trimmed.set(fold, whole);
+  }
+}
+
+function untrim(fold) {
+  if (!trimmed.has(fold)) return;
+  fold.innerHTML = trimmed.get(fold);
+  trimmed.delete(fold);
+}
+
+/** Reads all heights, then writes: the page is laid out once. */
+function foldAll(within) {
+  const long = [...within.querySelectorAll(".fold:not([data-fold])")]
+    .map((element) => [element, element.scrollHeight])
+    .filter(([, height]) => height > 0);
+  for (const [element, height] of long) {
+    if (height <= FOLDED + SLACK) { element.dataset.fold = "short"; continue; }
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "unfold";
+    element.after(button);
+    setFold(element, button, unfolded.has(nameOf(element)));
+  }
+}
+
+function setFold(element, button, open) {
+  if (open) untrim(element);
+  element.dataset.fold = open ? "open" : "closed";
+  button.textContent = open ? "Show less" : "Show more";
+  button.setAttribute("aria-expanded", String(open));
+}
+
+function unfold(element) {
+  if (element.dataset.fold !== "closed") return;
+  unfolded.add(nameOf(element));
+  setFold(element, element.nextElementSibling, true);
+}
+
+/** Opens whatever hides a node. */
+function uncover(node) {
+  for (let at = node.parentElement; at && at !== main; at = at.parentElement) {
+    if (at.tagName === "DETAILS") { at.open = true; foldAll(at); }
+    if (at.classList.contains("fold")) unfold(at);
+  }
+}
+
+function startFolds() {
+  main.addEventListener("click", (event) => {
+    const button = event.target.closest("button.unfold");
+    if (button) {
+      const element = button.previousElementSibling;
+      const open = element.dataset.fold === "closed";
+      if (open) unfolded.add(nameOf(element)); else unfolded.delete(nameOf(element));
+      setFold(element, button, open);
+      if (!open && button.getBoundingClientRect().top < 0) button.scrollIntoView({ block: "center" });
+      return;
+    }
+    const image = event.target.closest(".zoom");
+    if (image) enlarge(image);
+  });
+  main.addEventListener("toggle", (event) => {
+    const details = event.target;
+    if (!details.closest("article.card")) return;
+    opened.set(nameOf(details), details.open);
+    if (details.open) { unstow(details); foldAll(details); listChanged(); }
+  }, true);
+}
+
+function enlarge(zoomed) {
+  const image = zoomed.tagName === "IMG" ? zoomed : zoomed.querySelector("img");
+  if (!image) return;
+  const dialog = document.createElement("dialog");
+  dialog.className = "enlarged";
+  dialog.setAttribute("aria-label", image.alt || "Image");
+  const large = document.createElement("img");
+  large.src = image.src;
+  large.alt = image.alt;
+  dialog.append(large);
+  dialog.addEventListener("click", () => dialog.close());
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}

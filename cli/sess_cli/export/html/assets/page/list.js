@@ -1,0 +1,181 @@
+// The list of cards: groups near the window are drawn, others only hold their place.
+
+const GROUP_CARDS = 14;
+const GROUP_NODES = 360;
+const MARGIN = 700; // pixels above and below the window
+let shown = []; // numbers of the cards that filters let through
+let groups = []; // [{ numbers, element, drawn }]
+let groupOfCard = new Map();
+let watcher;
+let pinned = null; // what must stay where it is while its neighbours are drawn
+const onListChange = [];
+
+// Long code is trimmed when it is drawn.
+const weight = (number) => Math.min(facts.nodes[number], 150);
+const listChanged = () => { for (const tell of onListChange) tell(); };
+
+function startList() {
+  if (isWhole()) {
+    plainArticles.forEach((article) => { prepare(article); addActions(article); });
+    foldAll(main);
+    return;
+  }
+  watcher = new IntersectionObserver(onNear, { rootMargin: `${MARGIN}px 0px` });
+  main.querySelectorAll(":scope > article, :scope > noscript").forEach((element) => element.remove());
+}
+
+/** Shows these cards and no others. */
+function arrange(numbers) {
+  shown = numbers;
+  if (isWhole()) {
+    const wanted = new Set(numbers);
+    plainArticles.forEach((article, number) => { article.hidden = !wanted.has(number); });
+    listChanged();
+    return;
+  }
+  watcher.disconnect();
+  for (const group of groups) group.element.remove();
+  groups = [];
+  groupOfCard = new Map();
+  let group = null, nodes = 0;
+  for (const number of numbers) {
+    if (!group || group.numbers.length >= GROUP_CARDS || nodes + weight(number) > GROUP_NODES) {
+      group = { numbers: [], element: document.createElement("section"), drawn: false };
+      group.element.className = "group";
+      groups.push(group);
+      nodes = 0;
+    }
+    group.numbers.push(number);
+    groupOfCard.set(number, group);
+    nodes += weight(number);
+  }
+  for (const each of groups) {
+    const height = each.numbers.reduce((sum, number) => sum + facts.heights[number] + 12, 0);
+    each.element.style.height = `${height}px`;
+    each.element.group = each;
+  }
+  main.append(...groups.map((each) => each.element));
+  for (const each of groups.slice(0, 2)) draw(each);
+  for (const each of groups) watcher.observe(each.element);
+  listChanged();
+}
+
+function onNear(entries) {
+  anchored(() => {
+    for (const { target, isIntersecting } of entries) {
+      if (isIntersecting) draw(target.group); else undraw(target.group);
+    }
+  });
+}
+
+function draw(group) {
+  if (group.drawn) return false;
+  group.drawn = true;
+  const holder = document.createElement("template");
+  holder.innerHTML = group.numbers.map(cardHtml).join("");
+  for (const card of holder.content.children) { prepare(card); addActions(card); }
+  group.element.append(holder.content);
+  group.element.style.height = "";
+  foldAll(group.element);
+  return true;
+}
+
+function undraw(group) {
+  if (!group.drawn || group.element.contains(document.activeElement) || printing) return;
+  group.element.style.height = `${group.element.getBoundingClientRect().height}px`;
+  group.element.replaceChildren();
+  group.drawn = false;
+}
+
+/** Whatever is at the top of the window stays there. */
+function anchored(change) {
+  const anchor = pinned?.isConnected ? pinned : window.scrollY > 0 ? atTop() : null;
+  const before = anchor?.getBoundingClientRect().top;
+  change();
+  if (anchor?.isConnected) {
+    const moved = anchor.getBoundingClientRect().top - before;
+    if (Math.abs(moved) >= 1) window.scrollBy({ top: moved, behavior: "instant" });
+  }
+  listChanged();
+}
+
+const topEdge = () => document.querySelector(".toolbar").getBoundingClientRect().bottom;
+
+/** The card at the top of the window; between two cards the next one; else the group. */
+function atTop() {
+  const box = main.getBoundingClientRect();
+  const top = Math.max(0, topEdge());
+  let group = null;
+  for (const below of [4, 16, 32, 64]) {
+    const found = document.elementFromPoint(box.left + box.width / 2, top + below);
+    const card = found?.closest("section.group > article, #talk > article");
+    if (card) return card;
+    group ||= found?.closest("section.group") || null;
+  }
+  return group;
+}
+
+/** The number of the card that is being read. */
+function currentNumber() {
+  const found = atTop();
+  if (!found) return window.scrollY < main.offsetTop ? shown[0] ?? 0 : shown[shown.length - 1] ?? 0;
+  return found.group ? found.group.numbers[0] : Number(found.dataset.n);
+}
+
+/** A card in the document, whether it was there or not. */
+function cardOf(number) {
+  if (isWhole()) return plainArticles[number];
+  const group = groupOfCard.get(number);
+  if (!group) return null;
+  if (draw(group)) listChanged();
+  return group.element.children[group.numbers.indexOf(number)];
+}
+
+function drawnCards() {
+  if (isWhole()) return plainArticles.filter((article) => !article.hidden);
+  return groups.filter((group) => group.drawn).flatMap((group) => [...group.element.children]);
+}
+
+let released;
+function pin(element) {
+  pinned = element;
+  clearTimeout(released);
+  released = setTimeout(() => { pinned = null; }, 600);
+}
+
+/** Scrolls to a card, and marks it. */
+function go(number, { inner = null, focus = true } = {}) {
+  let card = cardOf(number);
+  if (!card) return;
+  if (inner) {
+    unstowAll(card);
+    card = card.querySelector(`#${CSS.escape(inner)}`) || card;
+    uncover(card);
+  }
+  for (const marked of document.querySelectorAll("article.here")) marked.classList.remove("here");
+  card.classList.add("here");
+  pin(card);
+  card.scrollIntoView({ block: "start", behavior: "instant" });
+  if (focus) { card.tabIndex = -1; card.focus({ preventScroll: true }); }
+}
+
+// -- printing: everything, unfolded
+
+let printing = false;
+let closedBefore = [];
+
+function startPrinting() {
+  window.addEventListener("beforeprint", () => {
+    printing = true;
+    groups.forEach(draw);
+    for (const card of drawnCards()) unstowAll(card);
+    closedBefore = [...main.querySelectorAll("details:not([open])")];
+    for (const details of closedBefore) details.open = true;
+  });
+  window.addEventListener("afterprint", () => {
+    for (const details of closedBefore) details.open = false;
+    closedBefore = [];
+    printing = false;
+    if (!isWhole()) arrange(shown);
+  });
+}

@@ -1,0 +1,333 @@
+"""The two halves of a tool call: what was asked and what came back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from sess_cli.export import differ, shapes
+from sess_cli.export.html import highlight, markup, prose, values
+from sess_cli.export.html.markup import text
+from sess_cli.export.story import Item
+
+_WEB = frozenset({"webfetch", "websearch", "fetch", "browse", "openurl"})
+_BLOCK = re.compile(r"(?: *\d{1,9}(?:→|\t)[^\n]*(?:\n|\Z))+")
+_FIRST = re.compile(r"^ *\d{1,9}(?:→|\t)", re.MULTILINE)
+_EXIT = re.compile(r"(?:Error: |Command failed with )?[Ee]xit code (\d{1,3})(?:\n|\Z)")
+_WRAPPED = re.compile(r"<tool_use_error>(.*)</tool_use_error>\s*", re.DOTALL)
+_LINKS = re.compile(r"^Links: (\[.*\])$", re.MULTILINE)
+_TOLD_TODOS = {"done": ("✓", "done"), "doing": ("▸", "in progress"), "open": ("○", "to do")}
+_PATHS = ("filepath", "path", "targetfile", "notebookpath", "relativeworkspacepath")
+_EDITED = ("oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "edits")
+_WRITTEN = ("content", "contents", "filetext", "codeedit", "newsource")
+
+
+_bare = lru_cache(maxsize=1024)(shapes.bare)
+
+
+def kind_of(item: Item) -> str:
+    """A class for a card: the kinds of `shapes`, and web, ask, plan and mcp."""
+    name = _bare(item.tool or "")
+    if name in _WEB:
+        return "web"
+    if name == "askuserquestion" and _questions(item):
+        return "ask"
+    if name == "exitplanmode" and _plan(item):
+        return "plan"
+    if name.startswith("mcp") and (item.tool or "").count("__") >= 2:
+        return "mcp"
+    return shapes.kind_of(item)
+
+
+def name(item: Item) -> str:
+    """`mcp__server__tool` is the tool of a server; the rest is called what the agent calls it."""
+    if not item.tool:
+        return "Result without a call" if item.label == "orphan" else "Tool"
+    if item.tool.startswith("mcp__"):
+        server, _, tool = item.tool.removeprefix("mcp__").partition("__")
+        return f"{server} · {tool}" if tool else server
+    return item.tool
+
+
+def gist(item: Item, kind: str) -> str:
+    """What the call is about, in one line of markup."""
+    if kind == "shell":
+        return text(markup.line(shapes.description(item)))
+    if kind in ("edit", "write", "read"):
+        return _file(item)
+    if kind == "todo":
+        listed = shapes.todos(item)
+        done = sum(todo.state == "done" for todo in listed)
+        return text(f"{done} of {len(listed)} done") if listed else ""
+    if kind == "agent":
+        return text(markup.line(shapes.description(item) or item.summary))
+    if kind in ("ask", "plan"):
+        return ""
+    if kind == "web":
+        about = _said(item, "url") or _said(item, "query") or item.summary
+        shown = text(markup.line(about))
+        return markup.link(about, shown) or shown
+    if kind == "search":
+        about = _said(item, "pattern") or _said(item, "query") or item.summary
+        where = shapes.path_of(item)
+        inside = f' <span class="where">in {text(markup.line(where))}</span>' if where else ""
+        return f"<code>{text(markup.line(about))}</code>{inside if where != about else ''}"
+    if isinstance(item.input, dict) and item.summary == ", ".join(map(str, item.input)):
+        return ""  # names that the arguments below have beside them
+    return text(markup.line(item.summary, 160))
+
+
+def asked(item: Item, kind: str) -> str:
+    return _ASKED.get(kind, _arguments)(item)
+
+
+def answered(item: Item, kind: str) -> str:
+    if not item.output.strip():
+        return ""
+    if item.failed:
+        return _failure(item, kind)
+    return _ANSWERED.get(kind, _output)(item)
+
+
+# -- what was asked
+
+
+def _shell(item: Item) -> str:
+    command = shapes.command(item)
+    rest = _rest(item, "command", "cmd", "script", told=(shapes.description(item),))
+    if not command:
+        return rest
+    shown = highlight.coloured(text(command), "shell")
+    return markup.fold(f'<pre class="command"><code>{shown}</code></pre>', command) + rest
+
+
+def _edit(item: Item) -> str:
+    lines = differ.from_hunks(item.patch) if item.patch else []
+    edits = shapes.edits(item)
+    rest = _rest(item, *_EDITED, *_PATHS)
+    if lines:
+        return values.diff(lines, numbers=True) + rest
+    if edits:
+        drawn = [
+            values.diff(differ.between(edit.old, edit.new, context=None), numbers=False)
+            for edit in edits
+        ]
+        return "".join(drawn) + rest
+    patch = shapes.patch_text(item)
+    drawn_patch = values.diff(differ.from_patch(patch), numbers=False)
+    return drawn_patch + markup.details("Patch as it was given", values.terminal(patch))
+
+
+def _write(item: Item) -> str:
+    content = shapes.written(item) or ""
+    lines = differ.from_hunks(item.patch) if item.patch else []
+    changed = markup.details("Changes", values.diff(lines, numbers=True)) if lines else ""
+    whole = values.numbered(content.removesuffix("\n"), 1, shapes.path_of(item))
+    return whole + changed + _rest(item, *_WRITTEN, *_PATHS)
+
+
+def _todo(item: Item) -> str:
+    listed = shapes.todos(item)
+    if not listed:
+        return _arguments(item)
+    rows = []
+    for todo in listed:
+        mark, word = _TOLD_TODOS[todo.state]
+        rows.append(
+            f'<li class="{todo.state}"><span class="box" aria-hidden="true">{mark}</span>'
+            f'<span class="unseen">{word}: </span>{text(todo.text)}</li>'
+        )
+    return f'<ul class="todos">{"".join(rows)}</ul>'
+
+
+def _agent(item: Item) -> str:
+    wanted = shapes.prompt(item)
+    if not wanted:
+        return _arguments(item)
+    return markup.details("Prompt", prose.html(wanted)) + _rest(
+        item, "prompt", "task", told=(shapes.description(item),)
+    )
+
+
+def _web(item: Item) -> str:
+    return _rest(item, told=(_said(item, "url") or _said(item, "query"),))
+
+
+def _search(item: Item) -> str:
+    about = _said(item, "pattern") or _said(item, "query")
+    return _rest(item, told=(about, shapes.path_of(item)))
+
+
+def _read(item: Item) -> str:
+    return _rest(item, "offset", "limit", *_PATHS)
+
+
+def _plan(item: Item) -> str:
+    return _said(item, "plan")
+
+
+def _asked_plan(item: Item) -> str:
+    return markup.fold(prose.html(_plan(item)), _plan(item)) + _rest(item, "plan")
+
+
+def _ask(item: Item) -> str:
+    drawn = []
+    for one in _questions(item):
+        question = one["question"]
+        header = one.get("header")
+        tag = f'<span class="chip">{text(header)}</span> ' if isinstance(header, str) else ""
+        options = one.get("options")
+        rows = [
+            _option(option, question, item.output)
+            for option in (options if isinstance(options, list) else ())
+        ]
+        listed = f"<ul>{''.join(rows)}</ul>" if rows else ""
+        drawn.append(f'<div class="question"><p>{tag}{text(question)}</p>{listed}</div>')
+    return "".join(drawn) + _rest(item, "questions", "answers")
+
+
+def _option(option: Any, question: str, answer: str) -> str:
+    if not isinstance(option, dict):
+        return f"<li>{text(str(option))}</li>"
+    label, more = option.get("label"), option.get("description")
+    label = label if isinstance(label, str) else ""
+    chosen = bool(label) and f'"{question}"="{label}"' in answer
+    mark = (
+        '<span class="box" aria-hidden="true">✓</span><span class="unseen">chosen: </span>'
+        if chosen
+        else '<span class="box" aria-hidden="true">○</span>'
+    )
+    told = f' <span class="why">{text(more)}</span>' if isinstance(more, str) and more else ""
+    state = "done" if chosen else "open"
+    return f'<li class="{state}">{mark}<span><b>{text(label)}</b>{told}</span></li>'
+
+
+def _questions(item: Item) -> list[dict[str, Any]]:
+    given = item.input.get("questions") if isinstance(item.input, dict) else None
+    asked = given if isinstance(given, list) else []
+    whole = all(isinstance(one, dict) and isinstance(one.get("question"), str) for one in asked)
+    return asked if whole else []
+
+
+def _arguments(item: Item) -> str:
+    if not isinstance(item.input, dict):
+        return values.arguments(shapes.arguments(item))
+    return _rest(item, told=(item.summary,))
+
+
+def _rest(item: Item, *names: str, told: tuple[str, ...] = ()) -> str:
+    """Arguments that nothing else on the card tells; `told` is what its head says, if it fits."""
+    if not isinstance(item.input, dict):
+        return ""
+    said = [one for one in told if one and markup.line(one) == one]
+    return values.arguments(
+        (name, value)
+        for name, value in item.input.items()
+        if _bare(str(name)) not in names and value not in said
+    )
+
+
+# -- what came back
+
+
+def _output(item: Item) -> str:
+    return values.output(item.output)
+
+
+def _aside(item: Item) -> str:
+    """Answers that only confirm what the card shows already."""
+    return markup.details("Result", values.output(item.output))
+
+
+def _prose(item: Item) -> str:
+    if values.pretty_json(item.output) is not None:
+        return values.output(item.output)
+    return markup.fold(prose.html(item.output), item.output)
+
+
+def _found(item: Item) -> str:
+    """Search results: the list of links is JSON in the middle of a text."""
+    listed = _LINKS.search(item.output)
+    links = _links(listed[1]) if listed else None
+    if listed is None or links is None:
+        return _prose(item)
+    rest = f"{item.output[: listed.start()]}\n{item.output[listed.end() :]}"
+    return markup.fold(f'<ul class="links">{links}</ul>{prose.html(rest)}', item.output)
+
+
+def _links(listed: str) -> str | None:
+    import orjson  # noqa: PLC0415 - few answers have any
+
+    try:
+        found = orjson.loads(listed)
+    except ValueError:
+        return None
+    rows = []
+    for one in found:
+        if not isinstance(one, dict) or one.keys() != {"title", "url"}:
+            return None
+        title, url = str(one["title"]), str(one["url"])
+        linked = markup.link(url, text(title or url))
+        rows.append(f'<li>{linked or text(title)} <span class="where">{text(url)}</span></li>')
+    return "".join(rows)
+
+
+def _content(item: Item) -> str:
+    """A file as it was read, beside the numbers that its lines have."""
+    block = _BLOCK.match(item.output)
+    if block is None:
+        return values.output(item.output)
+    numbers = [one.strip(" →\t") for one in _FIRST.findall(block[0])]
+    code = _FIRST.sub("", block[0]).removesuffix("\n")
+    rest = item.output[block.end() :].strip()
+    title = "Reminder" if rest.startswith("<system-reminder>") else markup.line(rest, 120)
+    said = markup.details(title, values.output(rest)) if rest else ""
+    return values.numbered_as(numbers, code, shapes.path_of(item)) + said
+
+
+def exit_code(item: Item) -> str:
+    """What a shell's failed command ended with, where its output says so."""
+    found = _EXIT.match(item.output.lstrip()) if item.failed else None
+    return found[1] if found else ""
+
+
+def _failure(item: Item, kind: str) -> str:
+    answer = item.output.strip()
+    if kind == "shell":
+        answer = _EXIT.sub("", answer, count=1) if _EXIT.match(answer) else answer
+    elif wrapped := _WRAPPED.fullmatch(answer):
+        answer = wrapped[1]
+    return values.output(answer, "out bad")
+
+
+def _file(item: Item) -> str:
+    path = shapes.path_of(item)
+    if not path:
+        return text(markup.line(item.summary))
+    folder, slash, base = path.rpartition("/")
+    shown = f'<span class="path"><bdi>{text(folder)}{slash}<b>{text(base)}</b></bdi></span>'
+    given = item.input if isinstance(item.input, dict) else {}
+    first, count = given.get("offset"), given.get("limit")
+    if isinstance(first, int) and isinstance(count, int):
+        return f'{shown} <span class="where">lines {first} to {first + count - 1}</span>'
+    if isinstance(first, int) or isinstance(count, int):
+        word = f"from line {first}" if isinstance(first, int) else f"first {count} lines"
+        return f'{shown} <span class="where">{word}</span>'
+    return shown
+
+
+def _said(item: Item, name: str) -> str:
+    value = item.input.get(name) if isinstance(item.input, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+_ASKED: dict[str, Callable[[Item], str]] = {
+    "shell": _shell, "edit": _edit, "write": _write, "todo": _todo, "agent": _agent,
+    "web": _web, "search": _search, "read": _read, "plan": _asked_plan, "ask": _ask,
+}  # fmt: skip
+_ANSWERED: dict[str, Callable[[Item], str]] = {
+    "edit": _aside, "write": _aside, "todo": _aside, "plan": _aside, "agent": _prose,
+    "web": _found, "read": _content,
+}  # fmt: skip

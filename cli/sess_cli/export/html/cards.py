@@ -1,0 +1,240 @@
+"""One event as a card: who, what about, how it went, and all of what was said."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from sess_cli.export.html import calls, markup, notices, prose
+from sess_cli.export.html.markup import attr, text
+from sess_cli.render import amounts
+from sess_cli.render.tallies import short
+from sess_schema import times
+
+if TYPE_CHECKING:
+    from sess_cli.export.forge import Repository
+    from sess_cli.export.story import Commit, Item, Spent, Story
+
+_DEEPEST = 8  # agents that start agents
+_STATES = {
+    "ok": ("✓", "ok"),
+    "error": ("✗", "failed"),
+    "denied": ("⊘", "denied"),
+    "pending": ("…", "no result"),
+}
+_LONG_ANSWER = 6_000
+_SPEAKERS = {"user": "User", "assistant": "Assistant", "thinking": "Thinking"}
+_LATEST = 253_402_300_799_999  # the last moment that has a date
+_QUARTER = 15 * times.MINUTE
+_NOT_A_NAME = re.compile(r"[^a-z0-9_-]+")
+
+
+class Drawer:
+    """Draws events; `repository` says where commits can be looked at."""
+
+    def __init__(self, repository: Repository | None = None, utc: bool = False) -> None:
+        self._repository = repository
+        self._utc = utc
+        self._depth = 0
+
+    def card(self, item: Item, prefix: str = "") -> str:
+        """The event as an `<article>` whose id is `prefix` and the event's key."""
+        name = attr(prefix + item.key)
+        kind = _NOT_A_NAME.sub("-", item.kind.casefold()) or "other"
+        classes = ["card", f"k-{kind}"]
+        gist = ""
+        if item.kind == "tool_use":
+            tool = calls.kind_of(item)
+            classes.append(f"t-{tool}")
+            who, gist = calls.name(item), calls.gist(item, tool)
+            body = self._call(item, tool, prefix)
+        elif item.kind == "user":
+            who, body = _SPEAKERS["user"], _prompt(item)
+            classes += [f"u-{item.label}"] if item.label in ("bash", "command") else []
+        elif item.kind == "assistant":
+            who, body = _SPEAKERS["assistant"], _answer(item.text)
+        elif item.kind == "thinking":
+            who, body = _SPEAKERS["thinking"], _thought(item.text)
+            classes.append("quiet")
+        elif item.kind == "summary":
+            who, gist, body = _summary(item)
+            classes += [] if item.is_title else ["boundary"]
+        else:
+            who, gist, body = notices.name(item), notices.gist(item), notices.body(item)
+            classes += ["boundary"] if item.label == "compact" else []
+            classes += ["quiet"] if body.startswith("<details") else []
+        failed = item.failed or (item.kind != "user" and item.label in notices.ALARMS)
+        classes += ["failed"] if failed else []
+        inside = body + _pictures(item) + self._commits(item)
+        shown = f'<div class="body">{inside}</div>' if inside else ""
+        return (
+            f'<article class="{" ".join(classes)}" id="{name}" data-n="{item.number}"'
+            f'{_facts(item)} aria-label="{_label(item, who)}">'
+            f"{self._header(item, who, gist, name)}{shown}</article>"
+        )
+
+    def agent(self, story: Story, prefix: str = "") -> str:
+        """A subagent's whole conversation, folded."""
+        row = story.row
+        if self._depth >= _DEEPEST:
+            return f'<p class="deep">{text(story.title)}: nested too deeply to draw</p>'
+        self._depth += 1
+        try:
+            cards = "".join(self.card(item, prefix) for item in story.items())
+            loose = "".join(
+                self.agent(child, f"{prefix}{number}-") for number, child in enumerate(story.loose)
+            )
+        finally:
+            self._depth -= 1
+        facts = [amounts.plural(row.events, "event"), amounts.plural(row.tool_calls, "tool call")]
+        if story.duration_ms:
+            facts.append(amounts.duration(story.duration_ms))
+        named = f'<span class="who">{text(row.agent_type or "Subagent")}</span>'
+        title = f'<span class="gist">{text(markup.line(story.title, 120))}</span>'
+        return (
+            f'<section class="agent" data-session="{attr(row.session)}"'
+            f' aria-label="Subagent: {attr(markup.line(story.title, 120))}">'
+            f"<details><summary>{named} {title}"
+            f' <span class="facts">{text(", ".join(facts))}</span></summary>'
+            f'<div class="conversation">{cards}{loose}</div></details></section>'
+        )
+
+    def _call(self, item: Item, tool: str, prefix: str) -> str:
+        nested = self.agent(item.agent, f"{prefix}{item.key}-") if item.agent is not None else ""
+        return calls.asked(item, tool) + nested + calls.answered(item, tool)
+
+    def _header(self, item: Item, who: str, gist: str, name: str) -> str:
+        facts = []
+        if item.status is not None:
+            mark, word = _STATES.get(item.status, ("·", item.status))
+            if code := calls.exit_code(item):
+                word = f"exit {code}"
+            state = _NOT_A_NAME.sub("-", item.status.casefold())
+            facts.append(
+                f'<span class="status s-{state}"><span aria-hidden="true">{mark}</span>'
+                f" {text(word)}</span>"
+            )
+        if item.duration_ms:
+            facts.append(f'<span class="took">{amounts.duration(item.duration_ms)}</span>')
+        if item.spent is not None and item.spent.tokens:
+            facts.append(_spent(item.spent))
+        facts.append(f'<a class="at" href="#{name}">{self._time(item)}</a>')
+        about = f' <span class="gist">{gist}</span>' if gist else ""
+        return (
+            f'<header><span class="who">{text(markup.line(who, 120))}</span>{about}'
+            f' <span class="facts">{" ".join(facts)}</span></header>'
+        )
+
+    def _time(self, item: Item) -> str:
+        if item.ts is None or not 0 <= item.ts <= _LATEST:
+            return f"#{item.number}"
+        quarter, rest = divmod(item.ts, _QUARTER)
+        utc, date, hour, minute = _clock(quarter, self._utc)
+        passed, milliseconds = divmod(rest, times.MINUTE)
+        second = f"{milliseconds // 1000:02}"
+        shown = f"{hour}:{minute + passed:02}:{second}"
+        moment = f"{utc}:{quarter % 4 * 15 + passed:02}:{second}.{milliseconds % 1000:03}Z"
+        return f'<time datetime="{moment}" title="{date} {shown}">{shown}</time>'
+
+    def _commits(self, item: Item) -> str:
+        return "".join(map(self._commit, item.commits))
+
+    def _commit(self, commit: Commit) -> str:
+        sha = f"<code>{text(commit.sha[:7])}</code>"
+        target = self._repository.commit(commit.sha) if self._repository is not None else None
+        branch = f' <span class="chip">{text(commit.branch)}</span>' if commit.branch else ""
+        return (
+            f'<div class="commit"><span class="who">Commit</span>'
+            f" {(markup.link(target, sha) if target else None) or sha}"
+            f' <span class="gist">{text(commit.subject)}</span>{branch}</div>'
+        )
+
+
+@lru_cache(maxsize=4096)
+def _clock(quarter: int, utc: bool) -> tuple[str, str, str, int]:
+    """What all times of a quarter of an hour share; zones differ by whole quarters."""
+    began = times.local(quarter * _QUARTER, utc=utc)
+    moment = times.iso(quarter * _QUARTER) or ""
+    return moment[:13], f"{began:%Y-%m-%d}", f"{began:%H}", began.minute
+
+
+def _facts(item: Item) -> str:
+    moment = "" if item.ts is None else f' data-ts="{item.ts}"'
+    return _named(item.kind, item.tool, item.status) + moment
+
+
+@lru_cache(maxsize=1024)
+def _named(kind: str, tool: str | None, status: str | None) -> str:
+    given = {"kind": kind, "tool": tool, "status": status}
+    return "".join(
+        f' data-{name}="{attr(value)}"' for name, value in given.items() if value is not None
+    )
+
+
+def _label(item: Item, who: str) -> str:
+    parts = [who]
+    if item.kind == "tool_use":
+        parts.append(item.summary)
+        parts.append(_STATES.get(item.status or "", ("", ""))[1])
+    else:
+        parts.append(item.text)
+    said = (markup.line(part, 100) for part in parts if part)
+    return attr(", ".join(said))
+
+
+def _prompt(item: Item) -> str:
+    said = item.text
+    if item.label == "command":
+        name, _, rest = said.partition(" ")
+        return f'<p class="slash"><code class="chip">{text(name)}</code> {text(rest)}</p>'
+    if item.label == "bash":
+        command = said.removeprefix("!").strip()
+        shown = f'<span class="bang">!</span> {text(command)}'
+        return markup.pre(shown, command, "command")
+    if item.images and said.strip() == "[image]":
+        return ""
+    chip = f'<p><span class="chip">{text(item.label)}</span></p>' if item.label else ""
+    return chip + _said(said)
+
+
+def _said(said: str) -> str:
+    return markup.fold(prose.html(said), said) if said.strip() else ""
+
+
+def _answer(said: str) -> str:
+    """What a reader came for is folded only where it is very long."""
+    return prose.html(said) if 0 < len(said) <= _LONG_ANSWER else _said(said)
+
+
+def _thought(said: str) -> str:
+    if not said.strip():
+        return ""
+    first = markup.line(said, 140).replace("**", "").lstrip("# ")
+    return markup.details(first or "…", prose.html(said), "thought")
+
+
+def _summary(item: Item) -> tuple[str, str, str]:
+    if item.is_title:
+        return "Title", text(item.text), ""
+    if item.label != "compact":
+        return "Summary", "", _said(item.text)
+    return "Conversation compacted", "", markup.details("Summary", prose.html(item.text))
+
+
+def _pictures(item: Item) -> str:
+    if not item.images:
+        return ""
+    drawn = [
+        prose.picture(image.media, image.data, f"Image {number} of {len(item.images)}")
+        for number, image in enumerate(item.images, 1)
+    ]
+    return f'<div class="images">{"".join(drawn)}</div>'
+
+
+def _spent(spent: Spent) -> str:
+    told = (
+        f"{spent.input_tokens:,} in, {spent.output_tokens:,} out,"
+        f" {spent.cache_write_tokens:,} written to cache, {spent.cache_read_tokens:,} read from it"
+    )
+    return f'<span class="spent" title="{told}">{short(spent.tokens)} tokens</span>'

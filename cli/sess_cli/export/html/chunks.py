@@ -1,0 +1,150 @@
+"""Cards of a page: the first as they are, the rest packed, with what the page must know of each."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import zstandard
+
+# The first screens, in plain HTML.
+_FIRST_CARDS = 40
+_FIRST_NODES = 1200
+_FIRST_CHARACTERS = 200_000
+# A session that is only a little longer is not worth unpacking.
+_REST_NODES = 1500
+_REST_CHARACTERS = 600_000
+_PACK_CHARACTERS = 600_000
+_BETWEEN_CARDS = "\0"  # no HTML has it
+_SQUEEZER = zstandard.ZstdCompressor(level=6, write_checksum=False)
+
+
+@dataclass(slots=True)
+class Facts:
+    """One column per thing that filters, links and the list ask of cards not drawn yet."""
+
+    keys: list[str] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    tools: list[str] = field(default_factory=list)
+    levels: list[int] = field(default_factory=list)
+    failed: list[int] = field(default_factory=list)
+    prompts: list[int] = field(default_factory=list)  # which prompt it follows; -1 before any
+    times: list[int | None] = field(default_factory=list)
+    places: list[int] = field(default_factory=list)  # on the strip
+    nodes: list[int] = field(default_factory=list)
+    heights: list[int] = field(default_factory=list)  # as guessed, in pixels
+    inner: dict[str, int] = field(default_factory=dict)  # cards inside cards
+
+    def as_json(self, packs: list[int]) -> str:
+        kinds = [*dict.fromkeys(self.kinds)]
+        tools = [*dict.fromkeys(self.tools)]
+        return json.dumps(
+            {
+                "keys": "".join(self.keys),
+                "kindNames": kinds,
+                "kinds": [kinds.index(kind) for kind in self.kinds],
+                "toolNames": tools,
+                "tools": [tools.index(tool) for tool in self.tools],
+                "levels": self.levels,
+                "failed": self.failed,
+                "prompts": self.prompts,
+                "times": [*_differences(self.times)],
+                "places": self.places,
+                "nodes": self.nodes,
+                "heights": self.heights,
+                "inner": self.inner,
+                "packs": packs,
+            },
+            separators=(",", ":"),
+        )
+
+
+class Chunks:
+    """Takes cards one by one, in order."""
+
+    def __init__(self, *, all_plain: bool = False) -> None:
+        self._all_plain = all_plain
+        self._plain: list[str] = []
+        self._plain_nodes = 0
+        self._plain_characters = 0
+        self._waiting: list[str] = []
+        self._waiting_nodes = 0
+        self._waiting_characters = 0
+        self._packed: list[tuple[int, str]] = []
+
+    def add(self, card: str, nodes: int) -> bool:
+        """Tells whether the card is in the first screens."""
+        card = card.replace(_BETWEEN_CARDS, "\ufffd")
+        if self._all_plain or self._fits_first(nodes):
+            self._plain.append(card)
+            self._plain_nodes += nodes
+            self._plain_characters += len(card)
+            return True
+        self._waiting.append(card)
+        self._waiting_nodes += nodes
+        self._waiting_characters += len(card)
+        if self._waiting_characters >= _PACK_CHARACTERS:
+            self._pack()
+        return False
+
+    def finish(self) -> None:
+        small = self._waiting_nodes <= _REST_NODES and self._waiting_characters <= _REST_CHARACTERS
+        if self._waiting and small and not self._packed:
+            self._plain += self._waiting
+            self._waiting = []
+        elif self._waiting:
+            self._pack()
+
+    @property
+    def plain(self) -> list[str]:
+        return self._plain
+
+    @property
+    def counts(self) -> list[int]:
+        """Cards in each pack."""
+        return [count for count, _ in self._packed]
+
+    def blocks(self) -> Iterator[str]:
+        """Packs as data that no browser runs."""
+        for _, data in self._packed:
+            yield _block("pack", data)
+
+    def _fits_first(self, nodes: int) -> bool:
+        if self._waiting or self._packed or len(self._plain) >= _FIRST_CARDS:
+            return False
+        fits = self._plain_nodes + nodes <= _FIRST_NODES
+        return not self._plain or (fits and self._plain_characters < _FIRST_CHARACTERS)
+
+    def _pack(self) -> None:
+        text = _BETWEEN_CARDS.join(self._waiting)
+        self._packed.append((len(self._waiting), packed(text)))
+        self._waiting = []
+        self._waiting_nodes = self._waiting_characters = 0
+
+
+def facts_block(facts: Facts, counts: list[int]) -> str:
+    return _block("facts", packed(facts.as_json(counts)))
+
+
+def packed(text: str) -> str:
+    return b64encode(squeezed(text)).decode()
+
+
+def squeezed(text: str) -> bytes:
+    """The size when unpacked in four bytes, then a frame of Zstandard."""
+    raw = text.encode("utf-8", "replace")
+    return len(raw).to_bytes(4, "little") + _SQUEEZER.compress(raw)
+
+
+def _block(name: str, data: str) -> str:
+    return f'<script type="application/octet-stream" data-what="{name}">{data}</script>\n'
+
+
+def _differences(times: list[int | None]) -> Iterator[int | None]:
+    """Small numbers, which pack well."""
+    last = 0
+    for time in times:
+        yield None if time is None else time - last
+        last = last if time is None else time

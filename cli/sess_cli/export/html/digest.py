@@ -1,0 +1,63 @@
+"""What somebody reads where no script runs: prompts, answers, and a line for each call."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from sess_cli.export.html import markup
+from sess_cli.export.story import Item
+from sess_cli.render import amounts
+
+_MOST_CHARACTERS = 4000
+_MOST_OF_A_CALL = 90
+
+
+class Digest:
+    """Takes the items that are not in the first screens."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._calls: list[str] = []
+        self._tools: Counter[str] = Counter()
+
+    def add(self, item: Item) -> None:
+        if item.kind == "tool_use":
+            self._tools[item.tool or "tool"] += 1
+            failed = " <em>failed</em>" if item.failed else ""
+            said = markup.text(_cut(" ".join(item.summary.split()), _MOST_OF_A_CALL))
+            self._calls.append(f"<li>{markup.text(item.tool or 'tool')} {said}{failed}")
+        elif item.kind in ("user", "assistant"):
+            self._close_calls()
+            text = markup.text(_cut(item.text.strip(), _MOST_CHARACTERS))
+            who = "Prompt" if item.kind == "user" else "Answer"
+            self._parts.append(
+                f'<section id="{markup.attr(item.key)}" class="plain {item.kind}"><h3>{who}</h3>'
+                f"<p>{text}</section>\n"
+            )
+
+    def html(self) -> Iterator[str]:
+        self._close_calls()
+        if self._parts:
+            yield '<noscript><p class="plain-note">From here on, prompts and answers in plain text'
+            yield " and one line for each tool call. Everything else needs JavaScript, or an export"
+            yield " made with <code>--static</code>.</p>\n"
+            yield from self._parts
+            yield "</noscript>\n"
+
+    def _close_calls(self) -> None:
+        if self._calls:
+            tools = ", ".join(f"{count} {markup.text(tool)}" for tool, count in self._tools.items())
+            called = amounts.plural(len(self._calls), "tool call")
+            self._parts.append(
+                f'<details class="plain"><summary>{called}: {tools}</summary>'
+                f"<ul>{''.join(self._calls)}</ul></details>\n"
+            )
+            self._calls = []
+            self._tools.clear()
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}… ({len(text) - most:,} characters more)"

@@ -1,0 +1,56 @@
+"""A page that shows nothing without its passphrase: AES-256-GCM, opened in the browser."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from base64 import b64encode
+from typing import TYPE_CHECKING, BinaryIO
+
+from sess_cli.export.html import chunks, page, shell
+from sess_cli.export.story import Story
+from sess_schema.errors import SessError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+ROUNDS = 600_000
+_SALT, _NONCE = 16, 12
+_FORM = """\
+<main class="sealed"><form id="unseal">
+<h1>This session is encrypted</h1>
+<label for="passphrase">Passphrase</label>
+<input type="password" id="passphrase" autocomplete="off" autofocus required>
+<button>Open</button>
+<p id="refused" role="alert"></p>
+<noscript><p>It is decrypted in the browser, which needs JavaScript.</p></noscript>
+</form></main>
+"""
+
+
+def require() -> type[AESGCM]:
+    """The cipher, which the standard library does not have."""
+    try:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise SessError(
+            "--encrypt needs the cryptography package", hint="`pip install 'sessiond[encrypt]'`"
+        ) from None
+    return AESGCM
+
+
+def write(story: Story, out: BinaryIO, passphrase: str, look: page.Look) -> None:
+    """Everything that tells about the session is inside, its title too."""
+    content = "".join(page.body(story, look))
+    sealed = seal(chunks.squeezed(f"{story.title}\0{content}"), passphrase)
+    block = f'<script type="application/octet-stream" data-what="sealed">{sealed}</script>'
+    parts = shell.document("Encrypted session", [_FORM, block], level=look.level)
+    out.writelines(part.encode() for part in parts)
+
+
+def seal(content: bytes, passphrase: str) -> str:
+    """Rounds, salt, nonce and what is encrypted, as the page's script reads them."""
+    salt, nonce = os.urandom(_SALT), os.urandom(_NONCE)
+    key = hashlib.pbkdf2_hmac("sha256", passphrase.encode("utf-8", "replace"), salt, ROUNDS)
+    data = require()(key).encrypt(nonce, content, None)
+    return " ".join([str(ROUNDS), *(b64encode(part).decode() for part in (salt, nonce, data))])

@@ -1,0 +1,80 @@
+"""Text into HTML: everything that a transcript says passes through `text` or `attr`."""
+
+from __future__ import annotations
+
+import re
+
+from sess_schema import escape
+
+_CONTROLS = bytes({*range(0x20), 0x7F} - {0x09, 0x0A})
+_ODD = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_LONG_LINES = 8
+_LONG_TEXT = 600
+
+
+def clean(value: str) -> str:
+    """The same text with what controls a reader, or turns its direction, made visible."""
+    if value.isascii():
+        raw = value.encode()
+        if len(raw.translate(None, _CONTROLS)) == len(raw):
+            return value
+    elif _ODD.search(value) is None:
+        return value
+    return escape.safe(value)
+
+
+def text(value: str) -> str:
+    return escaped(clean(value))
+
+
+def escaped(value: str) -> str:
+    """For text between tags that is clean already; quotes stay, so that highlighting sees them."""
+    return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def attr(value: str) -> str:
+    """For values in double quotes."""
+    if value.isascii() and value.isalnum():
+        return value
+    return text(value).replace('"', "&quot;").replace("'", "&#39;").replace("\n", " ")
+
+
+def line(value: str, longest: int = 300) -> str:
+    """A text in one line, not escaped yet."""
+    shown = " ".join(value[: 4 * longest].split())
+    return f"{shown[: longest - 1]}…" if len(shown) > longest else shown
+
+
+def fold(html: str, source: str) -> str:
+    """A block that the page may shorten; a short source needs no such block."""
+    return f'<div class="fold">{html}</div>' if is_long(source) else html
+
+
+def is_long(source: str) -> bool:
+    return len(source) > _LONG_TEXT or source.count("\n") > _LONG_LINES
+
+
+def pre(html: str, source: str, name: str = "out") -> str:
+    return fold(f'<pre class="{name}" dir="auto">{html}</pre>', source)
+
+
+def details(summary: str, html: str, name: str = "more") -> str:
+    """`summary` is text, `html` is markup."""
+    return (
+        f'<details class="{name}"><summary>{text(summary)}</summary>'
+        f'<div class="inside">{html}</div></details>'
+    )
+
+
+def link(target: str, html: str) -> str | None:
+    """A link that leaves the page, or None where the target is of no kind that may."""
+    target = target.strip()
+    if not _FAMILIAR.match(target):
+        return None
+    return f'<a href="{attr(target)}" rel="noopener noreferrer nofollow">{html}</a>'
+
+
+_FAMILIAR = re.compile(r"(?:https?://|mailto:)[^\s\x00-\x20<>\"'`]+\Z", re.IGNORECASE)

@@ -1,0 +1,69 @@
+"""What is known about the whole session, above the conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sess_cli.export import resuming
+from sess_cli.export.html import markup
+from sess_cli.export.story import Story
+from sess_cli.render import amounts, tallies
+
+_MOST_MODELS = 3
+Trail = Sequence[tuple[str, str]]  # (label, URL) of the pages above this one
+
+
+def html(story: Story, *, utc: bool, trail: Trail = ()) -> Iterator[str]:
+    yield '<header class="masthead">\n'
+    if trail:
+        links = " / ".join(
+            f'<a href="{markup.attr(url)}">{markup.text(name)}</a>' for name, url in trail
+        )
+        yield f'<p class="trail">{links}</p>\n'
+    yield f'<h1 dir="auto">{markup.text(story.title)}</h1>\n<dl class="facts">\n'
+    for name, value, kind in _facts(story, utc=utc):
+        yield f'<div class="{kind}"><dt>{name}</dt><dd>{markup.text(value)}</dd></div>\n'
+    yield "</dl>\n"
+    if resume := resuming.command(story):
+        yield (
+            f'<p class="resume"><code id="resume">{markup.text(resume)}</code>'
+            '<button type="button" class="js-only" data-copy="resume">Copy</button></p>\n'
+        )
+    yield "</header>\n"
+
+
+def _facts(story: Story, *, utc: bool) -> Iterator[tuple[str, str, str]]:
+    row, total = story.row, story.total
+    yield "Agent", " ".join(filter(None, (row.agent, row.version))), "agent"
+    if story.project:
+        yield "Project", story.project, "mono"
+    if story.branch:
+        yield "Branch", story.branch, "mono"
+    if row.started is not None:
+        yield "When", _when(story, utc=utc), ""
+    if story.duration_ms:
+        yield "Duration", amounts.duration(story.duration_ms), "number"
+    yield "Prompts", f"{total.prompts:,}", "number"
+    yield "Tool calls", f"{total.tool_calls:,}", "number"
+    if total.tool_errors:
+        yield "Errors", f"{total.tool_errors:,}", "number error"
+    if story.models:
+        more = len(story.models) - _MOST_MODELS
+        shown = ", ".join(story.models[:_MOST_MODELS]) + (f" and {more} more" if more > 0 else "")
+        yield "Models", shown, "mono"
+    if total.tokens:
+        yield "Tokens", tallies.short(total.tokens), "number"
+    if total.cost_nano or total.unpriced:
+        unknown = f" + {total.unpriced:,} unpriced" if total.unpriced else ""
+        yield "Cost", tallies.money(total.cost_nano) + unknown, "number"
+    yield "Session", row.session, "mono"
+
+
+def _when(story: Story, *, utc: bool) -> str:
+    started, ended = story.row.started, story.row.ended
+    first = amounts.clock(started, utc=utc)
+    last = amounts.clock(ended if ended is not None else started, utc=utc)
+    zone = " UTC" if utc else ""
+    if first == last:
+        return first + zone
+    return f"{first} to {last[11:] if last[:10] == first[:10] else last}{zone}"

@@ -1,0 +1,99 @@
+"""What the machinery around a conversation says, in the words of its readers."""
+
+from __future__ import annotations
+
+import re
+
+from sess_cli.export.html import markup, prose, values
+from sess_cli.export.story import Item
+
+_NAMES = {
+    "agent-name": "Agent named",
+    "api_error": "API error",
+    "api_refusal": "Refused",
+    "attachment": "Attachment",
+    "away_summary": "While away",
+    "bash-output": "Output",
+    "broken": "Damaged record",
+    "caveat": "Caveat",
+    "command-output": "Output",
+    "compact": "Conversation compacted",
+    "context": "Context",
+    "continued": "Continued from an earlier conversation",
+    "coordinator": "Coordinator",
+    "date_change": "New day",
+    "deferred_tools_delta": "Tools changed",
+    "edited_text_file": "File changed outside",
+    "error": "Error",
+    "fallback": "Other model",
+    "file": "File",
+    "history": "Prompt history",
+    "hook-feedback": "Hook",
+    "hook_additional_context": "Hook",
+    "hook_blocking_error": "Hook blocked",
+    "hook_non_blocking_error": "Hook failed",
+    "hook_success": "Hook",
+    "ide": "Editor",
+    "interrupted": "Interrupted",
+    "meta": "Instructions",
+    "nested_memory": "Memory",
+    "notice": "Notice",
+    "pr-link": "Pull request",
+    "queued": "Queued",
+    "reminder": "Reminder",
+    "result": "Result",
+    "skill_listing": "Skills",
+    "stop_hook_summary": "Hooks",
+    "task-notification": "Background task",
+    "task_reminder": "Reminder",
+    "teammate-message": "Teammate",
+    "todo_reminder": "Reminder",
+    "tool_result": "Result without a call",
+    "turn_duration": "Turn",
+}
+ALARMS = frozenset({"api_error", "api_refusal", "broken", "error", "hook_blocking_error",
+                    "hook_non_blocking_error"})  # fmt: skip
+_OUTPUTS = frozenset({"bash-output", "command-output", "tool_result"})
+_OPEN = ALARMS | {"away_summary", "interrupted", "queued", "teammate-message"}
+_SHORT = 200
+_ELEMENT = re.compile(r"<summary>([^<]*)</summary>")
+
+
+def name(item: Item) -> str:
+    """What stands where a speaker's name would."""
+    if not item.label:
+        return "Notice"
+    known = _NAMES.get(item.label)
+    return known or markup.line(item.label.replace("_", " ").replace("-", " "), 60).capitalize()
+
+
+def is_line(item: Item) -> bool:
+    """It fits into the head of its card."""
+    return len(item.text) <= _SHORT and "\n" not in item.text.strip() and item.label not in _OUTPUTS
+
+
+def gist(item: Item) -> str:
+    """The rest of the head, as markup."""
+    said = item.text.strip()
+    if is_line(item):
+        shown = markup.text(said)
+        return markup.link(said, shown) or shown
+    if _is_about_task(said) and (found := _ELEMENT.search(said)):
+        return markup.text(markup.line(found[1]))
+    return ""
+
+
+def body(item: Item) -> str:
+    said = item.text.strip("\n")
+    if not said.strip() or is_line(item):
+        return ""
+    if item.label in _OUTPUTS:
+        return values.output(said)
+    if item.label in _OPEN and not _is_about_task(said):
+        return markup.fold(prose.html(said), said)
+    inside = values.output(said) if said.lstrip()[:1] in ("<", "{", "[") else prose.html(said)
+    return markup.details("Notice" if _is_about_task(said) else markup.line(said, 140), inside)
+
+
+def _is_about_task(said: str) -> bool:
+    return said.lstrip().startswith("<task-notification")

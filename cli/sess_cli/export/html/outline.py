@@ -1,0 +1,108 @@
+"""The prompts of a session, each with what followed it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sess_cli.export.html import markup
+from sess_cli.export.story import Commit, Item
+from sess_cli.render import amounts, tallies
+
+_MOST_CHARACTERS = 140
+_MOST_TOOLS = 3
+_MOST_COMMITS = 3
+
+
+@dataclass(slots=True)
+class Prompt:
+    key: str
+    text: str
+    ts: int | None
+    last: int | None = None
+    tools: Counter[str] = field(default_factory=Counter)
+    errors: int = 0
+    commits: list[Commit] = field(default_factory=list)
+    tokens: int = 0
+    cost_nano: int = 0
+
+    @property
+    def elapsed_ms(self) -> int:
+        return 0 if self.ts is None or self.last is None else max(0, self.last - self.ts)
+
+
+class Outline:
+    """Counts while the items pass."""
+
+    def __init__(self, *, utc: bool = False) -> None:
+        self.prompts: list[Prompt] = []
+        self._utc = utc
+
+    def add(self, item: Item) -> int:
+        """The number of the prompt that an item belongs to; -1 before the first."""
+        if item.kind == "user":
+            self.prompts.append(Prompt(item.key, _one_line(item), item.ts))
+        if not self.prompts:
+            return -1
+        prompt = self.prompts[-1]
+        if item.ts is not None:
+            prompt.last = max(prompt.last or 0, item.ts + (item.duration_ms or 0))
+        if item.kind == "tool_use":
+            prompt.tools[item.tool or "tool"] += 1
+            prompt.errors += item.failed
+        prompt.commits += item.commits
+        if item.spent is not None:
+            prompt.tokens += item.spent.tokens
+            prompt.cost_nano += item.spent.cost_nano
+        if item.agent is not None:
+            prompt.tokens += item.agent.total.tokens
+            prompt.cost_nano += item.agent.total.cost_nano
+        return len(self.prompts) - 1
+
+    def html(self) -> Iterator[str]:
+        yield (
+            '<nav class="outline" id="outline" aria-label="Prompts">'
+            f"<h2>{amounts.plural(len(self.prompts), 'prompt')}</h2><ol>"
+        )
+        for prompt in self.prompts:
+            said = f'<b dir="auto">{markup.text(prompt.text)}</b>'
+            about = f"<small>{self._about(prompt)}</small>"
+            yield f'<li><a href="#{markup.attr(prompt.key)}">{said}{about}</a></li>'
+        yield "</ol></nav>\n"
+
+    def _about(self, prompt: Prompt) -> str:
+        said = []
+        if prompt.ts is not None:
+            said.append(amounts.clock(prompt.ts, utc=self._utc)[11:])
+        if prompt.elapsed_ms >= 1000:
+            said.append(amounts.duration(prompt.elapsed_ms))
+        said += [
+            f"{count} {markup.text(tool)}" for tool, count in prompt.tools.most_common(_MOST_TOOLS)
+        ]
+        rest = sum(prompt.tools.values()) - sum(
+            count for _, count in prompt.tools.most_common(_MOST_TOOLS)
+        )
+        if rest:
+            said.append(f"{rest} more")
+        if prompt.tokens:
+            said.append(f"{tallies.short(prompt.tokens)} tok")
+        if prompt.cost_nano:
+            said.append(tallies.money(prompt.cost_nano))
+        line = " · ".join(said)
+        if prompt.errors:
+            line += f" <em>{amounts.plural(prompt.errors, 'error')}</em>"
+        if prompt.commits:
+            shown = " ".join(markup.text(one.sha[:7]) for one in prompt.commits[:_MOST_COMMITS])
+            more = "…" if len(prompt.commits) > _MOST_COMMITS else ""
+            line += f" <i>⎇ {shown}{more}</i>"
+        return line
+
+
+def _one_line(item: Item) -> str:
+    text = " ".join(item.text[: 4 * _MOST_CHARACTERS].split())
+    if item.label == "bash":
+        text = f"! {text}"
+    if len(text) > _MOST_CHARACTERS:
+        return f"{text[: _MOST_CHARACTERS - 1]}…"
+    return text or ("(image)" if item.images else "(empty)")

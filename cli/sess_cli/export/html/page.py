@@ -1,0 +1,139 @@
+"""One session as one page: shell and first screens in plain HTML, the rest packed in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import blake2s
+from typing import TYPE_CHECKING, BinaryIO
+
+from sess_cli.export.html import chunks, masthead, notices, shell, toolbar
+from sess_cli.export.html.cards import Drawer
+from sess_cli.export.html.digest import Digest
+from sess_cli.export.html.outline import Outline
+from sess_cli.export.html.strip import Strip
+from sess_cli.export.story import Item, Story
+
+if TYPE_CHECKING:
+    from sess_cli.export.forge import Repository
+
+LEVELS = ("conversation", "tools", "thinking", "everything")
+_LEVEL_OF_KIND = {"user": 0, "assistant": 0, "tool_use": 1, "thinking": 2}
+_LOOSE = "subagent"
+_LEVEL_OF_LABEL = {
+    "compact": 0, "interrupted": 1, "command-output": 1, "bash-output": 1, _LOOSE: 1,
+    **dict.fromkeys(notices.ALARMS, 1),
+}  # fmt: skip
+_INNER_CARD = re.compile(r'<article class="[^"]*" id="([0-9a-f]+-[^"]+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a page is wanted."""
+
+    level: str = "tools"
+    static: bool = False  # everything in plain HTML
+    utc: bool = False
+    repository: Repository | None = None
+    assets: str | None = None  # the URL of a folder with `shell.style()` and `shell.script()`
+    trail: masthead.Trail = ()
+
+
+def write(story: Story, out: BinaryIO, look: Look | None = None) -> None:
+    look = look or Look()
+    content = body(story, look)
+    parts = shell.document(story.title, content, assets=look.assets, level=look.level)
+    out.writelines(part.encode("utf-8", "replace") for part in parts)
+
+
+def body(story: Story, look: Look) -> Iterator[str]:
+    """Nothing is given away before the last event was seen: the outline stands above the first."""
+    drawn = _Drawn(story, look)
+    yield '<a class="skip" href="#talk">Skip to the conversation</a>\n'
+    yield from masthead.html(story, utc=look.utc, trail=look.trail)
+    yield from drawn.strip.html()
+    yield toolbar.html(look.level)
+    yield '<div class="columns">\n'
+    yield from drawn.outline.html()
+    yield '<main id="talk" tabindex="-1">\n'
+    if not drawn.facts.keys:
+        yield '<p class="empty">Nothing was said in this session.</p>\n'
+    yield from drawn.cards.plain
+    if drawn.cards.counts:
+        yield from drawn.digest.html()
+    yield "\n</main>\n</div>\n"
+    yield toolbar.HELP
+    yield chunks.facts_block(drawn.facts, drawn.cards.counts)
+    yield from drawn.cards.blocks()
+
+
+class _Drawn:
+    """Every card, and what the rest of the page says of them."""
+
+    def __init__(self, story: Story, look: Look) -> None:
+        self._drawer = Drawer(repository=look.repository, utc=look.utc)
+        self.cards = chunks.Chunks(all_plain=look.static)
+        self.facts = chunks.Facts()
+        self.outline = Outline(utc=look.utc)
+        self.strip = Strip(utc=look.utc)
+        self.digest = Digest()
+        for item in story.items():
+            self._add(item, self._drawer.card(item))
+        for child in story.loose:
+            item = _stand_in(child, len(self.facts.keys))
+            self._add(item, self._loose(child, item))
+        self.cards.finish()
+        self.facts.places = self.strip.places()
+
+    def _add(self, item: Item, card: str) -> None:
+        facts = self.facts
+        nodes = 2 * card.count("</")
+        facts.keys.append(item.key)
+        facts.kinds.append(item.kind)
+        facts.tools.append(item.tool or "" if item.kind == "tool_use" else "")
+        facts.levels.append(_level(item))
+        facts.failed.append(int(item.failed or item.label in notices.ALARMS))
+        facts.prompts.append(self.outline.add(item))
+        facts.times.append(item.ts)
+        facts.nodes.append(nodes)
+        facts.heights.append(_height(item))
+        self.strip.add(item)
+        if not self.cards.add(card, nodes):
+            self.digest.add(item)
+        if item.agent is not None:
+            for key in _INNER_CARD.findall(card):
+                facts.inner.setdefault(key, len(facts.keys) - 1)
+
+    def _loose(self, child: Story, item: Item) -> str:
+        """A conversation that no call is known to have started."""
+        return (
+            f'<article class="card k-system loose" id="{item.key}" data-n="{item.number}"'
+            f' data-kind="system" aria-label="Subagent">'
+            f'<div class="body">{self._drawer.agent(child, f"{item.key}-")}</div></article>'
+        )
+
+
+def loose_key(child: Story) -> str:
+    """Of the card that holds a conversation which no call is known to have started."""
+    return blake2s(child.row.session.encode("utf-8", "replace"), digest_size=6).hexdigest()
+
+
+def _stand_in(child: Story, number: int) -> Item:
+    return Item(
+        0, number, loose_key(child), "system", _LOOSE, None, None, child.row.started, None, "", "",
+        None, "", [], agent=child,
+    )  # fmt: skip
+
+
+def _level(item: Item) -> int:
+    if item.kind in _LEVEL_OF_KIND:
+        return _LEVEL_OF_KIND[item.kind]
+    return _LEVEL_OF_LABEL.get(item.label or "", 3)
+
+
+def _height(item: Item) -> int:
+    """About what a card takes; the page measures what it draws."""
+    text = item.text or item.output
+    lines = text.count("\n", 0, 4000) + min(len(text), 4000) // 90
+    return 80 + min(250, 22 * lines)

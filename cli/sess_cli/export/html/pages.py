@@ -1,0 +1,210 @@
+"""`--style pages`: a transcript in pages of five prompts, with an index to begin from."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sess_cli.commands.export.shared import new_file
+from sess_cli.export.forge import Repository
+from sess_cli.export.html import markup, notices, pages_frame, pages_index, sealed
+from sess_cli.export.html.cards import Drawer
+from sess_cli.export.html.pages_index import LONG, Prompt, Texts
+from sess_cli.export.story import Item, Story
+from sess_cli.render import amounts
+from sess_schema.errors import SessError
+
+_PAGE = re.compile(r"page-(\d{3,9})\.html")
+_HEAD = 4096  # bytes in which a page says who made it
+_PUSH = re.compile(r"^ [ +*!]? *[0-9a-f]{7,40}\.{2,3}([0-9a-f]{7,40}) +\S+ -> ", re.MULTILINE)
+_FORGES = {"github": "GitHub", "gitlab": "GitLab", "bitbucket": "Bitbucket", "gitea": "Gitea"}
+# What the program says beside the conversation; the others are folded.
+_TOLD = frozenset({"interrupted", "api_error", "error", "command-output", "bash-output", "compact"})
+
+
+@dataclass(slots=True, frozen=True)
+class Written:
+    index: str
+    pages: int
+    prompts: int
+    size: int
+
+
+def write(
+    story: Story,
+    folder: str,
+    *,
+    repository: Repository | None = None,
+    utc: bool = False,
+    per_page: int = 5,
+) -> Written:
+    """`index.html` and `page-001.html` and so on; pages of an earlier run that are no more go."""
+    session = _Session(story, repository, utc=utc, per_page=per_page)
+    total = len(session.bodies)
+    _prepare(folder, ["index.html", *map(pages_frame.page_name, range(1, total + 1))])
+    size = 0
+    for number, body in enumerate(session.bodies, 1):
+        links = pages_frame.navigation(number, total)
+        below = f'<p class="about">Page {number} of {total}</p>'
+        whole = "\n".join(
+            [pages_frame.heading(story.title, below), links, "<main>", body, "</main>", links]
+        )
+        title = f"{story.title} - page {number}"
+        size += _put(folder, pages_frame.page_name(number), title, whole, utc=utc)
+    index = pages_index.drawn(
+        story, session.prompts, session.packed, session.messages, repository=repository, utc=utc
+    )
+    size += _put(folder, "index.html", story.title, index, utc=utc)
+    for number, path in _earlier(folder):
+        if number > total:
+            os.unlink(path)
+    prompts = sum(1 for prompt in session.prompts if prompt.number)
+    return Written(os.path.join(folder, "index.html"), total, prompts, size)
+
+
+class _Session:
+    """Reads the story once: each page's cards, and what the index tells of them."""
+
+    def __init__(
+        self, story: Story, repository: Repository | None, *, utc: bool, per_page: int
+    ) -> None:
+        self.prompts: list[Prompt] = []
+        self.bodies: list[str] = []
+        self.packed: list[str] = []
+        self.messages = 0
+        self._per_page = per_page
+        self._repository = repository
+        self._drawer = Drawer(repository=repository, utc=utc)
+        self._anchors: dict[str, int] = {}
+        self._parts: list[str] = []
+        self._asides: list[tuple[Item, str]] = []
+        self._texts = Texts()
+        for item in story.items():
+            if not item.is_title:
+                self._add(item)
+        for number, child in enumerate(story.loose):
+            self._add_loose(number, child)
+        self._end_page()
+
+    def _add(self, item: Item) -> None:
+        if item.kind != "tool_use" and not item.text.strip() and not item.images:
+            return
+        card = self._drawer.card(item)
+        anchor = self._anchor(item)
+        if item.kind == "user" or not self.prompts:
+            self._begin(item, anchor)
+        self.messages += 1
+        self._texts.add(anchor, item.tool or item.kind.capitalize(), card)
+        message = f'<div class="message" id="{anchor}">{card}</div>'
+        if _is_aside(item):
+            self._asides.append((item, message))
+            return
+        self._end_asides()
+        if item.kind == "summary":
+            message = markup.details("Session continuation summary", message, "continuation")
+        self._parts.append(message + _pushed(item, self._repository))
+        self._tell(item, anchor)
+
+    def _tell(self, item: Item, anchor: str) -> None:
+        """The index shows more than prompts."""
+        prompt = self.prompts[-1]
+        if item.kind == "tool_use":
+            prompt.tools[item.tool or "tool"] += 1
+        elif item.kind == "assistant" and len(item.text) >= LONG:
+            prompt.answers.append((item.text, anchor))
+        prompt.commits += [(commit, item.ts, anchor) for commit in item.commits]
+
+    def _begin(self, item: Item, anchor: str) -> None:
+        self._end_asides()
+        asked = item.kind == "user"
+        number = (self.prompts[-1].number + 1 if self.prompts else 1) if asked else 0
+        # What came before the first prompt shares its page.
+        if number > 1 and (number - 1) % self._per_page == 0:
+            self._end_page()
+        self.prompts.append(Prompt(number, len(self.bodies) + 1, item if asked else None, anchor))
+        name = f"Prompt {number}" if number else "Before the first prompt"
+        if not _is_aside(item):
+            self._parts.append(f'<h2 class="number">{name}</h2>')
+
+    def _add_loose(self, number: int, child: Story) -> None:
+        """A subagent that no call is known to have started."""
+        self._end_asides()
+        drawn, anchor = self._drawer.agent(child, f"{number}-"), f"agent-{number}"
+        self._texts.add(anchor, "Subagent", drawn)
+        self._parts.append(f'<div class="message" id="{anchor}">{drawn}</div>')
+
+    def _anchor(self, item: Item) -> str:
+        """`msg-<epoch ms>`; messages of the same moment are told apart by a number."""
+        name = f"msg-{item.key if item.ts is None else item.ts}"
+        again = self._anchors[name] = self._anchors.get(name, 0) + 1
+        return name if again == 1 else f"{name}-{again}"
+
+    def _end_asides(self) -> None:
+        if not self._asides:
+            return
+        names = dict.fromkeys(notices.name(item) for item, _ in self._asides)
+        told = f"{amounts.plural(len(self._asides), 'notice')}: {', '.join(names)}"
+        inside = "".join(message for _, message in self._asides)
+        self._parts.append(markup.details(markup.line(told), inside, "asides"))
+        self._asides.clear()
+
+    def _end_page(self) -> None:
+        self._end_asides()
+        if self._parts:
+            self.bodies.append("\n".join(self._parts))
+            self.packed.append(self._texts.packed())
+            self._parts, self._texts = [], Texts()
+
+
+def _pushed(item: Item, repository: Repository | None) -> str:
+    """Where a push can be looked at."""
+    if repository is None or item.failed or "git push" not in item.summary:
+        return ""
+    commits = _PUSH.findall(item.output)
+    target = repository.commit(commits[-1]) if commits else None
+    name = _FORGES.get(repository.forge, repository.name)
+    link = markup.link(target or repository.base_url, f"View on {markup.text(name)}")
+    return f'<p class="pushed">{link}</p>' if link else ""
+
+
+def _is_aside(item: Item) -> bool:
+    return item.kind == "system" and item.label not in _TOLD
+
+
+# -- files
+
+
+def _put(folder: str, name: str, title: str, body: str, *, utc: bool) -> int:
+    whole = pages_frame.document(title, body, utc=utc)
+    with new_file(os.path.join(folder, name)) as file:
+        file.write(whole)
+    return len(whole)
+
+
+def _prepare(folder: str, names: list[str]) -> None:
+    """The folder, with nothing of these names in it that somebody else made."""
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise SessError(f'"{folder}" is not a directory', hint="name a directory") from None
+    for name in names:
+        path = os.path.join(folder, name)
+        if os.path.lexists(path) and not _is_ours(path):
+            raise SessError(f'"{path}" is not a page of ours', hint="choose another directory")
+
+
+def _earlier(folder: str) -> Iterator[tuple[int, str]]:
+    """Pages that a run of ours left here."""
+    for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
+        if (page := _PAGE.fullmatch(name)) and _is_ours(path):
+            yield int(page[1]), path
+
+
+def _is_ours(path: str) -> bool:
+    if os.path.islink(path) or not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return f'content="{sealed.GENERATOR}"'.encode() in file.read(_HEAD)

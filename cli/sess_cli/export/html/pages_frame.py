@@ -1,0 +1,81 @@
+"""What every page of `--style pages` has around its content."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from sess_cli.export.html import markup, sealed
+from sess_schema import times
+
+_NUMBERS = 15  # pages that are all listed
+_AROUND = 3
+
+
+@cache
+def style() -> str:
+    """The pages have the last word on how cards look."""
+    return "\n".join(sealed.asset(name) for name in ("cards.css", "pages.css"))
+
+
+def document(title: str, body: str, *, utc: bool) -> bytes:
+    script = sealed.asset("pages.js")
+    return (
+        f"{sealed.head(title, style=style(), script=script)}"
+        f"<body{' data-utc' if utc else ''}>\n<div class='column'>\n{body}\n</div>\n"
+        f"<script>{script}</script>\n</body>\n</html>\n"
+    ).encode()
+
+
+def page_name(number: int) -> str:
+    return f"page-{number:03}.html"
+
+
+def navigation(current: int, total: int) -> str:
+    """Index, Prev, the numbers, Next; 0 is the index, and the only one of a single page."""
+    links = [_step("Index", 0, current, rel="up")]
+    if total > 1 or (total and not current):
+        links.append(_step("← Prev", current - 1, current, off=current <= 1, rel="prev"))
+        before = 0
+        for number in range(1, total + 1):
+            ends = number in (1, total)
+            if total > _NUMBERS and not ends and abs(number - current) > _AROUND:
+                continue
+            if number != before + 1:
+                links.append('<span class="gap">…</span>')
+            links.append(_step(str(number), number, current))
+            before = number
+        links.append(_step("Next →", current + 1, current, off=current >= total, rel="next"))
+    return f'<nav class="pages" aria-label="Pages">{"".join(links)}</nav>'
+
+
+def _step(name: str, number: int, current: int, *, off: bool = False, rel: str = "") -> str:
+    if number == current:
+        return f'<span class="here" aria-current="page">{name}</span>'
+    if off:
+        return f'<span class="off" aria-disabled="true">{name}</span>'
+    target = page_name(number) if number else "index.html"
+    return f'<a href="{target}"{f" rel={rel}" if rel in ("prev", "next") else ""}>{name}</a>'
+
+
+def moment(ts: int | None, *, utc: bool) -> str:
+    """The script shows it as the reader writes times."""
+    if ts is None:
+        return "<time>no time</time>"
+    return f'<time datetime="{times.iso(ts)}">{times.local(ts, utc=utc):%Y-%m-%d %H:%M}</time>'
+
+
+def search_box() -> str:
+    """Hidden until a script is there to search."""
+    return (
+        '<div class="search" id="search" hidden><input type="search" id="term"'
+        ' placeholder="Search ( / )" aria-label="Search all pages" autocomplete="off"'
+        ' spellcheck="false"><button type="button" id="find">Search</button></div>'
+    )
+
+
+def heading(title: str, below: str) -> str:
+    return (
+        f'<header class="top"><div class="named"><h1 title="{markup.attr(title)}" dir="auto">'
+        f"{markup.text(markup.line(title))}</h1>"
+        f"{search_box()}</div>{below}</header>"
+    )

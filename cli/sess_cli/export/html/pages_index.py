@@ -1,0 +1,167 @@
+"""The first page of `--style pages`: what was asked, what came of it, and a search over all."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from base64 import b64encode
+from collections import Counter
+from dataclasses import dataclass, field
+from html import unescape
+
+from sess_cli.export.forge import Repository
+from sess_cli.export.html import markup, prose
+from sess_cli.export.html.pages_frame import heading, moment, navigation, page_name
+from sess_cli.export.story import Commit, Item, Story
+from sess_cli.render import amounts
+
+LONG = 300  # characters: an answer that the index shows, and where it cuts a prompt
+_SHORTENED = {"TodoWrite": "todo", "WebFetch": "fetch", "WebSearch": "search"}
+_MEASURES = re.compile(r'<span class="facts">.*?</header>', re.DOTALL)  # of a card's head
+_INLINE = re.compile(r"</?(?:span|code|b|em|strong|del|a|bdi|mark|time)\b[^>]*>")
+_TAGS = re.compile(r"<[^>]*>")
+_SPACES = re.compile(r"\s+")
+
+
+@dataclass(slots=True)
+class Prompt:
+    """One thing asked, with what the index tells of what followed; 0 is what came before any."""
+
+    number: int
+    page: int
+    item: Item | None = None
+    anchor: str = ""
+    tools: Counter[str] = field(default_factory=Counter)
+    commits: list[tuple[Commit, int | None, str]] = field(default_factory=list)
+    answers: list[tuple[str, str]] = field(default_factory=list)  # text, anchor
+
+
+@dataclass(slots=True)
+class Texts:
+    """What each message of a page says, for the search."""
+
+    said: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def add(self, anchor: str, name: str, drawn: str) -> None:
+        inside = _INLINE.sub("", _MEASURES.sub(" ", drawn))
+        plain = unescape(_TAGS.sub(" ", inside))
+        self.said.append((anchor, name, _SPACES.sub(" ", plain).strip()))
+
+    def packed(self) -> str:
+        told = json.dumps(self.said, ensure_ascii=False, separators=(",", ":"))
+        return b64encode(zlib.compress(told.encode("utf-8", "replace"), 6)).decode()
+
+
+def drawn(
+    story: Story,
+    prompts: list[Prompt],
+    packed: list[str],
+    messages: int,
+    *,
+    repository: Repository | None,
+    utc: bool,
+) -> str:
+    links = navigation(0, len(packed))
+    told = [
+        _prompt(prompt, repository, utc=utc)
+        for prompt in prompts
+        if prompt.number or prompt.tools or prompt.answers or prompt.commits or len(prompts) == 1
+    ]
+    counted = _counts(prompts, messages, len(packed))
+    data = "\n".join(
+        f'<script type="text/plain" data-page="{page_name(number)}">{one}</script>'
+        for number, one in enumerate(packed, 1)
+    )
+    return "\n".join(
+        [
+            heading(story.title, f'{_about(story, utc=utc)}<p class="stats">{counted}</p>'),
+            links,
+            '<main class="timeline">',
+            *(told or ['<p class="nothing">This session has no messages.</p>']),
+            "</main>",
+            links,
+            _DIALOG,
+            data,
+        ]
+    )
+
+
+_DIALOG = (
+    '<dialog id="modal" aria-label="Search"><div class="ask"><input type="search" id="asked"'
+    ' aria-label="Search all pages" autocomplete="off" spellcheck="false">'
+    '<button type="button" id="close">Close</button></div>'
+    '<p id="status" role="status"></p><div id="results"></div></dialog>'
+)
+
+
+def _about(story: Story, *, utc: bool) -> str:
+    parts = [
+        markup.text(part)
+        for part in (story.row.agent, story.project, story.branch, ", ".join(story.models))
+        if part
+    ]
+    parts.append(moment(story.row.started, utc=utc))
+    if story.duration_ms:
+        parts.append(amounts.duration(story.duration_ms))
+    return f'<p class="about">{" · ".join(parts)}</p>'
+
+
+def _counts(prompts: list[Prompt], messages: int, pages: int) -> str:
+    commits = {commit.sha for prompt in prompts for commit, _, _ in prompt.commits}
+    counts = (
+        (sum(1 for prompt in prompts if prompt.number), "prompt"),
+        (messages, "message"),
+        (sum(prompt.tools.total() for prompt in prompts), "tool call"),
+        (len(commits), "commit"),
+        (pages, "page"),
+    )
+    return " · ".join(amounts.plural(count, name) for count, name in counts)
+
+
+def _prompt(prompt: Prompt, repository: Repository | None, *, utc: bool) -> str:
+    target = f"{page_name(prompt.page)}#{prompt.anchor}"
+    if prompt.item is None:
+        number, when, said = "Preamble", "", "Before the first prompt"
+    else:
+        number, when = f"#{prompt.number}", moment(prompt.item.ts, utc=utc)
+        said = _cut(prompt.item.text) or amounts.plural(len(prompt.item.images), "image")
+    head = f'<span class="head"><b>{number}</b>{when}</span>'
+    parts = [
+        f'<article class="prompt" id="prompt-{prompt.number}"><a class="asked" href="{target}">',
+        f'{head}<span class="said" dir="auto">{markup.text(said)}</span></a>',
+    ]
+    if prompt.tools:
+        parts.append(f'<p class="tools">{markup.text(_tally(prompt.tools))}</p>')
+    for text, anchor in prompt.answers:
+        parts.append(
+            f'<div class="answer"><div class="fold">{prose.html(text)}</div>'
+            f'<a class="there" href="{page_name(prompt.page)}#{anchor}">Read it in place</a></div>'
+        )
+    parts.append("</article>")
+    for commit, ts, anchor in prompt.commits:
+        where = f"{page_name(prompt.page)}#{anchor}"
+        parts.append(_commit(commit, moment(ts, utc=utc), where, repository))
+    return "".join(parts)
+
+
+def _cut(text: str) -> str:
+    text = text.strip()
+    return text if len(text) <= LONG else f"{text[:LONG].rstrip()}…"
+
+
+def _tally(tools: Counter[str]) -> str:
+    return " · ".join(
+        f"{count} {_SHORTENED.get(name, name.lower())}" for name, count in tools.most_common()
+    )
+
+
+def _commit(commit: Commit, when: str, where: str, repository: Repository | None) -> str:
+    sha = f"<code>{markup.text(commit.sha[:7])}</code>"
+    address = repository.commit(commit.sha) if repository else None
+    linked = (markup.link(address, sha) if address else None) or sha
+    branch = f'<span class="branch">{markup.text(commit.branch)}</span>' if commit.branch else ""
+    return (
+        f'<article class="commit">{linked}<a class="subject" href="{where}" dir="auto">'
+        f"{markup.text(commit.subject)}</a>{branch}{when}</article>"
+    )

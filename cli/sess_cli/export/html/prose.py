@@ -1,0 +1,191 @@
+"""Markdown as HTML in which nothing lives: raw HTML is text, links leave only for the web.
+
+The library renders; its tags are then read one by one, and only those known here stay.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from html import unescape
+from typing import TYPE_CHECKING
+
+from sess_cli.export.html import highlight, markup
+from sess_cli.export.records import images_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# Every tag but the plainest, which stay as they are, and any `<` that would be no tag.
+_TAG = re.compile(
+    r"<(?!/?(?:p|strong|em|del|code|li|thead|tbody|tr)>)(?:(/?)([a-z][a-z0-9]*)([^<>]*)>)?"
+)
+_FENCE = re.compile(r"<pre><code([^<>]*)>([^<]*)</code></pre>")
+_ATTRIBUTE = re.compile(r'([a-z-]+)="([^"]*)"')
+_NESTING = frozenset({"blockquote", "ul", "ol"})
+_DEEPEST = 40
+_LEVELS_DOWN = 3  # the page and its outline have the headings above
+# Below such a row, cells beyond the last column are left out; so are definitions of links.
+_COLUMNS = re.compile(r"^[ \t>]*+[|:-][|: \t-]*+$", re.MULTILINE)
+_WORD = re.compile(r"[^\W_]+")
+
+
+def html(source: str) -> str:
+    """One text in Markdown; what Markdown would leave out follows as it was written."""
+    source = markup.clean(source)
+    render = _renderer()
+    if render is None:
+        return plain(source)
+    try:
+        drawn = _Page().drawn(render(source))
+    except _TooDeep:
+        return plain(source)
+    if "]:" in source or ("|" in source and _COLUMNS.search(source)):
+        drawn += _left_out(source, drawn)
+    return f'<div class="prose" dir="auto">{drawn}</div>'
+
+
+def plain(source: str) -> str:
+    """The same text with no Markdown read in it."""
+    return f'<pre class="prose plain" dir="auto">{markup.text(source)}</pre>'
+
+
+@cache
+def _renderer() -> Callable[[str], str] | None:
+    try:
+        import comrak  # noqa: PLC0415 - 2 ms, and not every export needs it
+    except ImportError:  # it has no wheel for every system; Markdown can be read as it is
+        return None
+
+    syntax, output = comrak.ExtensionOptions(), comrak.RenderOptions()
+    syntax.table = syntax.strikethrough = syntax.tasklist = syntax.autolink = True
+    output.escape = True
+    output.unsafe_ = True  # about links only: they are judged here, and shown if they are refused
+    output.full_info_string = True
+    output.compact_html = True
+
+    def render(source: str) -> str:
+        return comrak.render_markdown(source, extension_options=syntax, render_options=output)
+
+    return render
+
+
+class _TooDeep(Exception):
+    """More quotes and lists within one another than a person would write."""
+
+
+class _Page:
+    """Reads the renderer's tags in order."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._refused = ""  # where the link that is open would have led
+        self._open = False
+
+    def drawn(self, rendered: str) -> str:
+        if "<pre>" not in rendered:
+            return _TAG.sub(self._tag, rendered)
+        pieces = []
+        end = 0
+        for fence in _FENCE.finditer(rendered):
+            pieces += [_TAG.sub(self._tag, rendered[end : fence.start()]), _code(fence)]
+            end = fence.end()
+        return "".join([*pieces, _TAG.sub(self._tag, rendered[end:])])
+
+    def _tag(self, found: re.Match[str]) -> str:
+        closing, name, rest = found.groups()
+        if name is None:
+            return "&lt;"
+        if name in ("br", "hr"):
+            return f"<{name}>"
+        if name in _NESTING:
+            return self._nesting(closing, name, rest)
+        if name == "a":
+            return self._link_end() if closing else self._link(_attributes(rest))
+        if name == "img":
+            return self._image(_attributes(rest))
+        if name in ("td", "th"):
+            where = _attributes(rest).get("align")
+            aligned = f' class="{where}"' if where in ("left", "center", "right") else ""
+            return f"<{closing}{name}{aligned}>"
+        if name == "table":
+            if closing:
+                return "</table></div>"
+            return '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
+        if name[0] == "h" and name[1:] in "123456":
+            return f"<{closing}h{min(6, int(name[1:]) + _LEVELS_DOWN)}>"
+        if name == "input":
+            done = "checked" in rest
+            mark, word = ("☑", "done") if done else ("☐", "to do")
+            return (
+                f'<span class="box" aria-hidden="true">{mark}</span>'
+                f'<span class="unseen">{word}: </span>'
+            )
+        return markup.escaped(found[0])
+
+    def _nesting(self, closing: str, name: str, rest: str) -> str:
+        self._depth += -1 if closing else 1
+        if self._depth > _DEEPEST:
+            raise _TooDeep
+        start = _attributes(rest).get("start", "")
+        return f'<ol start="{start}">' if start.isdecimal() else f"<{closing}{name}>"
+
+    def _link(self, given: dict[str, str]) -> str:
+        target = unescape(given.get("href", ""))
+        link = markup.link(target, "")
+        self._open = link is not None
+        title = f' title="{markup.attr(unescape(given["title"]))}"' if "title" in given else ""
+        if link:
+            return link.removesuffix("></a>") + title + ">"
+        self._refused = target
+        return f'<span class="unlinked"{title}>'
+
+    def _link_end(self) -> str:
+        if self._open:
+            self._open = False
+            return "</a>"
+        return f'</span> <span class="target">({markup.text(self._refused)})</span>'
+
+    def _image(self, given: dict[str, str]) -> str:
+        """A picture in the text itself is drawn; one elsewhere would have to be fetched."""
+        target, alt = unescape(given.get("src", "")), unescape(given.get("alt", ""))
+        for image in images_in(target):
+            return picture(image.media, image.data, alt or "image")
+        named = markup.text(f"image: {alt}" if alt else "image")
+        linked = None if self._open else markup.link(target, named)
+        return linked or f'<span class="unlinked">{named} ({markup.text(target)})</span>'
+
+
+def picture(media: str, data: str, alt: str) -> str:
+    """`data` is base64 that decodes, `media` one of the kinds that only show."""
+    return (
+        f'<button type="button" class="zoom"><img loading="lazy" alt="{markup.attr(alt)}"'
+        f' src="data:{media};base64,{data}"></button>'
+    )
+
+
+def code(source: str, family: str | None, name: str = "code") -> str:
+    """`source` is clean and escaped."""
+    return (
+        f'<pre class="{name}" tabindex="0"><code>{highlight.coloured(source, family)}</code></pre>'
+    )
+
+
+def _code(fence: re.Match[str]) -> str:
+    given = _attributes(fence[1])
+    source = fence[2].replace("&quot;", '"')
+    language = unescape(given.get("class", "")).removeprefix("language-")
+    family = highlight.family(language)
+    caption = f"{language} {unescape(given.get('data-meta', ''))}".strip()
+    named = f'<div class="caption">{markup.text(caption)}</div>' if caption else ""
+    return named + code(source, family)
+
+
+def _attributes(rest: str) -> dict[str, str]:
+    return dict(_ATTRIBUTE.findall(rest)) if rest else {}
+
+
+def _left_out(source: str, drawn: str) -> str:
+    if set(_WORD.findall(source)) <= set(_WORD.findall(unescape(drawn))):
+        return ""
+    return markup.details("As it was written", f'<pre class="out">{markup.text(source)}</pre>')

@@ -1,0 +1,265 @@
+"""`--style timeline`: every event a row, dense enough to audit a long session.
+
+All rows are in the file as plain HTML, so that they can be read without JavaScript. Those after the
+first few stand in `<noscript>`, which a browser with JavaScript keeps as text: the script draws the
+rows near the window from it and searches the rest without building it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any, BinaryIO
+
+from sess_cli.export import ansi, shapes
+from sess_cli.export.html import sealed
+from sess_cli.export.html.markup import attr
+from sess_cli.export.html.markup import text as escaped
+from sess_cli.export.story import Item, Story
+from sess_cli.render import amounts
+from sess_schema import times
+
+_AT_ONCE = 60  # rows that are there before any script runs
+_SHOWN = 120  # characters of the input in the row
+_DEEPEST = 4  # levels of subagents that are set in further
+_TARGETS = frozenset({"read", "search"})
+_FILES = frozenset({"edit", "write"})
+_NAMED = {"user": "User", "thinking": "Thinking", "system": "System", "summary": "Summary"}
+_SIGNS = {"+": "add", "-": "del", "@": "at"}
+_SECTIONS = {"user": "Message", "assistant": "Response"}
+_MARKS = {
+    "ok": '<span class="status ok" title="ok">\u2713</span>',
+    "error": '<span class="status failed" title="error">\u2717</span>',
+    "denied": '<span class="status failed" title="denied">\u2717</span>',
+}
+_PENDING = '<span class="status" title="no result">…</span>'
+
+
+def write(story: Story, out: BinaryIO, *, utc: bool = False) -> None:
+    """The whole session, subagents included, as one file."""
+    rows = Rows(story, utc=utc)
+    drawn = [*rows.of(story, "evt-", 0)]
+    for number, child in enumerate(story.loose):
+        drawn += rows.of(child, f"evt-agent{number}-", 1)
+    style, script = sealed.asset("timeline.css"), sealed.asset("timeline.js")
+    out.write(sealed.head(_title(story), style=style, script=script).encode())
+    out.write(_top(story, rows, utc=utc).encode())
+    out.write(b'<main id="events">\n')
+    if not drawn:
+        out.write(b'<p class="empty">This session has no events.</p>\n')
+    out.write("\n".join(drawn[:_AT_ONCE]).encode())
+    out.write(b"\n</main>\n")
+    if len(drawn) > _AT_ONCE:
+        out.write(b'<noscript id="rest">\n')
+        out.write("\n".join(drawn[_AT_ONCE:]).encode())
+        out.write(b"\n</noscript>\n")
+    out.write(f"<script>{script}</script>\n</body>\n</html>\n".encode())
+
+
+class Rows:
+    """Draws events and counts what it drew."""
+
+    def __init__(self, story: Story, *, utc: bool) -> None:
+        self.calls: Counter[str] = Counter()
+        self.errors = 0
+        self._utc = utc
+        self._speaker = story.row.agent.capitalize() or "Assistant"
+        self._day = ""
+
+    def of(self, story: Story, prefix: str, depth: int) -> Iterator[str]:
+        for item in story.items():
+            yield self._row(item, f"{prefix}{item.number}", depth)
+            if item.agent is not None:
+                yield from self.of(item.agent, f"{prefix}{item.number}-", depth + 1)
+
+    def _row(self, item: Item, anchor: str, depth: int) -> str:
+        failed = item.kind == "tool_use" and item.failed
+        if item.kind == "tool_use":
+            self.calls[item.tool or "tool"] += 1
+            self.errors += failed
+        classes = f"event{' error' if failed else ''}{f' d{min(depth, _DEEPEST)}' if depth else ''}"
+        tool = f' data-tool="{attr(item.tool)}"' if item.tool else ""
+        return (
+            f'<details class="{classes}" id="{anchor}" data-type="{attr(item.kind)}"{tool}'
+            f"{self._new_day(item)}>"
+            f'<summary class="event-header">{self._time(item)}{self._label(item)}'
+            f'<span class="input">{escaped(_in_short(item))}</span>{_measured(item)}'
+            f'<a class="link" href="#{anchor}" aria-label="Link to this event">#</a></summary>'
+            f'<div class="event-body">{"".join(_sections(item))}</div></details>'
+        )
+
+    def _new_day(self, item: Item) -> str:
+        """A session of several days says where each begins."""
+        if item.ts is None:
+            return ""
+        day = f"{times.local(item.ts, utc=self._utc):%Y-%m-%d}"
+        before, self._day = self._day, day
+        return f' data-day="{day}"' if before not in ("", day) else ""
+
+    def _time(self, item: Item) -> str:
+        if item.ts is None:
+            return '<time title="no time">--:--:--</time>'
+        local = times.local(item.ts, utc=self._utc)
+        return (
+            f'<time datetime="{times.iso(item.ts)}" title="{local:%Y-%m-%d %H:%M:%S}">'
+            f"{local:%H:%M:%S}</time>"
+        )
+
+    def _label(self, item: Item) -> str:
+        if item.kind == "tool_use":
+            name, kind = item.tool or "tool", _class(item.tool or "tool")
+        elif item.kind == "assistant":
+            name, kind = self._speaker, "assistant"
+        else:
+            name, kind = _NAMED.get(item.kind, item.kind), _class(item.kind)
+            if item.label:
+                name = f"{name} {item.label}" if item.kind == "user" else item.label
+        return f'<span class="tool {kind}">{escaped(name)}</span>'
+
+
+def _title(story: Story) -> str:
+    return f"{story.row.session[:8]} {story.title}"
+
+
+def _top(story: Story, rows: Rows, *, utc: bool) -> str:
+    started = story.row.started
+    when = "no date" if started is None else f"{times.local(started, utc=utc):%Y-%m-%d %H:%M:%S}"
+    errors = f'<span class="errors">{amounts.plural(rows.errors, "error")}</span>'
+    tools = "".join(
+        f'<option value="tool:{attr(name)}">{escaped(name)} ({count:,})</option>'
+        for name, count in rows.calls.most_common()
+    )
+    if tools:
+        tools = f'<optgroup label="tools">{tools}</optgroup>'
+    return (
+        f'<body>\n<header>\n<div class="facts"><h1>{escaped(story.row.session[:8])}</h1>'
+        f"<span>{when}</span><span>{amounts.duration(story.duration_ms)}</span>"
+        f"<span>{amounts.plural(rows.calls.total(), 'tool call')}</span>"
+        f"{errors if rows.errors else ''}"
+        f'<span class="title" title="{attr(story.title)}">{escaped(story.title)}</span></div>\n'
+        '<div class="filters" id="filters" hidden>'
+        '<input type="search" id="text" placeholder="Filter ( / )" aria-label="Filter by text"'
+        ' autocomplete="off" spellcheck="false">'
+        '<select id="kind" aria-label="Filter by kind"><option value="all">all</option>'
+        '<option value="tool_use">tool_use</option><option value="errors">errors</option>'
+        '<option value="Bash">Bash</option><option value="user">user</option>'
+        f"{tools}</select>"
+        '<output id="count" for="text kind"></output></div>\n</header>\n'
+    )
+
+
+def _class(name: str) -> str:
+    """A class of its own per tool; only plain names become one."""
+    plain = name.lower()
+    return plain if plain.replace("_", "").replace("-", "").isalnum() and plain.isascii() else "x"
+
+
+def _in_short(item: Item) -> str:
+    line = " ".join((item.summary if item.kind == "tool_use" else item.text[: 8 * _SHOWN]).split())
+    if not line and item.images:
+        line = amounts.plural(len(item.images), "image")
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+
+
+def _measured(item: Item) -> str:
+    taken = (
+        f'<span class="duration">{amounts.duration(item.duration_ms)}</span>'
+        if item.duration_ms and item.duration_ms > 0
+        else ""
+    )
+    return taken + (_MARKS.get(item.status or "", _PENDING) if item.kind == "tool_use" else "")
+
+
+def _sections(item: Item) -> Iterator[str]:
+    if item.kind == "tool_use":
+        yield from _given(item)
+    elif item.text:
+        name = _SECTIONS.get(item.kind) or _NAMED.get(item.kind, item.kind)
+        yield _section(name, escaped(ansi.plain(item.text)))
+    if item.output:
+        kind = " failed" if item.failed else ""
+        yield _section("Output", escaped(ansi.plain(item.output)), f"output{kind}")
+    for commit in item.commits:
+        branch = f"{commit.branch} " if commit.branch else ""
+        yield _section("Commit", escaped(f"[{branch}{commit.sha}] {commit.subject}"))
+    for image in item.images:
+        yield (
+            f'<div class="label">Image</div><img loading="lazy" alt="{image.media}"'
+            f' src="data:{image.media};base64,{image.data}">'
+        )
+
+
+def _given(item: Item) -> Iterator[str]:
+    """What the call was told, and nothing twice."""
+    kind, path = shapes.kind_of(item), shapes.path_of(item)
+    told = {path}
+    if kind in _FILES:
+        yield _section("File", escaped(path or "Unknown file"))
+        if kind == "write":
+            content = shapes.written(item) or ""
+            told.add(content)
+            yield _section("Content", escaped(content))
+        else:
+            for edit in shapes.edits(item):
+                told |= {edit.old, edit.new}
+            patch = shapes.patch_text(item)
+            told.add(patch)
+            yield _section("Change", _change(item) or escaped(patch))
+    elif kind in _TARGETS and path:
+        yield _section("Target", escaped(path))
+    else:
+        said = _said(item, kind)
+        told.add(said)
+        if said:
+            yield _section("Command", escaped(said))
+    rest = [(name, value) for name, value in shapes.arguments(item) if not _told(value, told)]
+    if rest:
+        only = kind not in _FILES and told <= {"", path} and not (kind in _TARGETS and path)
+        name = ("Target" if kind in _TARGETS else "Command") if only else "Arguments"
+        yield _section(name, escaped(_listed(rest)))
+
+
+def _said(item: Item, kind: str) -> str:
+    if kind == "shell":
+        return shapes.command(item)
+    return shapes.prompt(item) if kind == "agent" else ""
+
+
+def _told(value: Any, told: set[str]) -> bool:
+    if isinstance(value, str):
+        return value in told
+    if isinstance(value, dict):
+        return all(_told(one, told) for one in value.values())
+    if isinstance(value, list):
+        return all(_told(one, told) for one in value)
+    return not value
+
+
+def _listed(arguments: list[tuple[str, Any]]) -> str:
+    if [name for name, _ in arguments] == ["input"] and isinstance(arguments[0][1], str):
+        return str(arguments[0][1])
+    return json.dumps(dict(arguments), indent=2, ensure_ascii=False, default=str)
+
+
+def _change(item: Item) -> str:
+    """Lines taken out and put in; lines that follow one another are one stretch."""
+    lines: list[str] = []
+    for hunk in item.patch:
+        lines.append(f"@@ -{hunk.get('oldStart', '?')} +{hunk.get('newStart', '?')} @@")
+        lines += [line for line in hunk.get("lines") or () if isinstance(line, str)]
+    if not lines:
+        for edit in shapes.edits(item):
+            lines += [f"-{line}" for line in edit.old.splitlines()]
+            lines += [f"+{line}" for line in edit.new.splitlines()]
+    drawn = []
+    for sign, stretch in groupby(lines, key=lambda line: line[:1]):
+        shown = escaped("\n".join(stretch))
+        kind = _SIGNS.get(sign)
+        drawn.append(f'<span class="{kind}">{shown}</span>' if kind else shown)
+    return "\n".join(drawn)
+
+
+def _section(name: str, shown: str, kind: str = "input") -> str:
+    return f'<div class="label">{escaped(name)}</div><pre class="{kind}">\n{shown}</pre>'

@@ -1,0 +1,60 @@
+"""What a reader works with: search, levels, filters, theme, and the help that names the keys."""
+
+from __future__ import annotations
+
+_LEVELS = (
+    ("conversation", "Conversation"),
+    ("tools", "+ Tools"),
+    ("thinking", "+ Thinking"),
+    ("everything", "Everything"),
+)
+_KEYS = (
+    ("/", "search"),
+    ("n &nbsp; N", "next, previous match; also Enter and Shift+Enter"),
+    ("Esc", "end the search"),
+    ("j &nbsp; k", "next, previous prompt"),
+    ("e &nbsp; E", "next, previous error"),
+    ("g &nbsp; G", "beginning, end"),
+    ("1 &nbsp; 2 &nbsp; 3 &nbsp; 4", "conversation, tools, thinking, everything"),
+    ("o", "outline"),
+    ("t", "dark, light, as the system"),
+    ("?", "this help"),
+)
+_TOP = """\
+<div class="toolbar js-only" role="group" aria-label="Reading">
+<button type="button" id="show-outline" aria-expanded="false" \
+aria-controls="outline">Prompts</button>
+<form role="search" id="search"><input type="search" id="query" placeholder="Search  /" \
+aria-label="Search this session" autocomplete="off" spellcheck="false">\
+<output id="found" aria-live="polite"></output>\
+<button type="button" id="previous" aria-label="Previous match" disabled>↑</button>\
+<button type="button" id="next" aria-label="Next match" disabled>↓</button></form>
+<fieldset class="levels"><legend>How much to show</legend>
+"""
+_END = """\
+</fieldset>
+<details class="filters" id="filters"><summary>Filter<span id="filtered"></span></summary>\
+<div class="panel"></div></details>
+<button type="button" id="theme" aria-label="Theme">◐</button>
+<button type="button" id="show-help" aria-label="Keys">?</button>
+<span id="said" class="unseen" role="status" aria-live="polite"></span>
+</div>
+<noscript><p class="plain-note">Search and filters need JavaScript.</p></noscript>
+"""
+
+
+def html(level: str) -> str:
+    choices = "".join(
+        f'<label><input type="radio" name="level" value="{name}"'
+        f"{' checked' if name == level else ''}><span>{shown}</span></label>\n"
+        for name, shown in _LEVELS
+    )
+    return _TOP + choices + _END
+
+
+HELP = (
+    '<dialog id="help" aria-labelledby="help-title"><form method="dialog">'
+    '<h2 id="help-title">Keys</h2><dl>'
+    + "".join(f"<div><dt><kbd>{keys}</kbd></dt><dd>{what}</dd></div>" for keys, what in _KEYS)
+    + "</dl><button autofocus>Close</button></form></dialog>\n"
+)

@@ -1,0 +1,250 @@
+"""What tools were given and what they answered: terminal output, JSON, diffs, plain values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any
+
+import orjson
+
+from sess_cli.export import ansi
+from sess_cli.export.ansi import Style
+from sess_cli.export.differ import DiffLine
+from sess_cli.export.html import highlight, markup, prose
+from sess_cli.export.html.markup import text
+
+_MOST_RUNS = 4_000  # stretches of colour in one output; after them the text goes on without
+_LARGEST_JSON = 100_000
+_DEEPEST_INDENT = 30
+_SHORT = 160
+_SMALL = 60
+_JSON_PIECE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
+# The usual sixteen, to find the one that is nearest to any other colour.
+_PALETTE = (
+    (0, 0, 0), (205, 49, 49), (13, 188, 121), (229, 229, 16), (36, 114, 200), (188, 63, 188),
+    (17, 168, 205), (204, 204, 204), (102, 102, 102), (241, 76, 76), (35, 209, 139),
+    (245, 245, 67), (59, 142, 234), (214, 112, 214), (41, 184, 219), (255, 255, 255),
+)  # fmt: skip
+_CUBE = (0, 95, 135, 175, 215, 255)
+_SIGNS = {" ": "span", "+": "ins", "-": "del", "@": "i"}
+
+
+def output(answer: str, name: str = "out") -> str:
+    """What a tool answered: JSON if it is that, else as a terminal shows it."""
+    if not answer.strip():
+        return ""
+    shown = pretty_json(answer)
+    if shown is not None:
+        return markup.fold(prose.code(text(shown), "json"), shown)
+    return terminal(answer.strip("\n"), name)
+
+
+def terminal(answer: str, name: str = "out") -> str:
+    """With its colours; a text without any costs no more than its escaping."""
+    moves = "\x1b" in answer or "\r" in answer or "\b" in answer or "\x9b" in answer
+    html = _coloured(answer) if moves else text(answer)
+    return markup.pre(html, answer, name)
+
+
+def _coloured(answer: str) -> str:
+    pieces = []
+    runs = ansi.runs(answer)
+    for number, (run, style) in enumerate(runs):
+        classes = _classes(style) if number < _MOST_RUNS else ""
+        shown = text(run)
+        pieces.append(f'<span class="{classes}">{shown}</span>' if classes else shown)
+    return "".join(pieces)
+
+
+@lru_cache(maxsize=1024)
+def _classes(style: Style) -> str:
+    fg, bg = (style.bg, style.fg) if style.inverse else (style.fg, style.bg)
+    names = [
+        name
+        for name, wanted in (
+            ("ab", style.bold), ("ad", style.dim), ("ai", style.italic), ("au", style.underline),
+            ("as", style.strike), ("av", style.inverse and fg is None and bg is None),
+        )
+        if wanted
+    ]  # fmt: skip
+    if fg is not None:
+        names.append(f"a{_nearest(fg)}")
+    if bg is not None:
+        names.append(f"g{_nearest(bg)}")
+    return " ".join(names)
+
+
+def _nearest(colour: int | tuple[int, int, int]) -> int:
+    """One of the sixteen that the page has for dark and for light."""
+    if isinstance(colour, int):
+        if colour < 16:
+            return colour
+        if colour >= 232:
+            colour = (8 + 10 * (colour - 232),) * 3
+        else:
+            red, rest = divmod(colour - 16, 36)
+            colour = (_CUBE[red], _CUBE[rest // 6], _CUBE[rest % 6])
+    r, g, b = colour
+    return min(
+        range(16),
+        key=lambda n: (
+            (r - _PALETTE[n][0]) ** 2 + (g - _PALETTE[n][1]) ** 2 + (b - _PALETTE[n][2]) ** 2
+        ),
+    )
+
+
+# -- JSON
+
+
+def pretty_json(source: str) -> str | None:
+    """The same JSON, its tokens untouched, a line for each value; None if it is something else."""
+    source = source.strip()
+    if source[:1] not in ("{", "[") or source[-1:] not in ("}", "]"):
+        return None
+    if len(source) > _LARGEST_JSON or len(source) < 3:
+        return None
+    try:
+        orjson.loads(source)
+    except ValueError:
+        return None
+    return source if "\n" in source else _indented(source)
+
+
+def _indented(source: str) -> str:
+    lines: list[str] = []
+    depth = 0
+    row = ""
+    pieces = _JSON_PIECE.findall(source)
+    for number, piece in enumerate(pieces):
+        if piece in "{[":
+            row += piece
+            depth += 1
+            if pieces[number + 1] not in "}]":
+                lines.append(row)
+                row = "  " * min(depth, _DEEPEST_INDENT)
+        elif piece in "}]":
+            depth -= 1
+            if pieces[number - 1] not in "{[":
+                lines.append(row)
+                row = "  " * min(depth, _DEEPEST_INDENT)
+            row += piece
+        elif piece == ",":
+            lines.append(row + ",")
+            row = "  " * min(depth, _DEEPEST_INDENT)
+        else:
+            row += ": " if piece == ":" else piece
+    return "\n".join([*lines, row])
+
+
+def as_json(value: Any) -> str:
+    try:
+        return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode()
+    except (TypeError, ValueError):  # lone surrogates, numbers beyond 64 bits
+        return _by_hand(value)
+
+
+def _by_hand(value: Any) -> str:
+    import json  # noqa: PLC0415 - hardly ever
+
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    except (ValueError, RecursionError):
+        return repr(value)
+
+
+# -- arguments
+
+
+def arguments(pairs: Iterable[tuple[str, Any]]) -> str:
+    """Names and values, each value in the form that suits it."""
+    short: list[str] = []
+    long: list[str] = []
+    for name, value in pairs:
+        row = f"<div><dt>{text(str(name))}</dt><dd>{argument(value)}</dd></div>"
+        (short if _is_small(value) else long).append(row)
+    return "".join(
+        f'<dl class="{name}">{"".join(rows)}</dl>'
+        for name, rows in (("args small", short), ("args", long))
+        if rows
+    )
+
+
+def _is_small(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= _SMALL and "\n" not in value
+    return value is None or isinstance(value, bool | int | float)
+
+
+def argument(value: Any) -> str:
+    if isinstance(value, str):
+        return _string(value)
+    if value is None or isinstance(value, bool):
+        return f'<code class="hk">{ {None: "null", True: "true", False: "false"}[value] }</code>'
+    if isinstance(value, int | float):
+        return f'<code class="hn">{value}</code>'
+    shown = as_json(value)
+    return markup.fold(prose.code(text(shown), "json"), shown)
+
+
+def _string(value: str) -> str:
+    if len(value) <= _SHORT and "\n" not in value:
+        shown = text(value)
+        return markup.link(value, shown) or f"<code>{shown}</code>"
+    return output(value)
+
+
+# -- files
+
+
+def numbered(source: str, first: int, path: str) -> str:
+    """A file's text beside its line numbers; `source` is as it was read."""
+    last = first + source.count("\n")
+    return _beside("\n".join(map(str, range(first, last + 1))), source, path)
+
+
+def numbered_as(numbers: Sequence[str], source: str, path: str) -> str:
+    """The same where the numbers are told."""
+    return _beside("\n".join(numbers), source, path)
+
+
+def _beside(numbers: str, source: str, path: str) -> str:
+    code = highlight.coloured(text(source), highlight.family_of_path(path))
+    return markup.fold(
+        f'<div class="lines" tabindex="0" role="region" aria-label="Code">'
+        f'<pre class="gutter" aria-hidden="true">{numbers}</pre>'
+        f'<pre class="code"><code>{code}</code></pre></div>',
+        source,
+    )
+
+
+def diff(lines: Sequence[DiffLine], *, numbers: bool) -> str:
+    """Line by line; the numbers and signs are in an attribute, so that copied text is code."""
+    if not lines:
+        return ""
+    width = len(str(max((line.new or line.old or 0) for line in lines)))
+    shown = iter(_each(part for line in lines for part, _ in line.parts))
+    rows = []
+    for line in lines:
+        tag = _SIGNS[line.sign]
+        words = "".join(
+            f"<b>{next(shown)}</b>" if changed else next(shown) for _, changed in line.parts
+        )
+        if line.sign == "@":
+            rows.append(f"<i>{words}\n</i>")
+            continue
+        places = f"{line.old or '':>{width}} {line.new or '':>{width}} " if numbers else ""
+        rows.append(f'<{tag} data-l="{places}{line.sign}">{words}\n</{tag}>')
+    size = f" w{min(width, 6)}" if numbers else ""
+    html = f'<div class="diff{size}">{"".join(rows)}</div>'
+    return f'<div class="fold">{html}</div>' if len(rows) > 8 else html
+
+
+def _each(parts: Iterable[str]) -> list[str]:
+    """Every part of a line as HTML; together, because most texts have thousands of them."""
+    given = [*parts]
+    whole = "\n".join(given)
+    if markup.clean(whole) is whole and whole.count("\n") == len(given) - 1:
+        return markup.escaped(whole).split("\n")
+    return [text(part) for part in given]

@@ -1,0 +1,36 @@
+"""The repository that a session worked in: as told, or as its own output tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sess_cli.export import forge
+
+if TYPE_CHECKING:
+    from sess_cli.export.story import Story
+
+_COMMITTED = (
+    "SELECT 1 FROM commits c JOIN events e ON e.id = c.event_id JOIN sessions s"
+    " ON s.id = e.session_id WHERE s.id = ?1 OR s.parent_id = ?1 LIMIT 1"
+)
+# Git names a remote with a scheme or a user; most output has neither.
+_OUTPUTS = (
+    "SELECT x.output FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
+    " JOIN event_texts x ON x.id = e.id WHERE t.session_id = ? AND t.retired = 0"
+    " AND e.type = 'tool_use' AND (x.output LIKE '%://%' OR x.output LIKE '%git@%')"
+)
+
+
+def of(story: Story, given: str | None = None) -> forge.Repository | None:
+    """`given` decides; else nothing is looked for where there is no commit to link."""
+    if given:
+        return forge.parse(given)
+    if story.db.execute(_COMMITTED, (story.row.key,)).get is None:
+        return None
+    return forge.detect(_outputs(story), story.row.project)
+
+
+def _outputs(story: Story) -> Iterator[str]:
+    for (output,) in story.db.execute(_OUTPUTS, (story.row.key,)):
+        yield output

@@ -1,0 +1,193 @@
+"""Draws what changed, leaves the rest, removes what is no more; one failure stops nothing else."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import apsw
+
+from sess_cli.export.html import page, shell
+from sess_cli.export.site import lists, plan, texts
+from sess_cli.export.site.plan import Entry, Manifest
+from sess_schema.queries.sessions import SessionRow
+
+if TYPE_CHECKING:
+    from sess_cli.export.redact import Redactor
+
+_MODE = 0o600
+_PAGE_ABOVE = "../"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How the pages are wanted; another answer draws all of them again."""
+
+    redact: bool = True
+    utc: bool = False
+
+    def as_dict(self) -> dict[str, bool]:
+        return {"redact": self.redact, "utc": self.utc}
+
+
+@dataclass(slots=True)
+class Outcome:
+    drawn: list[str] = field(default_factory=list)
+    unchanged: int = 0
+    removed: int = 0
+    failed: list[tuple[str, str]] = field(default_factory=list)  # session, why
+
+
+class Site:
+    """One folder."""
+
+    def __init__(
+        self, db: apsw.Connection, folder: str, rows: Sequence[SessionRow], wanted: Wanted
+    ) -> None:
+        self._db = db
+        self._folder = folder
+        self._wanted = wanted
+        self._before = plan.load(folder) or Manifest()
+        self._rows = rows
+        looks = plan.digest(repr(wanted) + shell.style() + shell.script())
+        self._prints = plan.prints(db, rows, looks)
+        self._now = Manifest(wanted.as_dict())
+        self._lines: dict[str, str] = {}  # search texts of what is drawn, by file
+        self._outcome = Outcome()
+
+    def stale(self) -> list[SessionRow]:
+        """Sessions whose page is missing, or shows something else."""
+        return [row for row in self._rows if not self._is_current(row)]
+
+    def leaving(self) -> list[Entry]:
+        keys = {plan.key_of(row) for row in self._rows}
+        return [entry for key, entry in self._before.sessions.items() if key not in keys]
+
+    def build(
+        self, redactor: Redactor | None, progress: Callable[[str], None] = lambda _: None
+    ) -> Outcome:
+        names = plan.Names(self._before)
+        stale = {row.key for row in self.stale()}
+        for row in self._rows:
+            key = plan.key_of(row)
+            if row.key not in stale:
+                self._now.sessions[key] = self._before.sessions[key]
+                self._outcome.unchanged += 1
+                continue
+            file, bundle = names.of(row)
+            try:
+                entry = self._draw(row, file, bundle, redactor)
+            except Exception as error:
+                self._outcome.failed.append((row.session, str(error) or type(error).__name__))
+            else:
+                self._now.sessions[key] = entry
+                self._outcome.drawn.append(file)
+            progress(row.session)
+        self._bundles()
+        self._lists()
+        self._remove()
+        if self._now != self._before:
+            self._put(plan.MANIFEST, plan.dump(self._now))
+        return self._outcome
+
+    def _is_current(self, row: SessionRow) -> bool:
+        entry = self._before.sessions.get(plan.key_of(row))
+        return (
+            entry is not None
+            and entry.print == self._prints[row.key]
+            and os.path.exists(os.path.join(self._folder, entry.file))
+        )
+
+    def _draw(self, row: SessionRow, file: str, bundle: int, redactor: Redactor | None) -> Entry:
+        from sess_cli.export import repositories  # noqa: PLC0415
+
+        story = texts.ListeningStory(self._db, row, redactor)
+        project = story.project or plan.NO_PROJECT
+        look = page.Look(
+            utc=self._wanted.utc,
+            repository=repositories.of(story),
+            assets=f"{_PAGE_ABOVE}assets",
+            trail=[
+                ("All sessions", f"{_PAGE_ABOVE}index.html"),
+                (project, _PAGE_ABOVE + plan.project_file(project)),
+            ],
+        )
+        path = os.path.join(self._folder, *file.split("/"))
+        size = _written(path, lambda out: page.write(story, out, look))
+        self._lines[file] = texts.line(file, story.heard)
+        total = story.total
+        return Entry(
+            plan.key_of(row), file, bundle, self._prints[row.key], project, story.title, row.agent,
+            row.session, story.branch, row.started, row.ended, total.prompts, total.tool_calls,
+            total.tool_errors, total.tokens, total.cost_nano, size,
+        )  # fmt: skip
+
+    # -- what leads to the sessions
+
+    def _bundles(self) -> None:
+        members: dict[int, list[str]] = defaultdict(list)
+        for entry in self._now.sessions.values():
+            members[entry.bundle].append(entry.file)
+        lost = {entry.bundle for entry in self.leaving()}
+        for number, files in members.items():
+            if number in lost or any(file in self._lines for file in files):
+                kept = texts.kept_lines(self._folder, number, set(files))
+                calls = [self._lines.get(file) or kept.get(file, "") for file in sorted(files)]
+                self._put(texts.bundle_name(number), "".join(calls).encode())
+        self._now.files += [texts.bundle_name(number) for number in members]
+
+    def _lists(self) -> None:
+        entries = sorted(
+            self._now.sessions.values(), key=lambda entry: (-(entry.ended or 0), entry.file)
+        )
+        bundles = sorted({entry.bundle for entry in entries})
+        documents = lists.documents(
+            entries, [texts.bundle_name(number) for number in bundles], utc=self._wanted.utc
+        )
+        for name, text in documents:
+            self._put(name, text.encode("utf-8", "replace"))
+            self._now.files.append(name)
+
+    def _remove(self) -> None:
+        """Only what an earlier run wrote here and this one did not."""
+        here = {entry.file for entry in self._now.sessions.values()} | {*self._now.files}
+        before = {entry.file for entry in self._before.sessions.values()} | {*self._before.files}
+        for name in sorted(before - here):
+            if ".." in name.split("/") or os.path.isabs(name):
+                continue  # somebody wrote the manifest who is not us
+            path = os.path.join(self._folder, *name.split("/"))
+            if os.path.isfile(path):
+                os.unlink(path)
+                self._outcome.removed += name.startswith("sessions/")
+
+    def _put(self, name: str, data: bytes) -> None:
+        """Write a file, unless it says the same already."""
+        path = os.path.join(self._folder, *name.split("/"))
+        try:
+            with open(path, "rb") as file:
+                if file.read() == data:
+                    return
+        except OSError:
+            pass
+        _written(path, lambda out: out.write(data))
+
+
+def _written(path: str, write: Callable[..., object]) -> int:
+    """Whole or not at all; returns its size."""
+    folder = os.path.dirname(path)
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    handle, partial = tempfile.mkstemp(prefix=".sess-", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as out:
+            write(out)
+            size = out.tell()
+        os.chmod(partial, _MODE)
+        os.replace(partial, path)
+    except BaseException:
+        os.unlink(partial)
+        raise
+    return size

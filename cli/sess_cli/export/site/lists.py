@@ -1,0 +1,178 @@
+"""The pages that lead to the sessions: all projects, and each project."""
+
+from __future__ import annotations
+
+import json
+import os
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+
+from sess_cli.export.html import markup, shell
+from sess_cli.export.html.chunks import packed
+from sess_cli.export.site import plan
+from sess_cli.export.site.plan import Entry
+from sess_cli.render import amounts, tallies
+
+_ASSETS = os.path.join(os.path.dirname(__file__), "assets")
+_PAGE_ASSETS = os.path.join(os.path.dirname(shell.__file__), "assets")
+_RECENT = 30
+
+
+def documents(
+    entries: Sequence[Entry], bundles: Sequence[str], *, utc: bool
+) -> Iterator[tuple[str, str]]:
+    """(name, text) of everything that is no session; the newest entry is the first."""
+    yield "assets/page.css", shell.style()
+    yield "assets/page.js", shell.script()
+    yield "assets/site.css", _read(os.path.join(_ASSETS, "site.css"))
+    yield "assets/site.js", _script()
+    projects: dict[str, list[Entry]] = {}
+    for entry in entries:
+        projects.setdefault(entry.project, []).append(entry)
+    names = plan.project_names(projects)
+    yield "index.html", _document("Sessions", "", _index(entries, projects, names, bundles, utc))
+    for project, own in projects.items():
+        body = _project(project, names[project], own, utc)
+        yield plan.project_file(project), _document(names[project], "../", body)
+
+
+def _index(
+    entries: Sequence[Entry],
+    projects: dict[str, list[Entry]],
+    names: dict[str, str],
+    bundles: Sequence[str],
+    utc: bool,
+) -> Iterator[str]:
+    told = json.dumps([[entry.file, entry.title] for entry in entries[_RECENT:]])
+    titles = f'<script type="application/octet-stream" data-what="titles">{packed(told)}</script>'
+    yield '<header class="masthead">\n<h1>Sessions</h1>\n'
+    yield _totals(entries, len(projects))
+    yield "</header>\n"
+    loaded = markup.attr(" ".join(bundles))
+    yield (
+        f'<search class="finder js-only" data-bundles="{loaded}">'
+        '<label class="unseen" for="query">Search all sessions</label>'
+        '<input id="query" type="search" placeholder="Search all sessions" autocomplete="off"'
+        ' spellcheck="false"><p id="status" role="status"></p>'
+        '<ol id="hits"></ol></search>\n<main id="lists">\n'
+    )
+    if not entries:
+        yield '<p class="empty">No session was chosen.</p>\n'
+    else:
+        yield '<section><h2>Projects</h2>\n<ul class="projects">\n'
+        for project, own in projects.items():
+            yield _project_card(project, names[project], own, utc)
+        yield "</ul></section>\n"
+        recent = entries[:_RECENT]
+        title = "Sessions" if len(recent) == len(entries) else "Newest sessions"
+        yield f"<section><h2>{title}</h2>\n"
+        yield from _sessions(recent, "", utc, names)
+        yield "</section>\n"
+    yield f"</main>\n{titles}\n"
+
+
+def _project(project: str, name: str, entries: Sequence[Entry], utc: bool) -> Iterator[str]:
+    yield '<header class="masthead">\n'
+    yield '<p class="trail"><a href="../index.html">All sessions</a></p>\n'
+    yield f'<h1 dir="auto">{markup.text(name)}</h1>\n'
+    if name != project:
+        yield f'<p class="path">{markup.text(project)}</p>\n'
+    yield _totals(entries, 0)
+    yield '</header>\n<main id="lists">\n'
+    yield from _sessions(entries, "../", utc, None)
+    yield "</main>\n"
+
+
+def _totals(entries: Sequence[Entry], projects: int) -> str:
+    facts = [("Projects", f"{projects:,}")] if projects else []
+    facts += [
+        ("Sessions", f"{len(entries):,}"),
+        ("Prompts", f"{sum(entry.prompts for entry in entries):,}"),
+        ("Tool calls", f"{sum(entry.calls for entry in entries):,}"),
+        ("Errors", f"{sum(entry.errors for entry in entries):,}"),
+        ("Tokens", tallies.short(sum(entry.tokens for entry in entries))),
+        ("Cost", tallies.money(sum(entry.cost_nano for entry in entries))),
+    ]
+    inside = "".join(
+        f'<div class="number"><dt>{name}</dt><dd>{value}</dd></div>' for name, value in facts
+    )
+    return f'<dl class="facts">{inside}</dl>\n'
+
+
+def _project_card(project: str, name: str, entries: Sequence[Entry], utc: bool) -> str:
+    cost = sum(entry.cost_nano for entry in entries)
+    last = amounts.clock(entries[0].ended, utc=utc)
+    path = f'<span class="path">{markup.text(project)}</span>' if name != project else ""
+    return (
+        f'<li><a href="{markup.attr(plan.project_file(project))}"><strong dir="auto">'
+        f"{markup.text(name)}</strong></a>{path}"
+        f"<span>{amounts.plural(len(entries), 'session')} · {last}"
+        f"{f' · {tallies.money(cost)}' if cost else ''}</span></li>\n"
+    )
+
+
+def _sessions(
+    entries: Sequence[Entry], above: str, utc: bool, names: dict[str, str] | None
+) -> Iterator[str]:
+    yield '<ul class="sessions">\n'
+    for entry in entries:
+        facts = [
+            amounts.clock(entry.ended, utc=utc),
+            entry.agent,
+            *([names[entry.project]] if names else []),
+            *([entry.branch] if entry.branch else []),
+            amounts.plural(entry.prompts, "prompt"),
+            amounts.plural(entry.calls, "tool call"),
+        ]
+        if entry.started is not None and entry.ended is not None:
+            facts.insert(1, amounts.duration(abs(entry.ended - entry.started)))
+        if entry.tokens:
+            facts.append(f"{tallies.short(entry.tokens)} tokens")
+        if entry.cost_nano:
+            facts.append(tallies.money(entry.cost_nano))
+        failed = (
+            f'<span class="bad">{amounts.plural(entry.errors, "error")}</span>'
+            if entry.errors
+            else ""
+        )
+        told = "".join(f"<span>{markup.text(fact)}</span>" for fact in facts)
+        yield (
+            f'<li data-file="{markup.attr(entry.file)}"><a href="{above}{markup.attr(entry.file)}"'
+            f' dir="auto">{markup.text(entry.title)}</a><p>{told}{failed}</p></li>\n'
+        )
+    yield "</ul>\n"
+
+
+def _document(title: str, above: str, body: Iterator[str]) -> str:
+    early = shell.early()
+    allowed = b64encode(sha256(early.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{allowed}' 'self'; style-src 'self';"
+        " img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        '<meta name="generator" content="sessiond">\n'
+        f"<title>{markup.text(title)}</title>\n"
+        f'<link rel="stylesheet" href="{above}assets/page.css">\n'
+        f'<link rel="stylesheet" href="{above}assets/site.css">\n'
+        f'<script>{early}</script>\n</head>\n<body class="site">\n{"".join(body)}'
+        f'<script src="{above}assets/site.js"></script>\n</body>\n</html>\n'
+    )
+
+
+def _script() -> str:
+    """With the unpacker of the session pages."""
+    unpacker = _read(os.path.join(_PAGE_ASSETS, "page", "zstd.js"))
+    finder = _read(os.path.join(_ASSETS, "site.js"))
+    return f'(() => {{\n"use strict";\n{unpacker}\n{finder}\n}})();\n'
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()

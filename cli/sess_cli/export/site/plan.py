@@ -1,0 +1,170 @@
+"""What a site consists of, and what of it has to be drawn again."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2s
+from typing import Any
+
+import apsw
+
+from sess_schema import __version__
+from sess_schema.queries.sessions import SessionRow
+
+MANIFEST = ".sessiond-site.json"
+FORMAT = 1
+NO_PROJECT = "no project"
+_UNSAFE = re.compile(r"[^0-9A-Za-z._-]+")
+_LONGEST_NAME = 48
+_PER_BUNDLE = 24  # sessions whose texts a search loads at once
+
+
+@dataclass(slots=True)
+class Entry:
+    """A session of the site, as the lists show it and the next run knows it again."""
+
+    key: str  # agent, home and id
+    file: str  # relative to the site, with slashes
+    bundle: int
+    print: str  # changes with anything that its page shows
+    project: str
+    title: str
+    agent: str
+    session: str
+    branch: str
+    started: int | None
+    ended: int | None
+    prompts: int
+    calls: int
+    errors: int
+    tokens: int
+    cost_nano: int
+    size: int = 0
+
+
+@dataclass(slots=True)
+class Manifest:
+    options: dict[str, Any] = field(default_factory=dict)
+    sessions: dict[str, Entry] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)  # everything else that was written
+
+
+def load(folder: str) -> Manifest | None:
+    """What the last run left; None where there was none, or another format."""
+    try:
+        with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
+            data = json.load(file)
+        if data.get("format") != FORMAT:
+            return None
+        sessions = {entry["key"]: Entry(**entry) for entry in data["sessions"]}
+        return Manifest(data["options"], sessions, data["files"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
+def dump(manifest: Manifest) -> bytes:
+    return json.dumps(
+        {
+            "format": FORMAT,
+            "options": manifest.options,
+            "files": sorted(manifest.files),
+            "sessions": [asdict(entry) for entry in manifest.sessions.values()],
+        },
+        separators=(",", ":"),
+    ).encode()
+
+
+def key_of(row: SessionRow) -> str:
+    return f"{row.agent}\n{row.home}\n{row.session}"
+
+
+def prints(db: apsw.Connection, rows: Iterable[SessionRow], options: str) -> dict[int, str]:
+    """By session, a digest of all that its page may show; no event is read for it."""
+    told: dict[int, list[Any]] = defaultdict(list)
+    below: dict[int, list[int]] = defaultdict(list)
+    for key, parent, *facts in db.execute(
+        "SELECT id, parent_id, title, project, git_branch, models, turns, events, prompts,"
+        " tool_calls, started_at, ended_at, call_id, agent_type FROM sessions"
+    ):
+        told[key] += facts
+        if parent is not None:
+            below[parent].append(key)
+    for key, *facts in db.execute(
+        "SELECT m.session_id, r.id, r.generation, r.offset, r.lines, r.mtime_ns"
+        " FROM session_sources m JOIN sources r ON r.id = m.source_id ORDER BY 1, 2"
+    ):
+        told[key] += facts
+    for key, *facts in db.execute(
+        "SELECT session_id, sum(cost_nano), sum(requests), sum(output_tokens)"
+        " FROM usage_sums GROUP BY 1"
+    ):
+        told[key] += facts
+
+    def whole(key: int, above: frozenset[int]) -> list[Any]:
+        inner = [whole(one, above | {key}) for one in below[key] if one not in above]
+        return [told[key], inner]
+
+    return {
+        row.key: blake2s(
+            repr((__version__, options, whole(row.key, frozenset()))).encode("utf-8", "replace"),
+            digest_size=12,
+        ).hexdigest()
+        for row in rows
+    }
+
+
+class Names:
+    """File names that no two sessions share, the same as in the last run."""
+
+    def __init__(self, before: Manifest) -> None:
+        self._before = before
+        self._taken = {entry.file for entry in before.sessions.values()}
+        self._bundles = Counter(entry.bundle for entry in before.sessions.values())
+
+    def of(self, row: SessionRow) -> tuple[str, int]:
+        """(file, bundle of its texts)"""
+        known = self._before.sessions.get(key_of(row))
+        if known is not None:
+            return known.file, known.bundle
+        name = file_name(f"{row.agent}-{row.session}")
+        if f"sessions/{name}.html" in self._taken:
+            name += f"-{digest(key_of(row))}"
+        file = f"sessions/{name}.html"
+        self._taken.add(file)
+        bundle = max(self._bundles, default=0)
+        if self._bundles[bundle] >= _PER_BUNDLE:
+            bundle += 1
+        self._bundles[bundle] += 1
+        return file, bundle
+
+
+def file_name(text: str) -> str:
+    """Foreign text as a harmless name."""
+    return _UNSAFE.sub("-", text).strip("-.")[:_LONGEST_NAME] or "session"
+
+
+def project_file(project: str) -> str:
+    """Projects may share a name; their paths differ."""
+    last = project.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return f"projects/{file_name(last)}-{digest(project)}.html"
+
+
+def project_names(projects: Iterable[str]) -> dict[str, str]:
+    """The last part of each path, and as much more as it takes to tell them apart."""
+    parts = {path: path.replace("\\", "/").rstrip("/").split("/") for path in projects}
+    names = {path: words[-1] or path for path, words in parts.items()}
+    for length in range(2, 8):
+        count = Counter(names.values())
+        for path, words in parts.items():
+            if count[names[path]] > 1 and len(words) >= length:
+                names[path] = "/".join(words[-length:])
+    return names
+
+
+def digest(text: str) -> str:
+    return blake2s(text.encode("utf-8", "replace"), digest_size=4).hexdigest()

@@ -1,0 +1,16 @@
+"""Without Playwright every file here is skipped, and the report says so."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+if find_spec("playwright") is None:
+
+    class Skipped(pytest.Module):
+        def collect(self):
+            pytest.skip("playwright is not installed: NO BROWSER TEST RAN", allow_module_level=True)
+
+    def pytest_pycollect_makemodule(module_path, parent):
+        return Skipped.from_parent(parent, path=module_path)

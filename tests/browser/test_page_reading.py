@@ -1,0 +1,307 @@
+"""The reader in a real browser: drawn as it is scrolled, linked, printed, without scripts."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+from tests.browser.attacks import chromium, hostile
+from tests.browser.reader import AT_TOP, MAIN, READY, ROUNDS, SETTLED, Reader, long_session
+from tests.conftest import World
+
+from sess_cli.export.html import page, shell
+
+LIVE = "document.querySelectorAll('*').length"
+CARDS = "document.querySelectorAll('#talk article.card').length"
+HERE = "document.querySelector('#talk article.here')"
+PLACE = f"{HERE}.getBoundingClientRect().top - document.querySelector('.toolbar').offsetHeight"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+def reader(world, browser):
+    reader = Reader(world, browser)
+    yield reader
+    reader.close()
+
+
+@pytest.fixture(scope="module")
+def long_world(tmp_path_factory):
+    world = World(tmp_path_factory.mktemp("long"))
+    long_session(world)
+    return world
+
+
+@pytest.fixture
+def long(long_world, browser):
+    reader = Reader(long_world, browser)
+    yield reader
+    reader.close()
+
+
+def test_a_long_page_is_quiet_and_draws_only_what_is_near(long):
+    watched = long.tab(long.written())
+    tab = watched.tab
+    tab.wait_for_selector(READY)
+    tab.evaluate(SETTLED)
+    assert tab.title() == "prompt number 0: please change the retry code"
+    assert tab.locator("nav.outline li").count() == ROUNDS + 1
+    assert tab.evaluate(CARDS) < 60
+    assert tab.evaluate(LIVE) < 2500
+    tab.keyboard.press("G")
+    tab.evaluate(SETTLED)
+    assert tab.get_by_text(f"Round {ROUNDS - 1} is done").is_visible()
+    assert tab.evaluate(CARDS) < 60
+    assert tab.locator("#talk").get_by_text("prompt number 0:").count() == 0
+    watched.assert_quiet()
+
+
+def test_the_page_stays_where_it_is_while_neighbours_are_drawn(long):
+    tab = long.tab(long.written(), "#evt-180").tab
+    tab.wait_for_selector(READY)
+    before = tab.evaluate(PLACE)
+    tab.evaluate(SETTLED)
+    assert tab.evaluate(PLACE) == pytest.approx(before, abs=2)
+    tab.evaluate("window.scrollBy(0, -300)")
+    tab.evaluate(SETTLED)
+    assert tab.evaluate(PLACE) == pytest.approx(before + 300, abs=2)
+
+
+def test_scrolling_back_and_forth_shows_the_same_cards(long):
+    tab = long.tab(long.written(), "#evt-180").tab
+    tab.wait_for_selector(READY)
+    tab.evaluate(SETTLED)
+    seen = tab.evaluate(AT_TOP)
+    for _ in range(6):
+        tab.evaluate("window.scrollBy(0, 900)")
+        tab.evaluate(SETTLED)
+    assert tab.evaluate(AT_TOP) != seen
+    for _ in range(6):
+        tab.evaluate("window.scrollBy(0, -900)")
+        tab.evaluate(SETTLED)
+    assert tab.evaluate(AT_TOP) == seen
+
+
+def test_permalinks_open_cards_that_are_not_drawn_yet(long):
+    path = long.written()
+    items = long.items()
+    wanted = items[200]
+    others = [item for item in items if item.ts == wanted.ts]
+    for fragment in (f"#{wanted.key}", f"#evt-{wanted.number}", f"#msg-{wanted.ts}"):
+        tab = long.tab(path, fragment).tab
+        tab.wait_for_selector("article.here")
+        key = others[0].key if fragment.startswith("#msg") else wanted.key
+        assert tab.evaluate(f"{HERE}.id") == key
+        assert 0 <= tab.evaluate(PLACE) < 40
+
+
+def test_a_link_to_a_hidden_kind_of_card_shows_that_kind(long):
+    thought = next(i for i in long.items() if i.kind == "thinking" and i.number > 150)
+    watched = long.tab(long.written(), f"#{thought.key}")
+    watched.tab.wait_for_selector("article.here")
+    assert watched.tab.evaluate(f"{HERE}.id") == thought.key
+    assert watched.tab.locator("input[name=level][value=thinking]").is_checked()
+
+
+def test_a_link_into_a_subagent_opens_its_conversation(long):
+    call = next(i for i in long.items() if i.agent is not None)
+    path = long.written()
+    tab = long.tab(path, f"#{call.key}").tab
+    tab.wait_for_selector("article.here")
+    assert tab.locator("section.agent article").count() == 0
+    tab.locator("article.here section.agent summary").first.click()
+    assert tab.get_by_text("the buried treasure").is_visible()
+    name = tab.locator("section.agent article").nth(1).get_attribute("id")
+    again = long.tab(path, f"#{name}").tab
+    again.wait_for_selector("article.here")
+    assert again.evaluate(f"{HERE}.id") == name
+    assert again.get_by_text("the buried treasure").is_visible()
+
+
+def test_the_outline_marks_what_is_read_and_leads_there(long):
+    tab = long.tab(long.written()).tab
+    tab.wait_for_selector(READY)
+    tab.get_by_role("link", name="prompt number 30:").click()
+    tab.evaluate(SETTLED)
+    assert "prompt number 30:" in tab.locator("nav.outline a[aria-current]").inner_text()
+    assert tab.evaluate(AT_TOP).startswith("prompt number 30:")
+    about = tab.locator("nav.outline a[aria-current] small").inner_text()
+    assert "1 Bash · 1 Edit" in about
+    assert "error" in tab.get_by_role("link", name="prompt number 40:").inner_text()
+
+
+def test_on_a_phone_the_outline_is_a_drawer(long):
+    watched = long.tab(long.written(), viewport={"width": 390, "height": 844})
+    tab = watched.tab
+    tab.wait_for_selector(READY)
+    assert not tab.get_by_role("link", name="prompt number 5:").is_visible()
+    tab.get_by_role("button", name="Prompts").click()
+    tab.get_by_role("link", name="prompt number 5:").click()
+    tab.evaluate(SETTLED)
+    assert tab.evaluate(AT_TOP.replace("700", "195")).startswith("prompt number 5:")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+    watched.assert_quiet()
+
+
+def test_the_strip_leads_to_what_happened_then(long):
+    tab = long.tab(long.written()).tab
+    tab.wait_for_selector(READY)
+    box = tab.locator("#strip").bounding_box()
+    tab.mouse.move(box["x"] + box["width"] / 2, box["y"] + 10)
+    assert tab.locator(".bubble").inner_text().startswith("3")
+    tab.mouse.click(box["x"] + box["width"] / 2, box["y"] + 10)
+    tab.evaluate(SETTLED)
+    assert 440 < int(tab.locator("#strip").get_attribute("aria-valuenow")) < 560
+    tab.locator("#strip").focus()
+    tab.keyboard.press("End")
+    tab.evaluate(SETTLED)
+    assert int(tab.locator("#strip").get_attribute("aria-valuenow")) > 950
+    tab.keyboard.press("Home")
+    tab.evaluate(SETTLED)
+    assert tab.locator("#strip").get_attribute("aria-valuenow") == "0"
+
+
+def test_long_output_is_folded_and_stays_as_somebody_left_it(long):
+    tab = long.tab(long.written()).tab
+    tab.wait_for_selector(READY)
+    fold = tab.locator("article:has-text('line 199 of a long output') .fold").last
+    button = tab.get_by_role("button", name="Show more").first
+    assert fold.bounding_box()["height"] == 250
+    button.click()
+    assert fold.bounding_box()["height"] > 2000
+    tab.keyboard.press("G")
+    tab.evaluate(SETTLED)
+    tab.keyboard.press("g")
+    tab.evaluate(SETTLED)
+    assert tab.locator("article:has-text('line 199') .fold").last.bounding_box()["height"] > 2000
+    tab.get_by_role("button", name="Show less").first.click()
+    assert tab.locator("article:has-text('line 199') .fold").last.bounding_box()["height"] == 250
+
+
+def test_an_image_is_enlarged_and_put_back(long):
+    tab = long.tab(long.written()).tab
+    tab.wait_for_selector(READY)
+    tab.locator("button.zoom").first.click()
+    assert tab.locator("dialog.enlarged img").is_visible()
+    tab.keyboard.press("Escape")
+    assert tab.locator("dialog.enlarged").count() == 0
+
+
+def test_the_theme_follows_the_system_until_one_is_chosen(long):
+    path = long.written()
+    watched = long.tab(path, color_scheme="dark")
+    tab = watched.tab
+    tab.wait_for_selector(READY)
+    colour = "getComputedStyle(document.body).backgroundColor"
+    assert tab.evaluate(colour) == "rgb(21, 23, 26)"
+    tab.keyboard.press("t")
+    tab.keyboard.press("t")
+    assert tab.evaluate(colour) == "rgb(246, 245, 242)"
+    tab.reload()
+    tab.wait_for_selector(READY)
+    assert tab.evaluate(colour) == "rgb(246, 245, 242)"
+    tab.get_by_role("button", name="Theme: light").click()
+    assert tab.evaluate(colour) == "rgb(21, 23, 26)"
+
+
+def test_without_scripts_prompts_answers_and_calls_can_be_read(long):
+    tab = long.tab(long.written(), java_script_enabled=False).tab
+    text = tab.inner_text("main")
+    for number in range(ROUNDS):
+        assert f"prompt number {number}:" in text
+        assert f"Round {number} is" in text
+    assert tab.locator("main details.plain summary").last.inner_text() == (
+        "2 tool calls: 1 Bash, 1 Edit"
+    )
+    assert not tab.locator("#query").is_visible()
+
+
+def test_a_static_page_has_everything_without_scripts_and_works_with_them(long):
+    path = long.written(page.Look(static=True))
+    tab = long.tab(path, java_script_enabled=False).tab
+    assert tab.locator("main > article").count() == len(long.items())
+    watched = long.tab(path)
+    tab = watched.tab
+    tab.wait_for_selector(READY)
+    tab.locator("#query").fill("needle among")
+    expect(tab.locator("#found")).to_have_text("1 of 7")
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("1")
+    assert tab.locator("main > article:visible").count() == 2 * ROUNDS + 1
+    watched.assert_quiet()
+
+
+def test_printing_draws_everything_and_opens_it(long):
+    watched = long.tab(long.written())
+    tab = watched.tab
+    tab.wait_for_selector(READY)
+    tab.keyboard.press("4")
+    tab.evaluate("window.addEventListener('beforeprint', () => { window.printed = " + CARDS + " })")
+    assert tab.pdf()[:4] == b"%PDF"
+    inner = 2
+    assert tab.evaluate("window.printed") == len(long.items()) + inner
+    tab.evaluate(SETTLED)
+    assert tab.evaluate(CARDS) < 80
+    watched.assert_quiet()
+
+
+def test_a_hostile_session_runs_nothing_however_it_is_read(reader):
+    t = reader.world.transcript(MAIN)
+    t.append(*hostile(t))
+    reader.world.ingest()
+    watched = reader.tab(reader.written())
+    tab = watched.tab
+    tab.wait_for_selector(READY)
+    tab.keyboard.press("4")
+    tab.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    assert tab.evaluate(CARDS) == len(reader.items())
+    tab.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    tab.locator("#query").fill("<script>")
+    expect(tab.locator("#found")).to_have_text(re.compile("^1 of "))
+    tab.locator("#filters summary").click()
+    tab.locator("#strip").hover()
+    for button in ("card", "prompt"):
+        tab.evaluate(f"document.querySelector('button[data-act={button}]').click()")
+    tab.evaluate(SETTLED)
+    watched.assert_quiet()
+
+
+def test_assets_may_stand_beside_the_page(long):
+    folder = long.world.root / "assets"
+    folder.mkdir()
+    (folder / shell.STYLE_NAME).write_text(shell.style(), encoding="utf-8")
+    (folder / shell.SCRIPT_NAME).write_text(shell.script(), encoding="utf-8")
+    look = page.Look(assets="assets", trail=[("All sessions", "index.html")])
+    path = long.written(look)
+    assert b"Cards: what happened" not in path.read_bytes()
+    watched = long.tab(path, "#evt-200")
+    watched.tab.wait_for_selector("article.here")
+    assert watched.tab.evaluate("getComputedStyle(document.body).backgroundColor") == (
+        "rgb(246, 245, 242)"
+    )
+    assert watched.tab.get_by_role("link", name="All sessions").is_visible()
+    watched.assert_quiet()
+
+
+def test_an_encrypted_page_opens_with_its_passphrase_only(long):
+    pytest.importorskip("cryptography")
+    path = long.written(passphrase="correct horse")
+    assert b"prompt number" not in path.read_bytes()
+    watched = long.tab(path, "#evt-200")
+    tab = watched.tab
+    assert tab.title() == "Encrypted session"
+    tab.get_by_label("Passphrase").fill("wrong horse")
+    tab.get_by_role("button", name="Open").click()
+    expect(tab.locator("#refused")).to_have_text("That is not the passphrase.")
+    tab.get_by_label("Passphrase").fill("correct horse")
+    tab.keyboard.press("Enter")
+    tab.wait_for_selector("article.here")
+    assert tab.title() == "prompt number 0: please change the retry code"
+    assert tab.evaluate(f"Number({HERE}.dataset.n)") == 200
+    watched.assert_quiet()

@@ -1,0 +1,97 @@
+"""Events as exports tell them, and what the HTML drawn from them consists of."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+from sess_cli.export.html.cards import Drawer
+from sess_cli.export.story import Item
+
+VOID = frozenset({"br", "hr", "img"})
+TAGS = frozenset({
+    "a", "article", "b", "bdi", "blockquote", "br", "button", "code", "dd", "del",
+    "details", "div", "dl", "dt", "em", "h4", "h5", "h6", "header", "hr", "i", "img", "ins",
+    "li", "ol", "p", "pre", "section", "span", "strong", "summary", "table", "tbody", "td",
+    "th", "thead", "time", "tr", "ul",
+})  # fmt: skip
+ATTRIBUTES = frozenset({
+    "alt", "aria-hidden", "aria-label", "class", "data-kind", "data-l", "data-n",
+    "data-session", "data-status", "data-tool", "data-ts", "datetime", "dir", "href", "id",
+    "loading", "rel", "role", "src", "start", "tabindex", "title", "type",
+})  # fmt: skip
+
+
+def item(kind: str = "assistant", **given: Any) -> Item:
+    facts = {
+        "event": 1, "number": 0, "key": "k1", "label": None, "tool": None, "status": None,
+        "ts": None, "duration_ms": None, "summary": "", "text": "", "input": None, "output": "",
+        "patch": [],
+    }  # fmt: skip
+    return Item(kind=kind, **{**facts, **given})
+
+
+def call(tool: str, given: Any = None, output: str = "", **more: Any) -> Item:
+    return item("tool_use", tool=tool, input=given, output=output, **{"status": "ok", **more})
+
+
+def drawn(event: Item) -> str:
+    return Drawer(utc=True).card(event)
+
+
+def body(event: Item) -> str:
+    """What the card shows below its head."""
+    html = drawn(event)
+    assert html.endswith("</article>")
+    _, found, inside = html.partition('</header><div class="body">')
+    return inside.removesuffix("</div></article>") if found else ""
+
+
+class Looked(HTMLParser):
+    """Reads HTML as strictly as its writer must write it."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[str] = []
+        self.links: list[str] = []
+        self.said: list[str] = []
+        self._open: list[str] = []
+        self.feed(html)
+        self.close()
+        assert not self._open, self._open
+
+    @property
+    def text(self) -> str:
+        return "".join(self.said)
+
+    def handle_starttag(self, tag, attrs):
+        assert tag in TAGS, tag
+        self.tags.append(tag)
+        for name, value in attrs:
+            assert name in ATTRIBUTES, (tag, name)
+            assert value is not None, (tag, name)
+            if name == "href":
+                assert tag == "a"
+                self.links.append(value)
+                assert value.lower().startswith(("http://", "https://", "mailto:", "#")), value
+            if name == "src":
+                media = ("image/png", "image/jpeg", "image/gif", "image/webp")
+                assert tag == "img"
+                assert value.startswith(tuple(f"data:{one};base64," for one in media)), value
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        raise AssertionError(tag, attrs)
+
+    def handle_endtag(self, tag):
+        assert self._open, tag
+        assert self._open.pop() == tag, tag
+
+    def handle_data(self, data):
+        self.said.append(data)
+
+    def handle_comment(self, data):
+        raise AssertionError(data)
+
+    handle_decl = handle_pi = unknown_decl = handle_comment
