@@ -10,7 +10,7 @@ BIN := .venv/bin
 PACKAGE := pyproject.toml $(wildcard systemd/*.service systemd/*/*.conf launchd/*.plist)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench soak clean
+.PHONY: help run test browser lint bench soak clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -26,8 +26,18 @@ run: .venv/installed ## index the transcripts of this machine, list them, search
 	*) $(BIN)/sess list --no-sync ;; \
 	esac
 
-test: .venv/installed-dev ## run the tests
+test: .venv/installed-dev browser ## run the tests; those of pages need Chromium
 	$(BIN)/pytest -n 2
+
+# Chromium is no Python package. Without it the tests of pages are skipped, and say so.
+browser:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null && exit 0; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  echo "installing Chromium for the tests of pages"; \
+	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
+	    apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } >/dev/null 2>&1; \
+	fi; \
+	command -v chromium >/dev/null || echo "NO CHROMIUM: THE TESTS OF PAGES ARE SKIPPED; install chromium to run them"
 
 lint: .venv/installed-dev ## check style, types and the layers
 	$(BIN)/ruff check

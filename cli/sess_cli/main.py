@@ -8,11 +8,22 @@ from typing import Annotated
 
 import typer
 
-from sess_cli.commands import demo, doctor, export, list_, restore, search, show, sql, stats
+from sess_cli.commands import (
+    demo,
+    doctor,
+    export,
+    list_,
+    restore,
+    search,
+    show,
+    sql,
+    stats,
+    statusline,
+)
 from sess_schema import __version__, program
 from sess_schema.program import say
 
-VERBS = (search, list_, show, stats, export, restore, sql, doctor, demo)
+VERBS = (search, list_, show, stats, statusline, export, restore, sql, doctor, demo)
 
 app = typer.Typer(
     name="sess",

@@ -1,4 +1,4 @@
-"""Where `sess` begins: a search for plain words needs no parser of options, which takes as long."""
+"""Where `sess` begins: plain searches and the status line need no parser of options."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ _NO_SYNC = "--no-sync"
 
 
 def run() -> None:
+    if sys.argv[1:] == ["statusline"] and "_SESS_COMPLETE" not in os.environ:
+        _statusline()
+        return
     words = plain_words(sys.argv[1:])
     if words is None:
         from sess_cli.main import run as run_command  # noqa: PLC0415
@@ -23,6 +26,17 @@ def run() -> None:
         for_words(words, sync=_NO_SYNC not in sys.argv)
 
     program.run_plain("sess", search)
+
+
+def _statusline() -> None:
+    from sess_schema import program  # noqa: PLC0415
+
+    def show() -> None:
+        from sess_cli.statusline import show  # noqa: PLC0415
+
+        show()
+
+    program.run_plain("sess", show)
 
 
 def plain_words(given: list[str]) -> list[str] | None:

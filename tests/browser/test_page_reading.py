@@ -216,9 +216,7 @@ def test_without_scripts_prompts_answers_and_calls_can_be_read(long):
     for number in range(ROUNDS):
         assert f"prompt number {number}:" in text
         assert f"Round {number} is" in text
-    assert tab.locator("main details.plain summary").last.inner_text() == (
-        "2 tool calls: 1 Bash, 1 Edit"
-    )
+    assert tab.locator("main .plain summary").last.inner_text() == "1 Bash, 1 Edit"
     assert not tab.locator("#query").is_visible()
 
 
@@ -249,6 +247,17 @@ def test_printing_draws_everything_and_opens_it(long):
     tab.evaluate(SETTLED)
     assert tab.evaluate(CARDS) < 80
     watched.assert_quiet()
+
+
+def test_paper_is_white_whatever_the_theme(long):
+    tab = long.tab(long.written(), color_scheme="dark").tab
+    tab.wait_for_selector(READY)
+    tab.keyboard.press("t")
+    tab.emulate_media(media="print")
+    style = "getComputedStyle(document.body)"
+    assert tab.evaluate(f"{style}.backgroundColor") == "rgb(255, 255, 255)"
+    assert tab.evaluate(f"{style}.color") == "rgb(36, 34, 31)"
+    assert not tab.locator(".toolbar").is_visible()
 
 
 def test_a_hostile_session_runs_nothing_however_it_is_read(reader):

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sess_cli.options import Agents, AsJson, NoSync, Projects, Since, Until, Utc
+from sess_cli.render.stats import VIEWS
 
 if TYPE_CHECKING:
     from datetime import tzinfo
 
     import apsw
 
+    from sess_cli.render.stats.report import Wishes
+    from sess_schema.queries.sessions import SessionRow
     from sess_schema.queries.stats import Stats
+    from sess_schema.queries.tally import Tally
 
 Texts = list[str] | None
 
@@ -23,8 +27,12 @@ def register(app: typer.Typer) -> None:
 
 
 def stats(
-    session: Annotated[
-        str | None, typer.Argument(metavar="ID", help="Only this session, with its subagents.")
+    what: Annotated[
+        str | None,
+        typer.Argument(metavar="[VIEW|ID]", help=f"A session's id, or {', '.join(VIEWS)}."),
+    ] = None,
+    path: Annotated[
+        str | None, typer.Argument(metavar="[PATH]", help="With `files`: who touched this file.")
     ] = None,
     *,
     by: Annotated[
@@ -33,6 +41,29 @@ def stats(
             metavar="GROUP",
             help="day, week, month, hour, session, project, model, agent, tool, branch or file.",
         ),
+    ] = None,
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="List what a number is the sum of: a group of --by, `total`, a class of errors.",
+        ),
+    ] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Show it again when it changes.")] = False,
+    detail: Annotated[
+        bool, typer.Option("--detail", help="With `tools`: also the programs that shells ran.")
+    ] = False,
+    budget: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIMIT",
+            help="With `windows`: 50, 100/week, 10/day in dollars, 5M/day in tokens."
+            " Exit code 3 above it.",
+        ),
+    ] = None,
+    session: Annotated[
+        str | None,
+        typer.Option("--session", metavar="ID", help="Only this session, with its subagents."),
     ] = None,
     agents: Agents = None,
     projects: Projects = None,
@@ -56,24 +87,28 @@ def stats(
     as_markdown: Annotated[bool, typer.Option("--md", help="A Markdown table.")] = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Tokens, cost, tools and errors, in total or by group.
+    """Tokens, cost, tools and errors, in total, by group, by view or of one session.
 
     A response is counted once, however many lines, forks and resumes repeat it.
     Cost is what the agent recorded, or tokens times the price of their day;
     responses of unknown models are listed and in no sum of money.
     """
-    from sess_cli import fresh  # noqa: PLC0415
-    from sess_cli.render import tallies  # noqa: PLC0415
     from sess_schema import times  # noqa: PLC0415
     from sess_schema.errors import SessError  # noqa: PLC0415
     from sess_schema.queries.stats import GROUPS, SUBAGENTS, Stats  # noqa: PLC0415
 
+    view = what if what in VIEWS else None
     if by is not None and by not in GROUPS:
         raise SessError(f'no such group: "{by}"', hint=f"one of {', '.join(GROUPS)}")
     if subagents not in SUBAGENTS:
         raise SessError(f'--subagents "{subagents}"?', hint=f"one of {', '.join(SUBAGENTS)}")
-    if sum((as_json, as_csv, as_markdown)) > 1:
+    forms = {"json": as_json, "csv": as_csv, "md": as_markdown}
+    form = next((name for name, wanted in forms.items() if wanted), None)
+    if sum(forms.values()) > 1:
         raise SessError("choose one of --json, --csv and --md")
+    _refuse(view, path=path, by=by, explain=explain, detail=detail, budget=budget)
+    if watch and (form is not None or by is not None or explain is not None):
+        raise SessError("--watch shows the dashboard or a view, in no other form")
     asked = Stats(
         since=times.since(since, utc=utc) if since is not None else None,
         until=times.until(until, utc=utc) if until is not None else None,
@@ -84,30 +119,167 @@ def stats(
         branches=branches or (),
         subagents=subagents,
     )
-    with fresh.open_with_sessions(sync=not no_sync) as db, db:
-        if session is not None:
-            asked.session = _session(db, session)
-        write = tallies.writer(json=as_json, csv=as_csv, markdown=as_markdown)
-        if write is not None:
-            write(_groups(db, asked, by))
-        elif by is not None:
-            tallies.table(asked.groups(db, by), asked.total(db), by)
+    told = _Told(asked, form, view, explain, by)
+    told.path, told.budget, told.detail, told.utc = path, budget, detail, utc
+    chosen = session if view is not None or what is None else what
+    if watch:
+        told.watch(chosen, sync=not no_sync)
+    else:
+        told.write(chosen, alone=view is None and what is not None, sync=not no_sync)
+
+
+class _Told:
+    """One question and the form of its answer."""
+
+    def __init__(
+        self, asked: Stats, form: str | None, view: str | None, explain: str | None, by: str | None
+    ) -> None:
+        self._asked = asked
+        self._form = form
+        self._view = view
+        self._explain = explain
+        self._by = by
+        self.path: str | None = None
+        self.budget: str | None = None
+        self.detail = False
+        self.utc = False
+
+    def write(self, session: str | None, *, alone: bool, sync: bool) -> None:
+        from sess_cli import fresh  # noqa: PLC0415
+        from sess_schema.program import Ended  # noqa: PLC0415
+
+        code = 0
+        with fresh.open_with_sessions(sync=sync) as db, db:
+            row = self._choose(db, session)
+            if self._view is not None or self._explain is not None:
+                code = self._write_report(db)
+            elif self._form is not None:
+                self._write_sums(db, alone=alone)
+            elif self._by is not None:
+                from sess_cli.render import tallies  # noqa: PLC0415
+
+                groups = self._asked.groups(db, self._by)
+                tallies.table(groups, _total(groups), self._by)
+            elif alone and row is not None:
+                from sess_cli.render.stats import session as one  # noqa: PLC0415
+
+                one.write(db, self._asked, row, utc=self.utc)
+            else:
+                from sess_cli.render.stats import dashboard  # noqa: PLC0415
+                from sess_cli.terminal import Terminal  # noqa: PLC0415
+
+                dashboard.write(db, self._asked, Terminal())
+        if code:
+            raise Ended(code)
+
+    def watch(self, session: str | None, *, sync: bool) -> None:
+        from sess_cli.render.stats import dashboard, report  # noqa: PLC0415
+        from sess_cli.render.stats.report import write  # noqa: PLC0415
+        from sess_cli.render.stats.watch import watch  # noqa: PLC0415
+
+        def draw(db: apsw.Connection, terminal: Any, height: int) -> None:
+            self._choose(db, session)
+            if self._view is not None:
+                write(report(self._view, db, self._asked, self._wishes()), None, terminal)
+            else:
+                dashboard.write(db, self._asked, terminal, height)
+
+        watch(draw, sync=sync)
+
+    def _choose(self, db: apsw.Connection, session: str | None) -> SessionRow | None:
+        if session is None:
+            return None
+        row = _session(db, session)
+        self._asked.session = row.key
+        return row
+
+    def _write_report(self, db: apsw.Connection) -> int:
+        from sess_cli.render.stats import report  # noqa: PLC0415
+        from sess_cli.render.stats.report import write  # noqa: PLC0415
+
+        if self._explain is not None and self._view == "errors":
+            from sess_cli.render.stats import errors  # noqa: PLC0415
+
+            found = errors.explained(db, self._asked, self._explain)
+        elif self._explain is not None:
+            from sess_cli.render.stats import explain  # noqa: PLC0415
+
+            found = explain.report(db, self._asked, self._by, self._explain)
         else:
-            tallies.dashboard(db, asked)
+            found = report(self._view or "", db, self._asked, self._wishes())
+        write(found, self._form)
+        return found.code
+
+    def _write_sums(self, db: apsw.Connection, *, alone: bool) -> None:
+        from sess_cli.render import tallies  # noqa: PLC0415
+
+        by = self._by
+        groups = self._asked.groups(db, by) if by else {"total": self._asked.total(db)}
+        tallies.write(groups, self._form or "json")
+        if alone and by is None and self._form == "json":
+            from sess_cli.output import json_line  # noqa: PLC0415
+            from sess_cli.render.stats import session as one  # noqa: PLC0415
+
+            json_line(one.facts(db, self._asked))
+
+    def _wishes(self) -> Wishes:
+        from sess_cli.render.stats.report import Wishes  # noqa: PLC0415
+        from sess_schema import times  # noqa: PLC0415
+
+        return Wishes(self.detail, self.path, self.budget, times.now_ms(), self.utc)
 
 
-def _groups(db: apsw.Connection, asked: Stats, by: str | None) -> dict[str, Any]:
-    return {"total": asked.total(db)} if by is None else asked.groups(db, by)
+def _refuse(
+    view: str | None,
+    *,
+    path: str | None,
+    by: str | None,
+    explain: str | None,
+    detail: bool,
+    budget: str | None,
+) -> None:
+    """What does not go together."""
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    if path is not None and view != "files":
+        raise SessError(
+            f'what is "{path}"?', hint="only `sess stats files PATH` takes a second one"
+        )
+    if view is not None and by is not None:
+        raise SessError(f"`{view}` has groups of its own", hint="leave out --by")
+    if detail and view != "tools":
+        raise SessError("--detail belongs to `sess stats tools`")
+    if budget is not None and view != "windows":
+        raise SessError("--budget belongs to `sess stats windows`")
+    if explain is not None and view not in (None, "errors"):
+        raise SessError(
+            f"`{view}` cannot be explained line by line",
+            hint="`sess stats --by GROUP --explain NAME` or `sess stats errors --explain CLASS`",
+        )
+    if explain is not None and view is None and by is None and explain != "total":
+        raise SessError(
+            f'what is "{explain}"?', hint="name its group with --by, or write --explain total"
+        )
+
+
+def _total(groups: dict[str, Tally]) -> Tally:
+    from sess_schema.queries.tally import Tally  # noqa: PLC0415
+
+    total = Tally()
+    for tally in groups.values():
+        total.add(tally)
+    return total
 
 
 def _zone(name: str | None, *, utc: bool) -> tzinfo | None:
     from datetime import UTC  # noqa: PLC0415
-    from zoneinfo import ZoneInfo  # noqa: PLC0415
 
     from sess_schema.errors import SessError  # noqa: PLC0415
 
     if name is None:
         return UTC if utc else None
+    from zoneinfo import ZoneInfo  # noqa: PLC0415
+
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
@@ -116,7 +288,15 @@ def _zone(name: str | None, *, utc: bool) -> tzinfo | None:
         ) from error
 
 
-def _session(db: apsw.Connection, given: str) -> int:
+def _session(db: apsw.Connection, given: str) -> SessionRow:
+    from sess_schema.errors import SessError  # noqa: PLC0415
     from sess_schema.queries import sessions  # noqa: PLC0415
 
-    return sessions.resolve(db, given).key
+    try:
+        return sessions.resolve(db, given)
+    except SessError as error:
+        if given.isalpha() and error.message.startswith(("no such session", "id too short")):
+            raise SessError(
+                f'neither a view nor a session: "{given}"', hint=f"views: {', '.join(VIEWS)}"
+            ) from error
+        raise

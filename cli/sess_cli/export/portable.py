@@ -5,43 +5,29 @@ It is made with sqlite-utils and the standard library's SQLite: both only ever o
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from sess_cli.export import ansi
+from sess_cli.export import ansi, files
 from sess_cli.export.lossless import item_object, session_object
 from sess_cli.export.story import Story
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
 
-_PRIVATE = 0o600
-
 
 def write(stories: Iterable[Story], path: str) -> int:
     """How many sessions it has, subagents included; there is a whole file or none."""
     from sqlite_utils import Database  # noqa: PLC0415 - takes longer to import than all else
 
-    handle, partial = tempfile.mkstemp(prefix=".sess-", dir=os.path.dirname(os.path.abspath(path)))
-    os.close(handle)
-    try:
+    with files.new_path(path) as partial:
         db = Database(partial)
         try:
-            count = _fill(db, stories)
+            return _fill(db, stories)
         finally:
             db.close()
-        os.chmod(partial, _PRIVATE)
-        os.replace(partial, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(partial)
-        raise
-    return count
 
 
 def _fill(db: Database, stories: Iterable[Story]) -> int:

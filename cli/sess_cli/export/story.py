@@ -6,7 +6,7 @@ What leaves here has been redacted; an export cannot forget to.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2s
@@ -15,6 +15,7 @@ from typing import Any
 import apsw
 
 from sess_cli.export.records import Image, Records, images_in, text_in
+from sess_cli.export.redact import Redactor
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats, Tally
@@ -114,7 +115,7 @@ class Story:
         self,
         db: apsw.Connection,
         row: SessionRow,
-        clean: Callable[[str], str] | None = None,
+        clean: Redactor | None = None,
         *,
         images: bool = True,
         above: frozenset[int] = frozenset(),
@@ -261,11 +262,17 @@ class Story:
             ]
         return item
 
+    def _named(self, name: str, value: Any) -> Any:
+        """A value whose name may say that it is a secret."""
+        if isinstance(value, str) and self._clean is not None:
+            return self._clean.named(name, value)
+        return self.cleaned_value(value)
+
     def cleaned_value(self, value: Any) -> Any:
         if isinstance(value, str):
             return self.cleaned(value)
         if isinstance(value, dict):
-            return {self.cleaned(name): self.cleaned_value(inner) for name, inner in value.items()}
+            return {self.cleaned(name): self._named(name, inner) for name, inner in value.items()}
         if isinstance(value, list):
             return [self.cleaned_value(inner) for inner in value]
         return value

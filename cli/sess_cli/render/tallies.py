@@ -1,21 +1,16 @@
-"""Sums as a dashboard, a table, JSON, CSV or Markdown."""
+"""Sums as a table, JSON, CSV or Markdown."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
-from sess_cli.render import amounts, layout
+from sess_cli.render import layout
 from sess_cli.terminal import Terminal
-from sess_schema.queries.stats import NONE, Stats, Tally, percentile
+from sess_schema.queries.stats import NONE
+from sess_schema.queries.tally import Tally
 
-if TYPE_CHECKING:
-    import apsw
-
-_BARS = "▁▂▃▄▅▆▇█"
-_TOP = 5
-_MOST_DAYS = 60
 _COLUMNS = (
     ("in", "input_tokens"), ("out", "output_tokens"), ("cache w", "cache_write_tokens"),
     ("cache r", "cache_read_tokens"), ("cost", "cost_nano"), ("sess", "sessions"),
@@ -23,7 +18,9 @@ _COLUMNS = (
     ("errors", "tool_errors"),
 )  # fmt: skip
 
-Write = Callable[[Mapping[str, Tally]], None]
+# What a narrow terminal does without, first things first.
+_DISPENSABLE = ("input_tokens", "cache_write_tokens", "tool_errors", "sessions", "prompts")
+_READABLE = 26
 
 
 def facts(group: str, tally: Tally) -> dict[str, Any]:
@@ -46,12 +43,9 @@ def facts(group: str, tally: Tally) -> dict[str, Any]:
     }
 
 
-def writer(*, json: bool, csv: bool, markdown: bool) -> Write | None:
-    if json:
-        return _as_json
-    if csv:
-        return _as_csv
-    return _as_markdown if markdown else None
+def write(groups: Mapping[str, Tally], form: str) -> None:
+    """`form`: json, csv or md."""
+    {"json": _as_json, "csv": _as_csv, "md": _as_markdown}[form](groups)
 
 
 def _as_json(groups: Mapping[str, Tally]) -> None:
@@ -85,14 +79,15 @@ def table(groups: Mapping[str, Tally], total: Tally, by: str) -> None:
     rows = [*groups.items()]
     if by not in ("hour", "day", "week", "month"):
         rows.sort(key=lambda one: (-one[1].cost_nano, -one[1].tool_calls, one[0]))
-    cells = [(terminal.line(_name(group, by)), _cells(tally)) for group, tally in rows]
+    cells = [(terminal.line(name_of(group, by)), _cells(tally)) for group, tally in rows]
     cells.append(("total", _cells(total)))
     heads = [head for head, _ in _COLUMNS]
     kept = [n for n in range(len(heads)) if any(row[n] not in ("0", "$0") for _, row in cells)]
-    widths = [max(len(heads[n]), *(len(row[n]) for _, row in cells)) for n in kept]
+    wide = [max(len(heads[n]), *(len(row[n]) for _, row in cells)) for n in range(len(heads))]
     room = max(layout.cells(name) for name, _ in [*cells, (by, [])])
     if terminal.width is not None:
-        room = min(room, max(8, terminal.width - sum(widths) - 2 * len(widths)))
+        kept, room = _fitting(kept, wide, room, terminal.width)
+    widths = [wide[n] for n in kept]
     head = "  ".join(heads[n].rjust(width) for n, width in zip(kept, widths, strict=True))
     terminal.write(terminal.style(f"{layout.pad(by, room)}  {head}".rstrip(), "dim"))
     for number, (name, row) in enumerate(cells):
@@ -102,7 +97,17 @@ def table(groups: Mapping[str, Tally], total: Tally, by: str) -> None:
         terminal.write(terminal.style(line, "bold") if number == len(cells) - 1 else line)
 
 
-def _name(group: str, by: str) -> str:
+def _fitting(kept: list[int], wide: list[int], room: int, width: int) -> tuple[list[int], int]:
+    """The columns that leave the names of groups some room, and how much."""
+    names = [name for _, name in _COLUMNS]
+    for name in _DISPENSABLE:
+        if sum(wide[n] + 2 for n in kept) + min(room, _READABLE) <= width:
+            break
+        kept = [n for n in kept if names[n] != name]
+    return kept, min(room, max(8, width - sum(wide[n] + 2 for n in kept)))
+
+
+def name_of(group: str, by: str) -> str:
     if by == "project" and group != NONE:
         return layout.home_short(group)
     return group
@@ -113,91 +118,17 @@ def _cells(tally: Tally) -> list[str]:
     for _, name in _COLUMNS:
         value = getattr(tally, name)
         if name == "cost_nano":
-            values.append(money(value))
+            values.append(cost(tally))
         else:
             values.append(short(len(value) if isinstance(value, set) else value))
     return values
 
 
-def dashboard(db: apsw.Connection, asked: Stats) -> None:
-    """What a person wants to see first, in the width of a terminal."""
-    terminal = Terminal()
-    total = asked.total(db)
-
-    def fact(name: str, value: str) -> None:
-        terminal.write(terminal.style(f"{name:<10}", "dim") + value)
-
-    fact("cost", terminal.style(money(total.cost_nano), "bold") + _unpriced(db, asked, total))
-    fact(
-        "tokens",
-        f"{short(total.tokens)}: in {short(total.input_tokens)}, out {short(total.output_tokens)},"
-        f" cache write {short(total.cache_write_tokens)}, read {short(total.cache_read_tokens)}",
-    )
-    counts = (
-        (len(total.sessions), "session"),
-        (total.prompts, "prompt"),
-        (total.requests, "response"),
-    )
-    work = [amounts.plural(count, name) for count, name in counts]
-    fact("work", ", ".join([*work, f"{amounts.duration(asked.active_ms(db))} active"]))
-    days = asked.groups(db, "day")
-    _draw_days(fact, {day: tally for day, tally in days.items() if day != "undated"})
-    for name, by in (("models", "model"), ("projects", "project")):
-        _draw_top(terminal, name, asked.groups(db, by), by)
-    _draw_tools(terminal, db, asked)
-
-
-def _unpriced(db: apsw.Connection, asked: Stats, total: Tally) -> str:
-    if not total.unpriced:
-        return ""
-    models = list(asked.unpriced_models(db))
-    named = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
-    return f" and {amounts.plural(total.unpriced, 'response')} of unknown price ({named})"
-
-
-def _draw_days(fact: Callable[[str, str], None], days: Mapping[str, Tally]) -> None:
-    if not days:
-        return
-    shown = list(days.items())[-_MOST_DAYS:]
-    paid = any(tally.cost_nano for _, tally in shown)
-    values = [tally.cost_nano if paid else tally.tokens + tally.prompts for _, tally in shown]
-    most = max(values) or 1
-    bars = "".join(_BARS[min(7, value * 8 // most)] if value else " " for value in values)
-    last = f" to {shown[-1][0]}" if len(shown) > 1 else ""
-    fact("by day", f"{bars}  {shown[0][0]}{last}, {'cost' if paid else 'work'} of active days")
-
-
-def _draw_top(terminal: Terminal, name: str, groups: Mapping[str, Tally], by: str) -> None:
-    rows = sorted(groups.items(), key=lambda one: (-one[1].cost_nano, -one[1].tokens, one[0]))
-    rows = [row for row in rows if row[1].requests][:_TOP]
-    if not rows:
-        return
-    terminal.write("")
-    terminal.write(terminal.style(name, "dim"))
-    for group, tally in rows:
-        label = layout.pad(layout.cut(terminal.line(_name(group, by)), 40), 40)
-        terminal.write(
-            f"  {label} {money(tally.cost_nano):>10} {short(tally.tokens):>7} tokens"
-            f" {short(tally.requests):>6} responses"
-        )
-
-
-def _draw_tools(terminal: Terminal, db: apsw.Connection, asked: Stats) -> None:
-    tools = {tool: tally for tool, tally in asked.groups(db, "tool").items() if tally.tool_calls}
-    if not tools:
-        return
-    taken = asked.latencies(db)
-    terminal.write("")
-    head = f"{'tools':<26} {'calls':>7} {'errors':>7} {'rate':>6} {'p50':>8} {'p95':>8} {'max':>8}"
-    terminal.write(terminal.style(head, "dim"))
-    for tool, tally in sorted(tools.items(), key=lambda one: -one[1].tool_calls)[: 2 * _TOP]:
-        times = taken.get(tool, [])
-        marks = [percentile(times, 50), percentile(times, 95), times[-1] if times else None]
-        spans = " ".join(f"{'' if m is None else amounts.duration(m):>8}" for m in marks)
-        rate = 100 * tally.tool_errors / tally.tool_calls
-        label = layout.pad(layout.cut(terminal.line(tool), 24), 24)
-        line = f"  {label} {tally.tool_calls:>7,} {tally.tool_errors:>7,} {rate:>5.1f}% {spans}"
-        terminal.write(line.rstrip())
+def cost(tally: Tally) -> str:
+    """Money; a plus where more was spent that nobody knows the price of."""
+    if not tally.unpriced:
+        return money(tally.cost_nano)
+    return f"{money(tally.cost_nano)}+" if tally.cost_nano else "unknown"
 
 
 def short(number: int) -> str:

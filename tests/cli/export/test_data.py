@@ -140,3 +140,12 @@ def test_a_gist_is_uploaded_by_gh(world, busy, tmp_path):
     gh.write_text("#!/bin/sh\necho not logged in >&2\nexit 4\n")
     done = world.run("sess", "export", "md", MAIN, "-o", target, "--gist", check=2)
     assert "gh could not upload it: not logged in" in done.stderr
+
+
+def test_a_value_whose_name_is_secret_is_masked(world):
+    t = world.transcript()
+    t.append(t.prompt("go"), t.call("c", "Login", user="me", password="hunter2!x"))
+    world.ingest()
+    (_, call) = exported(world)["events"]
+    assert call["input"]["user"] == "me"
+    assert "hunter2" not in json.dumps(exported(world))

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -202,10 +203,14 @@ def test_a_gif_with_more_looks_than_colours_is_still_legible(tmp_path) -> None:
         assert difference(image.convert("RGB"), picture) < 4
 
 
-def test_odd_sizes_become_even(tmp_path) -> None:
-    path = tmp_path / "film.mp4"
-    encode.write_video(three_pages(), str(path), width=481, height=243, font_size=12)
-    assert probed(path)["size"] == (480, 242)
+@pytest.mark.parametrize(("width", "height"), [(481, 243), (651, 301), (335, 203)])
+@pytest.mark.parametrize("name", ["film.mp4", "film.webm"])
+def test_odd_sizes_become_even_and_no_line_is_shifted(tmp_path, name, width, height) -> None:
+    path = tmp_path / name
+    encode.write_video(three_pages(), str(path), width=width, height=height, font_size=12)
+    assert probed(path)["size"] == (width - 1, height - 1)
+    drawn = Painter(fonts.layout(width, height, 12), themes.theme("mocha")).picture(PAGES[2])
+    assert difference(shown_at(path, 5.0), drawn) < 2
 
 
 def test_other_themes_and_rates(tmp_path) -> None:
@@ -263,6 +268,19 @@ def test_mistakes_are_said_before_anything_is_drawn(tmp_path) -> None:
     for name, options, message in wrong:
         with pytest.raises(SessError, match=message):
             encode.write_video(three_pages(), str(tmp_path / name), **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("library", ["av", "PIL"])
+@pytest.mark.parametrize("name", ["film.mp4", "film.gif"])
+def test_without_the_extra_one_line_says_what_to_install(
+    tmp_path, monkeypatch, name, library
+) -> None:
+    monkeypatch.setitem(sys.modules, library, None)  # as Python marks what cannot be imported
+    write = encode.write_gif if name.endswith("gif") else encode.write_video
+    with pytest.raises(SessError, match="films need PyAV and Pillow") as error:
+        write(three_pages(), str(tmp_path / name), **SIZE)
+    assert error.value.hint == "pip install 'sessiond[video]'"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -211,6 +211,7 @@ class _Picture:
             say(warning)
 
     def film_by_vhs(self, story: Story, asked: _Asked, path: str) -> None:
+        from sess_cli.export import files  # noqa: PLC0415
         from sess_cli.export.film import tape, vhs  # noqa: PLC0415
 
         suffix = os.path.splitext(path)[1].lower()
@@ -227,7 +228,7 @@ class _Picture:
             duration=asked.milliseconds,
             utc=asked.utc,
         )
-        with shared.new_file(path) as file:
+        with files.new_file(path) as file:
             vhs.film(lines, name, file)
 
 
@@ -300,11 +301,13 @@ def tape(
 
 
 def _write_text(lines: Iterable[str], path: str, redactor: Redactor | None) -> None:
+    from sess_cli.export import files  # noqa: PLC0415
+
     if path == "-":
         for line in lines:
             sys.stdout.write(line)
         return
-    with shared.new_file(path) as file:
+    with files.new_file(path) as file:
         for line in lines:
             file.write(line.encode("utf-8", "replace"))
     shared.told(path, redactor)

@@ -54,6 +54,7 @@ def html(
 ) -> None:
     """Write one session as HTML: one file, no network, secrets masked."""
     from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
+    from sess_cli.export import files  # noqa: PLC0415
     from sess_schema.errors import SessError  # noqa: PLC0415
 
     if encrypt and style != "reader":
@@ -75,7 +76,7 @@ def html(
                 _write(story, sys.stdout.buffer, **wanted)
                 return
             path = output or shared.default_name(story, "html")
-            with shared.new_file(path) as out:
+            with files.new_file(path) as out:
                 _write(story, out, **wanted)
         shared.told(path, redactor)
     if open_it:

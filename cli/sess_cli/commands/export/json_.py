@@ -23,13 +23,13 @@ def json_(
 ) -> None:
     """Write one session as JSON: events, records as written, subagents; secrets masked."""
     from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
-    from sess_cli.export import lossless  # noqa: PLC0415
+    from sess_cli.export import files, lossless  # noqa: PLC0415
 
     with shared.opened(session, sync=not no_sync, redact=not no_redact) as (story, redactor):
         if output == "-":
             lossless.write(story, sys.stdout.buffer)
             return
         path = output or shared.default_name(story, "json")
-        with shared.new_file(path) as out:
+        with files.new_file(path) as out:
             lossless.write(story, out)
         shared.told(path, redactor)

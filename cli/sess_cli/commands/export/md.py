@@ -31,7 +31,7 @@ def md(
 ) -> None:
     """Write one session as Markdown, with the output of tools folded; secrets masked."""
     from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
-    from sess_cli.export import markdown, repositories  # noqa: PLC0415
+    from sess_cli.export import files, markdown, repositories  # noqa: PLC0415
 
     with shared.opened(session, sync=not no_sync, redact=not no_redact, images=True) as (
         story,
@@ -42,7 +42,7 @@ def md(
             markdown.write(story, sys.stdout.buffer, full=full, utc=utc, repository=repository)
             return
         path = output or shared.default_name(story, "md")
-        with shared.new_file(path) as out:
+        with files.new_file(path) as out:
             markdown.write(story, out, full=full, utc=utc, repository=repository)
         shared.told(path, redactor)
     shared.publish(path, gist=gist, open_it=open_it)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Annotated, BinaryIO
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,7 +29,6 @@ Repo = Annotated[
     typer.Option(metavar="URL", help="Where commits can be looked at: OWNER/NAME or a URL."),
 ]
 Gist = Annotated[bool, typer.Option("--gist", help="Upload it as a secret gist, with `gh`.")]
-PRIVATE = 0o600
 
 
 @contextmanager
@@ -70,33 +68,6 @@ def chosen(db: apsw.Connection, ids: list[str], listing: Listing) -> list[Sessio
             "no session matches", hint="`sess list` shows them", code=Exit.NOTHING_FOUND
         )
     return found
-
-
-def check_target(path: str) -> None:
-    from sess_schema.errors import SessError  # noqa: PLC0415
-
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise SessError(f'there is no directory "{folder}"', hint=f'`mkdir -p "{folder}"`')
-    if os.path.isdir(path):
-        raise SessError(f'"{path}" is a directory', hint="name a file in it")
-
-
-@contextmanager
-def new_file(path: str) -> Iterator[BinaryIO]:
-    """A file that is there whole or not at all, readable by its owner only."""
-    check_target(path)
-    folder = os.path.dirname(os.path.abspath(path))
-    handle, partial = tempfile.mkstemp(prefix=".sess-", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        os.chmod(partial, PRIVATE)
-        os.replace(partial, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(partial)
-        raise
 
 
 def told(path: str, redactor: Redactor | None) -> None:

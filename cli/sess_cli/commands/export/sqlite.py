@@ -34,7 +34,7 @@ def sqlite(
     """Write sessions into a new SQLite database, with full text, as Datasette opens it."""
     from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
     from sess_cli.commands.export import shared  # noqa: PLC0415
-    from sess_cli.export import portable  # noqa: PLC0415
+    from sess_cli.export import files, portable  # noqa: PLC0415
     from sess_cli.export.redact import Redactor  # noqa: PLC0415
     from sess_cli.export.story import Story  # noqa: PLC0415
     from sess_schema import times  # noqa: PLC0415
@@ -47,7 +47,7 @@ def sqlite(
         until=times.until(until, utc=utc) if until is not None else None,
         limit=0,
     )
-    shared.check_target(output)
+    files.check_target(output)
     with fresh.open_with_sessions(sync=not no_sync) as db:
         redactor = None if no_redact else Redactor()
         rows = shared.chosen(db, ids or [], listing)

@@ -16,9 +16,9 @@ _FIRST_CHARACTERS = 200_000
 # A session that is only a little longer is not worth unpacking.
 _REST_NODES = 1500
 _REST_CHARACTERS = 600_000
-_PACK_CHARACTERS = 600_000
+_PACK_CHARACTERS = 1_000_000
 _BETWEEN_CARDS = "\0"  # no HTML has it
-_SQUEEZER = zstandard.ZstdCompressor(level=6, write_checksum=False)
+_SQUEEZER = zstandard.ZstdCompressor(level=8, write_checksum=False)
 
 
 @dataclass(slots=True)

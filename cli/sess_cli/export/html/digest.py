@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from sess_cli.export.html import markup
 from sess_cli.export.story import Item
-from sess_cli.render import amounts
 
 _MOST_CHARACTERS = 4000
 _MOST_OF_A_CALL = 90
@@ -30,11 +29,8 @@ class Digest:
         elif item.kind in ("user", "assistant"):
             self._close_calls()
             text = markup.text(_cut(item.text.strip(), _MOST_CHARACTERS))
-            who = "Prompt" if item.kind == "user" else "Answer"
-            self._parts.append(
-                f'<section id="{markup.attr(item.key)}" class="plain {item.kind}"><h3>{who}</h3>'
-                f"<p>{text}</section>\n"
-            )
+            head = "<h3>Prompt</h3>" if item.kind == "user" else ""
+            self._parts.append(f'{head}<p id="{markup.attr(item.key)}">{text}\n')
 
     def html(self) -> Iterator[str]:
         self._close_calls()
@@ -42,16 +38,15 @@ class Digest:
             yield '<noscript><p class="plain-note">From here on, prompts and answers in plain text'
             yield " and one line for each tool call. Everything else needs JavaScript, or an export"
             yield " made with <code>--static</code>.</p>\n"
+            yield '<div class="plain">\n'
             yield from self._parts
-            yield "</noscript>\n"
+            yield "</div></noscript>\n"
 
     def _close_calls(self) -> None:
         if self._calls:
             tools = ", ".join(f"{count} {markup.text(tool)}" for tool, count in self._tools.items())
-            called = amounts.plural(len(self._calls), "tool call")
             self._parts.append(
-                f'<details class="plain"><summary>{called}: {tools}</summary>'
-                f"<ul>{''.join(self._calls)}</ul></details>\n"
+                f"<details><summary>{tools}</summary><ul>{''.join(self._calls)}</ul></details>\n"
             )
             self._calls = []
             self._tools.clear()

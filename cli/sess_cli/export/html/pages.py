@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sess_cli.commands.export.shared import new_file
+from sess_cli.export.files import new_file
 from sess_cli.export.forge import Repository
 from sess_cli.export.html import markup, notices, pages_frame, pages_index, sealed
 from sess_cli.export.html.cards import Drawer

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 import apsw
 
+from sess_cli.export import files
 from sess_cli.export.html import page, shell
 from sess_cli.export.site import lists, plan, texts
 from sess_cli.export.site.plan import Entry, Manifest
@@ -19,7 +19,6 @@ from sess_schema.queries.sessions import SessionRow
 if TYPE_CHECKING:
     from sess_cli.export.redact import Redactor
 
-_MODE = 0o600
 _PAGE_ABOVE = "../"
 
 
@@ -133,10 +132,10 @@ class Site:
         for entry in self._now.sessions.values():
             members[entry.bundle].append(entry.file)
         lost = {entry.bundle for entry in self.leaving()}
-        for number, files in members.items():
-            if number in lost or any(file in self._lines for file in files):
-                kept = texts.kept_lines(self._folder, number, set(files))
-                calls = [self._lines.get(file) or kept.get(file, "") for file in sorted(files)]
+        for number, held in members.items():
+            if number in lost or any(file in self._lines for file in held):
+                kept = texts.kept_lines(self._folder, number, set(held))
+                calls = [self._lines.get(file) or kept.get(file, "") for file in sorted(held)]
                 self._put(texts.bundle_name(number), "".join(calls).encode())
         self._now.files += [texts.bundle_name(number) for number in members]
 
@@ -176,18 +175,9 @@ class Site:
         _written(path, lambda out: out.write(data))
 
 
-def _written(path: str, write: Callable[..., object]) -> int:
-    """Whole or not at all; returns its size."""
-    folder = os.path.dirname(path)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    handle, partial = tempfile.mkstemp(prefix=".sess-", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as out:
-            write(out)
-            size = out.tell()
-        os.chmod(partial, _MODE)
-        os.replace(partial, path)
-    except BaseException:
-        os.unlink(partial)
-        raise
-    return size
+def _written(path: str, write: Callable[[BinaryIO], object]) -> int:
+    """Returns its size."""
+    files.make_folder(os.path.dirname(path))
+    with files.new_file(path) as out:
+        write(out)
+        return out.tell()

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import apsw
 
 from sess_cli.export import ansi
 from sess_cli.export.html.chunks import packed
 from sess_cli.export.html.page import loose_key
+from sess_cli.export.redact import Redactor
 from sess_cli.export.story import Item, Story
 from sess_schema.queries.sessions import SessionRow
 
@@ -26,9 +27,7 @@ CALL = "sessTexts"
 class ListeningStory(Story):
     """A story that remembers what can be searched for while somebody else draws it."""
 
-    def __init__(
-        self, db: apsw.Connection, row: SessionRow, clean: Callable[[str], str] | None
-    ) -> None:
+    def __init__(self, db: apsw.Connection, row: SessionRow, clean: Redactor | None) -> None:
         super().__init__(db, row, clean)
         self.heard: list[tuple[str, str, str]] = []  # card, kind or tool, text
         self.prefix = ""  # of the cards of a subagent, as they are drawn inside another

@@ -67,7 +67,7 @@ function startFilters() {
   panel.append(
     chips("Only", [["Errors", "errors", failures]], (_, on) => { chosen.errors = on; }),
     chips("Kinds", counted(facts.kindNames, facts.kinds).map(([name, count]) =>
-      [KIND_NAMES[name] || name, name, count]), (name, on) => toggle(chosen.kinds, name, on)),
+      [KIND_NAMES[name] || name, name, count]).sort(byKind), (name, on) => toggle(chosen.kinds, name, on)),
     chips("Tools", counted(facts.toolNames, facts.tools).map(([name, count]) =>
       [name, name, count]), (name, on) => toggle(chosen.tools, name, on)),
   );
@@ -82,6 +82,11 @@ function startFilters() {
     if (event.key === "Escape") { filters.open = false; filters.querySelector("summary").focus(); }
   });
 }
+
+const byKind = (one, other) => {
+  const kinds = Object.keys(KIND_NAMES);
+  return kinds.indexOf(one[1]) - kinds.indexOf(other[1]);
+};
 
 const toggle = (set, name, on) => { if (on) set.add(name); else set.delete(name); };
 

@@ -1,0 +1,48 @@
+"""Files that are there whole or not at all, readable by their owner only."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
+
+from sess_schema.errors import SessError
+
+_PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
+
+
+def check_target(path: str) -> None:
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise SessError(f'there is no directory "{folder}"', hint=f'`mkdir -p "{folder}"`')
+    if os.path.isdir(path):
+        raise SessError(f'"{path}" is a directory', hint="name a file in it")
+
+
+def make_folder(path: str) -> None:
+    os.makedirs(path, mode=_PRIVATE_FOLDER, exist_ok=True)
+
+
+@contextmanager
+def new_file(path: str) -> Iterator[BinaryIO]:
+    with new_path(path) as partial, open(partial, "wb") as file:
+        yield file
+
+
+@contextmanager
+def new_path(path: str) -> Iterator[str]:
+    """The name of a file beside it, which takes its place at the end."""
+    check_target(path)
+    folder = os.path.dirname(os.path.abspath(path))
+    handle, partial = tempfile.mkstemp(prefix=".sess-", dir=folder)
+    os.close(handle)
+    try:
+        yield partial
+        os.chmod(partial, _PRIVATE)
+        os.replace(partial, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(partial)
+        raise

@@ -1,0 +1,58 @@
+"""An edit as a few coloured lines: what was taken out and what was put in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sess_cli.export import differ, shapes
+from sess_cli.export.film import rows
+from sess_cli.export.film.frames import Look, Row
+from sess_cli.export.story import Item
+
+_LOOKS = {
+    "-": (Look("red"), Look("red", bold=True, underline=True)),
+    "+": (Look("green"), Look("green", bold=True, underline=True)),
+}
+
+
+@dataclass(slots=True)
+class Diff:
+    rows: list[Row]
+    hidden: int
+    added: int
+    removed: int
+
+
+def diff_rows(item: Item, room: int, most: int) -> Diff:
+    """The first lines of an edit, numbered where the agent told where they are."""
+    numbered = bool(item.patch)
+    lines = [line for line in _lines(item) if line.sign != " "]
+    shown = [rows.cut(_row(line, numbered=numbered), room) for line in lines[:most]]
+    added = sum(line.sign == "+" for line in lines)
+    removed = sum(line.sign == "-" for line in lines)
+    return Diff(shown, max(0, len(lines) - most), added, removed)
+
+
+def _lines(item: Item) -> list[differ.DiffLine]:
+    if item.patch and (found := differ.from_hunks(item.patch)):
+        return found
+    found = []
+    for edit in shapes.edits(item):
+        if found:
+            found.append(differ.DiffLine("@", None, None))
+        found += differ.between(edit.old, edit.new, context=0)
+    return found or differ.from_patch(shapes.patch_text(item))
+
+
+def _row(line: differ.DiffLine, *, numbered: bool) -> Row:
+    number = line.new if line.new is not None else line.old
+    lead = f"{number:>6} " if numbered and number is not None else "    "
+    if line.sign == "@":
+        words = "" if line.text.startswith("@@") else rows.one_line(line.text)
+        return rows.row((f"    {words}" if words else "", rows.DIM))
+    usual, marked = _LOOKS[line.sign]
+    parts = [
+        (rows.harmless(text), marked if changed and text.strip() else usual)
+        for text, changed in line.parts
+    ]
+    return rows.row((lead, rows.DIM), (f"{line.sign} ", usual), *parts)

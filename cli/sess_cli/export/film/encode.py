@@ -1,0 +1,251 @@
+"""A film as MP4, WebM or GIF, encoded in this process: no other program is needed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, cast
+
+from sess_cli.export.film import fonts, themes
+from sess_cli.export.film.frames import Film, Row
+from sess_schema.errors import SessError
+
+if TYPE_CHECKING:
+    import av
+    from av.container import OutputContainer
+    from av.video.stream import VideoStream
+
+    from sess_cli.export.film.picture import Painter
+
+Progress = Callable[[int, int], None]  # milliseconds drawn, milliseconds in all
+_THREADS = 2  # fixed, because the number changes the bytes
+_ENTRY = 20  # seconds: a whole picture at least so often, where players can begin
+_NAMED = 5  # characters without a glyph that a warning lists
+_BT709 = 1
+# Text that scrolls is found again by looking far up and down (umh), which makes a film that scrolls
+# by several lines an eighth in size. B-frames cost a third of the time and save little.
+_H264 = {
+    "preset": "superfast",
+    "crf": "21",
+    "forced-idr": "1",
+    "bf": "0",
+    "x264-params": "me=umh:merange=160:rc-lookahead=10:mbtree=1:scenecut=0:aq-strength=0.5",
+}
+_VP9 = {
+    "deadline": "realtime",
+    "cpu-used": "8",
+    "crf": "28",
+    "b": "0",
+    "tune-content": "screen",
+    "lag-in-frames": "0",
+    "row-mt": "1",
+    "tile-columns": "1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    container: str
+    codec: str
+    options: dict[str, str]
+
+
+_KINDS = {".mp4": Kind("mp4", "libx264", _H264), ".webm": Kind("webm", "libvpx-vp9", _VP9)}
+
+
+def write_video(
+    film: Film,
+    path: str,
+    *,
+    theme: str = themes.DEFAULT,
+    width: int = 1400,
+    height: int = 800,
+    font_size: int = 16,
+    fps: int = 15,
+    progress: Progress | None = None,
+) -> list[str]:
+    """Write an `.mp4` or `.webm`, and say what was left to wish for."""
+    suffix = os.path.splitext(path)[1].lower()
+    kind = _KINDS.get(suffix)
+    if kind is None:
+        raise SessError(f'"{path}": a video ends in .mp4 or .webm')
+    painter = _painter(theme, width, height, font_size, fps)
+    with _whole_file(path) as partial:
+        _encode(film, partial, kind, painter, fps=fps, progress=progress)
+    return _warnings(painter)
+
+
+def write_gif(
+    film: Film,
+    path: str,
+    *,
+    theme: str = themes.DEFAULT,
+    width: int = 1400,
+    height: int = 800,
+    font_size: int = 16,
+    fps: int = 15,
+    progress: Progress | None = None,
+) -> list[str]:
+    """Write an endless `.gif` in at most 256 colours, and say what was left to wish for."""
+    painter = _painter(theme, width, height, font_size, fps)
+    from sess_cli.export.film import gif  # noqa: PLC0415 - needs Pillow
+
+    with _whole_file(path) as partial, open(partial, "wb") as file:
+        writer = gif.Writer(file, painter, gif.colours(film, painter.theme))
+        for moment in moments(film, fps):
+            writer.show(moment.rows, _milliseconds(moment.begin, fps))
+            if progress:
+                progress(_milliseconds(moment.end, fps), film.duration)
+        writer.close(film.duration)
+    return _warnings(painter)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What is seen from one picture of the frame rate to another."""
+
+    begin: int
+    end: int
+    rows: tuple[Row, ...]
+    last: bool = False
+
+
+def moments(film: Film, fps: int) -> Iterator[Moment]:
+    """All of the film without a gap: of frames in the same picture the last, equal ones as one."""
+    total = max(1, round(film.duration * fps / 1000))
+    begin, rows = 0, tuple[Row, ...]()
+    for frame in film.frames():
+        at = max(begin, min(total - 1, round(frame.at * fps / 1000)))
+        if frame.rows == rows:
+            continue
+        if at > begin:
+            yield Moment(begin, at, rows)
+        begin, rows = at, frame.rows
+    yield Moment(begin, total, rows, last=True)
+
+
+def _encode(
+    film: Film, path: str, kind: Kind, painter: Painter, *, fps: int, progress: Progress | None
+) -> None:
+    import av  # noqa: PLC0415
+    from av.video.frame import PictureType  # noqa: PLC0415
+
+    from sess_cli.export.film.planes import Canvas  # noqa: PLC0415
+
+    canvas = Canvas(painter)
+    # Exact bytes: no random identifiers, no versions. The index first: a film plays as it loads.
+    settings = {"fflags": "+bitexact", "movflags": "+faststart"}
+    with av.open(path, "w", format=kind.container, container_options=settings) as container:
+        container.metadata["title"] = _one_line(film.title)
+        container.set_chapters(_chapters(film))
+        stream = cast("VideoStream", container.add_stream(kind.codec, fps, kind.options))
+        _describe(stream, painter.place, fps)
+        entries = {round(chapter.at * fps / 1000) for chapter in film.chapters}
+        entry = -_ENTRY * fps
+        for moment in moments(film, fps):
+            frame = canvas.show(moment.rows)
+            for at in _pictures(moment, fps):
+                whole = at - entry >= _ENTRY * fps or any(entry < e <= at for e in entries)
+                entry = at if whole else entry
+                frame.pict_type = PictureType.I if whole else PictureType.NONE
+                frame.pts, frame.time_base = at, Fraction(1, fps)
+                _write(container, stream, frame)
+            if progress:
+                progress(_milliseconds(moment.end, fps), film.duration)
+        _write(container, stream, None)
+
+
+def _pictures(moment: Moment, fps: int) -> Iterator[int]:
+    """When it is shown: at once, again every second for players that seek, and at the very end."""
+    yield from range(moment.begin, moment.end, fps)
+    if moment.last and (moment.end - 1 - moment.begin) % fps:
+        yield moment.end - 1
+
+
+def _write(container: OutputContainer, stream: VideoStream, frame: av.VideoFrame | None) -> None:
+    for packet in stream.encode(frame):
+        packet.duration = packet.duration or 1
+        container.mux(packet)
+
+
+def _describe(stream: VideoStream, place: fonts.Layout, fps: int) -> None:
+    stream.width, stream.height = place.width, place.height
+    stream.pix_fmt = "yuv420p"
+    context = stream.codec_context
+    context.thread_count = _THREADS
+    context.gop_size = _ENTRY * fps
+    context.color_range = context.color_primaries = _BT709
+    context.color_trc = context.colorspace = _BT709
+
+
+def _chapters(film: Film) -> list[Any]:
+    """Each ends where the next begins; of several at one time, the last."""
+    titles = {min(c.at, film.duration): _one_line(c.title) for c in film.chapters}
+    return [
+        {
+            "id": number,
+            "start": start,
+            "end": end,
+            "time_base": Fraction(1, 1000),
+            "metadata": {"title": titles[start]},
+        }
+        for number, (start, end) in enumerate(pairwise([*sorted(titles), film.duration]), 1)
+        if end > start
+    ]
+
+
+def _one_line(text: str) -> str:
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+
+
+def _milliseconds(picture: int, fps: int) -> int:
+    return round(picture * 1000 / fps)
+
+
+def _painter(theme: str, width: int, height: int, font_size: int, fps: int) -> Painter:
+    try:
+        import av  # noqa: F401, PLC0415
+        import PIL  # noqa: F401, PLC0415
+    except ImportError as error:
+        raise SessError(
+            "films need PyAV and Pillow", hint="pip install 'sessiond[video]'"
+        ) from error
+    from sess_cli.export.film.picture import Painter  # noqa: PLC0415
+
+    if not 1 <= fps <= 60:
+        raise SessError(f"{fps} pictures per second are not possible", hint="--fps 1 to 60")
+    return Painter(fonts.layout(width, height, font_size), themes.theme(theme))
+
+
+def _warnings(painter: Painter) -> list[str]:
+    missing = sorted(painter.glyphs.missing)
+    if not missing:
+        return []
+    named = ", ".join(f"U+{ord(character):04X}" for character in missing[:_NAMED])
+    more = ", …" if len(missing) > _NAMED else ""
+    words = "1 character has" if len(missing) == 1 else f"{len(missing)} characters have"
+    return [f"{words} no glyph: {named}{more}"]
+
+
+@contextmanager
+def _whole_file(path: str) -> Iterator[str]:
+    """The name of a file that becomes `path` when all went well, and else goes away."""
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise SessError(f'there is no directory "{folder}"', hint=f'`mkdir -p "{folder}"`')
+    if os.path.isdir(path):
+        raise SessError(f'"{path}" is a directory', hint="name a file in it")
+    handle, partial = tempfile.mkstemp(prefix=".sess-", dir=folder)
+    os.close(handle)
+    try:
+        yield partial
+        os.replace(partial, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(partial)
+        raise

@@ -1,0 +1,107 @@
+"""Which part of a session is filmed: from an event or a moment to another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sess_cli.export.film.scenes import TOOLS
+from sess_cli.export.story import Item, Story
+from sess_schema import times
+from sess_schema.errors import Exit, SessError
+
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
+_AFTER = re.compile(r"\+(\d{1,6})\s*([smh])")
+_UNITS = {"s": times.SECOND, "m": times.MINUTE, "h": times.HOUR}
+_HINT = (
+    "write #1234 (an event as `sess show` names it), 12 (its number), 14:30, +5m (into the"
+    " session) or 2026-02-20T14:30"
+)
+
+
+@dataclass(slots=True)
+class Extent:
+    """As it was asked for: `--from`, `--to`."""
+
+    begin: str | None = None
+    end: str | None = None
+    utc: bool = False
+
+    def items(self, story: Story) -> Iterator[Item]:
+        """The events within, both ends included."""
+        started = story.row.started
+        begins = _Bound(self.begin, started, utc=self.utc) if self.begin else None
+        ends = _Bound(self.end, started, utc=self.utc, last=True) if self.end else None
+        inside = begins is None
+        moment: int | None = None
+        for item in story.items():
+            moment = item.ts if item.ts is not None else moment
+            inside = inside or (begins is not None and begins.reached(item, moment))
+            if ends is not None and ends.passed(moment):
+                return
+            if inside:
+                yield item
+            if ends is not None and ends.reached(item, moment) and ends.is_event:
+                return
+        for bound in (begins, ends):
+            if bound is not None and bound.is_event:
+                if bound is begins and inside:
+                    continue
+                raise SessError(
+                    f'session "{story.row.session}" has no event {bound.given}',
+                    hint=_HINT,
+                    code=Exit.NOTHING_FOUND,
+                )
+
+
+class _Bound:
+    def __init__(self, given: str, started: int | None, *, utc: bool, last: bool = False) -> None:
+        self.given = given
+        self._event = self._number = self._moment = -1
+        text = given.strip()
+        if text.isascii() and text.isdigit() and len(text) < 12:
+            self._number = int(text)
+        elif text.startswith("#") and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
+            self._event = int(text[1:])
+        else:
+            self._moment = _moment(text, started, utc=utc, last=last)
+
+    @property
+    def is_event(self) -> bool:
+        return self._moment < 0
+
+    def reached(self, item: Item, moment: int | None) -> bool:
+        if self.is_event:
+            return self._event == item.event or self._number == item.number
+        return moment is not None and moment >= self._moment
+
+    def passed(self, moment: int | None) -> bool:
+        return not self.is_event and moment is not None and moment > self._moment
+
+
+def _moment(text: str, started: int | None, *, utc: bool, last: bool) -> int:
+    if clock := _CLOCK.fullmatch(text):
+        hour, minute, second = int(clock[1]), int(clock[2]), int(clock[3] or 0)
+        if started is not None and hour < 24 and minute < 60 and second < 60:
+            midnight = f"{times.local(started, utc=utc):%Y-%m-%d}"
+            found = times.since(f"{midnight}T{hour:02}:{minute:02}:{second:02}", utc=utc)
+            # A session that began before midnight goes on the next day.
+            return found if found >= started - times.MINUTE else found + times.DAY
+    if after := _AFTER.fullmatch(text):
+        return (started or 0) + int(after[1]) * _UNITS[after[2]]
+    try:
+        return max(0, (times.until if last else times.since)(text, utc=utc))
+    except SessError:
+        raise SessError(f'not an event or a time: "{text}"', hint=_HINT) from None
+
+
+def only(kind: str | None) -> Callable[[str, bool], bool]:
+    """Whether a scene of this kind, failed or not, is wanted."""
+    wanted: dict[str | None, Callable[[str, bool], bool]] = {
+        None: lambda _kind, _failed: True,
+        "tools": lambda kind, _failed: kind in TOOLS or kind == "commit",
+        "conversation": lambda kind, _failed: kind in ("prompt", "answer"),
+        "errors": lambda _kind, failed: failed,
+    }
+    return wanted[kind]

@@ -1,0 +1,191 @@
+"""The grid of cells, and which font has a character: packaged ones first, then the system's."""
+
+from __future__ import annotations
+
+import functools
+import os
+import struct
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sess_cli.export.film import coverage
+from sess_schema.errors import SessError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+ASSETS = Path(__file__).parent / "assets"
+ADVANCE = 0.6  # of the packaged font: width of a cell as part of its size
+
+_SMALLEST = (20, 5)  # columns and lines
+# Other fonts that may be there, the best for a grid first; of a collection, which one.
+_IDEOGRAPHS = (
+    ("NotoSansMonoCJKsc-Regular.otf", 0),
+    ("NotoSansCJK-Regular.ttc", 2),
+    ("NotoSansCJK-VF.otf.ttc", 2),
+    ("NotoSansCJKsc-Regular.otf", 0),
+    ("SourceHanSansSC-Regular.otf", 0),
+    ("wqy-zenhei.ttc", 1),
+    ("wqy-microhei.ttc", 1),
+    ("DroidSansFallbackFull.ttf", 0),
+    ("DroidSansFallback.ttf", 0),
+    ("PingFang.ttc", 0),
+    ("Hiragino Sans GB.ttc", 0),
+    ("STHeiti Light.ttc", 0),
+    ("AppleSDGothicNeo.ttc", 0),
+    ("msyh.ttc", 0),
+    ("YuGothM.ttc", 0),
+    ("malgun.ttf", 0),
+)
+_WHATEVER = (
+    ("Arial Unicode.ttf", 0),
+    ("FreeMono.ttf", 0),
+    ("FreeSans.ttf", 0),
+    ("seguisym.ttf", 0),
+    ("Apple Symbols.ttf", 0),
+)
+_COLOURED = ("NotoColorEmoji.ttf", "Apple Color Emoji.ttc", "seguiemj.ttf", "TwemojiMozilla.ttf")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where cells lie in a picture: a panel with a margin around it, the cells inside."""
+
+    width: int
+    height: int
+    cell_width: int
+    cell_height: int  # even, as is `top`: rows begin at whole samples of colour
+    columns: int
+    lines: int
+    left: int
+    top: int
+    margin: int
+
+
+def layout(width: int, height: int, font_size: int) -> Layout:
+    """Sizes become even, as the encoders need them."""
+    width, height = max(2, width) & ~1, max(2, height) & ~1
+    cell_width = max(3, round(font_size * ADVANCE))
+    cell_height = (round(cell_width / ADVANCE * 1.3) + 1) & ~1
+    margin = round(font_size * 0.6)
+    columns = (width - 2 * margin - 2 * font_size) // cell_width
+    lines = (height - 2 * margin - round(1.2 * font_size)) // cell_height
+    if columns < _SMALLEST[0] or lines < _SMALLEST[1]:
+        raise SessError(
+            f"{width}x{height} has no room for letters of size {font_size}",
+            hint="--width and --height larger, or --font-size smaller",
+            code=2,
+        )
+    left = (width - columns * cell_width) // 2
+    top = (height - lines * cell_height) // 2 & ~1
+    return Layout(width, height, cell_width, cell_height, columns, lines, left, top, margin)
+
+
+def grid(width: int, height: int, font_size: int) -> tuple[int, int]:
+    """How many columns and lines a picture has."""
+    place = layout(width, height, font_size)
+    return place.columns, place.lines
+
+
+@dataclass(frozen=True, slots=True)
+class Face:
+    """A font file."""
+
+    path: Path
+    index: int = 0
+    coloured: bool = False
+
+    def has(self, character: str) -> bool:
+        return character in _coverage(self.path, self.index)
+
+
+@functools.cache
+def _coverage(path: Path, index: int) -> coverage.Coverage:
+    return coverage.read(path, index)
+
+
+def mono(*, bold: bool, italic: bool) -> Face:
+    style = ("bold" if bold else "") + ("italic" if italic else "")
+    return Face(ASSETS / f"mono-{style or 'regular'}.ttf")
+
+
+def packaged() -> Iterator[Face]:
+    """What the packaged monospace font lacks, in order."""
+    for name in ("symbols", "more-symbols", "emoji"):
+        yield Face(ASSETS / f"{name}.ttf")
+
+
+@functools.cache
+def coloured() -> Face | None:
+    """The system's font of coloured emoji."""
+    files = _installed()
+    return next((Face(files[n], coloured=True) for n in _COLOURED if n in files), None)
+
+
+def system() -> Iterator[Face]:
+    """The system's fonts for other scripts."""
+    files = _installed()
+    for name, index in (*_IDEOGRAPHS, *_WHATEVER):
+        if name in files:
+            yield Face(files[name], index)
+    for name in sorted(files):
+        if name.startswith("NotoSans") and name.endswith(("-Regular.ttf", "-Regular.otf")):
+            yield Face(files[name])
+
+
+@functools.cache
+def _installed() -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for directory in _directories():
+        for folder, folders, names in os.walk(directory):
+            folders.sort()
+            for name in names:
+                if name.lower().endswith((".ttf", ".ttc", ".otf")):
+                    files.setdefault(name, Path(folder, name))
+    return files
+
+
+def _directories() -> Iterator[str]:
+    home = os.path.expanduser("~")
+    if sys.platform == "darwin":
+        yield from (f"{home}/Library/Fonts", "/Library/Fonts", "/System/Library/Fonts")
+    elif sys.platform == "win32":
+        yield os.path.join(os.environ.get("LOCALAPPDATA", home), "Microsoft", "Windows", "Fonts")
+        yield os.path.join(os.environ.get("WINDIR", r"C:\Windows"), "Fonts")
+    else:
+        yield os.path.join(os.environ.get("XDG_DATA_HOME") or f"{home}/.local/share", "fonts")
+        yield f"{home}/.fonts"
+        shared = os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share"
+        yield from (os.path.join(part, "fonts") for part in shared.split(":") if part)
+
+
+@functools.cache
+def _bitmaps() -> dict[str, bytes]:
+    """Pictures of 16 rows, of 8 or 16 columns, of everything in Unicode's first plane."""
+    import zstandard  # noqa: PLC0415
+
+    body = zstandard.ZstdDecompressor().decompress((ASSETS / "bitmaps.zst").read_bytes())
+    pictures: dict[str, bytes] = {}
+    at = 0
+    for size in (16, 32):
+        (count,) = struct.unpack_from("<I", body, at)
+        runs = struct.unpack_from(f"<{2 * count}H", body, at + 4)
+        at += 4 + 4 * count
+        for start, length in zip(runs[::2], runs[1::2], strict=True):
+            for code in range(start, start + length):
+                pictures[chr(code)] = body[at : at + size]
+                at += size
+    return pictures
+
+
+def bitmap(character: str) -> Image.Image | None:
+    """The last resort: coarse, but never a blank box."""
+    from PIL import Image  # noqa: PLC0415
+
+    bits = _bitmaps().get(character)
+    if bits is None:
+        return None
+    return Image.frombytes("1", (len(bits) // 2, 16), bits).convert("L")

@@ -1,0 +1,327 @@
+"""How long each scene lasts and how much of it is shown, so that a film has the length it should.
+
+A scene has four levels of detail: folded with its neighbours into one line, a glimpse, short, and
+full. A film that must be shorter than telling everything begins with all scenes folded and raises
+the most telling ones, level by level, while there is time; what is left of the time goes into the
+pauses.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from math import ceil, log2
+
+from sess_cli.export.film import rows
+from sess_cli.export.film.frames import Look, Row
+from sess_cli.export.film.scenes import Scene, Storyboard
+from sess_schema import times
+
+FPS = 15
+SHORTEST = 5 * times.SECOND
+LONGEST = 4 * times.HOUR
+USUAL_LONGEST = 5 * times.MINUTE  # when nobody said how long
+FOLDED, GLIMPSE, SHORT, FULL = range(4)
+
+_TYPED_PER_SECOND = 38  # two or three characters per frame
+_LONGEST_TYPING = {GLIMPSE: 0, SHORT: 900, FULL: 2600}
+_LONGEST_WAIT = {GLIMPSE: 0, SHORT: 200, FULL: 900}
+_HOLD_SHARES = {GLIMPSE: 0.3, SHORT: 0.55, FULL: 1.0}
+_ROWS_PER_FRAME = {GLIMPSE: 99, SHORT: 3, FULL: 1}
+_LOOK_AT = 350  # milliseconds to notice that something is there
+_READ = 15  # milliseconds per character, as one reads on a screen that moves
+_FOLD = 200
+_ALIKE_IN_A_ROW = 3
+_ALIKE = (frozenset({"read", "search"}), frozenset({"notice"}))
+
+# Longest pause after a scene at its full level, and rows of it at each level.
+_HOLDS = {
+    "prompt": 3000, "answer": 2600, "thought": 900, "shell": 1500, "edit": 2000, "write": 1500,
+    "todo": 1400, "agent": 2600, "read": 250, "search": 250, "tool": 700, "notice": 700,
+    "commit": 1800,
+}  # fmt: skip
+_HEADS = {GLIMPSE: 2, SHORT: 5, FULL: 99}
+_BODIES = {
+    "answer": (2, 6, 14), "thought": (1, 2, 4), "edit": (4, 8, 99), "write": (3, 6, 99),
+    "todo": (3, 7, 99), "agent": (3, 6, 99), "shell": (2, 5, 99),
+}  # fmt: skip
+_FINAL_BODIES = (3, 9, 99)
+_FINAL_HOLD = 5000
+_WORTH = {
+    "prompt": 90, "commit": 84, "agent": 62, "edit": 60, "write": 58, "shell": 46, "todo": 40,
+    "answer": 36, "notice": 30, "tool": 28, "search": 20, "read": 20, "thought": 8,
+}  # fmt: skip
+_FINAL_WORTH, _ERROR_WORTH = 82, 74
+_END_WORTH = 12  # more, of the first prompt and what came of the last
+_CHAPTER = 3500  # milliseconds in which one can follow a prompt and what came of it
+_OTHER_CHAPTERS = 0.25
+_DEEDS = {"commit": 6, "edit": 2, "write": 2, "agent": 2, "error": 1, "shell": 1, "answer": 1}
+_LEVEL_WORTH = {GLIMPSE: 1.0, SHORT: 0.62, FULL: 0.3}
+_NAMES = {
+    "prompt": ("prompt", "prompts"), "answer": ("message", "messages"),
+    "shell": ("command", "commands"), "read": ("read", "reads"), "search": ("search", "searches"),
+    "edit": ("edit", "edits"), "write": ("file", "files"), "todo": ("todo list", "todo lists"),
+    "agent": ("agent", "agents"), "tool": ("tool call", "tool calls"),
+    "commit": ("commit", "commits"), "notice": ("notice", "notices"),
+}  # fmt: skip
+
+_UNTOLD = {"answer", "todo", "notice"}  # nobody misses them, so alone they are not counted
+
+
+@dataclass(slots=True)
+class Shot:
+    """A scene as it is played; times in frames."""
+
+    above: list[Row] = field(default_factory=list)
+    head: list[Row] = field(default_factory=list)
+    typing: int = 0
+    wait: int = 0
+    body: list[Row] = field(default_factory=list)
+    rows_per_frame: int = 1
+    tail: Row = ()
+    hold: int = 1
+    spaced: bool = False
+    chapter: int = 0
+    ts: int | None = None
+    folded: bool = False  # several scenes in one line
+
+    @property
+    def moving(self) -> int:
+        return self.typing + self.wait + ceil(len(self.body) / self.rows_per_frame)
+
+    @property
+    def length(self) -> int:
+        return self.moving + self.hold
+
+
+@dataclass(slots=True)
+class Plan:
+    opening: int
+    shots: list[Shot]
+    closing: int
+    natural: int  # milliseconds that telling everything would take
+
+    @property
+    def length(self) -> int:
+        return self.opening + sum(shot.length for shot in self.shots) + self.closing
+
+
+class Pacing:
+    """Frames per second, speed, and the length to reach."""
+
+    def __init__(self, *, fps: int = FPS, speed: float = 1.0, duration: int | None = None) -> None:
+        self._fps = fps
+        self._speed = speed
+        self._duration = duration
+
+    def plan(self, board: Storyboard) -> Plan:
+        levels = [FULL] * len(board.scenes)
+        _fold_repeated(board.scenes, levels)
+        told = [*self._shots(board.scenes, levels)]
+        plan = Plan(self._frames(2500), told, self._frames(4000), 0)
+        plan.natural = plan.length * 1000 // self._fps
+        target = self._duration or (USUAL_LONGEST if plan.natural > USUAL_LONGEST else None)
+        if target is None:
+            return plan
+        frames = round(target * self._fps / 1000)
+        if plan.length > frames:
+            plan.opening = _within(round(frames * 0.04), 1 * self._fps, plan.opening)
+            plan.closing = _within(round(frames * 0.07), 3 * self._fps // 2, plan.closing)
+            room = frames - plan.opening - plan.closing
+            plan.shots = [*self._shots(board.scenes, self._levels(board.scenes, room))]
+        _fill(plan, frames)
+        return plan
+
+    # -- one scene
+
+    def _frames(self, milliseconds: float) -> int:
+        return max(1, round(milliseconds * self._fps / 1000 / self._speed))
+
+    def _shot(self, scene: Scene, level: int) -> Shot:
+        head = scene.head.shown(_HEADS[level])
+        body = scene.body.shown(_body_rows(scene, level))
+        letters = sum(len(rows.plain(line)) for line in head)
+        words = letters + sum(len(rows.plain(line)) for line in body)
+        typing = wait = 0
+        if scene.typed and level > GLIMPSE:
+            longest = _LONGEST_TYPING[level]
+            typing = self._frames(min(longest, letters * 1000 / _TYPED_PER_SECOND))
+        if scene.wait and level > GLIMPSE:
+            wait = self._frames(min(_LONGEST_WAIT[level], scene.wait))
+        most = _FINAL_HOLD if scene.final else _HOLDS[scene.kind] * (1.4 if scene.failed else 1)
+        hold = min(most, _LOOK_AT + _READ * words) * _HOLD_SHARES[level]
+        return Shot(
+            above=scene.above,
+            head=head,
+            typing=typing,
+            wait=wait,
+            body=body,
+            rows_per_frame=max(1, round(_ROWS_PER_FRAME[level] * self._speed)),
+            tail=scene.tail,
+            hold=self._frames(hold),
+            spaced=scene.spaced,
+            chapter=scene.chapter,
+            ts=scene.ts,
+        )
+
+    def _shots(self, scenes: list[Scene], levels: list[int]) -> Iterator[Shot]:
+        folded: list[Scene] = []
+        for scene, level in zip(scenes, levels, strict=True):
+            if level == FOLDED:
+                folded.append(scene)
+                continue
+            yield from self._fold(folded)
+            folded = []
+            yield self._shot(scene, level)
+        yield from self._fold(folded)
+
+    def _fold(self, scenes: list[Scene]) -> Iterator[Shot]:
+        """Neighbours that there is no time for, in one line."""
+        counts = Counter(scene.kind for scene in scenes if scene.kind in _NAMES)
+        failed = sum(scene.failed for scene in scenes)
+        if not failed and not counts.keys() - _UNTOLD:
+            return
+        words = [
+            f"{count:,} {'more ' if n == 0 else ''}{_NAMES[kind][count > 1]}"
+            for n, (kind, count) in enumerate(counts.most_common())
+        ]
+        line = rows.row((f"  … {', '.join(words)}", rows.DIM))
+        if failed:
+            line = rows.row(*line, (f", {failed:,} failed", Look("red")))
+        last = scenes[-1]
+        yield Shot(
+            head=[line],
+            hold=self._frames(_FOLD),
+            chapter=last.chapter,
+            ts=last.ts,
+            folded=True,
+        )
+
+    # -- which scenes
+
+    def _levels(self, scenes: list[Scene], room: int) -> list[int]:
+        """The most telling selection that fits into so many frames."""
+        levels = [FOLDED] * len(scenes)
+        fold = self._frames(_FOLD)
+        left = room - fold
+        steps = [
+            (-worth * _LEVEL_WORTH[level], level, n)
+            for n, worth in enumerate(worths(scenes, room // self._frames(_CHAPTER)))
+            for level in (GLIMPSE, SHORT, FULL)
+        ]
+        lengths = [0] * len(scenes)
+        for _, level, n in sorted(steps):
+            if levels[n] != level - 1:  # its lower level did not fit
+                continue
+            length = self._shot(scenes[n], level).length
+            # A scene between folded ones makes two lines of theirs.
+            cost = length - lengths[n] + (fold if level == GLIMPSE else 0)
+            if cost <= left:
+                left -= cost
+                levels[n], lengths[n] = level, length
+        return levels
+
+
+def _body_rows(scene: Scene, level: int) -> int:
+    if scene.final:
+        return _FINAL_BODIES[level - 1]
+    return _BODIES.get(scene.kind, (1, 3, 99))[level - 1]
+
+
+def _fold_repeated(scenes: list[Scene], levels: list[int]) -> None:
+    """A few of many reads or failures to connect in a row say enough."""
+    run: list[int] = []
+    alike: frozenset[str] = frozenset()
+    for n, scene in enumerate([*scenes, None]):
+        if scene is not None and (scene.kind == "thought" or (run and scene.kind in alike)):
+            if scene.kind in alike:
+                run.append(n)
+            continue
+        if len(run) > _ALIKE_IN_A_ROW + 1:
+            for folded in run[_ALIKE_IN_A_ROW:]:
+                levels[folded] = FOLDED
+        alike = next((kinds for kinds in _ALIKE if scene and scene.kind in kinds), frozenset())
+        run = [n] if alike else []
+
+
+def worths(scenes: list[Scene], chapters: int | None = None) -> list[float]:
+    """How much each scene tells: less, the more of its kind there are around it.
+
+    When there is time for so many chapters only, the others count for little.
+    """
+    told = _told_chapters(scenes, chapters)
+    alike: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
+    found = [0.0] * len(scenes)
+    for n, scene in enumerate(scenes):
+        kind = "final" if scene.final else "error" if scene.failed else scene.kind
+        alike[scene.chapter, kind].append(n)
+    ends = {scene.chapter for scene in (scenes[:1] + scenes[-1:])}
+    for (chapter, kind), places in alike.items():
+        for rank, place in enumerate(_spread(len(places))):
+            scene = scenes[places[place]]
+            worth = _base(scene) / (1 + 0.22 * log2(1 + rank))
+            if kind in ("prompt", "final") and chapter in ends:
+                worth += _END_WORTH
+            found[places[place]] = worth if chapter in told else worth * _OTHER_CHAPTERS
+    return found
+
+
+def _told_chapters(scenes: list[Scene], most: int | None) -> set[int]:
+    """The chapters in which most was done, spread over the session; the first and the last."""
+    numbers = [*dict.fromkeys(scene.chapter for scene in scenes)]
+    if most is None or len(numbers) <= most:
+        return {*numbers}
+    done: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    for scene in scenes:
+        done[scene.chapter]["error" if scene.failed else scene.kind] += 1
+    weights = {
+        number: sum(weight * min(done[number][kind], 3) for kind, weight in _DEEDS.items())
+        for number in numbers
+    }
+    spread = {numbers[place]: rank for rank, place in enumerate(_spread(len(numbers)))}
+    ranked = sorted(numbers, key=lambda number: (-weights[number], spread[number]))
+    return {numbers[0], numbers[-1], *ranked[: max(0, most - 2)]}
+
+
+def _base(scene: Scene) -> float:
+    if scene.final:
+        return _FINAL_WORTH
+    worth = _WORTH[scene.kind]
+    return max(worth, _ERROR_WORTH) if scene.failed else worth
+
+
+def _spread(count: int) -> Iterable[int]:
+    """0 .. count-1, such that any beginning of it is spread over the whole."""
+    if count < 3:
+        return range(count)
+    order = [0, count - 1]
+    spans = [(0, count - 1)]
+    for begin, end in spans:  # grows while it is read
+        if end - begin > 1:
+            middle = (begin + end) // 2
+            order.append(middle)
+            spans += [(begin, middle), (middle, end)]
+    return order
+
+
+def _fill(plan: Plan, frames: int) -> None:
+    """Longer or shorter pauses until the film has exactly this length."""
+    holds = [plan.opening, *(shot.hold for shot in plan.shots), plan.closing]
+    moving = sum(shot.moving for shot in plan.shots)
+    wanted = max(len(holds), frames - moving)
+    total = sum(holds)
+    used = before = 0
+    new = []
+    for hold in holds:
+        used += hold
+        upto = max(before + 1, round(used * wanted / total))
+        new.append(upto - before)
+        before = upto
+    plan.opening, plan.closing = new[0], new[-1]
+    for shot, hold in zip(plan.shots, new[1:-1], strict=True):
+        shot.hold = hold
+
+
+def _within(value: int, least: int, most: int) -> int:
+    return max(min(value, most), min(least, most))

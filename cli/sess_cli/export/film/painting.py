@@ -1,0 +1,375 @@
+"""One event as a scene: a prompt, an answer, a command with its output, a small diff."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from sess_cli.export import shapes
+from sess_cli.export.film import prose, rows
+from sess_cli.export.film.diffs import diff_rows
+from sess_cli.export.film.frames import Look, Row
+from sess_cli.export.film.scenes import Body, Call, Scene, ending
+from sess_cli.export.story import Item, Story
+from sess_cli.render import amounts, layout
+
+# Rows that are kept of each; pacing shows fewer where time is short.
+PROMPT, COMMAND, ANSWER, FINAL, THOUGHT, DIFF, WRITTEN, TODOS, TOLD = (
+    14,
+    6,
+    14,
+    28,
+    4,
+    16,
+    10,
+    12,
+    9,
+)
+_TOLD_NOTICES = frozenset({"compact", "interrupted", "api_error", "bash-output", "command-output"})
+_END = 200_000  # characters of an output that are looked at from either end
+_PROMPT = Look("user", bold=True)
+_OUTPUT = Look("dim")
+_ERROR = Look("red")
+_BOLD = Look(bold=True)
+_TOOL_NAMES = {"todo": "Todos", "agent": "Agent"}
+
+
+class Painter:
+    """Paints the events of one session for a screen of some width."""
+
+    def __init__(self, story: Story, columns: int, max_output: int) -> None:
+        self._story = story
+        self._columns = columns
+        self._room = columns - 4
+        self._max_output = max_output
+        self._todos: list[shapes.Todo] = []
+        self._calls: dict[str, Callable[[Item, Scene], None]] = {
+            "shell": self._shell,
+            "edit": self._edit,
+            "write": self._write,
+            "todo": self._todo,
+            "agent": self._agent,
+        }
+
+    def scene(self, item: Item, chapter: int) -> Scene | None:
+        """None for what tells nothing to somebody who was not there."""
+        scene = Scene(item.kind, item.event, item.ts, chapter, failed=item.failed)
+        if item.kind == "user":
+            self._prompt(item, scene)
+        elif item.kind == "assistant":
+            self._answer(item, scene)
+        elif item.kind == "thinking":
+            self._thought(item, scene)
+        elif item.kind == "tool_use":
+            self._call(item, scene)
+        elif item.is_title or not self._notice(item, scene):
+            return None
+        return scene if scene.head.rows or scene.body.rows else None
+
+    def commits(self, item: Item, chapter: int) -> Scene | None:
+        """What a call committed, as a scene of its own."""
+        if not item.commits:
+            return None
+        scene = Scene("commit", item.event, item.ts, chapter)
+        for commit in item.commits[:5]:
+            branch = f" {rows.one_line(commit.branch)}" if commit.branch else ""
+            line = rows.row(
+                ("● commit ", Look("mauve", bold=True)),
+                (rows.one_line(commit.sha)[:10], Look("yellow")),
+                (branch, Look("teal")),
+                (f"  {rows.one_line(commit.subject)}", _BOLD),
+            )
+            scene.head.rows.append(rows.cut(line, self._room))
+        return scene
+
+    # -- the conversation
+
+    def _prompt(self, item: Item, scene: Scene) -> None:
+        scene.kind = "prompt"
+        scene.typed = True
+        text = item.text.strip("\n").rstrip()
+        if not text and not item.images:
+            return
+        lines: list[Row] = []
+        for line in text[:8000].split("\n"):
+            # Wider than an answer's lines: a prompt is seldom long, and stands out anyway.
+            runs = rows.row((rows.harmless(line.rstrip()), _PROMPT))
+            lines += rows.wrap(runs, self._room - 2)
+        if item.images:
+            lines.append(rows.row((f"[{amounts.plural(len(item.images), 'image')}]", rows.DIM)))
+        mark = Look("user", bold=True)
+        marked = [
+            rows.row(("❯ " if number == 0 else "  ", mark), *line)
+            for number, line in enumerate(lines)
+        ]
+        scene.head = Body(marked[:PROMPT], _more(marked, PROMPT, text[8000:]), indent="  ")
+
+    def _answer(self, item: Item, scene: Scene) -> None:
+        scene.kind = "answer"
+        failed = scene.failed = item.label == "api_error"
+        found = prose.rows_of(item.text, self._room - 2)
+        look = _ERROR if failed else Look("mauve", bold=True)
+        if failed:
+            found = [rows.row((rows.plain(line), _ERROR)) for line in found]
+        marked = [
+            rows.row(("● " if number == 0 else "  ", look), *line) if line else line
+            for number, line in enumerate(found)
+        ]
+        scene.body = Body(marked[:FINAL], _more(marked, FINAL, item.text[24_000:]), indent="  ")
+
+    def _thought(self, item: Item, scene: Scene) -> None:
+        scene.kind = "thought"
+        look = Look("dim", italic=True)
+        words = rows.one_line(item.text)
+        lines = [*rows.wrap(rows.row((f"✻ {words}", look)), self._room, rows.row(("  ", look)))]
+        if words:
+            scene.body = Body(lines[:THOUGHT], _more(lines, THOUGHT, ""))
+
+    def _notice(self, item: Item, scene: Scene) -> bool:
+        label = item.label or ""
+        if item.kind == "system" and label not in _TOLD_NOTICES:
+            return False
+        scene.kind = "notice"
+        scene.failed = label == "api_error"
+        if label == "compact":
+            words = "the conversation so far was summarised"
+            scene.head = Body([self._rule(words, Look("yellow"))])
+        elif label in ("bash-output", "command-output"):
+            scene.body = self._output(item.text, _OUTPUT, min(6, self._max_output))
+        else:
+            look = _ERROR if scene.failed else Look("yellow")
+            line = rows.row(("● ", look), (rows.one_line(item.text), look))
+            scene.head = Body([rows.cut(line, self._room)])
+        return True
+
+    # -- calls
+
+    def _call(self, item: Item, scene: Scene) -> None:
+        kind = scene.kind = "tool" if (found := shapes.kind_of(item)) == "other" else found
+        scene.wait = max(0, item.duration_ms or 0)
+        paint = self._calls.get(kind, self._plain_call)
+        paint(item, scene)
+        if kind in ("read", "edit", "write", "agent"):
+            scene.call = Call(kind, self._tool(item), self._subject(item, kind), "", _status(item))
+
+    def _shell(self, item: Item, scene: Scene) -> None:
+        command = shapes.command(item).strip()
+        if not command:
+            return
+        scene.typed = True
+        if words := rows.one_line(shapes.description(item)):
+            scene.above = [rows.cut(rows.row((f"# {words}", rows.DIM)), self._room)]
+        lines: list[Row] = []
+        for number, line in enumerate(command[:4000].split("\n")):
+            lead = rows.row(("$ " if number == 0 else "> ", Look("green", bold=True)))
+            runs = (*lead, *rows.row((rows.harmless(line), _BOLD)))
+            lines += rows.wrap(runs, self._room, rows.row(("  ", _BOLD)))
+        hidden = _more(lines, COMMAND, command[4000:])
+        scene.head = Body(lines[:COMMAND], hidden, of=" of the command")
+        scene.body = self._output(item.output, _OUTPUT, self._max_output)
+        scene.tail = self._outcome(item)
+        scene.call = Call(
+            "shell", self._tool(item), command[:2000], item.output[:2000], _status(item)
+        )
+
+    def _plain_call(self, item: Item, scene: Scene) -> None:
+        kind = scene.kind
+        plan = _text_argument(item, "plan") if kind == "tool" else ""
+        subject = "" if plan else rows.one_line(self._subject(item, kind))
+        scene.head = Body([self._heading(item, subject)])
+        if item.failed:
+            scene.body = self._output(item.output, _ERROR, min(5, self._max_output))
+        elif plan:
+            found = prose.rows_of(plan, self._room - 4)
+            lines = [rows.row(("  │ ", rows.DIM), *line) for line in found]
+            scene.body = Body(lines[:ANSWER], _more(lines, ANSWER, ""), indent="  │ ")
+        elif kind == "tool":
+            scene.body = self._output(item.output, _OUTPUT, min(3, self._max_output))
+
+    def _edit(self, item: Item, scene: Scene) -> None:
+        found = diff_rows(item, self._room - 2, DIFF)
+        counts = rows.row(
+            (f"  +{found.added}" if found.added else "", Look("green")),
+            (
+                f"{'' if found.added else ' '} -{found.removed}" if found.removed else "",
+                Look("red"),
+            ),
+        )
+        scene.head = Body([self._heading(item, rows.one_line(self._subject(item, "edit")), counts)])
+        if item.failed:
+            scene.body = self._output(item.output, _ERROR, min(5, self._max_output))
+        else:
+            scene.body = Body(found.rows, found.hidden, indent="    ")
+
+    def _write(self, item: Item, scene: Scene) -> None:
+        text = (shapes.written(item) or "").rstrip("\n")
+        count = rows.row((f"  {amounts.plural(prose.height(text), 'line')}", Look("green")))
+        scene.head = Body([self._heading(item, rows.one_line(self._subject(item, "write")), count)])
+        if item.failed:
+            scene.body = self._output(item.output, _ERROR, min(5, self._max_output))
+            return
+        shown = [
+            rows.cut(rows.row((f"  + {rows.harmless(line)}", Look("green"))), self._room)
+            if line.strip() else ()
+            for line in text[:8000].split("\n")[:WRITTEN]
+        ]  # fmt: skip
+        if text:
+            scene.body = Body(shown, prose.height(text) - len(shown), indent="    ")
+
+    def _todo(self, item: Item, scene: Scene) -> None:
+        todos = [todo for todo in shapes.todos(item) if todo.text.strip()]
+        done = sum(todo.state == "done" for todo in todos)
+        count = rows.row((f"  {done} of {len(todos)} done", rows.DIM)) if todos else ()
+        scene.head = Body([self._heading(item, "", count)])
+        looks = {
+            "done": ("✓", Look("green"), Look("dim", strike=True)),
+            "doing": ("▸", Look("yellow", bold=True), Look(bold=True)),
+            "open": ("□", rows.DIM, Look()),
+        }
+        # Later lists repeat most of the first; what changed tells enough.
+        told = [todo for todo in todos if todo.state == "doing" or todo not in self._todos]
+        self._todos = todos
+        lines = []
+        for todo in told:
+            mark, colour, look = looks[todo.state]
+            line = rows.row((f"  {mark} ", colour), (rows.one_line(todo.text), look))
+            lines.append(rows.cut(line, self._room))
+        scene.body = Body(lines[:TODOS], max(0, len(lines) - TODOS))
+
+    def _agent(self, item: Item, scene: Scene) -> None:
+        scene.head = Body([self._heading(item, rows.one_line(self._subject(item, "agent")))])
+        bar = rows.row(("  │ ", Look("teal")))
+        room = min(self._room, prose.WIDEST) - 4
+        lines: list[Row] = []
+        asked = rows.one_line(shapes.prompt(item))
+        if asked:
+            lines.append(rows.cut(rows.row((f"❯ {asked}", Look("user"))), room))
+        answer = item.output
+        if item.agent is not None:
+            work, said = _folded(item.agent)
+            if work:
+                lines.append(rows.cut(rows.row((work, rows.DIM)), room))
+            answer = said or answer
+        look = _ERROR if item.failed else None
+        told = prose.rows_of(answer, room)
+        lines += [rows.row((rows.plain(one), look)) if look else one for one in told[:TOLD]]
+        shown = [rows.row(*bar, *line) for line in lines]
+        scene.body = Body(shown, max(0, len(told) - TOLD), indent="  │ ")
+        if item.status in ("ok", "error", "denied"):
+            scene.tail = self._outcome(item, "  └ ")
+
+    # -- parts
+
+    def _heading(self, item: Item, subject: str, more: Row = ()) -> Row:
+        colour = "red" if item.failed else "dim" if item.status == "pending" else "green"
+        name = _TOOL_NAMES.get(shapes.kind_of(item)) or self._tool(item)
+        after = rows.width(more)
+        room = max(8, self._room - layout.cells(name) - after - 4)
+        failed = "  ✗ DENIED" if item.status == "denied" else "  ✗ FAILED" if item.failed else ""
+        line = rows.row(
+            ("● ", Look(colour)),
+            (name, _BOLD),
+            (f"  {layout.cut(subject, room - len(failed))}" if subject else "", Look("blue")),
+            *more,
+            (failed, Look("red", bold=True)),
+        )
+        return rows.cut(line, self._room)
+
+    def _tool(self, item: Item) -> str:
+        name = rows.one_line(item.tool or "result")
+        if name.startswith("mcp__"):
+            name = name.removeprefix("mcp__").replace("__", ": ")
+        return layout.cut(name, 40)
+
+    def _subject(self, item: Item, kind: str) -> str:
+        if kind == "agent":
+            words = shapes.description(item) or prose.first_line(shapes.prompt(item), 120)
+            return words or item.summary
+        if kind == "todo":
+            return ""
+        path = shapes.path_of(item)
+        if kind == "search" or not path:
+            return item.summary or path
+        project = self._story.project
+        if project and path.startswith(project.rstrip("/") + "/"):
+            return path[len(project.rstrip("/")) + 1 :]
+        return path
+
+    def _output(self, text: str, look: Look, most: int) -> Body:
+        lines, hidden = _output_lines(text)
+        if most <= 0 or not lines:
+            return Body()
+        if len(lines) > most:
+            hidden += len(lines) - most
+            last = ending(most)
+            lines = [*lines[: most - last], *lines[-last:]]
+        shown = [
+            rows.cut(rows.row(("  ", look), *rows.coloured(line, look)), self._room)
+            for line in lines
+        ]
+        return Body(shown, hidden, from_end=True)
+
+    def _outcome(self, item: Item, lead: str = "  ") -> Row:
+        took = ""
+        if item.duration_ms is not None and item.duration_ms >= 0:
+            took = f" {amounts.duration(item.duration_ms)}"
+        words, colour = {
+            "ok": ("✓ OK", "green"),
+            "error": ("✗ FAILED", "red"),
+            "denied": ("✗ DENIED", "red"),
+        }.get(item.status or "", ("… no result", "yellow"))
+        return rows.row((lead, Look("teal")), (words, Look(colour, bold=True)), (took, rows.DIM))
+
+    def _rule(self, words: str, look: Look) -> Row:
+        words = f"─── {words} "
+        return rows.row((words + "─" * max(0, self._room - layout.cells(words)), look))
+
+
+def _more(lines: list[Row], most: int, rest: str) -> int:
+    """How many lines are not kept."""
+    return max(0, len(lines) - most) + (rest.count("\n") + 1 if rest.strip() else 0)
+
+
+def _output_lines(text: str) -> tuple[list[str], int]:
+    """Lines with something in them; of a huge text those at its ends, and how many are between."""
+    between = 0
+    if len(text) > 2 * _END:
+        between = text.count("\n", _END, len(text) - _END)
+        last = text[-_END:].split("\n", 1)  # begins within a line, which was counted
+        text = "\n".join((text[:_END], *last[1:]))
+    text = text.replace("<tool_use_error>", "").replace("</tool_use_error>", "")
+    return [line for line in text.split("\n") if line.strip()], between
+
+
+def _status(item: Item) -> str:
+    return item.status or "pending"
+
+
+def _text_argument(item: Item, name: str) -> str:
+    return next(
+        (value for key, value in shapes.arguments(item) if key == name and isinstance(value, str)),
+        "",
+    )
+
+
+def _folded(story: Story) -> tuple[str, str]:
+    """A subagent's work in one line, and what it said at the end."""
+    tools: Counter[str] = Counter()
+    errors, said = 0, ""
+    for item in story.items():
+        if item.kind == "tool_use":
+            tools[rows.one_line(item.tool or "other")] += 1
+            errors += item.failed
+        elif item.kind == "assistant" and item.text.strip():
+            said = item.text
+    if not tools:
+        return "", said
+    most = ", ".join(f"{count:,} {tool}" for tool, count in tools.most_common(4))
+    words = f"{amounts.plural(tools.total(), 'tool call')}: {most}"
+    if len(tools) > 4:
+        words += ", …"
+    if errors:
+        words += f" · {errors:,} failed"
+    if story.duration_ms:
+        words += f" · {amounts.duration(story.duration_ms)}"
+    return words, said

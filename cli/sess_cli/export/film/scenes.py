@@ -1,0 +1,94 @@
+"""Scenes of a film: what is told of one event, at whatever length there is time for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sess_cli.export.film import rows
+from sess_cli.export.film.frames import Row
+from sess_cli.render import amounts
+
+TOOLS = frozenset({"shell", "read", "search", "edit", "write", "todo", "agent", "tool"})
+COMPACT = frozenset({"read", "search", "tool", "thought", "notice"})  # stand close together
+_ENDING = 3  # of an output's lines, every third is from its end: there it says how it went
+
+
+@dataclass(slots=True)
+class Body:
+    """Rows of which any number can be shown; what is missing is said."""
+
+    rows: list[Row] = field(default_factory=list)
+    hidden: int = 0  # lines that are not among the rows
+    from_end: bool = False  # also show how it ends
+    indent: str = "  "
+    of: str = ""  # what the lines are of, where it is not plain
+
+    def shown(self, most: int) -> list[Row]:
+        if not self.hidden and len(self.rows) <= most:
+            return self.rows
+        if most <= 0:
+            return []
+        lines = [line for line in self.rows if line]  # empty rows are a luxury
+        if not self.hidden and len(lines) <= most:
+            return lines
+        kept = min(most - 1, len(lines))
+        last = min(kept, ending(kept)) if self.from_end else 0
+        missing = len(lines) + self.hidden - kept
+        words = f"{self.indent}… {amounts.plural(missing, 'more line')}{self.of}"
+        gap = rows.row((words, rows.DIM))
+        return [*lines[: kept - last], gap, *lines[len(lines) - last :]]
+
+
+def ending(count: int) -> int:
+    """How many of so many lines are taken from the end."""
+    return max(1, count // _ENDING)
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call as the tape tells it: the words, not how they look."""
+
+    kind: str  # shell, read, edit, write, agent
+    tool: str
+    subject: str
+    output: str
+    status: str  # ok, error, denied, pending
+
+
+@dataclass(slots=True)
+class Scene:
+    kind: str  # prompt, answer, thought, notice, commit, or one of TOOLS
+    event: int
+    ts: int | None
+    chapter: int  # how many prompts there were, this one included
+    above: list[Row] = field(default_factory=list)  # drawn at once: a rule, a comment
+    head: Body = field(default_factory=Body)
+    typed: bool = False  # the head appears as if somebody typed it
+    body: Body = field(default_factory=Body)
+    tail: Row = ()
+    wait: int = 0  # milliseconds that the call took
+    failed: bool = False
+    final: bool = False  # the answer that ends what a prompt began
+    call: Call | None = None
+
+    @property
+    def spaced(self) -> bool:
+        return self.kind not in COMPACT
+
+
+@dataclass(slots=True)
+class Card:
+    """A screen of its own: rows in the middle."""
+
+    rows: list[Row]
+
+
+@dataclass(slots=True)
+class Storyboard:
+    title: str
+    opening: Card
+    scenes: list[Scene]
+    closing: Card
+    chapters: list[str]  # the prompts, in order; the first is number 1
+    started: int | None
+    ended: int | None

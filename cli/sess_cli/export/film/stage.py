@@ -1,0 +1,194 @@
+"""Plays a plan on a screen of cells: typing, output in bursts, pauses, and a line of progress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sess_cli.export.film import rows
+from sess_cli.export.film.frames import Chapter, Film, Frame, Look, Row
+from sess_cli.export.film.pacing import FPS, Plan, Shot
+from sess_cli.export.film.scenes import Card, Storyboard
+
+MOST_CHAPTERS = 100
+_CURSOR = ("▌", Look("accent"))
+_DONE, _LEFT = Look("accent"), Look("surface")
+_MARGIN = "  "
+_RUNNING = rows.row(("  ⋯", Look("yellow")))
+
+
+def staged(board: Storyboard, plan: Plan, columns: int, lines: int, *, fps: int = FPS) -> Film:
+    """The film of a storyboard; its frames are made as they are asked for."""
+    return Film(
+        columns=columns,
+        lines=lines,
+        duration=plan.length * 1000 // fps,
+        title=board.title,
+        chapters=_chapters(board, plan, fps),
+        frames=lambda: _Stage(board, plan, columns, lines, fps).play(),
+    )
+
+
+def _chapters(board: Storyboard, plan: Plan, fps: int) -> list[Chapter]:
+    """Where each prompt is told, if it is; the first begins with the film."""
+    found: dict[int, int] = {}
+    at = plan.opening
+    for shot in plan.shots:
+        if shot.chapter and not shot.folded:
+            found.setdefault(shot.chapter, at)
+        at += shot.length
+    places = sorted(found.items())
+    step = -(-len(places) // MOST_CHAPTERS) or 1
+    return [
+        Chapter(0 if n == 0 else at * 1000 // fps, board.chapters[chapter - 1])
+        for n, (chapter, at) in enumerate(places[::step])
+    ]
+
+
+class _Stage:
+    def __init__(self, board: Storyboard, plan: Plan, columns: int, lines: int, fps: int) -> None:
+        self._board = board
+        self._plan = plan
+        self._columns = columns
+        self._height = lines - 2  # an empty row and the progress are below
+        self._fps = fps
+        self._total = plan.length
+        started, ended = board.started, board.ended
+        self._span = max(0, ended - started) if started is not None and ended is not None else 0
+        self._digits = len(str(len(board.chapters)))
+        self._tick = 0
+        self._screen: list[Row] = []
+        self._shot = Shot()
+        self._elapsed = 0
+        self._last: tuple[Row, ...] | None = None
+
+    def play(self) -> Iterator[Frame]:
+        yield from self._card(self._board.opening, self._plan.opening)
+        self._screen = []
+        compact = True
+        for shot in self._plan.shots:
+            self._enter(shot)
+            if self._screen and self._screen[-1] and (shot.spaced or not compact):
+                self._put([()])
+            compact = not shot.spaced
+            yield from self._perform(shot)
+        yield from self._card(self._board.closing, self._plan.closing)
+
+    def _enter(self, shot: Shot) -> None:
+        self._shot = shot
+        if shot.ts is not None and self._board.started is not None:
+            passed = min(max(0, shot.ts - self._board.started), self._span)
+            self._elapsed = max(self._elapsed, passed)
+
+    def _card(self, card: Card, length: int) -> Iterator[Frame]:
+        widest = max(map(rows.width, card.rows), default=0)
+        lead = " " * max(0, (self._columns - widest) // 2)
+        above = max(0, (self._height - len(card.rows)) // 2)
+        self._screen = [()] * above + [
+            rows.cut(rows.row((lead, Look()), *line), self._columns) if line else line
+            for line in card.rows
+        ]
+        yield from self._stay(length)
+
+    def _perform(self, shot: Shot) -> Iterator[Frame]:
+        self._put(shot.above)
+        if shot.typing:
+            yield from self._type(shot)
+        self._put(shot.head)
+        if shot.wait:
+            self._put([_RUNNING])
+            yield from self._stay(shot.wait)
+            self._screen.pop()
+        for at in range(0, len(shot.body), shot.rows_per_frame):
+            self._put(shot.body[at : at + shot.rows_per_frame])
+            if at + shot.rows_per_frame >= len(shot.body):
+                self._end(shot)
+            yield from self._stay(1)
+        if not shot.body:
+            self._end(shot)
+        yield from self._stay(shot.hold)
+
+    def _end(self, shot: Shot) -> None:
+        if shot.tail:
+            self._put([shot.tail])
+
+    def _type(self, shot: Shot) -> Iterator[Frame]:
+        letters = sum(len(rows.plain(line)) for line in shot.head)
+        before = len(self._screen)
+        for step in range(1, shot.typing + 1):
+            self._put(_begun(shot.head, letters * step // shot.typing))
+            yield from self._stay(1)
+            del self._screen[before:]
+
+    def _put(self, lines: Iterable[Row]) -> None:
+        self._screen += [
+            rows.cut(rows.row((_MARGIN, Look()), *line), self._columns) if line else line
+            for line in lines
+        ]
+
+    def _stay(self, length: int) -> Iterator[Frame]:
+        """The screen as it is; only the progress goes on."""
+        if len(self._screen) > 20 * self._height:
+            # Typing takes back what it put, so what is dropped must be out of its sight.
+            del self._screen[: -2 * self._height]
+        end = self._tick + length
+        shown = self._screen[-self._height :]
+        shown += [()] * (self._height - len(shown))
+        while self._tick < end:
+            now = (*shown, (), self._progress())
+            if now != self._last:
+                self._last = now
+                yield Frame(self._tick * 1000 // self._fps, now)
+            self._tick = min(end, self._next_progress())
+
+    # -- progress
+
+    @property
+    def _bar(self) -> int:
+        """Cells of the bar: the same all the time, or it would jump."""
+        return max(4, self._columns - len(self._counted()) - len(self._clock()) - 8)
+
+    @property
+    def _done(self) -> int:
+        return -(-self._bar * self._tick // self._total)
+
+    def _progress(self) -> Row:
+        done = self._done
+        line = rows.row(
+            (f"{_MARGIN}{self._counted()}  ", rows.DIM),
+            ("━" * done, _DONE),
+            ("─" * (self._bar - done), _LEFT),
+            (f"  {self._clock()}", rows.DIM),
+        )
+        return rows.cut(line, self._columns)
+
+    def _next_progress(self) -> int:
+        return self._done * self._total // self._bar + 1
+
+    def _counted(self) -> str:
+        prompts = len(self._board.chapters)
+        words = f"prompt {self._shot.chapter:>{self._digits}} of {prompts}"
+        return words if self._shot.chapter else " " * len(words)
+
+    def _clock(self) -> str:
+        total = _clock(self._span)
+        return f"{_clock(self._elapsed):>{len(total)}} of {total}"
+
+
+def _begun(lines: list[Row], letters: int) -> list[Row]:
+    """The first letters of some rows, with the cursor after them."""
+    shown: list[Row] = []
+    for line in lines:
+        kept: list[tuple[str, Look]] = []
+        for text, look in line:
+            kept.append((text[:letters], look))
+            letters -= len(kept[-1][0])
+        shown.append(rows.row(*kept))
+        if letters <= 0:
+            break
+    shown[-1] = (*shown[-1], _CURSOR)
+    return shown
+
+
+def _clock(milliseconds: int) -> str:
+    seconds = milliseconds // 1000
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"

@@ -1,0 +1,171 @@
+"""A storyboard as a tape for VHS, which types into a real shell and films it.
+
+Nothing that a transcript says may reach that shell. The first line of the tape, typed unseen,
+replaces the shell by `cat`, which reads the keys and does nothing; if that fails the shell ends.
+VHS goes on only when the reader has said on the screen that it is there. From then on, typing
+shows text because the terminal echoes it, and no shell is left that could run any of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sess_cli.export.film.pacing import worths
+from sess_cli.export.film.scenes import Call, Scene, Storyboard
+from sess_cli.render import amounts
+from sess_schema.errors import SessError
+from sess_schema.escape import safe
+
+TYPING = 30  # milliseconds per key
+OUTPUT, COMMAND, SUBJECT = 200, 600, 80  # characters
+_DELIMITERS = "\"'`"
+_FASTEST = 4  # beyond it, fewer scenes instead of quicker ones
+# Without -icanon a line has no longest length and no key ends the input; without -isig and -ixon
+# no key stops anything. The two halves of the message do not stand together in what is typed.
+READER = (
+    "stty -icanon -isig -iexten -ixon echo"
+    r" && printf '\033[H\033[2J%s %s\n' '# a recording:' 'nothing typed here is run'"
+    " && exec cat > /dev/null; exit"
+)
+_READY = "/recording: nothing typed here is run/"
+_THEMES = {
+    "mocha": "Catppuccin Mocha", "macchiato": "Catppuccin Macchiato",
+    "frappe": "Catppuccin Frappe", "latte": "Catppuccin Latte", "dracula": "Dracula",
+}  # fmt: skip
+_HEAD = (
+    'Set Shell "bash"',
+    "Set FontSize {font_size}",
+    "Set Width {width}",
+    "Set Height {height}",
+    f"Set TypingSpeed {TYPING}ms",
+    'Set Theme "{theme}"',
+)
+
+
+def lines(
+    board: Storyboard,
+    *,
+    output: str,
+    ident: str,
+    width: int = 1400,
+    height: int = 800,
+    font_size: int = 16,
+    theme: str = "Catppuccin Mocha",
+    speed: float = 1.0,
+    duration: int | None = None,
+    utc: bool = False,
+) -> Iterator[str]:
+    """The tape, line by line."""
+    scenes = [scene for scene in board.scenes if scene.call and _actions(scene.call)]
+    if duration is not None:
+        scenes = _chosen(scenes, duration)
+        speed = max(0.1, (_length(scenes) + 5000) / duration)
+    yield f"Output {_quoted(_name(output))}"
+    for line in _HEAD:
+        yield line.format(font_size=font_size, width=width, height=height, theme=theme)
+    if speed != 1:
+        yield f"Set PlaybackSpeed {speed:.2f}"
+    yield ""
+    yield "Hide"
+    yield f"Type {_quoted(READER)}"
+    yield "Enter"
+    yield f"Wait+Screen@15s {_READY}"
+    yield "Show"
+    yield ""
+    yield from _typed(f"# {ident[:8]} {amounts.clock(board.started, utc=utc)} {board.title}"[:120])
+    yield "Sleep 2s"
+    for scene in scenes:
+        assert scene.call is not None
+        yield ""
+        for text, pause in _actions(scene.call):
+            yield from _typed(text)
+            if pause:
+                yield f"Sleep {pause}"
+    yield ""
+    yield "Sleep 3s"
+
+
+def theme_name(name: str) -> str:
+    """What VHS calls one of our themes."""
+    if name.lower() not in _THEMES:
+        raise SessError(f'VHS has no theme "{name}"', hint=f"one of {', '.join(_THEMES)}")
+    return _THEMES[name.lower()]
+
+
+def _actions(call: Call) -> list[tuple[str, str]]:
+    """Lines to type and how long to wait after each."""
+    if call.kind == "shell":
+        command = _lines(call.subject, COMMAND)
+        if not command:
+            return []
+        found = [(f"$ {command[0]}", ""), *((f"> {line}", "") for line in command[1:])]
+        found += [(line, "") for line in _lines(call.output, OUTPUT)]
+        mark = {"ok": "# ✓ OK", "pending": "# …"}.get(call.status, "# ✗ FAILED")
+        return [*found, (mark, "1s")]
+    name = "Agent" if call.kind == "agent" else call.tool
+    subject = " ".join(safe(call.subject).split())
+    shown = subject if len(subject) <= SUBJECT else subject[:SUBJECT] + "..."
+    return [(f"# {name}: {shown}", "1s" if call.kind == "agent" else "500ms")]
+
+
+def _lines(text: str, most: int) -> list[str]:
+    clean = safe(text).strip()
+    if len(clean) > most:
+        clean = clean[:most] + "..."
+    return [line.expandtabs(4).rstrip() for line in clean.split("\n") if line.strip()]
+
+
+def _typed(line: str) -> Iterator[str]:
+    for piece in _pieces(" ".join(safe(line).split("\n"))):
+        yield f"Type {_quoted(piece)}"
+    yield "Enter"
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """A tape's strings know no escapes: each piece lacks at least one of the three quotes."""
+    start = 0
+    met: set[str] = set()
+    for at, character in enumerate(text):
+        if character in _DELIMITERS:
+            if len(met | {character}) == len(_DELIMITERS):
+                yield text[start:at]
+                start, met = at, set()
+            met.add(character)
+    if text[start:]:
+        yield text[start:]
+
+
+def _quoted(piece: str) -> str:
+    quote = next(one for one in _DELIMITERS if one not in piece)
+    return f"{quote}{piece}{quote}"
+
+
+def _name(path: str) -> str:
+    if not path.isprintable() or all(quote in path for quote in _DELIMITERS):
+        raise SessError(f'a tape cannot name "{path}"', hint="use a name without quotes")
+    return path
+
+
+def _length(scenes: list[Scene]) -> int:
+    """Milliseconds that the tape takes at its own speed."""
+    return sum(_scene_length(scene) for scene in scenes)
+
+
+def _scene_length(scene: Scene) -> int:
+    actions = _actions(scene.call) if scene.call else []
+    pauses = {"": 0, "500ms": 500, "1s": 1000}
+    return sum(TYPING * (len(text) + 1) + pauses[pause] for text, pause in actions)
+
+
+def _chosen(scenes: list[Scene], duration: int) -> list[Scene]:
+    """The most telling scenes that a film of this length has room for."""
+    left = duration * _FASTEST
+    kept = set()
+    told = sorted(zip(worths(scenes), range(len(scenes)), strict=True), key=lambda one: -one[0])
+    for _, number in told:
+        left -= (length := _scene_length(scenes[number]))
+        if left < 0:
+            left += length
+        else:
+            kept.add(number)
+    return [scene for number, scene in enumerate(scenes) if number in kept]

@@ -1,0 +1,1 @@
+"""`sess stats` as a page with charts, and its calendar as a picture."""

@@ -1,0 +1,173 @@
+"""`sess stats --png`: the calendar as a picture to share. It names no project unless asked to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import TYPE_CHECKING
+
+from sess_cli.export.report import days as calendar
+from sess_cli.export.report import figures
+from sess_cli.export.report.markup import flat
+from sess_cli.render import amounts, layout, tallies
+from sess_schema.errors import SessError
+from sess_schema.queries.views.calendar import streaks
+
+if TYPE_CHECKING:
+    import apsw
+    from PIL import Image, ImageDraw, ImageFont
+
+    from sess_schema.queries.stats import Stats, Tally
+
+_SCALE = 2  # for screens with small pixels
+_WIDTH = 1200
+_MARGIN = 56
+_CELL = 19  # 54 weeks fit
+_SQUARE = 15
+_LEFT = _MARGIN + 44  # where weeks begin, right of the names of days
+_SHEET = 7 * _CELL + 26
+_BACKGROUND = "#15171a"
+_LINE = "#30343a"
+_TEXT = "#e4e6e9"
+_DIM = "#9aa1ab"
+_SHADES = ("#26292e", "#173a57", "#1f5f92", "#4597d6", "#a9d8ff")
+
+
+def write(db: apsw.Connection, asked: Stats, path: str) -> None:
+    """The picture as a file for its owner."""
+    from sess_cli.export.files import new_file  # noqa: PLC0415
+
+    try:
+        import PIL  # noqa: F401, PLC0415 - told before anything is counted
+    except ImportError as error:
+        raise SessError(
+            "pictures need Pillow, which is not installed", hint="`pip install 'sessiond[video]'`"
+        ) from error
+    total, days = figures.days(db, asked)
+    picture = _Picture(asked, total, days).drawn()
+    with new_file(path) as file:
+        picture.save(file, "PNG", optimize=True)
+
+
+class _Picture:
+    def __init__(self, asked: Stats, total: Tally, days: dict[date, Tally]) -> None:
+        self._asked = asked
+        self._total = total
+        self._values = {day: busy for day, tally in days.items() if (busy := figures.busy(tally))}
+        self._today = datetime.now(asked.zone).date()
+        self._sheets = calendar.sheets(self._values, self._today)
+        self._marks = calendar.limits(list(self._values.values()))
+
+    def drawn(self) -> Image.Image:
+        from PIL import Image, ImageDraw  # noqa: PLC0415
+
+        body = 150 + max(1, len(self._sheets)) * (_SHEET + 14)
+        height = body + 134
+        picture = Image.new("RGB", (_WIDTH * _SCALE, height * _SCALE), _BACKGROUND)
+        draw = ImageDraw.Draw(picture)
+        self._say(draw, (_MARGIN, 44), "Coding agents", 34, bold=True)
+        self._say(draw, (_MARGIN, 92), self._subtitle(), 18, colour=_DIM)
+        if not self._sheets:
+            self._say(draw, (_MARGIN, 190), "No days with work in this time.", 20, colour=_DIM)
+        squares = _squares()
+        for number, sheet in enumerate(self._sheets):
+            self._sheet(picture, draw, squares, sheet, 150 + number * (_SHEET + 14))
+        self._legend(picture, draw, squares)
+        self._facts(draw, body + 26)
+        return picture
+
+    def _subtitle(self) -> str:
+        asked = self._asked
+        shown = [*asked.agents, *asked.models, *asked.branches]
+        shown += [layout.home_short(project) for project in asked.projects]
+        if asked.subagents != "include":
+            shown.append(f"subagents: {asked.subagents}")
+        when = f"{min(self._values)} to {max(self._values)}" if self._values else ""
+        return layout.cut(" · ".join(filter(None, (when, *map(flat, shown)))), 90)
+
+    def _sheet(
+        self,
+        picture: Image.Image,
+        draw: ImageDraw.ImageDraw,
+        squares: Sequence[Image.Image],
+        sheet: calendar.Sheet,
+        top: int,
+    ) -> None:
+        if sheet.name:
+            self._say(draw, (_MARGIN - 4, top), sheet.name, 15, bold=True)
+        for column, month in sheet.months():
+            self._say(draw, (_LEFT + column * _CELL, top), month, 15, colour=_DIM)
+        for row in (0, 2, 4):
+            place = (_MARGIN - 4, top + 25 + row * _CELL)
+            self._say(draw, place, calendar.WEEKDAYS[row], 14, colour=_DIM)
+        for day in sheet.days():
+            square = squares[calendar.shade(self._values.get(day, 0), self._marks)]
+            x = _LEFT + sheet.column(day) * _CELL
+            y = top + 26 + day.weekday() * _CELL
+            picture.paste(square, (x * _SCALE, y * _SCALE))
+
+    def _legend(
+        self, picture: Image.Image, draw: ImageDraw.ImageDraw, squares: Sequence[Image.Image]
+    ) -> None:
+        right = _WIDTH - _MARGIN
+        self._say(draw, (right, 56), "more", 15, colour=_DIM, anchor="ra")
+        x = right - 44 - len(squares) * _CELL
+        for number, square in enumerate(squares):
+            picture.paste(square, ((x + number * _CELL) * _SCALE, 57 * _SCALE))
+        self._say(draw, (x - 8, 56), "less", 15, colour=_DIM, anchor="ra")
+        self._say(draw, (right, 84), "prompts and responses a day", 14, colour=_DIM, anchor="ra")
+
+    def _facts(self, draw: ImageDraw.ImageDraw, top: int) -> None:
+        current, longest = streaks(self._values, self._today)
+        facts = [
+            (tallies.short(len(self._total.sessions)), "sessions"),
+            (tallies.short(self._total.prompts), "prompts"),
+            (tallies.short(self._total.tokens), "tokens"),
+            (f"{len(self._values):,}", "active days"),
+            (amounts.plural(longest, "day"), "longest streak"),
+            (amounts.plural(current, "day"), "current streak"),
+        ]
+        line = (top - 20) * _SCALE
+        draw.line(
+            (_MARGIN * _SCALE, line, (_WIDTH - _MARGIN) * _SCALE, line), fill=_LINE, width=_SCALE
+        )
+        room = (_WIDTH - 2 * _MARGIN) / len(facts)
+        for number, (value, name) in enumerate(facts):
+            x = round(_MARGIN + number * room)
+            self._say(draw, (x, top), value, 26, bold=True)
+            self._say(draw, (x, top + 36), name, 15, colour=_DIM)
+
+    def _say(
+        self,
+        draw: ImageDraw.ImageDraw,
+        place: tuple[int, int],
+        words: str,
+        size: int,
+        *,
+        colour: str = _TEXT,
+        bold: bool = False,
+        anchor: str = "la",
+    ) -> None:
+        at = (place[0] * _SCALE, place[1] * _SCALE)
+        draw.text(at, words, fill=colour, font=_font(size * _SCALE, bold=bold), anchor=anchor)
+
+
+def _font(size: int, *, bold: bool) -> ImageFont.FreeTypeFont:
+    from PIL import ImageFont  # noqa: PLC0415
+
+    from sess_cli.export.film import fonts  # noqa: PLC0415
+
+    return ImageFont.truetype(str(fonts.mono(bold=bold, italic=False).path), size)
+
+
+def _squares() -> list[Image.Image]:
+    """One for each shade, with round corners: drawn large, then made small."""
+    from PIL import Image, ImageDraw  # noqa: PLC0415
+
+    large = 4 * _SQUARE * _SCALE
+    found = []
+    for shade in _SHADES:
+        square = Image.new("RGB", (large, large), _BACKGROUND)
+        ImageDraw.Draw(square).rounded_rectangle((0, 0, large - 1, large - 1), large // 5, shade)
+        found.append(square.resize((_SQUARE * _SCALE,) * 2, Image.Resampling.LANCZOS))
+    return found

@@ -1,0 +1,180 @@
+"""The charts over time: cost, tokens and failed calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from sess_cli.export.report import charts, scales
+from sess_cli.export.report.figures import OTHER, REST, Figures, colours, model_name
+from sess_cli.export.report.markup import Table, cost, empty, exact, figure, name, tip
+from sess_cli.export.report.periods import UNDATED
+from sess_cli.render import tallies
+from sess_schema.queries.stats import Tally
+
+
+@dataclass(frozen=True, slots=True)
+class _Measure:
+    """What a chart by model shows, and how it says it."""
+
+    id: str
+    title: str
+    said: str  # of `{step}`
+    nothing: str
+    of: Callable[[Tally], int]
+    unit: float  # of the axis
+    axis: Callable[[float], str]
+    long: Callable[[int], str]
+    short: Callable[[int], str]
+    cell: Callable[[int], str]
+
+
+_COST = _Measure(
+    id="cost",
+    title="Cost over time",
+    said="US dollars per {step}, by model. Responses of unknown price are not in it.",
+    nothing="Nothing with a known price in this time.",
+    of=lambda tally: tally.cost_nano,
+    unit=1e9,
+    axis=scales.dollars,
+    long=tallies.money,
+    short=tallies.money,
+    cell=cost,
+)
+_TOKENS = _Measure(
+    id="tokens",
+    title="Tokens over time",
+    said="Tokens per {step}, by model: input, output, cache writes and cache reads.",
+    nothing="No tokens in this time.",
+    of=lambda tally: tally.tokens,
+    unit=1,
+    axis=scales.number,
+    long=lambda count: f"{count:,}",
+    short=tallies.short,
+    cell=exact,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    name: str
+    colour: str
+    models: list[str]
+
+
+def spent(told: Figures) -> str:
+    return _by_model(told, _COST)
+
+
+def tokens(told: Figures) -> str:
+    return _by_model(told, _TOKENS)
+
+
+def _series(told: Figures, measure: _Measure) -> list[_Series]:
+    """The largest first, all small models together last."""
+    own = {
+        model: colour for model, colour in colours(told).items() if measure.of(told.models[model])
+    }
+    ranked = sorted(own, key=lambda model: -measure.of(told.models[model]))
+    found = [_Series(model_name(model), own[model], [model]) for model in ranked]
+    rest = [m for m, tally in told.models.items() if m not in own and measure.of(tally)]
+    return [*found, _Series(OTHER, REST, rest)] if rest else found
+
+
+def _by_model(told: Figures, measure: _Measure) -> str:
+    said = measure.said.format(step=told.axis.step)
+    if not measure.of(told.total):
+        return figure(measure.id, measure.title, said, empty(measure.nothing))
+    series = _series(told, measure)
+    sums = {
+        column: [sum(measure.of(row[m]) for m in one.models if m in row) for one in series]
+        for column, row in told.by_model.items()
+    }
+    whole = [sum(row[n] for row in sums.values()) for n in range(len(series))]
+    keys = [
+        (one.colour, name(one.name, 40), measure.short(value))
+        for one, value in zip(series, whole, strict=True)
+    ]
+    table = Table(
+        f"{measure.id}-data",
+        [told.axis.step, *(one.name for one in series), "total"],
+        [
+            (column, list(map(measure.cell, (*values, sum(values)))))
+            for column, values in sums.items()
+            if any(values)
+        ],
+        list(map(measure.cell, (*whole, sum(whole)))),
+    )
+    if any(undated := sums.get(UNDATED, ())):
+        said += f" {measure.long(sum(undated))} without a date are only in the data."
+    if not told.axis.columns:
+        return figure(measure.id, measure.title, said, empty("Nothing of it has a date."), table)
+    drawn = f"{charts.legend(keys)}{_stacked(told, measure, series, sums)}"
+    return figure(measure.id, measure.title, said, drawn, table)
+
+
+def _stacked(
+    told: Figures, measure: _Measure, series: list[_Series], sums: dict[str, list[int]]
+) -> charts.Columns:
+    columns = told.axis.columns
+    most = max(sum(sums[column]) for column in columns) / measure.unit
+    return charts.Columns(
+        label=f"{measure.title}, by model",
+        axis=told.axis,
+        classes=[one.colour for one in series],
+        values=[[value / measure.unit for value in sums[column]] for column in columns],
+        tips=[
+            tip(
+                told.axis.name(column),
+                [
+                    ("total", measure.long(sum(sums[column]))),
+                    *(
+                        (one.name, measure.long(value))
+                        for one, value in zip(series, sums[column], strict=True)
+                        if value
+                    ),
+                ],
+            )
+            for column in columns
+        ],
+        ticks=scales.ticks(most),
+        say=measure.axis,
+    )
+
+
+def failed(told: Figures) -> str:
+    said = f"Tool calls that failed, per {told.axis.step}."
+    if not told.total.tool_errors:
+        return figure("failures", "Failed calls", said, empty("No errors in this time."))
+    if not told.axis.columns:
+        return figure("failures", "Failed calls", said, empty("None of them has a date."))
+    columns = told.columns
+    tips = [
+        tip(
+            told.axis.name(column),
+            [("failed", f"{columns[column].tool_errors:,}"),
+             ("calls", f"{columns[column].tool_calls:,}")],
+        )
+        for column in told.axis.columns
+    ]  # fmt: skip
+    most = max(columns[column].tool_errors for column in told.axis.columns)
+    chart = charts.Columns(
+        label="Failed tool calls over time",
+        axis=told.axis,
+        classes=["bad"],
+        values=[[columns[column].tool_errors] for column in told.axis.columns],
+        tips=tips,
+        ticks=scales.whole_ticks(most or 1),
+        say=scales.number,
+    )
+    table = Table(
+        "failures-data",
+        [told.axis.step, "calls", "failed"],
+        [
+            (column, [exact(tally.tool_calls), exact(tally.tool_errors)])
+            for column, tally in columns.items()
+            if tally.tool_calls
+        ],
+        [exact(told.total.tool_calls), exact(told.total.tool_errors)],
+    )
+    return figure("failures", "Failed calls", said, str(chart), table)

@@ -1,0 +1,192 @@
+"""The charts in rows: models, projects, tools, errors, and how long calls took."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from sess_cli.export.report import bars, scales
+from sess_cli.export.report.figures import REST, Figures, busy, colours, model_name
+from sess_cli.export.report.markup import Table, cost, empty, exact, figure, text, tip
+from sess_cli.render import layout, tallies
+from sess_schema.queries.stats import NONE, Tally, percentile
+from sess_schema.queries.views.tools import Use
+
+ROWS = 12  # of a chart; its data has more
+_TOKENS = (
+    ("input", "input_tokens"), ("output", "output_tokens"),
+    ("cache write", "cache_write_tokens"), ("cache read", "cache_read_tokens"),
+)  # fmt: skip
+
+
+def models(told: Figures) -> str:
+    rows = {model: tally for model, tally in told.models.items() if tally.requests}
+    own = colours(told)
+    chart = _ranked_bars("Models", rows, [own.get(model, REST) for model in rows])
+    table = _groups("models-data", "model", told.models, told.total, model_name)
+    said = _by_what(rows) + ", the largest first."
+    return figure("models", "Models", said, chart or empty("No responses in this time."), table)
+
+
+def projects(told: Figures) -> str:
+    rows = {_place(project): tally for project, tally in told.projects.items() if busy(tally)}
+    chart = _ranked_bars("Projects", rows, ["s0"] * len(rows), paths=True)
+    table = _groups("projects-data", "project", told.projects, told.total, _place)
+    said = f"{_by_what(rows)}, the largest first{_of(len(rows))}."
+    return figure("projects", "Projects", said, chart or empty("No projects in this time."), table)
+
+
+def tools(told: Figures) -> str:
+    uses = dict(sorted(told.tools.items(), key=lambda one: (-one[1].calls, one[0])))
+    said = f"Calls, and how many of a hundred that got an answer failed{_of(len(uses))}."
+    if not uses:
+        return figure("tools", "Tools", said, empty("No tool calls in this time."))
+    rows = [
+        bars.Bar(
+            tool,
+            [use.calls, use.error_rate or 0],
+            [exact(use.calls, tallies.short(use.calls)), text(_rate(use))],
+            tip(
+                tool, [*((what, f"{count:,}") for what, count in _calls(use)), ("rate", _rate(use))]
+            ),
+            ["s0", "bad"],
+        )
+        for tool, use in list(uses.items())[:ROWS]
+    ]
+    table = Table(
+        "tools-data",
+        ["tool", *(what for what, _ in _calls(told.uses)), "error rate"],
+        [
+            (tool, [*(exact(count) for _, count in _calls(use)), text(_rate(use))])
+            for tool, use in uses.items()
+        ],
+        [*(exact(count) for _, count in _calls(told.uses)), text(_rate(told.uses))],
+    )
+    chart = bars.bars("Tool calls and error rates", ["Tool", "calls", "error rate"], rows)
+    return figure("tools", "Tools", said, chart, table)
+
+
+def _calls(use: Use) -> tuple[tuple[str, int], ...]:
+    return (
+        ("calls", use.calls),
+        ("failed", use.errors),
+        ("denied", use.denied),
+        ("no result", use.orphans),
+    )
+
+
+def _rate(use: Use) -> str:
+    return scales.share(use.errors, use.answered)
+
+
+def classes(told: Figures) -> str:
+    """What failed calls said, by the rules that `sess stats errors` has too."""
+    said = f"Failed calls by what they said{_of(len(told.classes))}."
+    if not told.classes:
+        return figure("errors", "Errors by class", said, empty("No errors in this time."))
+    whole = sum(told.classes.values())
+    rows = [
+        bars.Bar(
+            kind,
+            [count],
+            [exact(count)],
+            tip(kind, [("failed calls", f"{count:,}"), ("share", scales.share(count, whole))]),
+            ["bad"],
+        )
+        for kind, count in told.classes.items()
+    ]
+    table = Table(
+        "errors-data",
+        ["class", "failed calls", "share"],
+        [
+            (kind, [exact(count), text(scales.share(count, whole))])
+            for kind, count in told.classes.items()
+        ],
+        [exact(whole), ""],
+    )
+    chart = bars.bars("Errors by class", ["Class", "failed calls"], rows[:ROWS])
+    return figure("errors", "Errors by class", said, chart, table)
+
+
+def latencies(told: Figures) -> str:
+    said = (
+        "From the call to its result, each row scaled to itself; the line is the median,"
+        " the dashed one the 95th percentile. Waiting for permission is inside."
+    )
+    timed = ((tool, use.times) for tool, use in told.tools.items() if use.times)
+    rows = sorted(timed, key=lambda one: (-len(one[1]), one[0]))
+    if not rows:
+        return figure("latency", "How long calls took", said, empty("No timed calls."))
+    marks = (50, 90, 95, 99)
+    table = Table(
+        "latency-data",
+        ["tool", "timed calls", *(f"p{mark} ms" for mark in marks), "max ms"],
+        [
+            (tool, [exact(len(ordered)), *(exact(percentile(ordered, mark) or 0) for mark in marks),
+                    exact(ordered[-1])])
+            for tool, ordered in rows
+        ],
+    )  # fmt: skip
+    said += f" The most used{_of(len(rows))}." if len(rows) > ROWS else ""
+    chart = bars.spans("How long tool calls took", rows[:ROWS])
+    return figure("latency", "How long calls took", said, chart, table)
+
+
+def _of(count: int) -> str:
+    return f", {ROWS} of {count:,}" if count > ROWS else ""
+
+
+def _place(project: str) -> str:
+    return "no project" if project == NONE else layout.home_short(project)
+
+
+def _by_what(rows: Mapping[str, Tally]) -> str:
+    return "By cost" if any(tally.cost_nano for tally in rows.values()) else "By tokens"
+
+
+def _ranked_bars(
+    label: str, rows: Mapping[str, Tally], colours: Sequence[str], *, paths: bool = False
+) -> str:
+    if not rows:
+        return ""
+    money = any(tally.cost_nano for tally in rows.values())
+    drawn = [
+        bars.Bar(
+            group,
+            [tally.cost_nano if money else tally.tokens],
+            [cost(tally.cost_nano) if money else exact(tally.tokens, tallies.short(tally.tokens))],
+            _tally_tip(group, tally),
+            [colour],
+        )
+        for (group, tally), colour in zip(rows.items(), colours, strict=True)
+    ]
+    heads = [label.removesuffix("s"), "cost" if money else "tokens"]
+    return bars.bars(label, heads, drawn[:ROWS], paths=paths)
+
+
+def _tally_tip(group: str, tally: Tally) -> str:
+    unpriced = [("of unknown price", f"{tally.unpriced:,}")] if tally.unpriced else []
+    return tip(
+        group,
+        [
+            ("cost", tallies.money(tally.cost_nano)),
+            ("tokens", f"{tally.tokens:,}"),
+            ("responses", f"{tally.requests:,}"),
+            *unpriced,
+            ("prompts", f"{tally.prompts:,}"),
+            ("tool calls", f"{tally.tool_calls:,}"),
+        ],
+    )
+
+
+def _groups(
+    id_: str, by: str, groups: Mapping[str, Tally], total: Tally, shown: Callable[[str], str]
+) -> Table:
+    def cells(tally: Tally) -> list[str]:
+        counts = [getattr(tally, field) for _, field in _TOKENS]
+        more = (len(tally.sessions), tally.prompts, tally.requests, tally.tool_calls)
+        return [cost(tally.cost_nano), *map(exact, (*counts, *more, tally.tool_errors))]
+
+    heads = [by, "cost", *(word for word, _ in _TOKENS), "sessions", "prompts", "responses",
+             "tool calls", "errors"]  # fmt: skip
+    rows = [(shown(group), cells(tally)) for group, tally in groups.items()]
+    return Table(id_, heads, rows, cells(total))

@@ -1,0 +1,23 @@
+"""The views of `sess stats`: one module each, whose `report` says what to write in any form."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_cli.render.stats.report import Report, Wishes
+    from sess_schema.queries.stats import Stats
+
+VIEWS = (
+    "tools", "errors", "latency", "cache", "context", "edits", "interruptions", "windows",
+    "calendar", "files",
+)  # fmt: skip
+
+
+def report(name: str, db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
+    """A view; only its own module is loaded."""
+    found: Report = import_module(f"sess_cli.render.stats.{name}").report(db, asked, wishes)
+    return found

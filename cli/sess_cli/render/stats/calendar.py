@@ -1,0 +1,159 @@
+"""`sess stats calendar`: a year of days, streaks, and the hours of the week."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import apsw
+
+from sess_cli.render import amounts
+from sess_cli.render.stats.report import Report, Section, Wishes
+from sess_cli.render.tallies import money, short
+from sess_cli.terminal import Terminal
+from sess_schema.queries.stats import Stats
+from sess_schema.queries.tally import Tally
+from sess_schema.queries.views import calendar
+
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+# Told apart without colour, too.
+_SHADES = "·░▒▓█"
+_GREENS = ("", "38;5;22", "38;5;28", "38;5;34", "38;5;46")
+_WEEKS = 53
+_LABELS = 5  # columns left of the year
+
+
+def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
+    found = calendar.read(db, asked)
+    today = datetime.fromtimestamp(wishes.now / 1000, UTC).astimezone(asked.zone).date()
+    current, longest = found.streaks(today)
+    days = [{"day": day.isoformat(), **_facts(tally)} for day, tally in found.days.items()]
+    hours = [
+        {"weekday": _WEEKDAYS[weekday], "hour": hour, **_facts(tally)}
+        for (weekday, hour), tally in sorted(found.hours.items())
+    ]
+    total = {
+        "total": "total",
+        "active_days": len(found.days),
+        "current_streak": current,
+        "longest_streak": longest,
+    }
+    facts = [
+        ("active", f"{amounts.plural(len(found.days), 'day')}{_span(found.days)}"),
+        ("streak", f"{amounts.plural(current, 'day')} now, {longest} at most"),
+    ]
+    if found.days:
+        value = _value(found.days.values())
+        most = max(found.days, key=lambda day: (value(found.days[day]), day))
+        busiest = found.days[most]
+        told = f"{money(busiest.cost_nano)}, {short(busiest.tokens)} tokens"
+        facts.append(("busiest", f"{most:%a %Y-%m-%d}: {told}, {busiest.prompts:,} prompts"))
+    return Report(
+        "calendar",
+        [Section("total", [total], ()), Section("day", days, ()), Section("hour", hours, ())],
+        facts=facts,
+        draw=lambda terminal: _draw(terminal, found, today),
+    )
+
+
+def _facts(tally: Tally) -> dict[str, Any]:
+    return {
+        "prompts": tally.prompts,
+        "requests": tally.requests,
+        "tokens": tally.tokens,
+        "cost_usd": tally.cost_nano / 1e9,
+        "cost_nano_usd": tally.cost_nano,
+    }
+
+
+def _span(days: Iterable[date]) -> str:
+    ordered = [*days]
+    return f", {ordered[0]} to {ordered[-1]}" if ordered else ""
+
+
+def _value(tallies: Iterable[Tally]) -> Callable[[Tally], int]:
+    """Money where any was spent, else work."""
+    if any(tally.cost_nano for tally in tallies):
+        return lambda tally: tally.cost_nano
+    return lambda tally: tally.prompts + tally.requests
+
+
+def _draw(terminal: Terminal, found: calendar.Calendar, today: date) -> None:
+    if not found.days:
+        return
+    value = _value(found.days.values())
+    paid = any(tally.cost_nano for tally in found.days.values())
+    terminal.write("")
+    _draw_year(terminal, {day: value(tally) for day, tally in found.days.items()}, today)
+    terminal.write("")
+    _draw_hours(terminal, {key: value(tally) for key, tally in found.hours.items()})
+    terminal.write("")
+    legend = " ".join(_shaded(terminal, level) for level in range(len(_SHADES)))
+    terminal.write(
+        terminal.style("less ", "dim")
+        + legend
+        + terminal.style(
+            f" more {'cost' if paid else 'work'}; each shade a quarter of what is not empty", "dim"
+        )
+    )
+
+
+def _draw_year(terminal: Terminal, values: dict[date, int], today: date) -> None:
+    """Weeks as columns, the last one that of today or of the last active day."""
+    last = max(values)
+    if timedelta(0) <= today - last < timedelta(days=300):
+        last = today
+    monday = last - timedelta(days=last.weekday())
+    weeks = min(_WEEKS, (terminal.width or 80) - _LABELS)
+    first = monday - timedelta(weeks=weeks - 1)
+    level = _levels(value for day, value in values.items() if first <= day <= last)
+    terminal.write(terminal.style(_months(first, weeks), "dim"))
+    for weekday, name in enumerate(_WEEKDAYS):
+        line = ""
+        for week in range(weeks):
+            day = first + timedelta(weeks=week, days=weekday)
+            line += " " if day > last else _shaded(terminal, level(values.get(day, 0)))
+        label = name if weekday % 2 == 0 else ""
+        terminal.write(terminal.style(f"{label:<{_LABELS}}", "dim") + line.rstrip())
+
+
+def _months(first: date, weeks: int) -> str:
+    """The name of each month above its first whole week."""
+    line = " " * _LABELS
+    for week in range(weeks):
+        day = first + timedelta(weeks=week)
+        if day.day <= 7 and week + 3 <= weeks:
+            line = line.ljust(_LABELS + week) + f"{day:%b}"
+    return line
+
+
+def _draw_hours(terminal: Terminal, values: dict[tuple[int, int], int]) -> None:
+    level = _levels(values.values())
+    heads = "".join(f"{hour:<6}" for hour in range(0, 24, 3)).rstrip()
+    terminal.write(terminal.style(" " * _LABELS + heads, "dim"))
+    for weekday, name in enumerate(_WEEKDAYS):
+        cells = "".join(
+            _shaded(terminal, level(values.get((weekday, hour), 0)), 2) for hour in range(24)
+        )
+        terminal.write(terminal.style(f"{name:<{_LABELS}}", "dim") + cells.rstrip())
+
+
+def _levels(values: Iterable[int]) -> Callable[[int], int]:
+    """0 for nothing, else the quarter of all active days or hours that a value is in."""
+    ordered = sorted(value for value in values if value > 0)
+
+    def level(value: int) -> int:
+        if not ordered:
+            return 1 if value > 0 else 0
+        marks = [ordered[len(ordered) * part // 4] for part in (1, 2, 3)]
+        return 0 if value <= 0 else 1 + sum(value >= mark for mark in marks)
+
+    return level
+
+
+def _shaded(terminal: Terminal, level: int, width: int = 1) -> str:
+    text = _SHADES[level] * width if level else _SHADES[0].ljust(width)
+    if not terminal.colour:
+        return text
+    return f"\x1b[{_GREENS[level]}m{text}\x1b[0m" if level else terminal.style(text, "dim")

@@ -1,0 +1,182 @@
+"""`sess stats` alone: what a person wants to see first, in one screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date, timedelta
+
+import apsw
+
+from sess_cli.render import amounts, layout
+from sess_cli.render.stats.report import percent, write_fact
+from sess_cli.render.stats.tools import shown
+from sess_cli.render.tallies import cost, money, name_of, short
+from sess_cli.terminal import Terminal
+from sess_schema import paths
+from sess_schema.queries.stats import Stats
+from sess_schema.queries.tally import Tally
+from sess_schema.queries.views import overview
+from sess_schema.queries.views.overview import Overview
+from sess_schema.queries.views.tools import Use
+
+_BARS = "▁▂▃▄▅▆▇█"
+_ROOM = 10  # for the names of facts
+_TALL = 38  # lines: a terminal of 40 keeps its prompt
+_MOST_BARS = 60
+
+
+def write(db: apsw.Connection, asked: Stats, terminal: Terminal, height: int = _TALL) -> None:
+    """At most so many lines."""
+    found = overview.read(db, asked, paths.home().config)
+    _draw_facts(terminal, found)
+    # Facts and heads take twelve lines; tools get most of the rest, models and projects a share.
+    room = max(3, height - 12)
+    top = max(1, min(5, room // 5))
+    tools = max(1, min(12, room - 2 * top - 1))
+    for name, by, groups in (
+        ("models", "model", found.models),
+        ("projects", "project", found.projects),
+    ):
+        _draw_top(terminal, name, by, groups, top)
+    _draw_tools(terminal, found, tools)
+
+
+def _draw_facts(terminal: Terminal, found: Overview) -> None:
+    total = found.total
+
+    def fact(name: str, value: str) -> None:
+        write_fact(terminal, name, value, _ROOM)
+
+    paid = money(total.cost_nano)
+    if total.unpriced:
+        paid += f" and {amounts.plural(total.unpriced, 'response')} of unknown price"
+        paid += f" ({_unpriced(terminal, found)})"
+    if total.saved_nano > 0:
+        paid += f"; the cache saved {money(total.saved_nano)}"
+    fact("cost", paid)
+    tokens = (
+        f"{short(total.tokens)}: in {short(total.input_tokens)}, out {short(total.output_tokens)},"
+        f" cache write {short(total.cache_write_tokens)}, read {short(total.cache_read_tokens)}"
+    )
+    fact("tokens", tokens)
+    if found.estimated_tokens:
+        fact("estimated", f"{short(found.estimated_tokens)} more tokens of output, not recorded")
+    counts = (
+        (len(total.sessions), "session"),
+        (total.prompts, "prompt"),
+        (total.requests, "response"),
+    )
+    work = [amounts.plural(count, name) for count, name in counts]
+    fact("work", ", ".join([*work, f"{amounts.duration(found.active_ms)} active"]))
+    _draw_days(fact, found.days)
+    uses = found.uses.tools.values()
+    answered = sum(use.answered for use in uses)
+    errors = sum(use.errors for use in uses)
+    if answered or found.refused:
+        rate = f" ({percent(errors / answered)})" if answered else ""
+        failed = f"{errors:,} of {amounts.plural(answered, 'call')}{rate}"
+        if denied := sum(use.denied for use in uses):
+            failed += f", {denied:,} denied"
+        if found.refused:
+            failed += f"; {amounts.plural(found.refused, 'error')} of the service"
+        fact("failed", failed)
+    if found.classes:
+        fact("errors", _classes(terminal, found.classes, (terminal.width or 100) - _ROOM))
+
+
+def _unpriced(terminal: Terminal, found: Overview) -> str:
+    models = sorted(
+        (name for name, tally in found.models.items() if tally.unpriced),
+        key=lambda name: (-found.models[name].unpriced, name),
+    )
+    named = ", ".join(terminal.line(name) for name in models[:3])
+    return named + (", …" if len(models) > 3 else "")
+
+
+def _classes(terminal: Terminal, classes: Mapping[str, int], width: int) -> str:
+    """As many as one line takes."""
+    text = ""
+    for name, count in classes.items():
+        more = f"{', ' if text else ''}{terminal.line(name)} {count:,}"
+        if layout.cells(text + more) > width - 3:
+            return text + ", …"
+        text += more
+    return text
+
+
+def _draw_days(fact: Callable[[str, str], None], days: Mapping[str, Tally]) -> None:
+    """One bar for each day, week or month, whichever are few enough."""
+    dated = {date.fromisoformat(day): tally for day, tally in days.items() if day != "undated"}
+    if not dated:
+        return
+    paid = any(tally.cost_nano for tally in dated.values())
+    first, last = min(dated), max(dated)
+    for name, start in (("day", _day), ("week", _week), ("month", _month)):
+        periods = _periods(first, last, start)
+        if len(periods) <= _MOST_BARS or name == "month":
+            break
+    sums = dict.fromkeys(periods[-_MOST_BARS:], 0)
+    for day, tally in dated.items():
+        if start(day) in sums:
+            sums[start(day)] += tally.cost_nano if paid else tally.tokens + tally.prompts
+    most = max(sums.values()) or 1
+    bars = "".join(_BARS[min(7, value * 8 // most)] if value else " " for value in sums.values())
+    what = "cost" if paid else "work"
+    span = f"{first}" if first == last else f"{first} to {last}"
+    fact(f"by {name}", bars)
+    fact("", f"{what}, {span}")
+
+
+def _day(day: date) -> date:
+    return day
+
+
+def _week(day: date) -> date:
+    return day - timedelta(days=day.weekday())
+
+
+def _month(day: date) -> date:
+    return day.replace(day=1)
+
+
+def _periods(first: date, last: date, start: Callable[[date], date]) -> list[date]:
+    days = (first + timedelta(days=n) for n in range((last - first).days + 1))
+    return list(dict.fromkeys(start(day) for day in days))
+
+
+def _draw_top(
+    terminal: Terminal, name: str, by: str, groups: Mapping[str, Tally], most: int
+) -> None:
+    rows = sorted(groups.items(), key=lambda one: (-one[1].cost_nano, -one[1].tokens, one[0]))
+    rows = [row for row in rows if row[1].requests]
+    if not rows:
+        return
+    terminal.write("")
+    more = f" ({len(rows)})" if len(rows) > most else ""
+    head = f"{name + more:<42} {'cost':>11} {'tokens':>9} {'responses':>10}"
+    terminal.write(terminal.style(head, "dim"))
+    for group, tally in rows[:most]:
+        label = terminal.line(name_of(group, by))
+        label = layout.cut_start(label, 40) if by == "project" else layout.cut(label, 40)
+        numbers = f"{cost(tally):>11} {short(tally.tokens):>9} {tally.requests:>10,}"
+        terminal.write(f"  {layout.pad(label, 40)} {numbers}")
+
+
+def _draw_tools(terminal: Terminal, found: Overview, most: int) -> None:
+    tools = sorted(found.uses.tools.items(), key=lambda one: (-one[1].calls, one[0]))
+    if not tools:
+        return
+    terminal.write("")
+    more = f" ({len(tools)})" if len(tools) > most else ""
+    head = f"{'tools' + more:<26} {'calls':>8} {'errors':>7} {'rate':>6}"
+    terminal.write(terminal.style(f"{head} {'p50':>8} {'p95':>8} {'max':>8}", "dim"))
+    for tool, use in tools[:most]:
+        label = layout.pad(layout.cut(terminal.line(shown(tool)), 24), 24)
+        terminal.write(f"  {label} {_numbers(use)}".rstrip())
+
+
+def _numbers(use: Use) -> str:
+    rate = "" if use.error_rate is None else percent(use.error_rate)
+    marks = (use.mark(50), use.mark(95), use.mark(100))
+    spans = " ".join(f"{'' if mark is None else amounts.duration(mark):>8}" for mark in marks)
+    return f"{use.calls:>8,} {use.errors:>7,} {rate:>6} {spans}"

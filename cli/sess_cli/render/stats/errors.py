@@ -1,0 +1,142 @@
+"""`sess stats errors`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import apsw
+
+from sess_cli.render import amounts, layout
+from sess_cli.render.stats.links import Links
+from sess_cli.render.stats.report import (
+    Column,
+    Report,
+    Section,
+    Wishes,
+    clock,
+    number,
+    percent,
+)
+from sess_schema import paths, times
+from sess_schema.queries.stats import Stats
+from sess_schema.queries.views import failures
+from sess_schema.queries.views.failures import Failure, Failures, grouped
+
+
+def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
+    found = failures.read(db, asked, paths.home().config)
+    links = Links(db)
+    total = len(found.calls)
+    told = amounts.plural(total, "failed call")
+    told += f", {amounts.plural(len(found.service), 'error')} of the service"
+    count = (Column("errors", "errors", number), Column("share", "share", percent))
+    newest = Column("_link", "newest", left=True)
+    first = Column("tools", "mostly", _first, left=True)
+    return Report(
+        "errors",
+        [
+            Section(
+                "class",
+                [_class(name, ones, total, links) for name, ones in found.classes().items()],
+                (Column("class", "class"), *count, first, newest),
+            ),
+            Section(
+                "api",
+                [_class(n, o, len(found.service), links) for n, o in _service(found).items()],
+                (Column("class", "errors of the service"), *count, newest),
+            ),
+            Section(
+                "tool",
+                _counted("tool", found.calls, lambda one: one.tool),
+                (Column("tool", "tool"), *count),
+                most=8,
+            ),
+            Section(
+                "project",
+                _counted("project", found.calls, lambda one: one.project),
+                (Column("project", "project", layout.home_short), *count),
+                most=5,
+                paths=True,
+            ),
+            Section(
+                "day",
+                sorted(
+                    _counted("day", found.calls, failures.day(asked.zone)),
+                    key=lambda row: str(row["day"]),
+                    reverse=True,
+                ),
+                (Column("day", "day"), *count),
+                most=7,
+            ),
+        ],
+        facts=[("errors", told), ("rules", f"version {found.rules}")],
+        notes=["`sess stats errors --explain CLASS` lists all of a class"] if total else [],
+    )
+
+
+def explained(db: apsw.Connection, asked: Stats, name: str) -> Report:
+    """Every failure of a class, the newest first."""
+    found = failures.read(db, asked, paths.home().config)
+    links = Links(db)
+    rows = [
+        {
+            "session": one.session,
+            "event": one.event,
+            "ts": times.iso(one.ts),
+            "tool": one.tool,
+            "class": one.name,
+            "project": one.project,
+            "text": one.text,
+            "_link": links.event(one.session, one.event),
+            "_when": clock(one.ts, asked.zone),
+        }
+        for one in found.of_class(name)
+    ]
+    return Report(
+        "errors",
+        [
+            Section(
+                "failure",
+                rows,
+                (
+                    Column("_link", "event"),
+                    Column("_when", "time", left=True),
+                    Column("tool", "tool", left=True),
+                    Column("text", "what it said", left=True),
+                ),
+                cut=3,
+            )
+        ],
+        facts=[(name, amounts.plural(len(rows), "failure"))],
+        code=0 if rows else 1,
+    )
+
+
+def _service(found: Failures) -> dict[str, list[Failure]]:
+    return grouped(found.service, lambda one: one.name)
+
+
+def _class(name: str, ones: list[Failure], total: int, links: Links) -> dict[str, Any]:
+    newest = ones[0]
+    return {
+        "class": name,
+        "errors": len(ones),
+        "share": len(ones) / total,
+        "tools": [*grouped(ones, lambda one: one.tool)],
+        "newest": times.iso(newest.ts),
+        "session": newest.session,
+        "event": newest.event,
+        "_link": links.event(newest.session, newest.event),
+    }
+
+
+def _counted(kind: str, ones: list[Failure], key: Callable[[Failure], str]) -> list[dict[str, Any]]:
+    return [
+        {kind: name, "errors": len(group), "share": len(group) / len(ones)}
+        for name, group in grouped(ones, key).items()
+    ]
+
+
+def _first(tools: list[str]) -> str:
+    return tools[0]

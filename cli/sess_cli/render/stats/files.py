@@ -1,0 +1,102 @@
+"""`sess stats files`, and with a path the sessions that touched it."""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+from typing import Any
+
+import apsw
+
+from sess_cli.render import amounts, layout
+from sess_cli.render.stats.links import Links
+from sess_cli.render.stats.report import Column, Report, Section, Wishes, clock, number
+from sess_schema import times
+from sess_schema.queries.sessions import one_line
+from sess_schema.queries.stats import Stats
+from sess_schema.queries.views import files
+from sess_schema.queries.views.files import Touched
+
+_COUNTS = (
+    Column("edits", "edits", number),
+    Column("writes", "writes", number),
+    Column("reads", "reads", number),
+)
+
+
+def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
+    if wishes.path is not None:
+        return _sessions(db, asked, wishes)
+    found = files.most_edited(db, asked)
+    changed = sum(one.changes > 0 for one in found)
+    told = f"{amounts.plural(changed, 'file')} changed, {len(found) - changed:,} only read"
+    return Report(
+        "files",
+        [
+            Section(
+                "file",
+                [
+                    {"path": one.name, **_facts(one, asked.zone), "sessions": len(one.sessions)}
+                    for one in found
+                ],
+                (
+                    Column("path", "file", layout.home_short),
+                    *_COUNTS,
+                    Column("sessions", "sessions", number),
+                    Column("_last", "last"),
+                ),
+                most=25,
+                paths=True,
+            )
+        ],
+        facts=[("files", told)],
+        notes=["`sess stats files PATH` lists the sessions that touched one"] if found else [],
+    )
+
+
+def _sessions(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
+    found = files.sessions_of(db, asked, wishes.path or "")
+    links = Links(db)
+    touched = sorted({path for one in found for path in one.paths})
+    rows = [
+        {
+            "session": one.name,
+            "title": one.title or "",
+            "project": one.project,
+            **_facts(one, asked.zone),
+            "event": one.event,
+            "_link": links.event(one.session, one.event),
+            "paths": sorted(one.paths),
+        }
+        for one in found
+    ]
+    told = f"{amounts.plural(len(found), 'session')} touched it"
+    if len(touched) > 1:
+        told = f"{amounts.plural(len(found), 'session')} touched {len(touched)} files of that name"
+    return Report(
+        "files",
+        [
+            Section(
+                "session",
+                rows,
+                (
+                    Column("title", "session", one_line),
+                    Column("_link", "last event", left=True),
+                    *_COUNTS,
+                    Column("_last", "last"),
+                ),
+            )
+        ],
+        facts=[(wishes.path or "", told)],
+        code=0 if rows else 1,
+    )
+
+
+def _facts(one: Touched, zone: tzinfo | None) -> dict[str, Any]:
+    return {
+        "edits": one.edits,
+        "writes": one.writes,
+        "reads": one.reads,
+        "first": times.iso(one.first),
+        "last": times.iso(one.last),
+        "_last": clock(one.last, zone, "%Y-%m-%d"),
+    }

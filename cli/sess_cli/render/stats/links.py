@@ -1,0 +1,37 @@
+"""Events as `sess show` takes them: `1a2b3c4d#567`."""
+
+from __future__ import annotations
+
+import apsw
+
+_SHORT = 8
+_AGENT = "agent-"
+
+
+class Links:
+    """Remembers how short an id may be."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._ids: dict[str, str] = {}
+
+    def session(self, native_id: str) -> str:
+        """The shortest beginning that no other session has, eight characters or more."""
+        found = self._ids.get(native_id)
+        if found is None:
+            length = _SHORT + (len(_AGENT) if native_id.startswith(_AGENT) else 0)
+            while length < len(native_id) and self._shared(native_id[:length]):
+                length += 1
+            found = self._ids[native_id] = native_id[:length]
+        return found
+
+    def event(self, native_id: str, event: int | None) -> str:
+        return self.session(native_id) + (f"#{event}" if event is not None else "")
+
+    def _shared(self, beginning: str) -> bool:
+        count: int = self._db.execute(
+            "SELECT count(DISTINCT native_id) FROM sessions"
+            " WHERE substr(native_id, 1, length(?1)) = ?1 AND turns > 0",
+            (beginning,),
+        ).get
+        return count > 1

@@ -1,0 +1,214 @@
+"""What a view has to tell, and the ways to write it: for a terminal, as JSON, CSV or Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from sess_cli.output import json_line
+from sess_cli.render import amounts, layout
+from sess_cli.terminal import Terminal
+
+Form = Callable[[Any], str]
+_GAP = 2
+_LEAST = 12  # of the column that gives way, whatever the others take
+
+
+@dataclass(slots=True, frozen=True)
+class Wishes:
+    """What was asked for beside the question."""
+
+    detail: bool = False
+    path: str | None = None
+    budget: str | None = None
+    now: int = 0
+    utc: bool = False
+
+
+@dataclass(slots=True, frozen=True)
+class Column:
+    key: str
+    head: str
+    form: Form = str
+    left: bool = False
+
+
+@dataclass(slots=True)
+class Section:
+    """Rows of one kind; each is an object whose names are a contract.
+
+    Names that begin with `_` are for the terminal only.
+    """
+
+    kind: str
+    rows: list[dict[str, Any]]
+    columns: Sequence[Column]  # for the terminal, the first is what a row is about
+    most: int = 0  # rows that a terminal shows; 0 for all
+    paths: bool = False  # the first column is cut at its beginning
+    cut: int = 0  # the column that gives way where there is no room
+
+
+@dataclass(slots=True)
+class Report:
+    view: str
+    sections: list[Section]
+    facts: list[tuple[str, str]] = field(default_factory=list)
+    draw: Callable[[Terminal], None] | None = None  # in place of sections
+    notes: list[str] = field(default_factory=list)
+    code: int = 0  # to exit with
+
+
+def write(report: Report, form: str | None, terminal: Terminal | None = None) -> None:
+    """`form`: json, csv, md, or None for a terminal."""
+    if form == "json":
+        for kind, row in _rows(report):
+            json_line({"view": report.view, "kind": kind, **row})
+    elif form == "csv":
+        _write_csv(report)
+    elif form == "md":
+        _write_markdown(report)
+    else:
+        _write_terminal(report, terminal or Terminal())
+
+
+def _rows(report: Report) -> list[tuple[str, dict[str, Any]]]:
+    return [(section.kind, _told(row)) for section in report.sections for row in section.rows]
+
+
+def _told(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if not name.startswith("_")}
+
+
+def _write_csv(report: Report) -> None:
+    """One table: a row leaves empty what only other kinds have."""
+    import csv  # noqa: PLC0415
+    import sys  # noqa: PLC0415
+
+    rows = _rows(report)
+    names = list(dict.fromkeys(name for _, row in rows for name in row))
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(["kind", *names])
+    for kind, row in rows:
+        table.writerow([kind, *(plain(row.get(name)) for name in names)])
+
+
+def _write_markdown(report: Report) -> None:
+    terminal = Terminal()
+    first = True
+    for section in report.sections:
+        if not section.rows:
+            continue
+        names = list(_told(section.rows[0]))
+        if not first:
+            terminal.write("")
+        first = False
+        terminal.write(f"| {' | '.join([section.kind, *names[1:]])} |")
+        terminal.write(f"|{'---|' * len(names)}")
+        for row in section.rows:
+            cells = (_markdown_cell(terminal, plain(row.get(name))) for name in names)
+            terminal.write(f"| {' | '.join(cells)} |")
+
+
+def _markdown_cell(terminal: Terminal, text: str) -> str:
+    return terminal.line(text).replace("\\", "\\\\").replace("|", "\\|")
+
+
+def plain(value: Any) -> str:
+    """A value as CSV and Markdown have it."""
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    if isinstance(value, float):
+        return f"{value:.9f}".rstrip("0").rstrip(".")
+    return str(value)
+
+
+def _write_terminal(report: Report, terminal: Terminal) -> None:
+    if report.facts:
+        room = max(len(name) for name, _ in report.facts) + 2
+        for name, value in report.facts:
+            write_fact(terminal, name, value, room)
+    if report.draw is not None:
+        report.draw(terminal)
+    else:
+        for section in report.sections:
+            if section.rows and section.columns:
+                if report.facts or section is not report.sections[0]:
+                    terminal.write("")
+                write_section(terminal, section)
+    for note in report.notes:
+        terminal.write("")
+        for line in layout.wrap(terminal.line(note), terminal.width or 100):
+            terminal.write(terminal.style(line, "dim"))
+
+
+def write_fact(terminal: Terminal, name: str, value: str, room: int) -> None:
+    """A name and what is known of it, wrapped below itself."""
+    lines = [*layout.wrap(value, (terminal.width or 10_000) - room)] or [""]
+    terminal.write(terminal.style(layout.pad(name, room), "dim") + lines[0])
+    for line in lines[1:]:
+        terminal.write(" " * room + line)
+
+
+def write_section(terminal: Terminal, section: Section) -> None:
+    """A table of which one column takes what room there is."""
+    columns, rows = section.columns, section.rows[: section.most or None]
+    cells = [
+        ["" if row.get(c.key) is None else terminal.line(c.form(row[c.key])) for c in columns]
+        for row in rows
+    ]
+    heads = [column.head for column in columns]
+    widths = [max(layout.cells(row[n]) for row in [heads, *cells]) for n in range(len(columns))]
+    if terminal.width is not None:
+        others = sum(widths) - widths[section.cut] + _GAP * (len(widths) - 1)
+        room = max(_LEAST, terminal.width - others)
+        widths[section.cut] = min(widths[section.cut], room)
+    terminal.write(terminal.style(_line(heads, columns, widths, paths=False), "dim"))
+    for row in cells:
+        terminal.write(_line(row, columns, widths, paths=section.paths))
+    if len(section.rows) > len(rows):
+        terminal.write(terminal.style(f"and {len(section.rows) - len(rows):,} more", "dim"))
+
+
+def _line(
+    cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int], *, paths: bool
+) -> str:
+    parts = []
+    for number, (text, column, width) in enumerate(zip(cells, columns, widths, strict=True)):
+        shorten = layout.cut_start if paths and number == 0 else layout.cut
+        shown = shorten(text, width)
+        if column.left or number == 0:
+            parts.append(layout.pad(shown, width))
+        else:
+            parts.append(" " * (width - layout.cells(shown)) + shown)
+    return (" " * _GAP).join(parts).rstrip()
+
+
+def number(value: float) -> str:
+    return f"{value:,}"
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.1f}%"
+
+
+def duration(value: float) -> str:
+    return amounts.duration(int(value))
+
+
+def mean(values: Sequence[int]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def clock(moment: int | None, zone: tzinfo | None, form: str = "%Y-%m-%d %H:%M") -> str:
+    """On the wall of a zone."""
+    if moment is None:
+        return "no date"
+    return f"{datetime.fromtimestamp(moment / 1000, UTC).astimezone(zone):{form}}"
+
+
+def decimal(value: float) -> str:
+    return f"{value:,.1f}"

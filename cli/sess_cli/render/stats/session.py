@@ -1,0 +1,184 @@
+"""`sess stats ID`: one session in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import apsw
+
+from sess_cli.render import amounts, layout
+from sess_cli.render.stats.links import Links
+from sess_cli.render.tallies import money, short
+from sess_cli.terminal import Terminal
+from sess_schema import paths
+from sess_schema.queries import sessions
+from sess_schema.queries.sessions import SessionRow
+from sess_schema.queries.stats import Stats
+from sess_schema.queries.views import failures, session
+from sess_schema.queries.views.failures import Failure
+from sess_schema.queries.views.session import Analytics
+
+_SHOWN = 5
+
+
+def facts(db: apsw.Connection, asked: Stats) -> dict[str, Any]:
+    """One object; the names are a contract."""
+    found = session.read(db, asked)
+    failed = failures.read(db, asked, paths.home().config).calls
+    return {
+        "group": "session",
+        "duration_ms": found.duration,
+        "active_ms": found.active,
+        "events": found.events,
+        "success_rate": found.success_rate,
+        "estimated_input_tokens": found.estimated_input,
+        "estimated_output_tokens": found.estimated_output,
+        "tools": [
+            {
+                "tool": tool,
+                "calls": use.calls,
+                "errors": use.errors,
+                "mean_ms": _mean(use.times),
+                "max_ms": use.times[-1] if use.times else None,
+            }
+            for tool, use in sorted(found.tools.items())
+        ],
+        "slowest": [
+            {"session": one.session, "event": one.event, "tool": one.tool, "duration_ms": one.taken}
+            for one in found.slowest
+        ],
+        "failures": [
+            {"session": one.session, "event": one.event, "tool": one.tool, "class": one.name}
+            for one in failed
+        ],
+        "files": [{"path": path, "changes": count} for path, count in found.files.items()],
+        "commits": [{"sha": sha, "subject": subject} for sha, subject in found.commits],
+    }
+
+
+def write(db: apsw.Connection, asked: Stats, row: SessionRow, *, utc: bool) -> None:
+    terminal = Terminal()
+    found = session.read(db, asked)
+    failed = failures.read(db, asked, paths.home().config).calls
+    for line in (*_head(db, terminal, row, utc=utc), *_analytics(terminal, found)):
+        terminal.write(line)
+    for name, lines in (
+        ("Models", _models(terminal, found)),
+        ("Slowest calls", _slowest(db, terminal, found)),
+        ("Failures", _failures(db, terminal, failed)),
+        ("Files changed", _files(terminal, found)),
+        ("Commits", _commits(terminal, found)),
+    ):
+        told = [*lines]
+        if told:
+            terminal.write("")
+            terminal.write(terminal.style(name, "bold"))
+            for line in told:
+                terminal.write(line)
+
+
+def _head(db: apsw.Connection, terminal: Terminal, row: SessionRow, *, utc: bool) -> Iterator[str]:
+    width = terminal.width or 100
+    title = terminal.line(sessions.title_of(db, row))
+    yield terminal.style(layout.cut(title, width), "bold")
+    children = len(sessions.children(db, row.key))
+    told = [row.agent, row.session, amounts.clock(row.started, utc=utc)]
+    if children:
+        told.append(f"with {amounts.plural(children, 'subagent')}")
+    yield terminal.style(layout.cut(terminal.line(", ".join(told)), width), "dim")
+    yield "=" * 50
+
+
+def _analytics(terminal: Terminal, found: Analytics) -> Iterator[str]:
+    for name, value in _numbers(found):
+        yield f"{name + ':':<16} {value}"
+    if not found.tools:
+        return
+    yield ""
+    yield terminal.style("Tool Breakdown", "bold")
+    yield "-" * 48
+    yield f"{'Tool':<14} {'Calls':>6} {'Errors':>6} {'Avg':>10} {'Max':>10}"
+    yield "-" * 48
+    for tool, use in sorted(found.tools.items()):
+        name = layout.pad(layout.cut(terminal.line(tool), 14), 14)
+        mean, most = _mean(use.times), use.times[-1] if use.times else None
+        yield f"{name} {use.calls:>6} {use.errors:>6} {_span(mean):>10} {_span(most):>10}".rstrip()
+    yield "-" * 48
+
+
+def _numbers(found: Analytics) -> Iterator[tuple[str, str]]:
+    """What was recorded about tokens; where nothing was, an estimate that says so."""
+    yield "Duration", amounts.duration(found.duration)
+    yield "Active Time", amounts.duration(found.active)
+    yield "Events", f"{found.events:,}"
+    yield "Prompts", f"{found.prompts:,}"
+    yield "Success Rate", f"{100 * found.success_rate:.1f}%"
+    if denied := sum(use.denied for use in found.tools.values()):
+        yield "Denied", amounts.plural(denied, "call")
+    if not found.recorded:
+        yield "Est. Input Tk", f"{found.estimated_input:,}"
+        yield "Est. Output Tk", f"{found.estimated_output:,}"
+        return
+    tallies = found.models.values()
+    fresh, written, read, out = (
+        sum(getattr(tally, name) for tally in tallies)
+        for name in ("input_tokens", "cache_write_tokens", "cache_read_tokens", "output_tokens")
+    )
+    yield "Input Tk", f"{fresh + written + read:,} ({short(read)} from cache)"
+    yield "Output Tk", f"{out:,}"
+    cost = money(sum(tally.cost_nano for tally in tallies))
+    if unpriced := sum(tally.unpriced for tally in tallies):
+        cost += f" and {amounts.plural(unpriced, 'response')} of unknown price"
+    yield "Cost", cost
+
+
+def _models(terminal: Terminal, found: Analytics) -> Iterator[str]:
+    for model, tally in found.models.items():
+        if tally.requests:
+            name = layout.pad(layout.cut(terminal.line(model), 34), 34)
+            yield (
+                f"  {name} {money(tally.cost_nano):>10} {short(tally.tokens):>7} tokens"
+                f" {tally.requests:>6,} responses"
+            )
+
+
+def _slowest(db: apsw.Connection, terminal: Terminal, found: Analytics) -> Iterator[str]:
+    links = Links(db)
+    for one in found.slowest:
+        lead = f"  {amounts.duration(one.taken):>8}  {links.event(one.session, one.event)}  "
+        yield _fitted(terminal, lead, f"{one.tool} {one.summary}")
+
+
+def _failures(db: apsw.Connection, terminal: Terminal, failed: list[Failure]) -> Iterator[str]:
+    links = Links(db)
+    for one in failed[:_SHOWN]:
+        lead = f"  {links.event(one.session, one.event)}  "
+        yield _fitted(terminal, lead, f"{one.tool}, {one.name}: {one.text}")
+    if len(failed) > _SHOWN:
+        yield f"  and {len(failed) - _SHOWN} more"
+
+
+def _files(terminal: Terminal, found: Analytics) -> Iterator[str]:
+    width = (terminal.width or 100) - 10
+    for path, count in [*found.files.items()][: 2 * _SHOWN]:
+        yield f"  {count:>6}  {layout.cut_start(terminal.line(layout.home_short(path)), width)}"
+    if len(found.files) > 2 * _SHOWN:
+        yield f"  and {len(found.files) - 2 * _SHOWN} more"
+
+
+def _commits(terminal: Terminal, found: Analytics) -> Iterator[str]:
+    for sha, subject in found.commits:
+        yield _fitted(terminal, f"  {terminal.line(sha)[:12]}  ", subject)
+
+
+def _fitted(terminal: Terminal, lead: str, text: str) -> str:
+    return lead + layout.cut(terminal.line(text[:500]), max(8, (terminal.width or 100) - len(lead)))
+
+
+def _mean(values: list[int]) -> int | None:
+    return sum(values) // len(values) if values else None
+
+
+def _span(milliseconds: int | None) -> str:
+    return "" if milliseconds is None else amounts.duration(milliseconds)

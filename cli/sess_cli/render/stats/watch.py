@@ -1,0 +1,65 @@
+"""`sess stats --watch`: the same screen again whenever the index changes."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from io import StringIO
+
+import apsw
+
+from sess_cli import fresh
+from sess_cli.render import amounts, layout
+from sess_cli.terminal import Terminal
+from sess_schema import times
+from sess_schema.errors import SessError
+
+_LOOK = 0.25  # seconds between two looks at the index, which cost nothing
+_RENEW = 10.0  # without a daemon somebody has to read the transcripts
+_ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
+_HOME, _END_OF_LINE, _BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
+
+Draw = Callable[[apsw.Connection, Terminal, int], None]
+
+
+def watch(draw: Draw, *, sync: bool) -> None:
+    """Until it is interrupted. `draw` writes as many lines as it is given, or fewer."""
+    if not sys.stdout.isatty():
+        raise SessError("--watch needs a terminal", hint="without it, the numbers are told once")
+    sys.stdout.write(_ENTER)
+    try:
+        while True:
+            with fresh.open_with_sessions(sync=sync) as db:
+                _follow(db, draw)
+    finally:
+        sys.stdout.write(_LEAVE)
+        sys.stdout.flush()
+
+
+def _follow(db: apsw.Connection, draw: Draw) -> None:
+    """Draw when there is something new, for as long as one look at the transcripts is good for."""
+    until = time.monotonic() + _RENEW
+    seen: tuple[object, ...] | None = None
+    while time.monotonic() < until:
+        size = shutil.get_terminal_size((80, 24))
+        now = (db.pragma("data_version"), size)
+        if now != seen:
+            seen = now
+            _show(db, draw, size.columns, size.lines)
+        time.sleep(_LOOK)
+
+
+def _show(db: apsw.Connection, draw: Draw, columns: int, lines: int) -> None:
+    """Written over what is there, line by line: nothing is blank in between."""
+    page = StringIO()
+    terminal = Terminal(page, paged=True)
+    with db:
+        draw(db, terminal, lines - 2)
+    told = page.getvalue().splitlines()[: lines - 2]
+    told += [""] * (lines - 1 - len(told))
+    foot = layout.cut(f"{amounts.clock(times.now_ms(), seconds=True)}  Ctrl-C ends", columns)
+    told.append(terminal.style(foot, "dim"))
+    sys.stdout.write(_HOME + f"{_END_OF_LINE}\r\n".join(told) + _END_OF_LINE + _BELOW)
+    sys.stdout.flush()

@@ -1,0 +1,165 @@
+"""`sess statusline`: today, the five-hour window and the session, in one line.
+
+Prompts of shells and agents wait for it, so it reads what few rows it needs and loads no parser.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sess_cli.render import amounts
+from sess_cli.render.tallies import money, short
+from sess_schema import times
+from sess_schema.queries.stats import Stats
+from sess_schema.queries.views import budget, windows
+from sess_schema.queries.views.context import window_of
+
+if TYPE_CHECKING:
+    import apsw
+
+_PATIENCE = 0.2  # seconds for whoever holds our stdin to say something
+_LONGEST = 1 << 20
+
+
+@dataclass(slots=True)
+class Spent:
+    cost_nano: int = 0
+    tokens: int = 0
+    unpriced: int = 0
+
+    @property
+    def money(self) -> str:
+        return money(self.cost_nano) + ("+" if self.unpriced else "")
+
+
+@dataclass(slots=True)
+class Status:
+    now: int
+    today: Spent
+    window: windows.Window | None
+    session: Spent | None = None
+    context: int = 0  # tokens of its last prompt
+    context_window: int = 0
+
+    def line(self) -> str:
+        parts = [f"today {self.today.money}", f"{short(self.today.tokens)} tok"]
+        if self.window is not None:
+            left = amounts.duration(self.window.end - self.now)
+            parts.append(f"5h window {money(self.window.cost_nano)}, {left} left")
+        if self.session is not None:
+            parts.append(f"session {self.session.money}")
+            if self.context:
+                share = 100 * self.context // self.context_window
+                parts.append(f"context {short(self.context)} ({share}%)")
+        return " · ".join(parts)
+
+    def facts(self) -> dict[str, Any]:
+        """One object; the names are a contract."""
+        window = self.window
+        return {
+            "today": _facts(self.today),
+            "window": None
+            if window is None
+            else {
+                "start": times.iso(window.start),
+                "end": times.iso(window.end),
+                "cost_usd": window.cost_nano / 1e9,
+                "tokens": window.tokens,
+            },
+            "session": None
+            if self.session is None
+            else {
+                **_facts(self.session),
+                "context_tokens": self.context,
+                "context_window_tokens": self.context_window,
+            },
+        }
+
+
+def show(*, as_json: bool = False) -> None:
+    """As the index is: nothing is brought up to date for it."""
+    from contextlib import closing  # noqa: PLC0415
+
+    from sess_schema import paths  # noqa: PLC0415
+    from sess_schema.connection import open_reader  # noqa: PLC0415
+
+    session = _session_on_stdin()
+    with closing(open_reader(paths.home().index)) as db, db:
+        found = read(db, session)
+    if as_json:
+        from sess_cli.output import json_line  # noqa: PLC0415
+
+        json_line(found.facts())
+    else:
+        sys.stdout.write(found.line() + "\n")
+
+
+def read(db: apsw.Connection, session: str | None, now: int | None = None) -> Status:
+    now = times.now_ms() if now is None else now
+    midnight, _ = budget.bounds("day", now, None)
+    found = Status(now, _spent(db, "u.ts >= ?", midnight), windows.current(db, Stats(), now))
+    key = _key(db, session) if session else None
+    if key is not None:
+        family = "u.session_id IN (SELECT id FROM sessions WHERE id = ?1 OR parent_id = ?1)"
+        found.session = _spent(db, family, key)
+        for model, size in db.execute(
+            "SELECT coalesce(u.model, ''), u.input_tokens + u.cache_write_tokens"
+            " + u.cache_read_tokens FROM usage u WHERE u.session_id = ? AND u.counted"
+            " ORDER BY u.ts DESC LIMIT 1",
+            (key,),
+        ):
+            found.context, found.context_window = size, window_of(model, size)
+    return found
+
+
+def _spent(db: apsw.Connection, where: str, value: int) -> Spent:
+    for row in db.execute(
+        "SELECT coalesce(sum(u.cost_nano), 0), coalesce(sum(u.input_tokens + u.output_tokens"
+        " + u.cache_write_tokens + u.cache_read_tokens), 0), coalesce(sum(u.cost_nano IS NULL), 0)"
+        f" FROM usage u WHERE {where} AND u.counted",
+        (value,),
+    ):
+        return Spent(*row)
+    return Spent()
+
+
+def _key(db: apsw.Connection, session: str) -> int | None:
+    found: int | None = db.execute(
+        "SELECT id FROM sessions WHERE native_id = ? AND turns > 0 ORDER BY home <> '' LIMIT 1",
+        (session,),
+    ).get
+    return found
+
+
+def _session_on_stdin() -> str | None:
+    """Claude Code tells its status bar as JSON which session it is."""
+    if sys.stdin is None or sys.stdin.isatty():
+        return None
+    try:
+        if not select.select([sys.stdin], [], [], _PATIENCE)[0]:
+            return None
+        raw = b""
+        while len(raw) < _LONGEST and (more := os.read(sys.stdin.fileno(), 1 << 16)):
+            raw += more
+    except (OSError, ValueError):
+        return None
+    import orjson  # noqa: PLC0415
+
+    try:
+        told = orjson.loads(raw)
+    except ValueError:
+        return None
+    session = told.get("session_id") if isinstance(told, dict) else None
+    return session if isinstance(session, str) else None
+
+
+def _facts(spent: Spent) -> dict[str, Any]:
+    return {
+        "cost_usd": spent.cost_nano / 1e9,
+        "tokens": spent.tokens,
+        "unpriced_requests": spent.unpriced,
+    }

@@ -1,0 +1,106 @@
+"""What the prompt cache did: how much was read from it, what that saved, what was paid twice."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import apsw
+
+from sess_schema import times
+from sess_schema.queries.stats import Stats
+from sess_schema.queries.views import scope
+from sess_schema.sums import MODEL
+
+_SHORT, _LONG = 5 * times.MINUTE, times.HOUR
+
+
+@dataclass(slots=True)
+class Cached:
+    """The prompts of one model."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_write_1h_tokens: int = 0
+    cache_read_tokens: int = 0
+    cost_nano: int = 0
+    saved_nano: int = 0
+    unpriced: int = 0  # responses whose price is not known
+    expired: int = 0  # prompts written anew because the cache had forgotten them
+    expired_tokens: int = 0
+
+    @property
+    def prompt_tokens(self) -> int:
+        return self.input_tokens + self.cache_write_tokens + self.cache_read_tokens
+
+    @property
+    def hit_ratio(self) -> float | None:
+        return self.cache_read_tokens / self.prompt_tokens if self.prompt_tokens else None
+
+    def add(self, other: Cached) -> None:
+        self.requests += other.requests
+        self.input_tokens += other.input_tokens
+        self.cache_write_tokens += other.cache_write_tokens
+        self.cache_write_1h_tokens += other.cache_write_1h_tokens
+        self.cache_read_tokens += other.cache_read_tokens
+        self.cost_nano += other.cost_nano
+        self.saved_nano += other.saved_nano
+        self.unpriced += other.unpriced
+        self.expired += other.expired
+        self.expired_tokens += other.expired_tokens
+
+
+@dataclass(slots=True)
+class Caching:
+    models: dict[str, Cached] = field(default_factory=dict)
+    total: Cached = field(default_factory=Cached)
+
+
+def read(db: apsw.Connection, asked: Stats) -> Caching:
+    found = Caching()
+    for model, tally in asked.groups(db, "model").items():
+        if tally.requests:
+            found.models[model] = Cached(
+                tally.requests,
+                tally.input_tokens,
+                tally.cache_write_tokens,
+                tally.cache_write_1h_tokens,
+                tally.cache_read_tokens,
+                tally.cost_nano,
+                tally.saved_nano,
+                tally.unpriced,
+            )
+    wanted = scope.responses(db, asked)
+    for model, tokens in _expired(db, wanted):
+        found.models[model].expired += 1
+        found.models[model].expired_tokens += tokens
+    for cached in found.models.values():
+        found.total.add(cached)
+    ordered = sorted(found.models.items(), key=lambda one: (-one[1].saved_nano, one[0]))
+    found.models = dict(ordered)
+    return found
+
+
+def _expired(db: apsw.Connection, wanted: scope.Scope) -> list[tuple[str, int]]:
+    """Prompts of which most was written, after a rest longer than the cache keeps anything.
+
+    It keeps what the last write before the rest asked for: five minutes or an hour.
+    """
+    found = []
+    for session, ts, model, written in db.execute(
+        f"SELECT u.session_id, u.ts, {MODEL}, u.cache_write_tokens {wanted.sql}"
+        " AND u.ts IS NOT NULL AND 2 * u.cache_write_tokens >"
+        " u.input_tokens + u.cache_write_tokens + u.cache_read_tokens",
+        wanted.values,
+    ):
+        before = db.execute(
+            "SELECT max(ts), (SELECT w.cache_write_1h_tokens FROM usage w WHERE w.session_id = ?1"
+            " AND w.counted AND w.ts < ?2 AND w.cache_write_tokens > 0 ORDER BY w.ts DESC LIMIT 1)"
+            " FROM usage WHERE session_id = ?1 AND counted AND ts < ?2",
+            (session, ts),
+        ).fetchone()
+        if before is None or before[0] is None or before[1] is None:
+            continue  # the first prompt of a session, or nothing was kept before
+        if ts - before[0] > (_LONG if before[1] else _SHORT):
+            found.append((model, written))
+    return found

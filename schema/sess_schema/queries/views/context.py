@@ -1,0 +1,90 @@
+"""How full the windows of models were, and when conversations were cut."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import apsw
+
+from sess_schema.queries.stats import Stats, percentile
+from sess_schema.queries.views import scope
+from sess_schema.sums import MODEL
+
+DEFAULT_WINDOW = 200_000
+LARGE_WINDOW = 1_000_000
+# By what a model's name says; the first that is found.
+_WINDOWS = (
+    ("[1m]", LARGE_WINDOW),
+    ("-1m", LARGE_WINDOW),
+    ("gemini", LARGE_WINDOW),
+    ("gpt-4.1", LARGE_WINDOW),
+    ("gpt-5", 400_000),
+    ("gpt-4o", 128_000),
+)
+_TOKENS = re.compile(r"(\d+)(?: to \d+)? tokens\)")
+
+
+@dataclass(slots=True)
+class Filled:
+    """The prompts of one session or subagent."""
+
+    session: str
+    title: str | None
+    model: str = "unknown"  # of the largest prompt
+    sizes: list[int] = field(default_factory=list)  # sorted
+    compactions: list[int | None] = field(default_factory=list)  # tokens before each, where known
+
+    @property
+    def peak(self) -> int:
+        return self.sizes[-1] if self.sizes else 0
+
+    @property
+    def window(self) -> int:
+        return window_of(self.model, self.peak)
+
+    def mark(self, percent: int) -> int:
+        return percentile(self.sizes, percent) or 0
+
+
+def window_of(model: str, peak: int = 0) -> int:
+    """The window of a model; a prompt that does not fit tells that it is the large one."""
+    name = model.lower()
+    size = next((size for part, size in _WINDOWS if part in name), DEFAULT_WINDOW)
+    return size if peak <= size else max(LARGE_WINDOW, peak)
+
+
+def read(db: apsw.Connection, asked: Stats) -> list[Filled]:
+    """Every session and subagent that sent a prompt or was compacted, the fullest first."""
+    found: dict[int, Filled] = {}
+    wanted = scope.responses(db, asked)
+    size = "u.input_tokens + u.cache_write_tokens + u.cache_read_tokens"
+    for session, name, title, model, tokens in db.execute(
+        f"SELECT u.session_id, s.native_id, coalesce(s.title, s.first_prompt), {MODEL},"
+        f" {size} AS size {wanted.sql} ORDER BY u.session_id, size",
+        wanted.values,
+    ):
+        one = found.setdefault(session, Filled(name, title))
+        one.model = model
+        one.sizes.append(tokens)
+    told = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
+    for session, name, title, ts, text in db.execute(
+        "SELECT e.session_id, s.native_id, coalesce(s.title, s.first_prompt), e.ts,"
+        f" substr(x.text, 1, 500) {told.sql} AND e.label = 'compact' AND e.type = 'system'"
+        " ORDER BY e.ts, e.id",
+        told.values,
+    ):
+        tokens = _TOKENS.search(text)
+        before = int(tokens[1]) if tokens else _last_prompt(db, session, ts) or None
+        found.setdefault(session, Filled(name, title)).compactions.append(before)
+    return sorted(found.values(), key=lambda one: (-one.peak, one.session))
+
+
+def _last_prompt(db: apsw.Connection, session: int, ts: int | None) -> int | None:
+    """The size of the last prompt before a compaction that does not tell it."""
+    found: int | None = db.execute(
+        "SELECT u.input_tokens + u.cache_write_tokens + u.cache_read_tokens FROM usage u"
+        " WHERE u.session_id = ? AND u.counted AND u.ts <= ? ORDER BY u.ts DESC LIMIT 1",
+        (session, ts),
+    ).get
+    return found

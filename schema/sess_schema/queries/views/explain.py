@@ -1,0 +1,103 @@
+"""From a number to the responses, prompts and calls that it is the sum of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+
+import apsw
+
+from sess_schema import times
+from sess_schema.queries.quarters import Reader, Row
+from sess_schema.queries.stats import Stats
+from sess_schema.queries.tally import Tally
+from sess_schema.queries.views import scope
+from sess_schema.sums import COUNTED_EVENTS, MODEL, QUARTER, UNDATED
+
+TOTAL = "total"
+_DAYS = {"hour": 1, "day": 1, "week": 7, "month": 31}
+
+
+@dataclass(slots=True, frozen=True)
+class Line:
+    """One thing that was counted; its tally is what it adds."""
+
+    kind: str  # response, prompt, call
+    session: str
+    event: int | None
+    ts: int | None
+    model: str | None
+    tool: str | None
+    status: str | None
+    tally: Tally
+
+
+def lines(db: apsw.Connection, asked: Stats, by: str, group: str) -> Iterator[Line]:
+    """All that a group is the sum of, in order of time; `by` is empty for the total."""
+    asked = _narrowed(asked, by, group)
+    reader = Reader(db, asked, {by})
+    label, models = asked._label(reader, by), scope.Models(db, asked)  # noqa: SLF001
+    wanted = "" if not by else group
+    found = [
+        line
+        for row, line in (*_responses(db, asked), *_events(db, asked, by, models))
+        if label(row) == wanted
+    ]
+    found.sort(key=lambda line: (line.ts is None, line.ts or 0, line.event or 0))
+    yield from found
+
+
+def _narrowed(asked: Stats, by: str, group: str) -> Stats:
+    """A period needs no look at others; a day more on both sides covers every zone."""
+    if by not in _DAYS:
+        return asked
+    try:
+        first = date.fromisoformat((group + "-01")[:10])
+    except ValueError:
+        return asked
+    start = datetime(first.year, first.month, first.day, tzinfo=UTC) - timedelta(days=1)
+    since = int(start.timestamp() * 1000)
+    until = since + (_DAYS[by] + 2) * times.DAY
+    return replace(
+        asked,
+        since=since if asked.since is None else max(since, asked.since),
+        until=until if asked.until is None else min(until, asked.until),
+    )
+
+
+def _responses(db: apsw.Connection, asked: Stats) -> Iterator[tuple[Row, Line]]:
+    wanted = scope.responses(db, asked)
+    for key, name, ts, model, turn, *counts in db.execute(
+        f"SELECT u.session_id, s.native_id, u.ts, {MODEL},"
+        " (SELECT min(e.id) FROM events e WHERE e.turn_id = u.turn_id),"
+        " u.input_tokens, u.output_tokens, u.cache_write_tokens, u.cache_write_1h_tokens,"
+        f" u.cache_read_tokens, coalesce(u.cost_nano, 0), u.cost_nano IS NULL, 1 {wanted.sql}",
+        wanted.values,
+    ):
+        tally = Tally(*counts)
+        row = Row(_quarter(ts), key, model, None, tally)
+        yield row, Line("response", name, turn, ts, model, None, None, tally)
+
+
+def _events(
+    db: apsw.Connection, asked: Stats, by: str, models: scope.Models
+) -> Iterator[tuple[Row, Line]]:
+    wanted = scope.events(db, asked)
+    path = "(SELECT min(f.path) FROM files f WHERE f.event_id = e.id)" if by == "file" else "NULL"
+    for key, name, ts, event, kind, tool, status, what in db.execute(
+        f"SELECT e.session_id, s.native_id, e.ts, e.id, e.type, e.tool, e.status, {path}"
+        f" {wanted.sql} AND {COUNTED_EVENTS}",
+        wanted.values,
+    ):
+        called = kind == "tool_use"
+        failed = called and status == "error"
+        tally = Tally(prompts=int(not called), tool_calls=int(called), tool_errors=int(failed))
+        model = models.at(key, ts)
+        used = (tool or "unknown") if called else None
+        row = Row(_quarter(ts), key, model, what if by == "file" else used, tally)
+        yield row, Line("call" if called else "prompt", name, event, ts, model, used, status, tally)
+
+
+def _quarter(ts: int | None) -> int:
+    return UNDATED if ts is None or ts < 0 else ts // QUARTER

@@ -1,0 +1,88 @@
+"""Failed calls by class, tool, project and day; what the service refused, apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+
+import apsw
+
+from sess_schema.queries.stats import NONE, Stats
+from sess_schema.queries.views import scope
+from sess_schema.queries.views.error_rules import API_RULES, RULES, VERSION, Classifier, own_rules
+from sess_schema.sums import CALLED
+
+# Where programs say what is wrong; longer outputs are mostly what they did before.
+HEAD = 2000
+FAILED = f"(e.type = 'tool_use' AND e.status = 'error' AND {CALLED})"
+
+
+@dataclass(slots=True, frozen=True)
+class Failure:
+    """One failed call, or one answer that the service refused."""
+
+    event: int
+    session: str
+    project: str
+    ts: int | None
+    tool: str
+    name: str  # of its class
+    text: str
+
+
+@dataclass(slots=True)
+class Failures:
+    calls: list[Failure] = field(default_factory=list)  # newest first
+    service: list[Failure] = field(default_factory=list)
+    rules: str = f"{VERSION}"  # version of the table, and how many of one's own come before it
+
+    def classes(self) -> dict[str, list[Failure]]:
+        return grouped(self.calls, lambda one: one.name)
+
+    def of_class(self, name: str) -> list[Failure]:
+        wanted = name.casefold()
+        return [one for one in (*self.calls, *self.service) if one.name.casefold() == wanted]
+
+
+def read(db: apsw.Connection, asked: Stats, config: Path) -> Failures:
+    """`config`: the directory that may hold rules of one's own."""
+    wanted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
+    classes, found = classifier(config)
+    service = Classifier(API_RULES)
+    for event, session, project, ts, tool, failed, text in db.execute(
+        "SELECT e.id, s.native_id, s.project, e.ts, coalesce(e.tool, 'unknown'),"
+        " e.label IS NOT 'api_error',"
+        f" substr(iif(e.label IS 'api_error', x.text, x.output), 1, {HEAD}) {wanted.sql}"
+        f" AND ({FAILED} OR e.label = 'api_error') ORDER BY e.ts DESC, e.id DESC",
+        wanted.values,
+    ):
+        name = (classes if failed else service).of(tool, text)
+        one = Failure(event, session, project or NONE, ts, tool, name, text)
+        (found.calls if failed else found.service).append(one)
+    return found
+
+
+def classifier(config: Path) -> tuple[Classifier, Failures]:
+    """What finds classes of failed calls, and an empty collection that knows its version."""
+    own = own_rules(config)
+    version = f"{VERSION}+{len(own)}" if own else f"{VERSION}"
+    return Classifier([*own, *RULES]), Failures(rules=version)
+
+
+def grouped(failures: Iterable[Failure], key: Callable[[Failure], str]) -> dict[str, list[Failure]]:
+    """The most frequent first."""
+    groups: dict[str, list[Failure]] = {}
+    for one in failures:
+        groups.setdefault(key(one), []).append(one)
+    return dict(sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])))
+
+
+def day(zone: tzinfo | None) -> Callable[[Failure], str]:
+    def of(one: Failure) -> str:
+        if one.ts is None:
+            return "undated"
+        return f"{datetime.fromtimestamp(one.ts / 1000, UTC).astimezone(zone):%Y-%m-%d}"
+
+    return of

@@ -1,0 +1,67 @@
+"""What kind of tool a call is of, by its name and the line that sums it up."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+SHELLS = frozenset({
+    "bash", "shell", "runterminalcmd", "runterminalcommand", "execcommand", "localshell",
+    "runshellcommand", "terminal", "execute", "executecommand", "powershell",
+})  # fmt: skip
+SEARCHES = frozenset({
+    "grep", "glob", "ls", "search", "ripgreprawsearch", "ripgrepsearch", "codebasesearch",
+    "filesearch", "listdir", "globfilesearch", "semanticsearchfull", "findfiles", "searchfiles",
+})  # fmt: skip
+_SEARCH_PROGRAMS = frozenset({
+    "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "find", "fd", "fdfind", "ls", "tree",
+    "locate",
+})  # fmt: skip
+# Words in front of the program that is meant.
+_BEFORE = frozenset({
+    "sudo", "env", "time", "nohup", "command", "exec", "builtin", "then", "do", "if", "while", "!",
+    "{", "(",
+})  # fmt: skip
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+_WORD = re.compile(r"""(?:[^\s;&|'"]|'[^']*'|"[^"]*")+|&&|\|\||[;&|]""")
+_MCP = re.compile(r"mcp__(.+?)__(.+)")
+
+
+@cache
+def bare(name: str | None) -> str:
+    """The same name, whether it was `run_terminal_cmd` or `runTerminalCmd`; no version."""
+    return (name or "").replace("_", "").replace("-", "").casefold().removesuffix("v2")
+
+
+def is_shell(tool: str | None) -> bool:
+    return bare(tool) in SHELLS
+
+
+def is_search(tool: str | None, summary: str | None) -> bool:
+    """A search tool, or a shell that runs a search program."""
+    name = bare(tool)
+    return name in SEARCHES or (name in SHELLS and program(summary) in _SEARCH_PROGRAMS)
+
+
+def program(command: str | None) -> str:
+    """The first program of a command line: not the `cd` before it, nor `sudo` or assignments."""
+    words: list[str] = _WORD.findall((command or "")[:1000])
+    found = ""
+    at = 0
+    while at < len(words):
+        word = words[at]
+        at += 1
+        if word in ("&&", "||", ";", "&", "|") or word in _BEFORE or _ASSIGNMENT.match(word):
+            continue
+        found = word.lstrip("({").strip("'\"").rsplit("/", 1)[-1] or word
+        if found not in ("cd", "pushd", "source", ".", "set", "export"):
+            return found
+        while at < len(words) and words[at] not in ("&&", "||", ";", "&"):
+            at += 1
+    return found or "unknown"
+
+
+def mcp(tool: str) -> tuple[str, str] | None:
+    """Server and tool of `mcp__server__tool`."""
+    parts = _MCP.fullmatch(tool)
+    return (parts[1], parts[2]) if parts else None

@@ -1,0 +1,112 @@
+"""How long people waited: for the first words of a model, and how fast the rest came."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import apsw
+
+from sess_schema.queries.stats import Stats
+from sess_schema.queries.views import scope
+from sess_schema.sums import CALLED, MODEL
+
+# In this order at the same moment: nobody answers in no time.
+_TOLD, _ASKED = 0, 1
+
+Answer = tuple[int, str, int | None]  # time, model, tokens if the count is final
+
+
+@dataclass(slots=True)
+class Speed:
+    """The responses of one model."""
+
+    waits: list[int] = field(default_factory=list)  # milliseconds to the first line, sorted
+    rates: list[int] = field(default_factory=list)  # output tokens in 1,000 seconds, sorted
+    output_tokens: int = 0  # of responses whose time is known
+    taken: int = 0  # by them, in milliseconds
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        return 1000 * self.output_tokens / self.taken if self.taken else None
+
+
+def models(db: apsw.Connection, asked: Stats) -> dict[str, Speed]:
+    """By model, from a prompt or the last result of a tool to the first line of the answer."""
+    answers = _answers(db, asked)
+    answered = next(answers, None)
+    found: dict[str, Speed] = {}
+    for session, marks in _marks(db, asked):
+        while answered is not None and answered[0] < session:
+            answered = next(answers, None)
+        rows = answered[1] if answered is not None and answered[0] == session else []
+        times = [row[0] for row in rows]
+        # The times at which the model was asked, and when its first line came.
+        begun: list[int] = []
+        since: int | None = None
+        for ts, what in marks:
+            if what == _ASKED:
+                since = ts
+            elif since is not None:
+                at = min(bisect_left(times, ts), len(rows) - 1)
+                if rows:
+                    found.setdefault(rows[at][1], Speed()).waits.append(ts - since)
+                begun.append(since)
+                since = None
+        _add_rates(found, rows, begun)
+    for speed in found.values():
+        speed.waits.sort()
+        speed.rates.sort()
+    return dict(sorted(found.items(), key=lambda one: (-len(one[1].waits), one[0])))
+
+
+def _add_rates(found: dict[str, Speed], rows: list[Answer], begun: list[int]) -> None:
+    """Each answer that is known to be whole, and was the first after somebody asked."""
+    used = -1
+    for ts, model, tokens in rows:
+        at = bisect_left(begun, ts) - 1
+        if at <= used:
+            continue
+        used = at
+        if tokens is None:
+            continue
+        speed = found.setdefault(model, Speed())
+        speed.output_tokens += tokens
+        speed.taken += ts - begun[at]
+        speed.rates.append(tokens * 1_000_000 // (ts - begun[at]))
+
+
+def _answers(db: apsw.Connection, asked: Stats) -> Iterator[tuple[int, list[Answer]]]:
+    """By session, in the order of their numbers."""
+    wanted = scope.responses(db, asked)
+    rows = db.execute(
+        f"SELECT u.session_id, u.ts, {MODEL}, iif(u.stop_reason IS NULL, NULL, u.output_tokens)"
+        f" {wanted.sql} AND u.ts IS NOT NULL ORDER BY u.session_id, u.ts",
+        wanted.values,
+    )
+    for session, group in groupby(rows, key=lambda row: int(row[0])):
+        yield session, [(ts, model, tokens) for _, ts, model, tokens in group]
+
+
+def _marks(db: apsw.Connection, asked: Stats) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """By session, when the model was asked and when it told something, in order."""
+    wanted = scope.events(db, asked, joins="LEFT JOIN turns r ON r.id = e.result_turn_id")
+    current: int | None = None
+    marks: list[tuple[int, int]] = []
+    for session, kind, ts, answered in db.execute(
+        f"SELECT e.session_id, e.type, e.ts, r.ts {wanted.sql} AND {CALLED} AND e.ts IS NOT NULL"
+        " AND e.type IN ('user', 'assistant', 'thinking', 'tool_use')"
+        " AND e.label IS NOT 'api_error' ORDER BY e.session_id",
+        wanted.values,
+    ):
+        if session != current:
+            if current is not None:
+                yield current, sorted(marks)
+            current, marks = session, []
+        marks.append((ts, _ASKED if kind == "user" else _TOLD))
+        if answered is not None:
+            marks.append((answered, _ASKED))
+    if current is not None:
+        yield current, sorted(marks)

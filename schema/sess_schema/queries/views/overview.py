@@ -1,0 +1,71 @@
+"""What a person wants to see first, read in as few passes as possible."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import apsw
+
+from sess_schema.queries.stats import Stats
+from sess_schema.queries.tally import Tally
+from sess_schema.queries.views import scope
+from sess_schema.queries.views.failures import HEAD, classifier
+from sess_schema.queries.views.tools import Uses
+from sess_schema.sums import CALLED
+
+
+@dataclass(slots=True)
+class Overview:
+    total: Tally = field(default_factory=Tally)
+    active_ms: int = 0
+    estimated_tokens: int = 0  # that models wrote where nothing was recorded, in no other sum
+    days: dict[str, Tally] = field(default_factory=dict)
+    models: dict[str, Tally] = field(default_factory=dict)
+    projects: dict[str, Tally] = field(default_factory=dict)
+    uses: Uses = field(default_factory=Uses)
+    classes: dict[str, int] = field(default_factory=dict)  # of failed calls, the most first
+    refused: int = 0  # answers that the service refused
+
+
+def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
+    found = Overview(active_ms=asked.active_ms(db), estimated_tokens=asked.estimated_tokens(db))
+    for day, models in asked.table(db, "day", "model").items():
+        for model, tally in models.items():
+            found.days.setdefault(day, Tally()).add(tally)
+            found.models.setdefault(model, Tally()).add(tally)
+            found.total.add(tally)
+    found.projects = asked.groups(db, "project")
+    failed: list[tuple[int, str]] = []
+    wanted = scope.events(db, asked)
+    for event, label, tool, status, taken in db.execute(
+        "SELECT e.id, e.label, coalesce(e.tool, 'unknown'), e.status, e.duration_ms"
+        f" {wanted.sql} AND (e.type = 'tool_use' OR e.label = 'api_error') AND {CALLED}",
+        wanted.values,
+    ):
+        if label == "api_error":
+            found.refused += 1
+            continue
+        found.uses.add(tool, status, taken)
+        if status == "error":
+            failed.append((event, tool))
+    found.uses.sorted()
+    found.classes = _classes(db, failed, config)
+    return found
+
+
+def _classes(db: apsw.Connection, failed: list[tuple[int, str]], config: Path) -> dict[str, int]:
+    if not failed:
+        return {}
+    classes, _ = classifier(config)
+    tools = dict(failed)
+    counts: Counter[str] = Counter()
+    for event, text in db.execute(
+        f"SELECT id, substr(output, 1, {HEAD}) FROM event_texts"
+        " WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps(sorted(tools)),),
+    ):
+        counts[classes.of(tools[event], text)] += 1
+    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))

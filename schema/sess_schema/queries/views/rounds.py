@@ -1,0 +1,90 @@
+"""Prompts with what came of them: a round lasts from a prompt to the next one of its session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import apsw
+
+from sess_schema.queries.stats import Stats
+from sess_schema.queries.views import scope
+from sess_schema.sums import CALLED
+
+
+class Call(NamedTuple):
+    event: int
+    tool: str | None
+    status: str | None
+    summary: str | None
+
+
+@dataclass(slots=True)
+class Round:
+    session: int
+    prompt: int  # its event
+    calls: list[Call] = field(default_factory=list)
+    interrupted: int = 0  # marks that a person stopped the work
+    requests: int = 0
+    cost_nano: int = 0
+
+    @property
+    def denied(self) -> int:
+        return sum(call.status == "denied" for call in self.calls)
+
+
+def rounds(db: apsw.Connection, asked: Stats) -> Iterator[Round]:
+    """The rounds whose prompt lies in the window, with what lies in it of each."""
+    responses = _responses(db, asked)
+    next_response = next(responses, None)
+    current: Round | None = None
+    wanted = scope.events(db, asked)
+    for session, event, kind, tool, status, ts, summary in db.execute(
+        "SELECT e.session_id, e.id, e.type, e.tool, e.status, e.ts, e.summary"
+        f" {wanted.sql} AND (e.type IN ('user', 'tool_use') OR e.label = 'interrupted')"
+        f" AND {CALLED} ORDER BY e.session_id, e.ts, e.id",
+        wanted.values,
+    ):
+        place = (session, -1 if ts is None else ts)
+        if current is not None and (session != current.session or kind == "user"):
+            # Everything that was answered before the next prompt is this one's.
+            while next_response is not None and _before(next_response, current.session, place):
+                _add(current, next_response)
+                next_response = next(responses, None)
+            yield current
+            current = None
+        if kind == "user":
+            while next_response is not None and next_response[:2] < place:
+                next_response = next(responses, None)
+            current = Round(session, event)
+        elif current is not None and kind == "tool_use":
+            current.calls.append(Call(event, tool, status, summary))
+        elif current is not None:
+            current.interrupted += 1
+    if current is not None:
+        while next_response is not None and next_response[0] == current.session:
+            _add(current, next_response)
+            next_response = next(responses, None)
+        yield current
+
+
+Response = tuple[int, int, int]  # session, time, cost
+
+
+def _before(response: Response, session: int, place: tuple[int, int]) -> bool:
+    return response[0] == session and response[:2] < place
+
+
+def _add(current: Round, response: Response) -> None:
+    current.requests += 1
+    current.cost_nano += response[2]
+
+
+def _responses(db: apsw.Connection, asked: Stats) -> Iterator[Response]:
+    wanted = scope.responses(db, asked)
+    yield from db.execute(
+        f"SELECT u.session_id, u.ts, coalesce(u.cost_nano, 0) {wanted.sql}"
+        " AND u.ts IS NOT NULL ORDER BY u.session_id, u.ts, u.id",
+        wanted.values,
+    )

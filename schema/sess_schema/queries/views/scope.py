@@ -1,0 +1,83 @@
+"""Which events and responses a question is about, as SQL."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import Any, NamedTuple
+
+import apsw
+
+from sess_schema.queries.stats import Stats
+from sess_schema.sums import CALLED, MODEL, QUARTER, UNDATED, quarter
+
+ANSWERED = "asked_model_answered"
+
+
+class Scope(NamedTuple):
+    """`FROM … WHERE …` and its values."""
+
+    sql: str
+    values: tuple[object, ...]
+
+
+def events(db: apsw.Connection, asked: Stats, *, joins: str = "") -> Scope:
+    """Over `events e JOIN sessions s`."""
+    where, values = asked.condition(db, "e.ts")
+    if asked.models:
+        _tell_models(db, asked)
+        where += f" AND {ANSWERED}(e.session_id, e.ts)"
+    joined = f"events e JOIN sessions s ON s.id = e.session_id {joins}"
+    return Scope(f"FROM {joined} WHERE {where} AND e.retired = 0", values)
+
+
+def calls(db: apsw.Connection, asked: Stats, *, joins: str = "") -> Scope:
+    """Tool calls; results without a call are events, but nobody called anything."""
+    found = events(db, asked, joins=joins)
+    return Scope(f"{found.sql} AND e.type = 'tool_use' AND {CALLED}", found.values)
+
+
+def responses(db: apsw.Connection, asked: Stats) -> Scope:
+    """Over `usage u JOIN sessions s`, each response once."""
+    where, values = asked.condition(db, "u.ts")
+    if asked.models:
+        begins = f"substr({MODEL}, 1, length(?)) = ?"
+        where += f" AND ({' OR '.join([begins] * len(asked.models))})"
+        values = (*values, *(name for model in asked.models for name in (model, model)))
+    joined = "usage u JOIN sessions s ON s.id = u.session_id"
+    return Scope(f"FROM {joined} WHERE {where} AND u.counted", values)
+
+
+class Models:
+    """Which model a session was using: what it did is laid to the last that answered.
+
+    As exact as the sums that statistics read: to a quarter of an hour.
+    """
+
+    def __init__(self, db: apsw.Connection, asked: Stats) -> None:
+        self._told: dict[int, tuple[list[int], list[str]]] = {}
+        where, values = asked.condition(db, "u.ts")
+        for at, session, model in db.execute(
+            f"SELECT DISTINCT {quarter('u.ts')}, u.session_id, {MODEL} FROM usage u"
+            f" JOIN sessions s ON s.id = u.session_id WHERE {where} AND u.counted ORDER BY 1, 2, 3",
+            values,
+        ):
+            quarters, models = self._told.setdefault(session, ([], []))
+            quarters.append(at)
+            models.append(model)
+
+    def at(self, session: int, ts: int | None) -> str | None:
+        quarters, models = self._told.get(session, ([], []))
+        if not models:
+            return None
+        at = UNDATED if ts is None or ts < 0 else ts // QUARTER
+        return models[max(0, bisect_right(quarters, at) - 1)]
+
+
+def _tell_models(db: apsw.Connection, asked: Stats) -> None:
+    """Let SQL ask for them."""
+    models, wanted = Models(db, asked), tuple(asked.models)
+
+    def answered(*given: Any) -> bool:
+        return (models.at(*given) or "").startswith(wanted)
+
+    db.create_scalar_function(ANSWERED, answered, 2)

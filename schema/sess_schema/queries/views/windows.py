@@ -1,0 +1,150 @@
+"""Estimated five-hour windows, as ccusage draws them, and budgets.
+
+A window begins at the full hour (UTC) of its first response and lasts five hours. Another one
+begins with a response more than five hours after that beginning, or after the response before it.
+When a service really resets is its own affair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import apsw
+
+from sess_schema import times
+from sess_schema.queries.stats import Stats
+from sess_schema.queries.views import scope
+from sess_schema.sums import MODEL
+
+LENGTH = 5 * times.HOUR
+
+
+class Bucket(NamedTuple):
+    """The responses of one model after a full hour, up to the next one and with it.
+
+    So an hour never has responses of two windows, and the few buckets tell what all responses do.
+    """
+
+    first: int
+    last: int
+    model: str
+    input_tokens: int
+    output_tokens: int
+    cache_write_tokens: int
+    cache_read_tokens: int
+    cost_nano: int
+    unpriced: int
+    requests: int
+
+
+@dataclass(slots=True)
+class Window:
+    start: int
+    first: int
+    last: int
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cache_write_tokens: int = 0
+    cache_read_tokens: int = 0
+    cost_nano: int = 0
+    unpriced: int = 0
+    requests: int = 0
+    models: set[str] = field(default_factory=set)
+
+    @property
+    def end(self) -> int:
+        return self.start + LENGTH
+
+    @property
+    def tokens(self) -> int:
+        cached = self.cache_write_tokens + self.cache_read_tokens
+        return self.input_tokens + self.output_tokens + cached
+
+    def active(self, now: int) -> bool:
+        return now < self.end and now - self.last < LENGTH
+
+    def per_minute(self, amount: int) -> float | None:
+        """Of tokens or nano-dollars, between the first and the last response."""
+        taken = self.last - self.first
+        return amount * times.MINUTE / taken if taken > 0 else None
+
+    def projected(self, amount: int, now: int) -> float | None:
+        """What it comes to at the end if it goes on like this."""
+        rate = self.per_minute(amount)
+        return None if rate is None else amount + rate * max(0, self.end - now) / times.MINUTE
+
+    def add(self, bucket: Bucket) -> None:
+        self.last = max(self.last, bucket.last)
+        self.input_tokens += bucket.input_tokens
+        self.output_tokens += bucket.output_tokens
+        self.cache_write_tokens += bucket.cache_write_tokens
+        self.cache_read_tokens += bucket.cache_read_tokens
+        self.cost_nano += bucket.cost_nano
+        self.unpriced += bucket.unpriced
+        self.requests += bucket.requests
+        self.models.add(bucket.model)
+
+
+def read(db: apsw.Connection, asked: Stats) -> list[Window]:
+    """All windows, the oldest first."""
+    return [*windows(_buckets(db, asked))]
+
+
+def current(db: apsw.Connection, asked: Stats, now: int) -> Window | None:
+    """The active window, found without reading more than the days that decide where it begins."""
+    since = now - 2 * times.DAY
+    while True:
+        found = read(db, replace(asked, since=since, until=now + 1))
+        # Behind a rest of five hours it does not matter what was before.
+        rested = found and found[0].first - since > LENGTH
+        pairs = pairwise(found)
+        if not found or rested or any(b.first - a.last > LENGTH for a, b in pairs) or since <= 0:
+            last = found[-1] if found else None
+            return last if last is not None and last.active(now) else None
+        since = max(0, since - 2 * (now - since))
+
+
+def windows(buckets: Iterable[Bucket]) -> Iterator[Window]:
+    """`buckets` in the order of time."""
+    open_: Window | None = None
+    for group in _by_hour(buckets):
+        first = min(bucket.first for bucket in group)
+        if open_ is not None and (first - open_.start > LENGTH or first - open_.last > LENGTH):
+            yield open_
+            open_ = None
+        if open_ is None:
+            open_ = Window(first - first % times.HOUR, first, first)
+        for bucket in group:
+            open_.add(bucket)
+    if open_ is not None:
+        yield open_
+
+
+def _by_hour(buckets: Iterable[Bucket]) -> Iterator[list[Bucket]]:
+    group: list[Bucket] = []
+    for bucket in buckets:
+        if group and _hour(bucket) != _hour(group[0]):
+            yield group
+            group = []
+        group.append(bucket)
+    if group:
+        yield group
+
+
+def _hour(bucket: Bucket) -> int:
+    return (bucket.first - 1) // times.HOUR
+
+
+def _buckets(db: apsw.Connection, asked: Stats) -> Iterator[Bucket]:
+    wanted = scope.responses(db, asked)
+    for _, *values in db.execute(
+        f"SELECT (u.ts - 1) / {times.HOUR}, min(u.ts), max(u.ts), {MODEL}, sum(u.input_tokens),"
+        " sum(u.output_tokens), sum(u.cache_write_tokens), sum(u.cache_read_tokens),"
+        f" coalesce(sum(u.cost_nano), 0), sum(u.cost_nano IS NULL), count(*) {wanted.sql}"
+        f" AND u.ts > 0 GROUP BY 1, {MODEL} ORDER BY 1, 2",
+        wanted.values,
+    ):
+        yield Bucket(*values)
