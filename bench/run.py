@@ -19,9 +19,11 @@ from pathlib import Path
 
 import apsw
 import cursoring
+import exporting
 import finding
 import orjson
 import searching
+import summing
 from harness import (
     HAS_PROC,
     SESS,
@@ -196,6 +198,8 @@ BENCHES: dict[str, Callable[[Context], None]] = {
     **searching.BENCHES,
     **finding.BENCHES,
     **cursoring.BENCHES,
+    **summing.BENCHES,
+    **exporting.BENCHES,
     "fresh": fresh,
     "idle": idle,
 }

@@ -213,3 +213,12 @@ def test_bad_input_is_one_line(spent, arguments, message):
 def test_percentiles_are_nearest_ranks(values, percent, wanted):
     """A value that occurred, never one between two."""
     assert percentile(values, percent) == wanted
+
+
+@pytest.mark.parametrize("option", ["--agent", "--project", "--branch", "--model"])
+def test_bytes_that_are_no_text_match_nothing(world, option):
+    t = world.transcript()
+    t.append(t.prompt("go"))
+    world.ingest()
+    done = world.run("sess", "stats", "--json", option, b"\xff".decode(errors="surrogateescape"))
+    assert (done.returncode, json.loads(done.stdout)["prompts"]) == (0, 0), done.stderr

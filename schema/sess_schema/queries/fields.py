@@ -228,7 +228,14 @@ def session_condition(agents: Sequence[str], projects: Sequence[str]) -> tuple[s
                 options.append("instr(lower(s.project), ?)")
                 values.append(_lower(project))
         parts.append(f"({' OR '.join(options)})")
-    return " AND ".join(parts), values
+    return " AND ".join(parts), [bindable(value) for value in values]
+
+
+def bindable(value: object) -> object:
+    """Bytes of a command line that are no UTF-8 match nothing; SQLite would refuse them."""
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _places(project: str) -> list[str]:

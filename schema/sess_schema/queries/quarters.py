@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from sess_schema import sums
-from sess_schema.queries.fields import session_condition
+from sess_schema.queries.fields import bindable, session_condition
 from sess_schema.queries.tally import Tally
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Reader:
         where, values = session_condition(asked.agents, asked.projects)
         if asked.branches:
             where += f" AND s.git_branch IN ({', '.join('?' * len(asked.branches))})"
-            values += asked.branches
+            values += map(bindable, asked.branches)
         if asked.session is not None:
             family = [key for key, one in self.sessions.items() if one.root == asked.session]
             where += f" AND s.id IN ({', '.join(map(str, {*family, asked.session}))})"

@@ -1,0 +1,54 @@
+"""Exports: one long session as a page, and a site of many sessions, drawn, kept and grown."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from harness import SESS, Store, median, run, run_watched
+from report import Context, Row
+
+OK = (0,)
+
+
+def page(c: Context) -> None:
+    """The issue's session has 30 MB and 13,000 lines."""
+    store = c.work.store(3 if c.quick else 30, 1)
+    target = store.state / "page.html"
+    command = [SESS, "export", "html", "last", "-o", str(target), "--no-sync"]
+    watched = run_watched(command, store.env, OK, every=0.02)
+    seconds = median(c.repeat, lambda: run(command, store.env))
+    c.wall("page", f"session of {store.mb:.0f} MB as HTML", seconds, 1500)
+    c.add(Row("page", "peak memory", watched.peak_mb, "MB", 200))
+    c.add(Row("page", "size", target.stat().st_size / 1e6, "MB", 5))
+
+
+def site(c: Context) -> None:
+    store = c.work.store(12 if c.quick else 124, 30 if c.quick else 256)
+    folder = store.state / "site"
+    command = [SESS, "export", "site", "-o", str(folder), "--no-sync"]
+    cold = _cold(store, command, folder)
+    c.wall("site", f"{_pages(folder)} sessions of {store.mb:.0f} MB", cold, 10_000)
+    c.add(Row("site", "size", _size(folder) / 1e6, "MB", 45))
+    c.wall("site", "nothing changed", median(c.repeat, lambda: run(command, store.env)), 300)
+    grown = []
+    for _ in range(c.repeat):
+        store.append("one more line")
+        store.sync(store.live)
+        grown.append(run(command, store.env).seconds)
+    c.wall("site", "one session grown", sorted(grown)[len(grown) // 2], 500)
+
+
+def _cold(store: Store, command: list[str], folder: Path) -> float:
+    shutil.rmtree(folder, ignore_errors=True)
+    return run(command, store.env).seconds
+
+
+def _pages(folder: Path) -> int:
+    return sum(1 for _ in (folder / "sessions").iterdir())
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+BENCHES: dict[str, Callable[[Context], None]] = {"page": page, "site": site}
