@@ -10,7 +10,11 @@ from pathlib import Path
 BIN = Path(sys.executable).parent
 TARGET = Path(__file__).parent / "commands.md"
 COMMANDS = {
-    "sess": ["search", "list", "show", "stats", "restore", "sql", "doctor", "demo"],
+    "sess": [
+        "search", "list", "show", "stats", "statusline", "export", "export html", "export site",
+        "export md", "export json", "export sqlite", "export video", "export gif", "export cast",
+        "export tape", "restore", "sql", "doctor", "demo",
+    ],
     "sessiond": [
         "start", "stop", "restart", "status", "sync", "install", "uninstall", "logs", "reprice",
     ],
@@ -22,7 +26,7 @@ def page() -> str:
         "# Commands\n\nMade by `python docs/generate.py`; a test fails when it is out of date.\n"
     ]
     for program, verbs in COMMANDS.items():
-        for words in ([program], *([program, verb] for verb in verbs)):
+        for words in ([program], *([program, *verb.split()] for verb in verbs)):
             title = "##" if len(words) == 1 else "###"
             parts.append(f"{title} {' '.join(words)}\n\n```text\n{help_of(words)}\n```\n")
     return "\n".join(parts)
