@@ -20,6 +20,7 @@ from pathlib import Path
 import apsw
 import cursoring
 import exporting
+import filming
 import finding
 import orjson
 import searching
@@ -200,6 +201,7 @@ BENCHES: dict[str, Callable[[Context], None]] = {
     **cursoring.BENCHES,
     **summing.BENCHES,
     **exporting.BENCHES,
+    **filming.BENCHES,
     "fresh": fresh,
     "idle": idle,
 }

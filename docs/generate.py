@@ -11,9 +11,9 @@ BIN = Path(sys.executable).parent
 TARGET = Path(__file__).parent / "commands.md"
 COMMANDS = {
     "sess": [
-        "search", "list", "show", "stats", "statusline", "export", "export html", "export site",
-        "export md", "export json", "export sqlite", "export video", "export gif", "export cast",
-        "export tape", "restore", "sql", "doctor", "demo",
+        "search", "list", "show", "stats", "statusline", "restore", "sql", "doctor", "demo",
+        "export", "export html", "export site", "export md", "export json", "export sqlite",
+        "export video", "export gif", "export cast", "export tape",
     ],
     "sessiond": [
         "start", "stop", "restart", "status", "sync", "install", "uninstall", "logs", "reprice",

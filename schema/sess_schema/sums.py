@@ -32,7 +32,7 @@ USAGE_SUMS = (
 )
 EVENT_SUMS = (
     "sum(e.type = 'user'), sum(e.type = 'tool_use'),"
-    " sum(e.type = 'tool_use' AND e.status = 'error')"
+    " sum(e.type = 'tool_use' AND e.status IS 'error')"
 )
 COUNTED_EVENTS = f"e.type IN ('user', 'tool_use') AND e.retired = 0 AND {CALLED}"
 

@@ -56,7 +56,7 @@ def long_session(world):
 
 def _output(number):
     if number == LONG:
-        return "\n".join(f"line {line} of a long output" for line in range(200))
+        return "\n".join(f"line {line} of a long output {'=' * 60}" for line in range(200))
     return f"{number} passed, the needle among them" if number % 10 == 0 else f"{number} passed"
 
 

@@ -170,18 +170,19 @@ def test_the_strip_leads_to_what_happened_then(long):
 def test_long_output_is_folded_and_stays_as_somebody_left_it(long):
     tab = long.tab(long.written()).tab
     tab.wait_for_selector(READY)
-    fold = tab.locator("article:has-text('line 199 of a long output') .fold").last
-    button = tab.get_by_role("button", name="Show more").first
+    fold = tab.locator("article:has-text('line 0 of a long output') .fold").last
     assert fold.bounding_box()["height"] == 250
-    button.click()
+    assert "line 199" not in fold.text_content()
+    tab.get_by_role("button", name="Show more").first.click()
     assert fold.bounding_box()["height"] > 2000
+    assert "line 199" in fold.text_content()
     tab.keyboard.press("G")
     tab.evaluate(SETTLED)
     tab.keyboard.press("g")
     tab.evaluate(SETTLED)
-    assert tab.locator("article:has-text('line 199') .fold").last.bounding_box()["height"] > 2000
+    assert fold.bounding_box()["height"] > 2000
     tab.get_by_role("button", name="Show less").first.click()
-    assert tab.locator("article:has-text('line 199') .fold").last.bounding_box()["height"] == 250
+    assert fold.bounding_box()["height"] == 250
 
 
 def test_an_image_is_enlarged_and_put_back(long):
@@ -242,8 +243,8 @@ def test_printing_draws_everything_and_opens_it(long):
     tab.keyboard.press("4")
     tab.evaluate("window.addEventListener('beforeprint', () => { window.printed = " + CARDS + " })")
     assert tab.pdf()[:4] == b"%PDF"
-    inner = 2
-    assert tab.evaluate("window.printed") == len(long.items()) + inner
+    inside_the_agent = 2
+    assert tab.evaluate("window.printed") == len(long.items()) + inside_the_agent
     tab.evaluate(SETTLED)
     assert tab.evaluate(CARDS) < 80
     watched.assert_quiet()
@@ -278,6 +279,20 @@ def test_a_hostile_session_runs_nothing_however_it_is_read(reader):
     for button in ("card", "prompt"):
         tab.evaluate(f"document.querySelector('button[data-act={button}]').click()")
     tab.evaluate(SETTLED)
+    watched.assert_quiet()
+
+
+def test_a_session_of_which_nothing_is_known_opens(reader):
+    t = reader.world.transcript(MAIN)
+    t.append({"type": "summary", "summary": "Nothing yet", "leafUuid": "x"})
+    reader.world.ingest()
+    watched = reader.tab(reader.written())
+    tab = watched.tab
+    tab.wait_for_selector(READY)
+    for key in ("j", "k", "e", "G", "g", "1", "4", "o"):
+        tab.keyboard.press(key)
+    tab.locator("#query").fill("nothing")
+    expect(tab.locator("#found")).to_have_text("1 of 1")
     watched.assert_quiet()
 
 

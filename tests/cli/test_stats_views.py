@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -229,6 +229,20 @@ def test_a_budget_that_is_exceeded_exits_with_3(world):
     assert window["active"] is True
 
 
+def test_a_reset_that_the_service_told_is_told(world):
+    """From its own words, while it is still to come."""
+    t = world.transcript()
+    now = datetime.now(UTC)
+    soon = int(now.timestamp()) + 3600
+    record = t.answer(
+        f"Claude AI usage limit reached|{soon}", timestamp=f"{now:%Y-%m-%dT%H:%M:%S}.000Z"
+    )
+    t.append({**record, "isApiErrorMessage": True})
+    world.ingest()
+    (reset,) = kind(rows(world, "windows"), "reset")
+    assert reset["reset"] == f"{datetime.fromtimestamp(soon, UTC):%Y-%m-%dT%H:%M:%S}.000Z"
+
+
 def test_the_calendar_is_of_the_zone(worked):
     """Half past ten in the morning of UTC is the evening in Tokyo."""
     done = worked.run(
@@ -292,6 +306,30 @@ def test_one_session_in_the_terms_of_old(worked):
         "session", 18_000_001, 7000, pytest.approx(5 / 6),
     )  # fmt: skip
     assert [one["class"] for one in session["failures"]] == ["tests failed"]
+
+
+def test_the_numbers_of_old(world):
+    """Three of five calls succeed: 0.6; 2.1 s of tools, 7 events; mean and maximum of each."""
+    t = world.transcript()
+    t.append(t.prompt("go", timestamp="2026-02-01T10:00:00.000Z"))
+    taken = {"Bash": [(100, False), (300, True), (500, False)], "Read": [(400, True), (800, False)]}
+    clock = datetime(2026, 2, 1, 10, 1, tzinfo=UTC)
+    for tool, calls in taken.items():
+        for number, (milliseconds, failed) in enumerate(calls):
+            begun, ended = clock, clock + timedelta(milliseconds=milliseconds)
+            clock = ended + timedelta(seconds=1)
+            key = f"{tool}{number}"
+            call = {**t.call(key, tool, command="x"), "timestamp": begun.isoformat()}
+            t.append(call, t.result(key, "y", is_error=failed, timestamp=ended.isoformat()))
+    t.append(t.answer("done", timestamp=clock.isoformat()))
+    world.ingest()
+    _, session = rows(world, "last")
+    assert picked(session, "success_rate", "active_ms", "events") == (0.6, 2100, 7)
+    names = ("tool", "calls", "errors", "mean_ms", "max_ms")
+    assert [picked(tool, *names) for tool in session["tools"]] == [
+        ("Bash", 3, 1, 300, 500),
+        ("Read", 2, 1, 600, 800),
+    ]
 
 
 def test_without_counts_tokens_are_estimated_and_say_so(world):

@@ -120,3 +120,13 @@ def test_a_window_that_cuts_a_quarter_counts_what_is_inside(world, busy, since, 
     assert total.output_tokens == tokens
     times = [ts for (ts,) in world.sql(f"SELECT ts {inside} ORDER BY ts", *window)]
     assert active == (times[-1] - times[0] if times else 0)
+
+
+def test_calls_whose_outcome_is_unknown_are_no_errors(world):
+    t = world.transcript(A)
+    t.append(t.prompt("go"), t.call("only", command="make"))
+    world.ingest()
+    with closing(open_writer(world.state / "index.db")) as db, db:
+        db.execute("UPDATE events SET status = NULL WHERE type = 'tool_use'")
+        sums.settle(db)
+    assert [row[3:] for row in kept(world)["event_sums"] if row[2] == "Bash"] == [(0, 1, 0)]

@@ -85,6 +85,12 @@ def stats(
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
     as_markdown: Annotated[bool, typer.Option("--md", help="A Markdown table.")] = False,
+    html: Annotated[
+        str | None, typer.Option("--html", metavar="FILE", help="Write a page with charts.")
+    ] = None,
+    png: Annotated[
+        str | None, typer.Option("--png", metavar="FILE", help="Write the calendar as a picture.")
+    ] = None,
     no_sync: NoSync = False,
 ) -> None:
     """Tokens, cost, tools and errors, in total, by group, by view or of one session.
@@ -106,6 +112,8 @@ def stats(
     form = next((name for name, wanted in forms.items() if wanted), None)
     if sum(forms.values()) > 1:
         raise SessError("choose one of --json, --csv and --md")
+    if (html is not None or png is not None) and (view or by or explain or form or watch):
+        raise SessError("--html and --png tell everything", hint="choose what with filters")
     _refuse(view, path=path, by=by, explain=explain, detail=detail, budget=budget)
     if watch and (form is not None or by is not None or explain is not None):
         raise SessError("--watch shows the dashboard or a view, in no other form")
@@ -121,8 +129,11 @@ def stats(
     )
     told = _Told(asked, form, view, explain, by)
     told.path, told.budget, told.detail, told.utc = path, budget, detail, utc
+    told.since = since
     chosen = session if view is not None or what is None else what
-    if watch:
+    if html is not None or png is not None:
+        told.draw(chosen, html, png, sync=not no_sync)
+    elif watch:
         told.watch(chosen, sync=not no_sync)
     else:
         told.write(chosen, alone=view is None and what is not None, sync=not no_sync)
@@ -143,6 +154,7 @@ class _Told:
         self.budget: str | None = None
         self.detail = False
         self.utc = False
+        self.since: str | None = None
 
     def write(self, session: str | None, *, alone: bool, sync: bool) -> None:
         from sess_cli import fresh  # noqa: PLC0415
@@ -172,15 +184,36 @@ class _Told:
         if code:
             raise Ended(code)
 
+    def draw(self, session: str | None, html: str | None, png: str | None, *, sync: bool) -> None:
+        """Into files."""
+        from sess_cli import fresh  # noqa: PLC0415
+        from sess_schema.program import say  # noqa: PLC0415
+
+        with fresh.open_with_sessions(sync=sync) as db, db:
+            self._choose(db, session)
+            if html is not None:
+                from sess_cli.export.report import page  # noqa: PLC0415
+
+                page.write(db, self._asked, html)
+                say(f"wrote {html}")
+            if png is not None:
+                from sess_cli.export.report import calendar_png  # noqa: PLC0415
+
+                calendar_png.write(db, self._asked, png)
+                say(f"wrote {png}")
+
     def watch(self, session: str | None, *, sync: bool) -> None:
-        from sess_cli.render.stats import dashboard, report  # noqa: PLC0415
+        from sess_cli.render.stats import dashboard, report_of  # noqa: PLC0415
         from sess_cli.render.stats.report import write  # noqa: PLC0415
         from sess_cli.render.stats.watch import watch  # noqa: PLC0415
+        from sess_schema import times  # noqa: PLC0415
 
         def draw(db: apsw.Connection, terminal: Any, height: int) -> None:
             self._choose(db, session)
+            if self.since is not None:  # `24h` moves on
+                self._asked.since = times.since(self.since, utc=self.utc)
             if self._view is not None:
-                write(report(self._view, db, self._asked, self._wishes()), None, terminal)
+                write(report_of(self._view, db, self._asked, self._wishes()), None, terminal)
             else:
                 dashboard.write(db, self._asked, terminal, height)
 
@@ -194,7 +227,7 @@ class _Told:
         return row
 
     def _write_report(self, db: apsw.Connection) -> int:
-        from sess_cli.render.stats import report  # noqa: PLC0415
+        from sess_cli.render.stats import report_of  # noqa: PLC0415
         from sess_cli.render.stats.report import write  # noqa: PLC0415
 
         if self._explain is not None and self._view == "errors":
@@ -206,7 +239,7 @@ class _Told:
 
             found = explain.report(db, self._asked, self._by, self._explain)
         else:
-            found = report(self._view or "", db, self._asked, self._wishes())
+            found = report_of(self._view or "", db, self._asked, self._wishes())
         write(found, self._form)
         return found.code
 

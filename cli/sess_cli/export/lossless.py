@@ -125,9 +125,9 @@ def _records(story: Story) -> Iterator[dict[str, Any]]:
         told: dict[str, Any] = {
             "source": story.cleaned(path),
             "line": line,
-            "kind": kind,
-            "id": native_id,
-            "parent": parent_id,
+            "kind": story.cleaned(kind),
+            "id": story.cleaned(native_id),
+            "parent": story.cleaned(parent_id),
             "ts": times.iso(ts),
         }
         raw = records.bytes_of(place).rstrip(b"\r\n")

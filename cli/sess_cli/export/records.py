@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -29,20 +30,35 @@ class Records:
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
         self._chunks: OrderedDict[int, bytes] = OrderedDict()
+        self._places: dict[tuple[int, int], tuple[list[int], list[tuple[int, int]]]] = {}
         self._last: tuple[tuple[int, ...], list[Any]] = ((), [])
 
     def bytes_of(self, place: Sequence[int]) -> bytes:
         """`place`: source, retired, offset, length."""
         source, retired, offset, length = place
+        starts, chunks = self._chunks_of(source, retired)
+        at = max(0, bisect_right(starts, offset) - 1)
         parts = []
-        for key, start, size in self._db.execute(
-            "SELECT id, offset, length FROM chunks WHERE source_id = ? AND retired = ?"
-            " AND offset < ? AND offset + length > ? ORDER BY offset",
-            (source, retired, offset + length, offset),
-        ):
-            raw = self._unpacked(key)
-            parts.append(raw[max(0, offset - start) : min(size, offset + length - start)])
-        return b"".join(parts)
+        while at < len(starts) and starts[at] < offset + length:
+            start, (key, size) = starts[at], chunks[at]
+            if start + size > offset:
+                raw = self._unpacked(key)
+                parts.append(raw[max(0, offset - start) : min(size, offset + length - start)])
+            at += 1
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _chunks_of(self, source: int, retired: int) -> tuple[list[int], list[tuple[int, int]]]:
+        """Where the chunks of a source begin, and (id, length) of each."""
+        found = self._places.get((source, retired))
+        if found is None:
+            rows: list[tuple[Any, ...]] = self._db.execute(
+                "SELECT offset, id, length FROM chunks WHERE source_id = ? AND retired = ?"
+                " ORDER BY offset",
+                (source, retired),
+            ).fetchall()
+            found = [row[0] for row in rows], [(row[1], row[2]) for row in rows]
+            self._places[source, retired] = found
+        return found
 
     def value(self, place: Sequence[int], pointer: str) -> Any:
         """The part of a record that a JSON pointer names; None where it has none."""

@@ -51,7 +51,7 @@ class Found:
 
 
 # A word begins here, though the `m` of a colour or the `n` of an escaped newline touches it.
-_B = r"(?:\b|\x1b\[[0-9;]*m|\\[nrt])"
+_B = r"(?:\b|_|\x1b\[[0-9;]*m|\\[nrt])"
 _PEM = r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
 _PEM_END = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
 # What may stand between the lines of a key: line breaks, also escaped ones, quotes, line numbers.

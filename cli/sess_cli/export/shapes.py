@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from sess_cli.export.story import Item
@@ -126,6 +127,7 @@ def arguments(item: Item) -> list[tuple[str, Any]]:
     return [] if item.input is None else [("input", item.input)]
 
 
+@lru_cache(maxsize=512)
 def bare(name: str) -> str:
     """The same name, whether it was `target_file`, `targetFile` or `TargetFile`; no version."""
     return name.replace("_", "").replace("-", "").casefold().removesuffix("v2")

@@ -6,8 +6,9 @@ What leaves here has been redacted; an export cannot forget to.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2s
 from typing import Any
@@ -34,6 +35,9 @@ _ITEMS = (
 _ESCAPE = (b"\\u001b", b"\\u001B", b"\x1b")
 _EDITS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 _TITLES = frozenset({"summary", "ai-title", "custom-title"})
+# The index cuts longer titles; half a secret at the end would not be known as one.
+_LONGEST_TITLE = 200
+_LAST_WORD = re.compile(r"[!-~]+\Z")
 
 
 @dataclass(slots=True)
@@ -122,8 +126,8 @@ class Story:
     ) -> None:
         """`clean` takes secrets out of a text."""
         self.db = db
-        self.row = row
         self._clean = clean
+        self.row = self._cleaned_row(row)
         self._images = images
         self._above = above | {row.key}
 
@@ -131,7 +135,10 @@ class Story:
 
     @cached_property
     def title(self) -> str:
-        return self.cleaned(sessions.title_of(self.db, self.row))
+        title = sessions.title_of(self.db, self.row)
+        if self.redacts and len(title) >= _LONGEST_TITLE:
+            title = _LAST_WORD.sub("…", title)
+        return self.cleaned(title)
 
     @cached_property
     def models(self) -> list[str]:
@@ -250,15 +257,32 @@ class Story:
     def cleaned(self, text: str) -> str:
         return self._clean(text) if self._clean is not None and text else text
 
+    def _cleaned_name(self, name: str | None) -> str | None:
+        return None if name is None else self.cleaned(name)
+
+    def _cleaned_row(self, row: SessionRow) -> SessionRow:
+        """What pages show as it is; names and places are still needed to look things up."""
+        if self._clean is None:
+            return row
+        return replace(
+            row,
+            agent_type=self._cleaned_name(row.agent_type),
+            version=self._cleaned_name(row.version),
+            mode=self._cleaned_name(row.mode),
+        )
+
     def _cleaned_item(self, item: Item) -> Item:
         if self._clean is not None:
+            item.label = self._cleaned_name(item.label)
+            item.tool = self._cleaned_name(item.tool)
             item.summary = self.cleaned(item.summary)
             item.text = self.cleaned(item.text)
             item.output = self.cleaned(item.output)
             item.input = self.cleaned_value(item.input)
             item.patch = self.cleaned_value(item.patch)
             item.commits = [
-                Commit(one.sha, one.branch, self.cleaned(one.subject)) for one in item.commits
+                Commit(one.sha, self._cleaned_name(one.branch), self.cleaned(one.subject))
+                for one in item.commits
             ]
         return item
 
@@ -266,6 +290,8 @@ class Story:
         """A value whose name may say that it is a secret."""
         if isinstance(value, str) and self._clean is not None:
             return self._clean.named(name, value)
+        if isinstance(value, list):
+            return [self._named(name, inner) for inner in value]
         return self.cleaned_value(value)
 
     def cleaned_value(self, value: Any) -> Any:

@@ -19,8 +19,9 @@ _COLUMNS = (
 )  # fmt: skip
 
 # What a narrow terminal does without, first things first.
-_DISPENSABLE = ("input_tokens", "cache_write_tokens", "tool_errors", "sessions", "prompts")
+_DISPENSABLE = ("input_tokens", "cache_write_tokens", "sessions", "prompts", "tool_errors")
 _READABLE = 26
+_NOTHING = ("0", "$0")
 
 
 def facts(group: str, tally: Tally) -> dict[str, Any]:
@@ -82,7 +83,14 @@ def table(groups: Mapping[str, Tally], total: Tally, by: str) -> None:
     cells = [(terminal.line(name_of(group, by)), _cells(tally)) for group, tally in rows]
     cells.append(("total", _cells(total)))
     heads = [head for head, _ in _COLUMNS]
-    kept = [n for n in range(len(heads)) if any(row[n] not in ("0", "$0") for _, row in cells)]
+    # What only belongs to no group, as tokens to no tool, is not worth a column.
+    told = [row for name, row in cells[:-1] if name != NONE] or [row for _, row in cells]
+    kept = [n for n in range(len(heads)) if any(row[n] not in _NOTHING for row in told)]
+    if not kept:
+        terminal.write(terminal.style("nothing in this time", "dim"))
+        return
+    some = [row for row in cells[:-1] if any(row[1][n] not in _NOTHING for n in kept)]
+    cells = [*some, cells[-1]]
     wide = [max(len(heads[n]), *(len(row[n]) for _, row in cells)) for n in range(len(heads))]
     room = max(layout.cells(name) for name, _ in [*cells, (by, [])])
     if terminal.width is not None:

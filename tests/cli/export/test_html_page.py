@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -92,6 +93,21 @@ def test_other_styles_are_written_by_name(world, talk, tmp_path, style):
     assert "flaky" in path.read_text()
 
 
+def test_the_level_and_the_repository_can_be_chosen(world, talk, tmp_path):
+    talk.append(
+        talk.call("c2", command="git commit -m x"),
+        talk.result("c2", "[main abc1234] Fix the test\n 1 file changed"),
+    )
+    world.ingest()
+    path = tmp_path / "a.html"
+    export(world, "last", "--level", "everything", "--repo", "me/it", "-o", path)
+    html = path.read_text()
+    assert '<html lang="en" data-level="everything">' in html
+    assert 'href="https://github.com/me/it/commit/abc1234"' in html
+    assert "not a repository" in export(world, "last", "--repo", "x", check=2).stderr
+    assert export(world, "last", "--level", "all", check=2).stdout == ""
+
+
 def test_what_cannot_be_written_is_said_in_one_line(world, talk):
     done = export(world, "last", "-o", "/nowhere/x.html", check=2)
     assert done.stderr == ('sess: there is no directory "/nowhere"\nhint: `mkdir -p "/nowhere"`\n')
@@ -162,9 +178,9 @@ def test_a_long_session_is_packed_after_its_first_screens(world, talk):
     assert plain == 40
     assert plain + len(cards) == 303
     assert all(card.startswith("<article") for card in cards)
-    assert [len(pack.split("\0")) for pack in packs] == __import__("json").loads(
-        unpacked(html, "facts")[0]
-    )["packs"]
+    assert [len(pack.split("\0")) for pack in packs] == json.loads(unpacked(html, "facts")[0])[
+        "packs"
+    ]
 
 
 def test_static_puts_every_card_into_the_page(world, talk):
@@ -252,6 +268,17 @@ def test_encryption_needs_a_passphrase_and_somebody_to_ask(world, talk, tmp_path
     done = export(world, "last", "--encrypt", "-o", tmp_path / "a.html", check=2)
     assert done.stderr.startswith("sess: the passphrase is empty\n")
     assert not os.path.exists(tmp_path / "a.html")
+
+
+def test_the_passphrase_is_asked_for_twice_and_never_shown(world, talk, sess, tmp_path):
+    pytest.importorskip("cryptography")
+    path = str(tmp_path / "a.html")
+    shown, code = sess.on_terminal(
+        "export", "html", "last", "--encrypt", "--no-sync", "-o", path, keys=b"correct horse\n"
+    )
+    assert code == 0
+    assert "Passphrase: \nAgain: \n" in shown  # nothing echoed between
+    assert 'data-what="sealed"' in (tmp_path / "a.html").read_text()
 
 
 # -- parts

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Progress = Callable[[int, int], None]  # milliseconds drawn, milliseconds in all
 _THREADS = 2  # fixed, because the number changes the bytes
-_ENTRY = 20  # seconds: a whole picture at least so often, where players can begin
+_ENTRY = 30  # seconds: a whole picture at least so often, where players can begin
 _NAMED = 5  # characters without a glyph that a warning lists
 _BT709 = 1
 # Text that scrolls is found again by looking far up and down (umh), which makes a film that scrolls

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import zstandard
@@ -62,7 +63,7 @@ class Facts:
 
 
 class Chunks:
-    """Takes cards one by one, in order."""
+    """Takes cards one by one; packing runs beside drawing, because it lets go of the lock."""
 
     def __init__(self, *, all_plain: bool = False) -> None:
         self._all_plain = all_plain
@@ -72,7 +73,8 @@ class Chunks:
         self._waiting: list[str] = []
         self._waiting_nodes = 0
         self._waiting_characters = 0
-        self._packed: list[tuple[int, str]] = []
+        self._packed: list[tuple[int, Future[str]]] = []
+        self._packer = ThreadPoolExecutor(1)  # one squeezer, one thread
 
     def add(self, card: str, nodes: int) -> bool:
         """Tells whether the card is in the first screens."""
@@ -96,6 +98,7 @@ class Chunks:
             self._waiting = []
         elif self._waiting:
             self._pack()
+        self._packer.shutdown()
 
     @property
     def plain(self) -> list[str]:
@@ -109,7 +112,7 @@ class Chunks:
     def blocks(self) -> Iterator[str]:
         """Packs as data that no browser runs."""
         for _, data in self._packed:
-            yield _block("pack", data)
+            yield _block("pack", data.result())
 
     def _fits_first(self, nodes: int) -> bool:
         if self._waiting or self._packed or len(self._plain) >= _FIRST_CARDS:
@@ -119,7 +122,7 @@ class Chunks:
 
     def _pack(self) -> None:
         text = _BETWEEN_CARDS.join(self._waiting)
-        self._packed.append((len(self._waiting), packed(text)))
+        self._packed.append((len(self._waiting), self._packer.submit(packed, text)))
         self._waiting = []
         self._waiting_nodes = self._waiting_characters = 0
 

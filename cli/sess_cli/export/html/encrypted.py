@@ -42,7 +42,8 @@ def require() -> type[AESGCM]:
 def write(story: Story, out: BinaryIO, passphrase: str, look: page.Look) -> None:
     """Everything that tells about the session is inside, its title too."""
     content = "".join(page.body(story, look))
-    sealed = seal(chunks.squeezed(f"{story.title}\0{content}"), passphrase)
+    title = story.title.replace("\0", "")
+    sealed = seal(chunks.squeezed(f"{title}\0{content}"), passphrase)
     block = f'<script type="application/octet-stream" data-what="sealed">{sealed}</script>'
     parts = shell.document("Encrypted session", [_FORM, block], level=look.level)
     out.writelines(part.encode() for part in parts)

@@ -10,7 +10,7 @@ from sess_cli.export.html import markup
 from sess_cli.export.story import Commit, Item
 from sess_cli.render import amounts, tallies
 
-_MOST_CHARACTERS = 140
+_MOST_CHARACTERS = 76  # two lines or three
 _MOST_TOOLS = 3
 _MOST_COMMITS = 3
 
@@ -66,9 +66,8 @@ class Outline:
             f"<h2>{amounts.plural(len(self.prompts), 'prompt')}</h2><ol>"
         )
         for prompt in self.prompts:
-            said = f'<b dir="auto">{markup.text(prompt.text)}</b>'
-            about = f"<small>{self._about(prompt)}</small>"
-            yield f'<li><a href="#{markup.attr(prompt.key)}">{said}{about}</a></li>'
+            said = f"{markup.text(prompt.text)}<small>{self._about(prompt)}</small>"
+            yield f'<li><a href="#{markup.attr(prompt.key)}" dir="auto">{said}</a></li>'
         yield "</ol></nav>\n"
 
     def _about(self, prompt: Prompt) -> str:
@@ -101,7 +100,7 @@ class Outline:
 
 def _one_line(item: Item) -> str:
     text = " ".join(item.text[: 4 * _MOST_CHARACTERS].split())
-    if item.label == "bash":
+    if item.label == "bash" and not text.startswith("!"):
         text = f"! {text}"
     if len(text) > _MOST_CHARACTERS:
         return f"{text[: _MOST_CHARACTERS - 1]}…"

@@ -51,7 +51,8 @@ def body(story: Story, look: Look) -> Iterator[str]:
     """Nothing is given away before the last event was seen: the outline stands above the first."""
     drawn = _Drawn(story, look)
     yield '<a class="skip" href="#talk">Skip to the conversation</a>\n'
-    yield from masthead.html(story, utc=look.utc, trail=look.trail)
+    prompts = len(drawn.outline.prompts)
+    yield from masthead.html(story, prompts, utc=look.utc, trail=look.trail)
     yield from drawn.strip.html()
     yield toolbar.html(look.level)
     yield '<div class="columns">\n'
@@ -108,7 +109,7 @@ class _Drawn:
     def _loose(self, child: Story, item: Item) -> str:
         """A conversation that no call is known to have started."""
         return (
-            f'<article class="card k-system loose" id="{item.key}" data-n="{item.number}"'
+            f'<article class="card loose" id="{item.key}" data-n="{item.number}"'
             f' data-kind="system" aria-label="Subagent">'
             f'<div class="body">{self._drawer.agent(child, f"{item.key}-")}</div></article>'
         )

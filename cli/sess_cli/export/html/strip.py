@@ -9,7 +9,7 @@ from sess_cli.export.story import Item
 from sess_cli.render import amounts
 
 WIDTH = 1000
-_LONGEST_PAUSE = 5 * 60_000
+_LONGEST_PAUSE = 60_000
 _LANES = ("prompt", "shell", "edit", "read", "agent", "other", "error")
 _NAMES = {
     "prompt": "prompts", "shell": "commands", "edit": "edits", "read": "reads and searches",
@@ -88,7 +88,7 @@ class Strip:
         found: dict[str, set[int]] = {lane: set() for lane in _LANES}
         for lane, start, end in self._marks:
             first = min(start * WIDTH // self._spent, WIDTH - 1)
-            last = min(end * WIDTH // self._spent, WIDTH - 1)
+            last = min(max(first + 1, end * WIDTH // self._spent), WIDTH - 1)  # never too thin
             found[lane].update(range(first, last + 1))
         return found
 

@@ -10,12 +10,12 @@ _LEVELS = (
 )
 _KEYS = (
     ("/", "search"),
-    ("n &nbsp; N", "next, previous match; also Enter and Shift+Enter"),
+    ("n N", "next, previous match; also Enter and Shift+Enter"),
     ("Esc", "end the search"),
-    ("j &nbsp; k", "next, previous prompt"),
-    ("e &nbsp; E", "next, previous error"),
-    ("g &nbsp; G", "beginning, end"),
-    ("1 &nbsp; 2 &nbsp; 3 &nbsp; 4", "conversation, tools, thinking, everything"),
+    ("j k", "next, previous prompt"),
+    ("e E", "next, previous error"),
+    ("g G", "beginning, end"),
+    ("1 2 3 4", "conversation, tools, thinking, everything"),
     ("o", "outline"),
     ("t", "dark, light, as the system"),
     ("?", "this help"),
@@ -52,9 +52,13 @@ def html(level: str) -> str:
     return _TOP + choices + _END
 
 
+def _keys(keys: str) -> str:
+    return " ".join(f"<kbd>{key}</kbd>" for key in keys.split())
+
+
 HELP = (
     '<dialog id="help" aria-labelledby="help-title"><form method="dialog">'
     '<h2 id="help-title">Keys</h2><dl>'
-    + "".join(f"<div><dt><kbd>{keys}</kbd></dt><dd>{what}</dd></div>" for keys, what in _KEYS)
+    + "".join(f"<div><dt>{_keys(keys)}</dt><dd>{what}</dd></div>" for keys, what in _KEYS)
     + "</dl><button autofocus>Close</button></form></dialog>\n"
 )

@@ -28,7 +28,7 @@ _PER_BUNDLE = 24  # sessions whose texts a search loads at once
 class Entry:
     """A session of the site, as the lists show it and the next run knows it again."""
 
-    key: str  # agent, home and id
+    key: str  # a digest of agent, home and id
     file: str  # relative to the site, with slashes
     bundle: int
     print: str  # changes with anything that its page shows
@@ -80,7 +80,8 @@ def dump(manifest: Manifest) -> bytes:
 
 
 def key_of(row: SessionRow) -> str:
-    return f"{row.agent}\n{row.home}\n{row.session}"
+    """Without the path of the home: a site is for showing around."""
+    return digest(f"{row.agent}\n{row.home}\n{row.session}", 12)
 
 
 def prints(db: apsw.Connection, rows: Iterable[SessionRow], options: str) -> dict[int, str]:
@@ -110,10 +111,7 @@ def prints(db: apsw.Connection, rows: Iterable[SessionRow], options: str) -> dic
         return [told[key], inner]
 
     return {
-        row.key: blake2s(
-            repr((__version__, options, whole(row.key, frozenset()))).encode("utf-8", "replace"),
-            digest_size=12,
-        ).hexdigest()
+        row.key: digest(repr((__version__, options, whole(row.key, frozenset()))), 12)
         for row in rows
     }
 
@@ -123,7 +121,7 @@ class Names:
 
     def __init__(self, before: Manifest) -> None:
         self._before = before
-        self._taken = {entry.file for entry in before.sessions.values()}
+        self._taken = {entry.file.casefold() for entry in before.sessions.values()}
         self._bundles = Counter(entry.bundle for entry in before.sessions.values())
 
     def of(self, row: SessionRow) -> tuple[str, int]:
@@ -132,10 +130,10 @@ class Names:
         if known is not None:
             return known.file, known.bundle
         name = file_name(f"{row.agent}-{row.session}")
-        if f"sessions/{name}.html" in self._taken:
+        if f"sessions/{name}.html".casefold() in self._taken:  # many disks know no case
             name += f"-{digest(key_of(row))}"
         file = f"sessions/{name}.html"
-        self._taken.add(file)
+        self._taken.add(file.casefold())
         bundle = max(self._bundles, default=0)
         if self._bundles[bundle] >= _PER_BUNDLE:
             bundle += 1
@@ -166,5 +164,5 @@ def project_names(projects: Iterable[str]) -> dict[str, str]:
     return names
 
 
-def digest(text: str) -> str:
-    return blake2s(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
+def digest(text: str, size: int = 4) -> str:
+    return blake2s(text.encode("utf-8", "replace"), digest_size=size).hexdigest()

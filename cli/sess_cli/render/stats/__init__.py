@@ -17,7 +17,7 @@ VIEWS = (
 )  # fmt: skip
 
 
-def report(name: str, db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
+def report_of(name: str, db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
     """A view; only its own module is loaded."""
     found: Report = import_module(f"sess_cli.render.stats.{name}").report(db, asked, wishes)
     return found

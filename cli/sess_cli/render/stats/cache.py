@@ -44,7 +44,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
                     Column("expired_rewrites", "expired", number),
                 ),
             ),
-            Section("total", [{"total": "total", **_facts(total)}], ()),
+            Section("total", [{"total": "total", **_facts(total)}] if found.models else [], ()),
         ],
         facts=facts,
     )

@@ -23,6 +23,11 @@ from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import failures
 from sess_schema.queries.views.failures import Failure, Failures, grouped
 
+_HINT = (
+    "`sess stats errors --explain CLASS` lists all of a class, with `api CLASS` of the service's;"
+    " classes of your own are in errors.toml beside config.toml"
+)
+
 
 def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
     found = failures.read(db, asked, paths.home().config)
@@ -71,7 +76,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
             ),
         ],
         facts=[("errors", told), ("rules", f"version {found.rules}")],
-        notes=["`sess stats errors --explain CLASS` lists all of a class"] if total else [],
+        notes=[_HINT] if total or found.service else [],
     )
 
 

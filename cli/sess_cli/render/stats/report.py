@@ -13,6 +13,8 @@ from sess_cli.terminal import Terminal
 
 Form = Callable[[Any], str]
 _GAP = 2
+_LONGEST_NAME = 40
+_WIDEST = 26  # of any other column
 _LEAST = 12  # of the column that gives way, whatever the others take
 
 
@@ -105,10 +107,18 @@ def _write_markdown(report: Report) -> None:
             terminal.write("")
         first = False
         terminal.write(f"| {' | '.join([section.kind, *names[1:]])} |")
-        terminal.write(f"|{'---|' * len(names)}")
+        rules = (_rule(section, name) for name in names)
+        terminal.write(f"|{'|'.join(rules)}|")
         for row in section.rows:
             cells = (_markdown_cell(terminal, plain(row.get(name))) for name in names)
             terminal.write(f"| {' | '.join(cells)} |")
+
+
+def _rule(section: Section, name: str) -> str:
+    """Numbers are aligned right."""
+    values = [row.get(name) for row in section.rows]
+    numbers = all(value is None or type(value) in (int, float) for value in values)
+    return "---:" if numbers and any(value is not None for value in values) else "---"
 
 
 def _markdown_cell(terminal: Terminal, text: str) -> str:
@@ -127,9 +137,16 @@ def plain(value: Any) -> str:
 
 
 def _write_terminal(report: Report, terminal: Terminal) -> None:
+    if not report.facts and not any(section.rows for section in report.sections):
+        terminal.write(terminal.style("nothing in this time", "dim"))
+        return
     if report.facts:
-        room = max(len(name) for name, _ in report.facts) + 2
-        for name, value in report.facts:
+        facts = [
+            (layout.cut(terminal.line(name), _LONGEST_NAME), terminal.line(value))
+            for name, value in report.facts
+        ]
+        room = max(layout.cells(name) for name, _ in facts) + 2
+        for name, value in facts:
             write_fact(terminal, name, value, room)
     if report.draw is not None:
         report.draw(terminal)
@@ -163,6 +180,9 @@ def write_section(terminal: Terminal, section: Section) -> None:
     heads = [column.head for column in columns]
     widths = [max(layout.cells(row[n]) for row in [heads, *cells]) for n in range(len(columns))]
     if terminal.width is not None:
+        widths = [
+            min(width, _WIDEST) if n != section.cut else width for n, width in enumerate(widths)
+        ]
         others = sum(widths) - widths[section.cut] + _GAP * (len(widths) - 1)
         room = max(_LEAST, terminal.width - others)
         widths[section.cut] = min(widths[section.cut], room)

@@ -43,7 +43,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
         ],
         facts=[("tools", told)],
         notes=[]
-        if wishes.detail
+        if wishes.detail or not rows
         else ["`--detail` tells the programs that shells ran; denied calls are in no rate"],
     )
 

@@ -24,6 +24,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
     spent = None
     if wishes.budget is not None:
         spent = budget.spent(db, asked, budget.parse(wishes.budget), wishes.now)
+    reset = windows.recorded_reset(db, asked, wishes.now)
     rows = [_row(one, wishes.now) for one in found]
     for one, shown in zip(found, rows, strict=True):
         shown["_when"] = _when(one, asked.zone)
@@ -49,8 +50,13 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
                 most=15,
             ),
             Section("gap", gaps, ()),
+            Section("reset", [{"reset": times.iso(reset)}] if reset is not None else [], ()),
         ],
-        facts=[*_active(found, wishes.now), *(_spent(spent) if spent else ())],
+        facts=[
+            *_active(found, wishes.now),
+            *([("reset", f"{clock(reset, asked.zone)}, as the service said")] if reset else ()),
+            *(_spent(spent) if spent else ()),
+        ],
         notes=["Windows are estimated as ccusage does; when a service resets is its own affair."],
         code=OVER_BUDGET if spent is not None and spent.exceeded else 0,
     )

@@ -42,8 +42,14 @@ class Failures:
         return grouped(self.calls, lambda one: one.name)
 
     def of_class(self, name: str) -> list[Failure]:
+        """Failed calls, or with `api ` in front errors of the service: both have an `other`."""
         wanted = name.casefold()
-        return [one for one in (*self.calls, *self.service) if one.name.casefold() == wanted]
+        if not wanted.startswith("api "):
+            found = [one for one in self.calls if one.name.casefold() == wanted]
+            if found:
+                return found
+        wanted = wanted.removeprefix("api ")
+        return [one for one in self.service if one.name.casefold() == wanted]
 
 
 def read(db: apsw.Connection, asked: Stats, config: Path) -> Failures:

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import apsw
 
+from sess_schema.queries.quarters import Reader
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import scope
 from sess_schema.queries.views.failures import HEAD, classifier
 from sess_schema.queries.views.tools import Uses
-from sess_schema.sums import CALLED
+from sess_schema.sums import CALLED, CHARS_PER_TOKEN
 
 
 @dataclass(slots=True)
@@ -31,13 +32,17 @@ class Overview:
 
 
 def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
-    found = Overview(active_ms=asked.active_ms(db), estimated_tokens=asked.estimated_tokens(db))
-    for day, models in asked.table(db, "day", "model").items():
-        for model, tally in models.items():
-            found.days.setdefault(day, Tally()).add(tally)
-            found.models.setdefault(model, Tally()).add(tally)
-            found.total.add(tally)
-    found.projects = asked.groups(db, "project")
+    groups = ("day", "model", "project")
+    reader = Reader(db, asked, groups)
+    found = Overview(active_ms=sum(reader.active_times()))
+    labels = [asked._label(reader, by) for by in groups]  # noqa: SLF001
+    sums: tuple[dict[str, Tally], ...] = (found.days, found.models, found.projects)
+    for row in reader.rows():
+        found.total.add(row.tally)
+        for label, group in zip(labels, sums, strict=True):
+            group.setdefault(label(row), Tally()).add(row.tally)
+    unrecorded = reader.unrecorded_chars() + found.total.placeholder_chars
+    found.estimated_tokens = unrecorded // CHARS_PER_TOKEN
     failed: list[tuple[int, str]] = []
     wanted = scope.events(db, asked)
     for event, label, tool, status, taken in db.execute(

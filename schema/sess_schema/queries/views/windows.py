@@ -7,6 +7,7 @@ When a service really resets is its own affair.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -20,6 +21,7 @@ from sess_schema.queries.views import scope
 from sess_schema.sums import MODEL
 
 LENGTH = 5 * times.HOUR
+_RESET = re.compile(r"limit reached\|(\d{10})\b")
 
 
 class Bucket(NamedTuple):
@@ -105,6 +107,21 @@ def current(db: apsw.Connection, asked: Stats, now: int) -> Window | None:
             last = found[-1] if found else None
             return last if last is not None and last.active(now) else None
         since = max(0, since - 2 * (now - since))
+
+
+def recorded_reset(db: apsw.Connection, asked: Stats, now: int) -> int | None:
+    """When the service itself said that the limit ends, if that is still to come."""
+    wanted = scope.events(
+        db, replace(asked, since=now - times.WEEK), joins="JOIN event_texts x ON x.id = e.id"
+    )
+    for (text,) in db.execute(
+        f"SELECT substr(x.text, 1, 500) {wanted.sql} AND e.label = 'api_error' ORDER BY e.ts DESC",
+        wanted.values,
+    ):
+        if (told := _RESET.search(text)) is not None:
+            reset = int(told[1]) * times.SECOND
+            return reset if reset > now else None
+    return None
 
 
 def windows(buckets: Iterable[Bucket]) -> Iterator[Window]:

@@ -7,6 +7,7 @@ const opened = new Map();
 const stowed = new WeakMap();
 const trimmed = new WeakMap();
 const MANY = 100; // elements
+const LONG = 12000; // characters
 const KEPT_LINES = 40; // more than a folded block shows
 
 const nameOf = (element) => {
@@ -17,6 +18,7 @@ const nameOf = (element) => {
 
 /** A card as it enters the document: no more nodes than can be seen. */
 function prepare(card) {
+  if (printing) return;
   for (const talk of card.querySelectorAll("section.agent > details > .conversation")) stow(talk);
   for (const details of card.querySelectorAll("details")) {
     const state = opened.get(nameOf(details));
@@ -52,22 +54,30 @@ function unstowAll(card) {
   for (const fold of card.querySelectorAll(".fold")) untrim(fold);
 }
 
-/** Coloured code is thousands of nodes; folded, it shows a few lines. */
+/** Coloured code is thousands of nodes, output may be megabytes; folded, both show a few lines. */
 function trimAll(within) {
   for (const fold of within.querySelectorAll(".fold:not([data-fold])")) {
-    if (fold.getElementsByTagName("*").length <= MANY || unfolded.has(nameOf(fold))) continue;
+    const many = fold.getElementsByTagName("*").length > MANY || fold.textContent.length > LONG;
+    if (!many || unfolded.has(nameOf(fold))) continue;
     const whole = fold.innerHTML;
-    let removed = false;
-    for (const code of fold.querySelectorAll("pre > code, pre.out, .diff")) {
-      let lines = 0, last = code.firstChild;
-      while (last && lines < KEPT_LINES) {
-        lines += last.textContent.split("\n").length - 1;
-        last = last.nextSibling;
-      }
-      while (last) { const next = last.nextSibling; last.remove(); last = next; removed = true; }
-    }
-    if (removed) trimmed.set(fold, whole);
+    const removed = [...fold.querySelectorAll("pre:not(:has(> code)), pre > code, .diff")].filter(trim);
+    if (removed.length) trimmed.set(fold, whole);
   }
+}
+
+function trim(code) {
+  let lines = 0, node = code.firstChild;
+  while (node && lines < KEPT_LINES) {
+    const text = node.textContent;
+    if (node.nodeType === Node.TEXT_NODE && text.length > LONG) node.splitText(LONG);
+    for (let at = node.textContent.indexOf("\n"); at >= 0; at = node.textContent.indexOf("\n", at + 1)) {
+      if (++lines === KEPT_LINES && node.nodeType === Node.TEXT_NODE) { node.splitText(at); break; }
+    }
+    node = node.nextSibling;
+  }
+  const removed = Boolean(node);
+  while (node) { const next = node.nextSibling; node.remove(); node = next; }
+  return removed;
 }
 
 function untrim(fold) {
@@ -78,6 +88,7 @@ function untrim(fold) {
 
 /** Reads all heights, then writes: the page is laid out once. */
 function foldAll(within) {
+  if (printing) return;
   const long = [...within.querySelectorAll(".fold:not([data-fold])")]
     .map((element) => [element, element.scrollHeight])
     .filter(([, height]) => height > 0);
@@ -128,7 +139,7 @@ function startFolds() {
   });
   main.addEventListener("toggle", (event) => {
     const details = event.target;
-    if (!details.closest("article.card")) return;
+    if (printing || !details.closest("article.card")) return;
     opened.set(nameOf(details), details.open);
     if (details.open) { unstow(details); foldAll(details); listChanged(); }
   }, true);

@@ -2,7 +2,7 @@
 
 const GROUP_CARDS = 14;
 const GROUP_NODES = 360;
-const MARGIN = 700; // pixels above and below the window
+const MARGIN = 600; // pixels above and below the window
 let shown = []; // numbers of the cards that filters let through
 let groups = []; // [{ numbers, element, drawn }]
 let groupOfCard = new Map();
@@ -163,19 +163,23 @@ function go(number, { inner = null, focus = true } = {}) {
 
 let printing = false;
 let closedBefore = [];
+let readBefore = 0;
 
 function startPrinting() {
   window.addEventListener("beforeprint", () => {
+    readBefore = currentNumber();
     printing = true;
-    groups.forEach(draw);
     for (const card of drawnCards()) unstowAll(card);
+    groups.forEach(draw);
     closedBefore = [...main.querySelectorAll("details:not([open])")];
     for (const details of closedBefore) details.open = true;
   });
   window.addEventListener("afterprint", () => {
+    printing = false;
     for (const details of closedBefore) details.open = false;
     closedBefore = [];
-    printing = false;
-    if (!isWhole()) arrange(shown);
+    if (isWhole()) return;
+    arrange(shown);
+    if (window.scrollY > 0) go(readBefore, { focus: false });
   });
 }

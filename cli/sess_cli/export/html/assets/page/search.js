@@ -122,7 +122,11 @@ function rangesIn(card) {
 }
 
 function highlight(current = null) {
-  if (!globalThis.CSS?.highlights) return;
+  if (!globalThis.CSS?.highlights) {
+    if (current) getSelection().setBaseAndExtent(
+      current.startContainer, current.startOffset, current.endContainer, current.endOffset);
+    return;
+  }
   CSS.highlights.delete("found");
   if (!wanted || !total) { CSS.highlights.delete("current"); return; }
   const hit = new Set(hits.map(({ number }) => number));

@@ -40,7 +40,7 @@ function saidAt(number) {
   const link = outlineLinks[prompt];
   const failed = facts.failed[number] ? ", failed" : "";
   const what = toolOf(number) ? ` · ${toolOf(number)}${failed}` : "";
-  return link ? `${prompt + 1}. ${link.querySelector("b").textContent.slice(0, 80)}${what}` : `Beginning${what}`;
+  return link ? `${prompt + 1}. ${link.firstChild.data}${what}` : `Beginning${what}`;
 }
 
 function tell(place) {
