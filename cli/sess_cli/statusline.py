@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from sess_cli.render import amounts
 from sess_cli.render.tallies import money, short
 from sess_schema import times
-from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import budget, windows
-from sess_schema.queries.views.context import window_of
+from sess_schema.queries.views.capacity import window_of
 
 if TYPE_CHECKING:
     import apsw
@@ -101,7 +100,7 @@ def show(*, as_json: bool = False) -> None:
 def read(db: apsw.Connection, session: str | None, now: int | None = None) -> Status:
     now = times.now_ms() if now is None else now
     midnight, _ = budget.bounds("day", now, None)
-    found = Status(now, _spent(db, "u.ts >= ?", midnight), windows.current(db, Stats(), now))
+    found = Status(now, _spent(db, "u.ts >= ?", midnight), windows.current(db, now))
     key = _key(db, session) if session else None
     if key is not None:
         family = "u.session_id IN (SELECT id FROM sessions WHERE id = ?1 OR parent_id = ?1)"

@@ -10,7 +10,7 @@ import pytest
 from sess_schema.errors import SessError
 from sess_schema.queries.views import budget, edits, error_rules, kinds
 from sess_schema.queries.views.calendar import streaks
-from sess_schema.queries.views.context import window_of
+from sess_schema.queries.views.capacity import window_of
 from sess_schema.queries.views.error_rules import API_RULES, RULES, Classifier, Rule
 
 

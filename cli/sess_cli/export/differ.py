@@ -294,13 +294,14 @@ def _marked(raw: list[_Raw]) -> list[DiffLine]:
 def _mark_block(removed: list[DiffLine], added: list[DiffLine]) -> int:
     """Each removed line is compared with the next added one that resembles it."""
     aligned = len(removed) == len(added)
+    old, new = [[_Words(line.text) for line in lines] for lines in (removed, added)]
     tried = 0
     after = 0
     for number, line in enumerate(removed):
         others = [number] if aligned else range(after, min(after + 8, len(added)))
         for other in others:
             tried += 1
-            marked = _compared(line.parts[0][0], added[other].parts[0][0])
+            marked = _compared(old[number], new[other])
             if marked is not None:
                 line.parts, added[other].parts = marked
                 after = other + 1
@@ -308,15 +309,33 @@ def _mark_block(removed: list[DiffLine], added: list[DiffLine]) -> int:
     return tried
 
 
-def _compared(old: str, new: str) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]] | None:
+class _Words:
+    """A line in words; blanks say nothing about how alike two lines are."""
+
+    __slots__ = ("different", "line", "size", "words")
+
+    def __init__(self, line: str) -> None:
+        self.line = line
+        self.words = _WORDS.findall(line) if len(line) <= _LONGEST_LINE else []
+        self.different = set(self.words)
+        self.size = len("".join(line.split()))
+
+
+def _compared(
+    old: _Words, new: _Words
+) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]] | None:
     """Both lines with their own words marked; None when they have too little in common."""
-    if max(len(old), len(new)) > _LONGEST_LINE:
-        return _compared_ends(old, new)
-    a, b = _WORDS.findall(old), _WORDS.findall(new)
+    if max(len(old.line), len(new.line)) > _LONGEST_LINE:
+        return _compared_ends(old.line, new.line)
+    least = _SIMILAR * (old.size + new.size)
+    shared = old.different & new.different
+    # No common sequence is longer; most lines that differ are told apart by this alone.
+    if 2 * sum(len(word) for word in old.words if word in shared and not word.isspace()) < least:
+        return None
+    a, b = old.words, new.words
     pairs = _longest(a, b)
     same = sum(len(a[i]) for i, _ in pairs if not a[i].isspace())
-    size = sum(len(word) for word in [*a, *b] if not word.isspace())
-    if 2 * same < _SIMILAR * size or not same:
+    if 2 * same < least or not same:
         return None
     return _parts(a, {i for i, _ in pairs}), _parts(b, {j for _, j in pairs})
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import orjson
 
-from sess_cli.export.records import Records
+from sess_cli.export.records import Records, as_json, is_too_deep
 from sess_cli.export.story import Item, Story
 from sess_schema import __version__, decode, times
 from sess_schema.queries import transcript
@@ -31,10 +30,10 @@ def write(story: Story, out: BinaryIO) -> None:
 
 
 def _members(story: Story, out: BinaryIO) -> None:
-    out.write(b'"session":' + _dumped(session_object(story)) + b',\n"events":')
-    _array(out, (_dumped(item_object(story, item)) for item in story.items()))
+    out.write(b'"session":' + as_json(session_object(story)) + b',\n"events":')
+    _array(out, (as_json(item_object(story, item)) for item in story.items()))
     out.write(b',\n"records":')
-    _array(out, (_dumped(record) for record in _records(story)))
+    _array(out, (as_json(record) for record in _records(story)))
     out.write(b',\n"subagents":[')
     for number, child in enumerate(story.children):
         out.write(b",\n{" if number else b"\n{")
@@ -131,15 +130,25 @@ def _records(story: Story) -> Iterator[dict[str, Any]]:
             "ts": times.iso(ts),
         }
         raw = records.bytes_of(place).rstrip(b"\r\n")
-        try:
-            told["value"] = story.cleaned_value(decode.decode(raw)[0])
-        except ValueError:
-            told |= _undecoded(story, raw)
-        yield told
+        yield told | _written(story, raw)
 
 
-def _undecoded(story: Story, raw: bytes) -> dict[str, str]:
-    """Bytes that are no JSON: as text where that is all, else whole."""
+def _written(story: Story, raw: bytes) -> dict[str, Any]:
+    """A record's value; its text beside or instead, where a value does not tell all of it."""
+    try:
+        value, mended = decode.decode(raw)
+    except ValueError:
+        return _as_text(story, raw)
+    if is_too_deep(value):
+        return _as_text(story, raw)
+    if mended:
+        return {**_as_text(story, raw), "value": story.cleaned_value(value)}
+    # Not encoded again: numbers beyond 64 bits and names that come twice would be lost.
+    return {"value": story.cleaned_value(value) if story.redacts else orjson.Fragment(raw)}
+
+
+def _as_text(story: Story, raw: bytes) -> dict[str, str]:
+    """Where the bytes are no text, they are given whole; nobody can redact those."""
     if story.redacts:
         return {"text": story.cleaned(raw.decode("utf-8", "backslashreplace"))}
     try:
@@ -154,10 +163,3 @@ def _array(out: BinaryIO, values: Iterator[bytes]) -> None:
         out.write(b",\n" if number else b"\n")
         out.write(value)
     out.write(b"]")
-
-
-def _dumped(value: Any) -> bytes:
-    try:
-        return orjson.dumps(value)
-    except TypeError:  # integers beyond 64 bits, and nesting that orjson will not follow
-        return json.dumps(value, ensure_ascii=True).encode()

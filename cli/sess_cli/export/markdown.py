@@ -7,6 +7,7 @@ from html import escape
 from typing import BinaryIO
 
 from sess_cli.export import ansi, differ, forge, shapes
+from sess_cli.export.records import as_json
 from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts, layout, tallies
 from sess_cli.render.markdown import code, escaped, fenced, prose, quoted, shortened
@@ -172,12 +173,6 @@ def _changes(item: Item) -> str:
 
 def _arguments(item: Item) -> str:
     return "\n".join(
-        f"{name}: {value if isinstance(value, str) else _compact(value)}"
+        f"{name}: {value if isinstance(value, str) else as_json(value).decode()}"
         for name, value in shapes.arguments(item)
     )
-
-
-def _compact(value: object) -> str:
-    import orjson  # noqa: PLC0415
-
-    return orjson.dumps(value).decode()

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from sess_cli.export import ansi, files
 from sess_cli.export.lossless import item_object, session_object
+from sess_cli.export.records import as_json
 from sess_cli.export.story import Story
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def _tables(db: Database) -> None:
 def _add(db: Database, story: Story, parent: int | None) -> int:
     row = session_object(story)
     row.pop("parent")
-    row["models"] = orjson.dumps(row["models"]).decode()
+    row["models"] = as_json(row["models"]).decode()
     key = db.table("sessions").insert({**row, "parent_id": parent}).last_pk
     start: int = db.execute("SELECT coalesce(max(id), 0) + 1 FROM events").fetchone()[0]
     details: dict[str, list[dict[str, Any]]] = {"files": [], "commits": []}
@@ -103,10 +102,8 @@ def _events(
             "id": event_id,
             "session_id": session,
             **{name: told[name] for name in _PLAIN},
-            "input": given if isinstance(given, str | None) else orjson.dumps(given).decode(),
-            "output": ansi.plain(told["output"])
-            if told["output"]
-            else None,  # colours glue to words
+            "input": given if isinstance(given, str | None) else as_json(given).decode(),
+            "output": ansi.plain(told["output"] or "") or None,  # colours glue to words
             "images": len(told["images"]),
             **{name: used.get(name) for name in _USED},
         }

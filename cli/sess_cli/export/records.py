@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
 from bisect import bisect_right
 from collections import OrderedDict
@@ -10,12 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import apsw
+import orjson
 
 from sess_schema import archive, decode
 
 _KEPT = 6  # unpacked chunks of about a megabyte: a result is seldom far from its call
 _SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
-_DEEPEST = 12
+_DEEPEST_IMAGE = 12
+_DEEPEST = 100  # levels of a value that readers can be asked to follow
 
 
 @dataclass(slots=True, frozen=True)
@@ -61,11 +64,11 @@ class Records:
         return found
 
     def value(self, place: Sequence[int], pointer: str) -> Any:
-        """The part of a record that a JSON pointer names; None where it has none."""
+        """The part of a record that a JSON pointer names; None where it has none to follow."""
         for value in self._values(tuple(place)):
-            found = decode.at_pointer(value, pointer)
-            if found is not None:
-                return _unwrapped(found)
+            found = _unwrapped(decode.at_pointer(value, pointer))
+            if found is not None and not is_too_deep(found):
+                return found
         return None
 
     def _values(self, place: tuple[int, ...]) -> list[Any]:
@@ -86,6 +89,21 @@ class Records:
         return raw
 
 
+def is_too_deep(value: Any, left: int = _DEEPEST) -> bool:
+    if isinstance(value, dict):
+        return left == 0 or any(is_too_deep(inner, left - 1) for inner in value.values())
+    if isinstance(value, list):
+        return left == 0 or any(is_too_deep(inner, left - 1) for inner in value)
+    return False
+
+
+def as_json(value: Any) -> bytes:
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # integers beyond 64 bits, and lone surrogates
+        return json.dumps(value, ensure_ascii=True).encode()
+
+
 def text_in(value: Any) -> str:
     """The text of a result, whatever its shape."""
     if isinstance(value, str):
@@ -104,7 +122,7 @@ def images_in(value: Any) -> list[Image]:
 
 
 def _images(value: Any, depth: int) -> Iterator[Image]:
-    if depth > _DEEPEST:
+    if depth > _DEEPEST_IMAGE:
         return
     if isinstance(value, dict):
         media = value.get("media_type") or value.get("mimeType") or value.get("mime_type")

@@ -244,7 +244,8 @@ class Story:
             item.output = text_in(records.value(place, pointer)) or item.output
         if item.tool in _EDITS and b'"structuredPatch"' in raw:
             patch = records.value(place, "/toolUseResult/structuredPatch")
-            item.patch = [hunk for hunk in patch or () if isinstance(hunk, dict)]
+            hunks = patch if isinstance(patch, list) else []
+            item.patch = [hunk for hunk in hunks if isinstance(hunk, dict)]
         if self._images and (b"image/" in raw or b'"image"' in raw):
             item.images = images_in(records.value(place, pointer))
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from sess_cli.render import layout
 from sess_cli.terminal import Terminal
-from sess_schema.queries.stats import NONE
 from sess_schema.queries.tally import Tally
 
 _COLUMNS = (
@@ -76,6 +75,8 @@ def _as_markdown(groups: Mapping[str, Tally]) -> None:
 
 def table(groups: Mapping[str, Tally], total: Tally, by: str) -> None:
     """Aligned columns, short numbers, the total below."""
+    from sess_schema.queries.quarters import NONE  # noqa: PLC0415 - the status line does without
+
     terminal = Terminal()
     rows = [*groups.items()]
     if by not in ("hour", "day", "week", "month"):
@@ -116,6 +117,8 @@ def _fitting(kept: list[int], wide: list[int], room: int, width: int) -> tuple[l
 
 
 def name_of(group: str, by: str) -> str:
+    from sess_schema.queries.quarters import NONE  # noqa: PLC0415
+
     if by == "project" and group != NONE:
         return layout.home_short(group)
     return group

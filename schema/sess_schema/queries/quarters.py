@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -54,11 +55,14 @@ class Reader:
         self._db = db
         self._asked = asked
         self._by = by = frozenset(by)
-        self.sessions = _sessions(db)
         self._by_model = "model" in by or bool(asked.models)
         # The fewer the groups that SQL makes, the less is put together here.
         self._timed = self._by_model or not by.isdisjoint(PERIODS)
         self._models: dict[int, tuple[list[int], list[str]]] = {}
+
+    @cached_property
+    def sessions(self) -> dict[int, Session]:
+        return _sessions(self._db)
 
     def condition(self, ts: str) -> tuple[str, tuple[object, ...]]:
         """SQL over `sessions s` and a time."""

@@ -57,7 +57,7 @@ class Stats:
     def _summed(self, db: apsw.Connection, by: str, then: str) -> dict[str, dict[str, Tally]]:
         reader = Reader(db, self, {by, then})
         found: dict[str, dict[str, Tally]] = {}
-        outer, inner = self._label(reader, by), self._label(reader, then)
+        outer, inner = self.label(reader, by), self.label(reader, then)
         for row in reader.rows():
             group = found.setdefault(outer(row), {})
             group.setdefault(inner(row), Tally()).add(row.tally)
@@ -103,7 +103,8 @@ class Stats:
         }
         return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
-    def _label(self, reader: Reader, by: str) -> Callable[[Row], str]:
+    def label(self, reader: Reader, by: str) -> Callable[[Row], str]:
+        """What names the group of a row."""
         told = reader.sessions
         if not by:
             return lambda _: ""

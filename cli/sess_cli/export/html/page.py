@@ -13,6 +13,7 @@ from sess_cli.export.html.cards import Drawer
 from sess_cli.export.html.digest import Digest
 from sess_cli.export.html.outline import Outline
 from sess_cli.export.html.strip import Strip
+from sess_cli.export.html.workshop import Workshop
 from sess_cli.export.story import Item, Story
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Look:
     repository: Repository | None = None
     assets: str | None = None  # the URL of a folder with `shell.style()` and `shell.script()`
     trail: masthead.Trail = ()
+    workshop: Workshop | None = None  # one that several pages share
 
 
 def write(story: Story, out: BinaryIO, look: Look | None = None) -> None:
@@ -79,8 +81,13 @@ class _Drawn:
         self.outline = Outline(utc=look.utc)
         self.strip = Strip(utc=look.utc)
         self.digest = Digest()
-        for item in story.items():
-            self._add(item, self._drawer.card(item))
+        workshop = look.workshop or Workshop()
+        try:
+            for item, card in workshop.cards(story, self._drawer):
+                self._add(item, card)
+        finally:
+            if look.workshop is None:
+                workshop.close()
         for child in story.loose:
             item = _stand_in(child, len(self.facts.keys))
             self._add(item, self._loose(child, item))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
@@ -12,6 +12,7 @@ import apsw
 
 from sess_cli.export import files
 from sess_cli.export.html import page, shell
+from sess_cli.export.html.workshop import Workshop
 from sess_cli.export.site import lists, plan, texts
 from sess_cli.export.site.plan import Entry, Manifest
 from sess_schema.queries.sessions import SessionRow
@@ -54,9 +55,11 @@ class Site:
         self._rows = rows
         looks = plan.digest(repr(wanted) + shell.style() + shell.script())
         self._prints = plan.prints(db, rows, looks)
+        self._damaged = self._damaged_bundles()
         self._now = Manifest(wanted.as_dict())
         self._lines: dict[str, str] = {}  # search texts of what is drawn, by file
         self._outcome = Outcome()
+        self._workshop = Workshop()
 
     def stale(self) -> list[SessionRow]:
         """Sessions whose page is missing, or shows something else."""
@@ -69,23 +72,28 @@ class Site:
     def build(
         self, redactor: Redactor | None, progress: Callable[[str], None] = lambda _: None
     ) -> Outcome:
+        if not os.path.exists(os.path.join(self._folder, plan.MANIFEST)):
+            self._put(plan.MANIFEST, plan.dump(self._now))  # should this run be interrupted
         names = plan.Names(self._before)
         stale = {row.key for row in self.stale()}
-        for row in self._rows:
-            key = plan.key_of(row)
-            if row.key not in stale:
-                self._now.sessions[key] = self._before.sessions[key]
-                self._outcome.unchanged += 1
-                continue
-            file, bundle = names.of(row)
-            try:
-                entry = self._draw(row, file, bundle, redactor)
-            except Exception as error:
-                self._outcome.failed.append((row.session, str(error) or type(error).__name__))
-            else:
-                self._now.sessions[key] = entry
-                self._outcome.drawn.append(file)
-            progress(row.session)
+        try:
+            for row in self._rows:
+                key = plan.key_of(row)
+                if row.key not in stale:
+                    self._now.sessions[key] = self._before.sessions[key]
+                    self._outcome.unchanged += 1
+                    continue
+                file, bundle = names.of(row)
+                try:
+                    entry = self._draw(row, file, bundle, redactor)
+                except Exception as error:
+                    self._outcome.failed.append((row.session, str(error) or type(error).__name__))
+                else:
+                    self._now.sessions[key] = entry
+                    self._outcome.drawn.append(file)
+                progress(row.session)
+        finally:
+            self._workshop.close()
         self._bundles()
         self._lists()
         self._remove()
@@ -98,8 +106,29 @@ class Site:
         return (
             entry is not None
             and entry.print == self._prints[row.key]
-            and os.path.exists(os.path.join(self._folder, entry.file))
+            and entry.bundle not in self._damaged
+            and self._size(entry.file) == entry.size
         )
+
+    def _damaged_bundles(self) -> set[int]:
+        """Those that are not as they were written: all that they told has to be told again."""
+        written = Counter[int]()
+        for entry in self._before.sessions.values():
+            written[entry.bundle] += entry.texts
+        return {
+            number
+            for number, size in written.items()
+            if self._size(texts.bundle_name(number)) != size
+        }
+
+    def _size(self, name: str) -> int | None:
+        try:
+            return os.path.getsize(self._path(name))
+        except OSError:
+            return None
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._folder, *name.split("/"))
 
     def _draw(self, row: SessionRow, file: str, bundle: int, redactor: Redactor | None) -> Entry:
         from sess_cli.export import repositories  # noqa: PLC0415
@@ -110,19 +139,19 @@ class Site:
             utc=self._wanted.utc,
             repository=repositories.of(story),
             assets=f"{_PAGE_ABOVE}assets",
+            workshop=self._workshop,
             trail=[
                 ("All sessions", f"{_PAGE_ABOVE}index.html"),
                 (project, _PAGE_ABOVE + plan.project_file(project)),
             ],
         )
-        path = os.path.join(self._folder, *file.split("/"))
-        size = _written(path, lambda out: page.write(story, out, look))
-        self._lines[file] = texts.line(file, story.heard)
+        size = _written(self._path(file), lambda out: page.write(story, out, look))
+        line = self._lines[file] = texts.line(file, story.heard)
         total = story.total
         return Entry(
             plan.key_of(row), file, bundle, self._prints[row.key], project, story.title, row.agent,
             row.session, story.branch, row.started, row.ended, total.prompts, total.tool_calls,
-            total.tool_errors, total.tokens, total.cost_nano, size,
+            total.tool_errors, total.tokens, total.cost_nano, size, len(line.encode()),
         )  # fmt: skip
 
     # -- what leads to the sessions
@@ -131,7 +160,11 @@ class Site:
         members: dict[int, list[str]] = defaultdict(list)
         for entry in self._now.sessions.values():
             members[entry.bundle].append(entry.file)
-        lost = {entry.bundle for entry in self.leaving()}
+        lost = {
+            entry.bundle
+            for key, entry in self._before.sessions.items()
+            if key not in self._now.sessions
+        }
         for number, held in members.items():
             if number in lost or any(file in self._lines for file in held):
                 kept = texts.kept_lines(self._folder, number, set(held))
@@ -158,14 +191,14 @@ class Site:
         for name in sorted(before - here):
             if ".." in name.split("/") or os.path.isabs(name):
                 continue  # somebody wrote the manifest who is not us
-            path = os.path.join(self._folder, *name.split("/"))
+            path = self._path(name)
             if os.path.isfile(path):
                 os.unlink(path)
                 self._outcome.removed += name.startswith("sessions/")
 
     def _put(self, name: str, data: bytes) -> None:
         """Write a file, unless it says the same already."""
-        path = os.path.join(self._folder, *name.split("/"))
+        path = self._path(name)
         try:
             with open(path, "rb") as file:
                 if file.read() == data:

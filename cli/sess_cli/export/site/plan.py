@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from hashlib import blake2s
 from typing import Any
 
@@ -20,6 +20,7 @@ MANIFEST = ".sessiond-site.json"
 FORMAT = 1
 NO_PROJECT = "no project"
 _UNSAFE = re.compile(r"[^0-9A-Za-z._-]+")
+_PAGE = re.compile(r"sessions/[0-9A-Za-z_-][0-9A-Za-z._-]*\.html")
 _LONGEST_NAME = 48
 _PER_BUNDLE = 24  # sessions whose texts a search loads at once
 
@@ -44,7 +45,8 @@ class Entry:
     errors: int
     tokens: int
     cost_nano: int
-    size: int = 0
+    size: int  # bytes of its page
+    texts: int  # bytes of its line in the bundle
 
 
 @dataclass(slots=True)
@@ -55,16 +57,27 @@ class Manifest:
 
 
 def load(folder: str) -> Manifest | None:
-    """What the last run left; None where there was none, or another format."""
+    """What the last run left; None where there was none, it is damaged, or another format."""
     try:
         with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
             data = json.load(file)
-        if data.get("format") != FORMAT:
+        if data["format"] != FORMAT:
             return None
-        sessions = {entry["key"]: Entry(**entry) for entry in data["sessions"]}
-        return Manifest(data["options"], sessions, data["files"])
-    except (OSError, ValueError, TypeError, KeyError):
+        entries = [Entry(**entry) for entry in data["sessions"]]
+        found = Manifest(dict(data["options"]), {one.key: one for one in entries}, data["files"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
+    return found if _is_sound(found) else None
+
+
+def _is_sound(manifest: Manifest) -> bool:
+    """A folder may come from somebody else: no path may lead out of it."""
+    types = {"str": str, "int": int, "int | None": int | None}
+    return all(isinstance(name, str) for name in manifest.files) and all(
+        _PAGE.fullmatch(str(entry.file)) is not None
+        and all(isinstance(getattr(entry, one.name), types[str(one.type)]) for one in fields(Entry))
+        for entry in manifest.sessions.values()
+    )
 
 
 def dump(manifest: Manifest) -> bytes:

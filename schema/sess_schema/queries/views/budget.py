@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
 from sess_schema import times
 from sess_schema.errors import SessError
-from sess_schema.queries.stats import Stats
-from sess_schema.queries.tally import Tally
+
+if TYPE_CHECKING:
+    from sess_schema.queries.stats import Stats
+    from sess_schema.queries.tally import Tally
 
 PERIODS = ("day", "week", "month")
 _GIVEN = re.compile(r"(\$)?(\d+(?:\.\d+)?)([kmb])?(?:/(day|week|month))?", re.IGNORECASE)

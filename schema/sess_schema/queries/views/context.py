@@ -9,19 +9,9 @@ import apsw
 
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import scope
+from sess_schema.queries.views.capacity import window_of
 from sess_schema.sums import MODEL
 
-DEFAULT_WINDOW = 200_000
-LARGE_WINDOW = 1_000_000
-# By what a model's name says; the first that is found.
-_WINDOWS = (
-    ("[1m]", LARGE_WINDOW),
-    ("-1m", LARGE_WINDOW),
-    ("gemini", LARGE_WINDOW),
-    ("gpt-4.1", LARGE_WINDOW),
-    ("gpt-5", 400_000),
-    ("gpt-4o", 128_000),
-)
 _TOKENS = re.compile(r"(\d+)(?: to \d+)? tokens\)")
 
 
@@ -45,13 +35,6 @@ class Filled:
 
     def mark(self, percent: int) -> int:
         return percentile(self.sizes, percent) or 0
-
-
-def window_of(model: str, peak: int = 0) -> int:
-    """The window of a model; a prompt that does not fit tells that it is the large one."""
-    name = model.lower()
-    size = next((size for part, size in _WINDOWS if part in name), DEFAULT_WINDOW)
-    return size if peak <= size else max(LARGE_WINDOW, peak)
 
 
 def read(db: apsw.Connection, asked: Stats) -> list[Filled]:

@@ -37,7 +37,7 @@ def lines(db: apsw.Connection, asked: Stats, by: str, group: str) -> Iterator[Li
     """All that a group is the sum of, in order of time; `by` is empty for the total."""
     asked = _narrowed(asked, by, group)
     reader = Reader(db, asked, {by})
-    label, models = asked._label(reader, by), scope.Models(db, asked)  # noqa: SLF001
+    label, models = asked.label(reader, by), scope.Models(db, asked)
     wanted = "" if not by else group
     found = [
         line

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import scope
 from sess_schema.queries.views.failures import HEAD, classifier
-from sess_schema.queries.views.tools import Uses
+from sess_schema.queries.views.tools import Ended, Uses
 from sess_schema.sums import CALLED, CHARS_PER_TOKEN
 
 
@@ -35,7 +35,7 @@ def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
     groups = ("day", "model", "project")
     reader = Reader(db, asked, groups)
     found = Overview(active_ms=sum(reader.active_times()))
-    labels = [asked._label(reader, by) for by in groups]  # noqa: SLF001
+    labels = [asked.label(reader, by) for by in groups]
     sums: tuple[dict[str, Tally], ...] = (found.days, found.models, found.projects)
     for row in reader.rows():
         found.total.add(row.tally)
@@ -44,6 +44,7 @@ def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
     unrecorded = reader.unrecorded_chars() + found.total.placeholder_chars
     found.estimated_tokens = unrecorded // CHARS_PER_TOKEN
     failed: list[tuple[int, str]] = []
+    ended: Ended = defaultdict(list)
     wanted = scope.events(db, asked)
     for event, label, tool, status, taken in db.execute(
         "SELECT e.id, e.label, coalesce(e.tool, 'unknown'), e.status, e.duration_ms"
@@ -53,9 +54,10 @@ def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
         if label == "api_error":
             found.refused += 1
             continue
-        found.uses.add(tool, status, taken)
+        ended[tool, status].append(taken)
         if status == "error":
             failed.append((event, tool))
+    found.uses.add(ended)
     found.uses.sorted()
     found.classes = _classes(db, failed, config)
     return found

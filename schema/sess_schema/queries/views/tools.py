@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import apsw
 
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import kinds, scope
+
+# By tool and status, how long each call took: one look-up for each of very many.
+Ended = defaultdict[tuple[str, str | None], list[int | None]]
 
 
 @dataclass(slots=True)
@@ -28,16 +33,17 @@ class Use:
     def error_rate(self) -> float | None:
         return self.errors / self.answered if self.answered else None
 
-    def add(self, status: str | None, taken: int | None) -> None:
-        self.calls += 1
+    def add(self, status: str | None, taken: Sequence[int | None]) -> None:
+        """Calls that ended in the same way, with how long each took, where that is known."""
+        self.calls += len(taken)
         if status == "error":
-            self.errors += 1
+            self.errors += len(taken)
         elif status == "denied":
-            self.denied += 1
+            self.denied += len(taken)
+            return  # the time is that of a person
         elif status is None or status == "pending":
-            self.orphans += 1
-        if taken is not None and status != "denied":
-            self.times.append(taken)
+            self.orphans += len(taken)
+        self.times += [one for one in taken if one is not None]
 
     def mark(self, percent: int) -> int | None:
         return percentile(self.times, percent)
@@ -49,12 +55,11 @@ class Uses:
     servers: dict[str, Use] = field(default_factory=dict)  # of MCP
     programs: dict[str, Use] = field(default_factory=dict)  # that shells ran, where asked for
 
-    def add(self, tool: str, status: str | None, taken: int | None) -> None:
-        if (use := self.tools.get(tool)) is None:
-            use = self.tools[tool] = Use()
-        use.add(status, taken)
-        if tool.startswith("mcp__") and (parts := kinds.mcp(tool)) is not None:
-            self.servers.setdefault(parts[0], Use()).add(status, taken)
+    def add(self, ended: Ended) -> None:
+        for (tool, status), taken in ended.items():
+            self.tools.setdefault(tool, Use()).add(status, taken)
+            if (parts := kinds.mcp(tool)) is not None:
+                self.servers.setdefault(parts[0], Use()).add(status, taken)
 
     def sorted(self) -> Uses:
         """With the times of each in order, which percentiles need."""
@@ -68,10 +73,12 @@ def read(db: apsw.Connection, asked: Stats, *, programs: bool = False) -> Uses:
     """The calls in the window; results may have come later."""
     found = Uses()
     wanted = scope.calls(db, asked)
+    ended: Ended = defaultdict(list)
     for tool, status, taken in db.execute(
         f"SELECT coalesce(e.tool, 'unknown'), e.status, e.duration_ms {wanted.sql}", wanted.values
     ):
-        found.add(tool, status, taken)
+        ended[tool, status].append(taken)
+    found.add(ended)
     if programs:
         shells = [tool for tool in found.tools if kinds.is_shell(tool)]
         marks = ", ".join("?" * len(shells))
@@ -79,5 +86,5 @@ def read(db: apsw.Connection, asked: Stats, *, programs: bool = False) -> Uses:
             f"SELECT e.summary, e.status, e.duration_ms {wanted.sql} AND e.tool IN ({marks})",
             (*wanted.values, *shells),
         ):
-            found.programs.setdefault(kinds.program(summary), Use()).add(status, taken)
+            found.programs.setdefault(kinds.program(summary), Use()).add(status, [taken])
     return found.sorted()

@@ -11,14 +11,15 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
 from sess_schema import times
-from sess_schema.queries.stats import Stats
-from sess_schema.queries.views import scope
 from sess_schema.sums import MODEL
+
+if TYPE_CHECKING:
+    from sess_schema.queries.stats import Stats
 
 LENGTH = 5 * times.HOUR
 _RESET = re.compile(r"limit reached\|(\d{10})\b")
@@ -92,14 +93,18 @@ class Window:
 
 def read(db: apsw.Connection, asked: Stats) -> list[Window]:
     """All windows, the oldest first."""
-    return [*windows(_buckets(db, asked))]
+    from sess_schema.queries.views import scope  # noqa: PLC0415 - the status line does without
+
+    wanted = scope.responses(db, asked)
+    return [*windows(_buckets(db, wanted.sql, wanted.values))]
 
 
-def current(db: apsw.Connection, asked: Stats, now: int) -> Window | None:
+def current(db: apsw.Connection, now: int) -> Window | None:
     """The active window, found without reading more than the days that decide where it begins."""
     since = now - 2 * times.DAY
     while True:
-        found = read(db, replace(asked, since=since, until=now + 1))
+        where = "FROM usage u WHERE u.ts >= ? AND u.ts <= ? AND u.counted"
+        found = [*windows(_buckets(db, where, (since, now)))]
         # Behind a rest of five hours it does not matter what was before.
         rested = found and found[0].first - since > LENGTH
         pairs = pairwise(found)
@@ -111,6 +116,8 @@ def current(db: apsw.Connection, asked: Stats, now: int) -> Window | None:
 
 def recorded_reset(db: apsw.Connection, asked: Stats, now: int) -> int | None:
     """When the service itself said that the limit ends, if that is still to come."""
+    from sess_schema.queries.views import scope  # noqa: PLC0415
+
     wanted = scope.events(
         db, replace(asked, since=now - times.WEEK), joins="JOIN event_texts x ON x.id = e.id"
     )
@@ -155,13 +162,12 @@ def _hour(bucket: Bucket) -> int:
     return (bucket.first - 1) // times.HOUR
 
 
-def _buckets(db: apsw.Connection, asked: Stats) -> Iterator[Bucket]:
-    wanted = scope.responses(db, asked)
-    for _, *values in db.execute(
+def _buckets(db: apsw.Connection, which: str, values: tuple[object, ...]) -> Iterator[Bucket]:
+    for _, *columns in db.execute(
         f"SELECT (u.ts - 1) / {times.HOUR}, min(u.ts), max(u.ts), {MODEL}, sum(u.input_tokens),"
         " sum(u.output_tokens), sum(u.cache_write_tokens), sum(u.cache_read_tokens),"
-        f" coalesce(sum(u.cost_nano), 0), sum(u.cost_nano IS NULL), count(*) {wanted.sql}"
+        f" coalesce(sum(u.cost_nano), 0), sum(u.cost_nano IS NULL), count(*) {which}"
         f" AND u.ts > 0 GROUP BY 1, {MODEL} ORDER BY 1, 2",
-        wanted.values,
+        values,
     ):
-        yield Bucket(*values)
+        yield Bucket(*columns)

@@ -1,0 +1,85 @@
+"""Cards drawn in a second process while this one reads on: drawing takes as long as the rest."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from sess_cli.export.html.cards import Drawer
+from sess_cli.export.story import Item, Story
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
+
+_BATCH = 64
+_AHEAD = 8  # batches that may wait to be drawn: what is read must not pile up
+_WORTH_A_PROCESS = 1500  # events
+_WORTH_SENDING = 100  # where the process is there already
+
+
+class Workshop:
+    """Has a second process from the first long session on."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def cards(self, story: Story, drawer: Drawer) -> Iterator[tuple[Item, str]]:
+        """Every event with its card, in order."""
+        pool = self._pool_for(story)
+        if pool is None:
+            for item in story.items():
+                yield item, drawer.card(item)
+            return
+        waiting: deque[tuple[list[Item], Future[list[str]]]] = deque()
+        events = story.items()
+        while batch := [*islice(events, _BATCH)]:
+            # A subagent's conversation is read while it is drawn, and only we can read.
+            sent = [item for item in batch if item.agent is None]
+            waiting.append((batch, pool.submit(_drawn, drawer, sent)))
+            if len(waiting) > _AHEAD:
+                yield from self._received(*waiting.popleft(), drawer)
+        while waiting:
+            yield from self._received(*waiting.popleft(), drawer)
+
+    @staticmethod
+    def _received(
+        batch: list[Item], future: Future[list[str]], drawer: Drawer
+    ) -> Iterator[tuple[Item, str]]:
+        cards = iter(future.result())
+        for item in batch:
+            yield item, next(cards) if item.agent is None else drawer.card(item)
+
+    def _pool_for(self, story: Story) -> ProcessPoolExecutor | None:
+        if self._pool is not None:
+            return self._pool if story.row.events >= _WORTH_SENDING else None
+        # Elsewhere a new process has to import everything anew, which takes longer than it saves.
+        if story.row.events < _WORTH_A_PROCESS or sys.platform != "linux" or _cores() < 2:
+            return None
+        from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - not for short ones
+        from multiprocessing import get_context  # noqa: PLC0415
+
+        with suppress(OSError):  # no process to be had: it takes longer, that is all
+            self._pool = ProcessPoolExecutor(
+                1, get_context("fork"), initializer=signal.signal,
+                initargs=(signal.SIGINT, signal.SIG_IGN),
+            )  # fmt: skip
+        return self._pool
+
+
+def _drawn(drawer: Drawer, items: list[Item]) -> list[str]:
+    return [drawer.card(item) for item in items]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
