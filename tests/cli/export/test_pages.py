@@ -275,3 +275,24 @@ def test_a_file_where_the_folder_should_be_is_told(world, written):
     (world.root / "new").write_text("")
     with pytest.raises(SessError, match="is not a directory"):
         written(world.transcript().prompt("hi"))
+
+
+def test_a_gist_has_the_index_and_every_page(world, tmp_path):
+    t = world.transcript()
+    t.append(*(line for n in range(7) for line in (t.prompt(f"do {n}"), t.answer("ok"))))
+    world.ingest()
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    gh = tools / "gh"
+    gh.write_text(
+        '#!/bin/sh\nprintf "%s\\n" "$@" > "$HOME/asked"\necho https://gist.test/me/abc1\n'
+    )
+    gh.chmod(0o755)
+    world.env["PATH"] = f"{tools}:/usr/bin:/bin"
+    target = tmp_path / "out"
+    asked = ("export", "html", t.session, "--style", "pages", "-o", target, "--gist", "--no-sync")
+    done = world.run("sess", *asked, check=0)
+    assert "7 prompts on 2 pages" in done.stderr
+    assert "preview: https://gistpreview.github.io/?abc1\n" in done.stderr
+    names = ["index.html", "page-001.html", "page-002.html"]
+    assert (world.root / "asked").read_text().splitlines()[3:] == [str(target / n) for n in names]

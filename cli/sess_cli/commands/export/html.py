@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
 
-from sess_cli.commands.export.shared import NoRedact, Open, Output
+from sess_cli.commands.export.shared import Gist, NoRedact, Open, Output, Repo
 from sess_cli.options import NoSync, SessionId, Utc
 
 if TYPE_CHECKING:
@@ -40,13 +40,11 @@ def html(
         bool,
         typer.Option("--static", help="Everything in plain HTML, for readers without scripts."),
     ] = False,
-    repo: Annotated[
-        str | None,
-        typer.Option(metavar="URL", help="Where commits can be looked at: OWNER/NAME or a URL."),
-    ] = None,
+    repo: Repo = None,
     encrypt: Annotated[
         bool, typer.Option("--encrypt", help=f"Ask for a passphrase, or take ${_PASSPHRASE}.")
     ] = False,
+    gist: Gist = False,
     no_redact: NoRedact = False,
     open_it: Open = False,
     utc: Utc = False,
@@ -59,14 +57,13 @@ def html(
 
     if encrypt and style != "reader":
         raise SessError("--encrypt is for --style reader", hint="leave --style out")
-    if output == "-" and (style in _FOLDER_STYLES or open_it):
-        raise SessError("standard output is neither a directory nor opened", hint="-o NAME")
+    if output == "-" and (style in _FOLDER_STYLES or open_it or gist):
+        raise SessError("standard output is no file to open or to upload", hint="-o NAME")
     passphrase = _passphrase() if encrypt else None
     with shared.opened(session, sync=not no_sync, redact=not no_redact) as (story, redactor):
         if style in _FOLDER_STYLES:
-            path = output or shared.default_name(story, "html").removesuffix(".html")
-            _write_pages(story, path, repo, utc=utc)
-            path = os.path.join(path, "index.html")
+            folder = output or shared.default_name(story, "html").removesuffix(".html")
+            written = _write_pages(story, folder, repo, utc=utc)
         else:
             wanted: dict[str, Any] = {
                 "style": style, "passphrase": passphrase, "level": level, "repo": repo,
@@ -78,9 +75,9 @@ def html(
             path = output or shared.default_name(story, "html")
             with files.new_file(path) as out:
                 _write(story, out, **wanted)
-        shared.told(path, redactor)
-    if open_it:
-        shared.open_file(path)
+            written = [path]
+        shared.told(written[0], redactor)
+    shared.publish(written, gist=gist, open_it=open_it)
 
 
 def _write(
@@ -111,11 +108,17 @@ def _write(
     encrypted.write(story, out, passphrase, look)
 
 
-def _write_pages(story: Story, folder: str, repo: str | None, *, utc: bool) -> None:
+def _write_pages(story: Story, folder: str, repo: str | None, *, utc: bool) -> list[str]:
+    """Every file, the index first."""
     from sess_cli.export import repositories  # noqa: PLC0415
     from sess_cli.export.html import pages  # noqa: PLC0415
+    from sess_cli.render import amounts  # noqa: PLC0415
+    from sess_schema.program import say  # noqa: PLC0415
 
-    pages.write(story, folder, repository=repositories.of(story, repo), utc=utc)
+    done = pages.write(story, folder, repository=repositories.of(story, repo), utc=utc)
+    prompts, count = amounts.plural(done.prompts, "prompt"), amounts.plural(done.pages, "page")
+    say(f"{prompts} on {count}, {amounts.size(done.size)} in all")
+    return done.files
 
 
 def _passphrase() -> str:

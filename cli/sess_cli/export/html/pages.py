@@ -26,7 +26,7 @@ _TOLD = frozenset({"interrupted", "api_error", "error", "command-output", "bash-
 
 @dataclass(slots=True, frozen=True)
 class Written:
-    index: str
+    files: list[str]  # the index first
     pages: int
     prompts: int
     size: int
@@ -43,7 +43,8 @@ def write(
     """`index.html` and `page-001.html` and so on; pages of an earlier run that are no more go."""
     session = _Session(story, repository, utc=utc, per_page=per_page)
     total = len(session.bodies)
-    _prepare(folder, ["index.html", *map(pages_frame.page_name, range(1, total + 1))])
+    names = ["index.html", *map(pages_frame.page_name, range(1, total + 1))]
+    _prepare(folder, names)
     size = 0
     for number, body in enumerate(session.bodies, 1):
         links = pages_frame.navigation(number, total)
@@ -61,7 +62,7 @@ def write(
         if number > total:
             os.unlink(path)
     prompts = sum(1 for prompt in session.prompts if prompt.number)
-    return Written(os.path.join(folder, "index.html"), total, prompts, size)
+    return Written([os.path.join(folder, name) for name in names], total, prompts, size)
 
 
 class _Session:

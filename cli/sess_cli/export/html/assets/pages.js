@@ -204,6 +204,18 @@
   });
   addEventListener("hashchange", fromAddress);
 
+  // Hosts that show a gist name its files behind a question mark; links between them would miss it.
+  const gist = /^\?([0-9a-f]{6,})/.exec(location.search);
+  if (gist && /^gist(preview|host)\.github\.io$/.test(location.hostname)) {
+    addEventListener("click", (event) => {
+      const link = event.target.closest("a[href]");
+      const file = link && /^((?:index|page-\d+)\.html)(#.*)?$/.exec(link.getAttribute("href"));
+      if (!file) return;
+      event.preventDefault();
+      location.assign(`?${gist[1]}/${file[1]}${file[2] || ""}`);
+    });
+  }
+
   document.documentElement.classList.add("scripted");
   document.getElementById("search").hidden = false;
   fromAddress();
