@@ -13,6 +13,8 @@ from typing import IO, Any, cast
 
 from sess_cli.terminal import Terminal
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
 
 def json_line(value: Any) -> None:
     """One object, at once: a reader at the other end of a pipe need not wait for the rest."""
@@ -29,6 +31,14 @@ def json_line(value: Any) -> None:
     out = sys.stdout.buffer
     out.write(line + b"\n")
     out.flush()
+
+
+def csv_text(text: str) -> str:
+    """Foreign text for a table: spreadsheets run what begins like a formula, terminals obey codes.
+
+    An apostrophe in front makes it text to a spreadsheet.
+    """
+    return Terminal().text(f"'{text}" if text.startswith(_FORMULA) else text)
 
 
 def _inert(line: str) -> str:

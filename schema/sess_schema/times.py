@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import time as clock
 
 from sess_schema.errors import SessError
 
@@ -29,27 +30,35 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-def since(text: str, *, utc: bool = False, now: int | None = None) -> int:
+def since(
+    text: str, *, utc: bool = False, zone: tzinfo | None = None, now: int | None = None
+) -> int:
     """The first moment that the words name."""
-    return span(text, utc=utc, now=now)[0]
+    return span(text, utc=utc, zone=zone, now=now)[0]
 
 
-def until(text: str, *, utc: bool = False, now: int | None = None) -> int:
+def until(
+    text: str, *, utc: bool = False, zone: tzinfo | None = None, now: int | None = None
+) -> int:
     """The moment after the last one that the words name: a date includes its whole day."""
-    return span(text, utc=utc, now=now)[1]
+    return span(text, utc=utc, zone=zone, now=now)[1]
 
 
-def span(text: str, *, utc: bool = False, now: int | None = None) -> tuple[int, int]:
-    """Start and end of what the words name, local time unless `utc` or a zone is given."""
+def span(
+    text: str, *, utc: bool = False, zone: tzinfo | None = None, now: int | None = None
+) -> tuple[int, int]:
+    """Start and end of what the words name: in `zone`, if they name none, else in local time."""
+    if zone is None and utc:
+        zone = UTC
     words = " ".join(text.lower().split())
     current = now_ms() if now is None else now
     if words == "now":
         return current, current
     if words in ("today", "yesterday"):
-        day = _at(current, utc=utc).replace(hour=0, minute=0, second=0, microsecond=0)
+        day = datetime.combine(_at(current, zone).date(), clock.min)
         if words == "yesterday":
             day -= timedelta(days=1)
-        return _ms(day, utc=utc), _ms(day + timedelta(days=1), utc=utc)
+        return _ms(day, zone), _ms(day + timedelta(days=1), zone)
     if amount := _AMOUNT.fullmatch(words):
         unit = _UNITS.get(amount[2])
         if unit is not None:
@@ -57,8 +66,8 @@ def span(text: str, *, utc: bool = False, now: int | None = None) -> tuple[int, 
             return moment, moment
     try:
         if calendar := _CALENDAR.fullmatch(words):
-            return _calendar(*calendar.groups(), utc=utc)
-        moment = _ms(datetime.fromisoformat(text.strip()), utc=utc)
+            return _calendar(*calendar.groups(), zone)
+        moment = _ms(datetime.fromisoformat(text.strip()), zone)
     except (ValueError, OverflowError, OSError):
         raise SessError(f'not a time: "{text}"', hint=_HINT) from None
     return moment, moment
@@ -75,10 +84,12 @@ def iso(moment: int | None) -> str | None:
 def local(moment: int, *, utc: bool = False) -> datetime:
     """The wall clock at a moment."""
     clamped = min(max(moment, 0), _LATEST)
-    return _at(clamped, utc=utc)
+    return _at(clamped, UTC if utc else None)
 
 
-def _calendar(year: str, month: str | None, day: str | None, *, utc: bool) -> tuple[int, int]:
+def _calendar(
+    year: str, month: str | None, day: str | None, zone: tzinfo | None
+) -> tuple[int, int]:
     start = datetime(int(year), int(month or 1), int(day or 1))  # noqa: DTZ001 - _ms adds the zone
     try:
         if day:
@@ -89,19 +100,19 @@ def _calendar(year: str, month: str | None, day: str | None, *, utc: bool) -> tu
             end = start.replace(year=start.year + 1)
     except (ValueError, OverflowError):  # 9999 is how people write the end of time
         end = datetime.max.replace(tzinfo=UTC)
-    return _ms(start, utc=utc), _ms(end, utc=utc)
+    return _ms(start, zone), _ms(end, zone)
 
 
-def _at(moment: int, *, utc: bool) -> datetime:
-    clock = datetime.fromtimestamp(moment / 1000, UTC)
-    return clock if utc else clock.astimezone().replace(tzinfo=None)
+def _at(moment: int, zone: tzinfo | None) -> datetime:
+    there = datetime.fromtimestamp(moment / 1000, UTC).astimezone(zone)
+    return there if zone is not None else there.replace(tzinfo=None)
 
 
-def _ms(moment: datetime, *, utc: bool) -> int:
+def _ms(moment: datetime, zone: tzinfo | None) -> int:
     if moment.tzinfo is None:
         try:
             # astimezone takes a naive time as local and so follows the zone's rules of that day.
-            moment = moment.replace(tzinfo=UTC) if utc else moment.astimezone()
+            moment = moment.astimezone() if zone is None else moment.replace(tzinfo=zone)
         except (ValueError, OverflowError):  # at the ends of the calendar, hours do not matter
             moment = moment.replace(tzinfo=UTC)
     return int((moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1))

@@ -112,15 +112,18 @@ def stats(
     form = next((name for name, wanted in forms.items() if wanted), None)
     if sum(forms.values()) > 1:
         raise SessError("choose one of --json, --csv and --md")
+    if "-" in (html, png):
+        raise SessError("charts go into files", hint="name one: --html stats.html")
     if (html is not None or png is not None) and (view or by or explain or form or watch):
         raise SessError("--html and --png tell everything", hint="choose what with filters")
     _refuse(view, path=path, by=by, explain=explain, detail=detail, budget=budget)
     if watch and (form is not None or by is not None or explain is not None):
         raise SessError("--watch shows the dashboard or a view, in no other form")
+    clock = _zone(zone, utc=utc)
     asked = Stats(
-        since=times.since(since, utc=utc) if since is not None else None,
-        until=times.until(until, utc=utc) if until is not None else None,
-        zone=_zone(zone, utc=utc),
+        since=times.since(since, zone=clock) if since is not None else None,
+        until=times.until(until, zone=clock) if until is not None else None,
+        zone=clock,
         agents=agents or (),
         projects=projects or (),
         models=models or (),
@@ -130,6 +133,7 @@ def stats(
     told = _Told(asked, form, view, explain, by)
     told.path, told.budget, told.detail, told.utc = path, budget, detail, utc
     told.since = since
+    told.by_view = what is not None and view is None
     chosen = session if view is not None or what is None else what
     if html is not None or png is not None:
         told.draw(chosen, html, png, sync=not no_sync)
@@ -155,6 +159,7 @@ class _Told:
         self.detail = False
         self.utc = False
         self.since: str | None = None
+        self.by_view = False  # the session was named where a view may be
 
     def write(self, session: str | None, *, alone: bool, sync: bool) -> None:
         from sess_cli import fresh  # noqa: PLC0415
@@ -211,7 +216,7 @@ class _Told:
         def draw(db: apsw.Connection, terminal: Any, height: int) -> None:
             self._choose(db, session)
             if self.since is not None:  # `24h` moves on
-                self._asked.since = times.since(self.since, utc=self.utc)
+                self._asked.since = times.since(self.since, zone=self._asked.zone)
             if self._view is not None:
                 write(report_of(self._view, db, self._asked, self._wishes()), None, terminal)
             else:
@@ -222,7 +227,7 @@ class _Told:
     def _choose(self, db: apsw.Connection, session: str | None) -> SessionRow | None:
         if session is None:
             return None
-        row = _session(db, session)
+        row = _session(db, session, or_view=self.by_view)
         self._asked.session = row.key
         return row
 
@@ -321,14 +326,15 @@ def _zone(name: str | None, *, utc: bool) -> tzinfo | None:
         ) from error
 
 
-def _session(db: apsw.Connection, given: str) -> SessionRow:
+def _session(db: apsw.Connection, given: str, *, or_view: bool) -> SessionRow:
     from sess_schema.errors import SessError  # noqa: PLC0415
     from sess_schema.queries import sessions  # noqa: PLC0415
 
     try:
         return sessions.resolve(db, given)
     except SessError as error:
-        if given.isalpha() and error.message.startswith(("no such session", "id too short")):
+        unknown = error.message.startswith(("no such session", "id too short"))
+        if or_view and unknown and given.isalpha():
             raise SessError(
                 f'neither a view nor a session: "{given}"', hint=f"views: {', '.join(VIEWS)}"
             ) from error

@@ -36,7 +36,10 @@ def new_path(path: str) -> Iterator[str]:
     """The name of a file beside it, which takes its place at the end."""
     check_target(path)
     folder = os.path.dirname(os.path.abspath(path))
-    handle, partial = tempfile.mkstemp(prefix=".sess-", dir=folder)
+    try:
+        handle, partial = tempfile.mkstemp(prefix=".sess-", dir=folder)
+    except OSError as error:  # would name a file that nobody asked for
+        raise OSError(error.errno, error.strerror, path) from None
     os.close(handle)
     try:
         yield partial

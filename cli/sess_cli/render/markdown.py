@@ -22,7 +22,8 @@ _LATER = 3  # levels below the headings of prompts
 _HIDDEN_SUMMARIES = ("summary", "ai-title", "custom-title")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 _BACKTICKS = re.compile("`{3,}")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([ \t]*[\w+#.-]*)(.*)")
+_TAB_BEFORE_FENCE = re.compile(r"\A *\t[ \t]*(?=```|~~~)")
 _HEADING_LINE = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)\s*$")
 _HTML = re.compile(r"( {0,3})<(?=[A-Za-z/!?])")
@@ -124,17 +125,22 @@ def fenced(text: str, language: str = "") -> Iterator[str]:
 
 def prose(text: str) -> Iterator[str]:
     """Somebody else's Markdown inside ours: its fences end, its headings are small, its HTML is
-    shown."""
+    shown.
+
+    Fences lose their indentation, because one in a list would end with the list, and all but the
+    language, because a line with bars may be the head of a table.
+    """
     fence = ""
-    for line in safe(text).strip("\n").rstrip().split("\n"):
+    for given in safe(text).strip("\n").rstrip().split("\n"):
+        line = _TAB_BEFORE_FENCE.sub("    ", given)  # in a quotation it would be worth less
         found = _FENCE.fullmatch(line)
         if fence:
-            yield line
-            if found and found[1].startswith(fence) and not found[2].strip():
+            yield line.lstrip(" ") if found else line
+            if found and found[1].startswith(fence) and not (found[2] + found[3]).strip():
                 fence = ""
-        elif found and not (found[1][0] == "`" and "`" in found[2]):
+        elif found and not (found[1][0] == "`" and "`" in found[3]):
             fence = found[1]
-            yield line
+            yield fence + found[2]
         else:
             yield _harmless(line)
     if fence:
@@ -144,7 +150,7 @@ def prose(text: str) -> Iterator[str]:
 def _harmless(line: str) -> str:
     if heading := _HEADING_LINE.match(line):
         level = min(6, len(heading[1]) + _LATER - 1)
-        return "#" * level + line[heading.end() :]
+        return "#" * level + _HTML.sub(r"\1&lt;", line[heading.end() :])
     if _UNDERLINE.fullmatch(line):  # makes a heading of the line above it
         return "\\" + line.lstrip()
     return _HTML.sub(r"\1&lt;", line)

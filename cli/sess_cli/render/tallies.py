@@ -58,19 +58,23 @@ def _as_json(groups: Mapping[str, Tally]) -> None:
 def _as_csv(groups: Mapping[str, Tally]) -> None:
     import csv  # noqa: PLC0415
 
+    from sess_cli.output import csv_text  # noqa: PLC0415
+
     out = csv.DictWriter(sys.stdout, facts("", Tally()), lineterminator="\n")
     out.writeheader()
-    out.writerows(facts(group, tally) for group, tally in groups.items())
+    out.writerows(facts(csv_text(group), tally) for group, tally in groups.items())
 
 
 def _as_markdown(groups: Mapping[str, Tally]) -> None:
+    from sess_cli.render.stats.report import markdown_cell  # noqa: PLC0415
+
     terminal = Terminal()
     names = list(facts("", Tally()))
     terminal.write(f"| {' | '.join(names)} |")
     terminal.write("|---" + "|---:" * (len(names) - 1) + "|")
     for group, tally in groups.items():
-        values = (terminal.line(str(value)) for value in facts(group, tally).values())
-        terminal.write(f"| {' | '.join(value.replace('|', chr(92) + '|') for value in values)} |")
+        cells = (markdown_cell(terminal, str(value)) for value in facts(group, tally).values())
+        terminal.write(f"| {' | '.join(cells)} |")
 
 
 def table(groups: Mapping[str, Tally], total: Tally, by: str) -> None:

@@ -238,10 +238,12 @@ class Reader:
 
 
 def _sessions(db: apsw.Connection) -> dict[int, Session]:
+    # Sessions of the same id are told apart as `sess list` does: by where they are.
     rows = {
         key: (parent, native_id, agent, project or NONE, branch or NONE)
         for key, parent, native_id, agent, project, branch in db.execute(
-            "SELECT id, parent_id, native_id, agent, project, git_branch FROM sessions"
+            "SELECT id, parent_id, iif(home <> '' AND count(*) OVER (PARTITION BY native_id) > 1,"
+            " home || '/' || native_id, native_id), agent, project, git_branch FROM sessions"
         )
     }
     found = {}

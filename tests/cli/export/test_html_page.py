@@ -112,7 +112,7 @@ def test_what_cannot_be_written_is_said_in_one_line(world, talk):
     done = export(world, "last", "-o", "/nowhere/x.html", check=2)
     assert done.stderr == ('sess: there is no directory "/nowhere"\nhint: `mkdir -p "/nowhere"`\n')
     done = export(world, "last", "--style", "pages", "-o", "-", check=2)
-    assert "neither a directory" in done.stderr
+    assert "no file to open" in done.stderr
     assert export(world, "nothing-like-it", check=1).stderr.startswith("sess: ")
 
 

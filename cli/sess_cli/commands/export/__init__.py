@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+from types import FrameType
+from typing import NoReturn
+
 import typer
 
 from sess_cli.commands.export import film, html, json_, md, site, sqlite
@@ -11,8 +15,22 @@ FORMATS = (html, site, md, json_, sqlite, film)
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(
-        help="Write sessions as files to read, share and keep.", rich_markup_mode=None
+        help="Write sessions as files to read, share and keep.",
+        callback=_clean_up_when_killed,
+        rich_markup_mode=None,
     )
     for one in FORMATS:
         one.register(group)
     app.add_typer(group, name="export")
+
+
+def _clean_up_when_killed() -> None:
+    """As after Ctrl-C, no file stays that is not whole."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)  # Windows has one of them
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _exit)
+
+
+def _exit(number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,14 +60,25 @@ def chosen(db: apsw.Connection, ids: list[str], listing: Listing) -> list[Sessio
     from sess_schema.queries import sessions  # noqa: PLC0415
 
     if ids:
-        rows = [sessions.resolve(db, given) for given in ids]
-        return [*{row.key: row for row in rows}.values()]
+        rows = {row.key: row for row in (sessions.resolve(db, given) for given in ids)}
+        return [row for row in rows.values() if not _is_below(db, row, rows)]
     found = [*listing.rows(db)]
     if not found:
         raise SessError(
             "no session matches", hint="`sess list` shows them", code=Exit.NOTHING_FOUND
         )
     return found
+
+
+def _is_below(db: apsw.Connection, row: SessionRow, others: Container[int]) -> bool:
+    """Whether it is a subagent of another one, which brings it along."""
+    above, seen = row.parent_key, {row.key}
+    while above is not None and above not in seen:
+        if above in others:
+            return True
+        seen.add(above)
+        above = db.execute("SELECT parent_id FROM sessions WHERE id = ?", (above,)).get
+    return False
 
 
 def told(path: str, redactor: Redactor | None) -> None:

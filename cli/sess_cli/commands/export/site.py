@@ -82,6 +82,8 @@ def _check_folder(folder: str) -> None:
     from sess_cli.export.site.plan import MANIFEST  # noqa: PLC0415
     from sess_schema.errors import SessError  # noqa: PLC0415
 
+    if folder == "-":
+        raise SessError("a site cannot go to standard output", hint="-o DIR")
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise SessError(f'"{folder}" is not a directory', hint="name another with -o")
     there = os.listdir(folder) if os.path.isdir(folder) else []

@@ -38,8 +38,11 @@ def sqlite(
     from sess_cli.export.redact import Redactor  # noqa: PLC0415
     from sess_cli.export.story import Story  # noqa: PLC0415
     from sess_schema import times  # noqa: PLC0415
+    from sess_schema.errors import SessError  # noqa: PLC0415
     from sess_schema.queries.sessions import Listing  # noqa: PLC0415
 
+    if output == "-":
+        raise SessError("a database cannot go to standard output", hint="-o FILE")
     listing = Listing(
         agents or (),
         projects or (),

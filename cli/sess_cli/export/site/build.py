@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -192,9 +193,10 @@ class Site:
             if ".." in name.split("/") or os.path.isabs(name):
                 continue  # somebody wrote the manifest who is not us
             path = self._path(name)
-            if os.path.isfile(path):
-                os.unlink(path)
-                self._outcome.removed += name.startswith("sessions/")
+            with suppress(FileNotFoundError):  # another run may clean up, too
+                if os.path.isfile(path):
+                    os.unlink(path)
+                    self._outcome.removed += name.startswith("sessions/")
 
     def _put(self, name: str, data: bytes) -> None:
         """Write a file, unless it says the same already."""

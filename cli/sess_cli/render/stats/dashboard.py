@@ -21,12 +21,16 @@ from sess_schema.queries.views.tools import Use
 
 _BARS = "▁▂▃▄▅▆▇█"
 _ROOM = 10  # for the names of facts
-_TALL = 38  # lines: a terminal of 40 keeps its prompt
+_TALL = 38  # lines, where there is room for so many
 _MOST_BARS = 60
 
 
-def write(db: apsw.Connection, asked: Stats, terminal: Terminal, height: int = _TALL) -> None:
-    """At most so many lines."""
+def write(
+    db: apsw.Connection, asked: Stats, terminal: Terminal, height: int | None = None
+) -> None:
+    """At most so many lines; as many as a terminal shows beside its prompt, if none are said."""
+    if height is None:
+        height = min(_TALL, _lines() - 2) if terminal.interactive else _TALL
     found = overview.read(db, asked, paths.home().config)
     _draw_facts(terminal, found)
     # Facts and heads take twelve lines; tools get most of the rest, models and projects a share.
@@ -39,6 +43,12 @@ def write(db: apsw.Connection, asked: Stats, terminal: Terminal, height: int = _
     ):
         _draw_top(terminal, name, by, groups, top)
     _draw_tools(terminal, found, tools)
+
+
+def _lines() -> int:
+    import shutil  # noqa: PLC0415 - a pipe has no height
+
+    return shutil.get_terminal_size((80, 24)).lines
 
 
 def _draw_facts(terminal: Terminal, found: Overview) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from sess_cli.output import json_line
+from sess_cli.output import csv_text, json_line
 from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal
 
@@ -93,7 +93,11 @@ def _write_csv(report: Report) -> None:
     table = csv.writer(sys.stdout, lineterminator="\n")
     table.writerow(["kind", *names])
     for kind, row in rows:
-        table.writerow([kind, *(plain(row.get(name)) for name in names)])
+        table.writerow([kind, *(_csv_cell(row.get(name)) for name in names)])
+
+
+def _csv_cell(value: Any) -> str:
+    return plain(value) if isinstance(value, int | float) else csv_text(plain(value))
 
 
 def _write_markdown(report: Report) -> None:
@@ -110,7 +114,7 @@ def _write_markdown(report: Report) -> None:
         rules = (_rule(section, name) for name in names)
         terminal.write(f"|{'|'.join(rules)}|")
         for row in section.rows:
-            cells = (_markdown_cell(terminal, plain(row.get(name))) for name in names)
+            cells = (markdown_cell(terminal, plain(row.get(name))) for name in names)
             terminal.write(f"| {' | '.join(cells)} |")
 
 
@@ -121,7 +125,7 @@ def _rule(section: Section, name: str) -> str:
     return "---:" if numbers and any(value is not None for value in values) else "---"
 
 
-def _markdown_cell(terminal: Terminal, text: str) -> str:
+def markdown_cell(terminal: Terminal, text: str) -> str:
     return terminal.line(text).replace("\\", "\\\\").replace("|", "\\|")
 
 

@@ -53,10 +53,10 @@ def _narrowed(asked: Stats, by: str, group: str) -> Stats:
     if by not in _DAYS:
         return asked
     try:
-        first = date.fromisoformat((group + "-01")[:10])
-    except ValueError:
+        first = date.fromisoformat((group + "-01")[:10]) - timedelta(days=1)
+    except (ValueError, OverflowError):
         return asked
-    start = datetime(first.year, first.month, first.day, tzinfo=UTC) - timedelta(days=1)
+    start = datetime(first.year, first.month, first.day, tzinfo=UTC)
     since = int(start.timestamp() * 1000)
     until = since + (_DAYS[by] + 2) * times.DAY
     return replace(
