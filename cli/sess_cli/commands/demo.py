@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 
 def demo() -> None:
-    """Try it on a built-in sample; nothing of yours is read or written."""
+    """Try it on a built-in sample; nothing of yours is touched."""
     from sess_cli.sandbox import throw_away  # noqa: PLC0415
     from sess_cli.terminal import Terminal  # noqa: PLC0415
 

@@ -37,7 +37,7 @@ def restore(
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Write a transcript back byte for byte, even if its file is gone."""
+    """Write a transcript back byte for byte, even one that is gone."""
     from sess_cli import fresh  # noqa: PLC0415
     from sess_cli.render import amounts  # noqa: PLC0415
     from sess_schema import archive  # noqa: PLC0415

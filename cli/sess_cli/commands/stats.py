@@ -93,7 +93,7 @@ def stats(
     ] = None,
     no_sync: NoSync = False,
 ) -> None:
-    """Tokens, cost, tools and errors, in total, by group, by view or of one session.
+    """Tokens, cost, tools and errors: all, by group, or one session.
 
     A response is counted once, however many lines, forks and resumes repeat it.
     Cost is what the agent recorded, or tokens times the price of their day;

@@ -12,7 +12,7 @@ def register(app: typer.Typer) -> None:
 
 
 def statusline(*, as_json: AsJson = False) -> None:
-    """Today's cost and tokens, the estimated five-hour window, and the session.
+    """Today's cost and tokens in one line, for shells and agents.
 
     For the status bar of Claude Code, which tells the session on stdin, or a shell's prompt:
     `"statusLine": {"type": "command", "command": "sess statusline"}`.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
@@ -46,6 +47,16 @@ class Session:
     agent: str
     project: str
     branch: str
+
+
+class Span(NamedTuple):
+    """The part of a session in one quarter of an hour, without gaps above five minutes."""
+
+    session: int
+    first: int
+    last: int
+    active: int  # between its events
+    before: int  # since the span before it
 
 
 class Reader:
@@ -154,10 +165,11 @@ class Reader:
             f"u.counted {_BY_KEY}",
         )
         found = sorted(chain(kept, counted)) if self._by_model else chain(kept, counted)
+        unknown = not self._models
         for at, session, name, *summed in found:
             tally = Tally(*summed)
             tally.sessions.add(self._root(session))
-            if self._by_model:
+            if self._by_model and unknown:
                 times, models = self._models.setdefault(session, ([], []))
                 times.append(at)
                 models.append(name)
@@ -195,17 +207,18 @@ class Reader:
                 tally.sessions.add(self._root(session))
             yield Row(at, session, self._model_at(session, at), what, tally)
 
-    def active_times(self) -> Iterator[int]:
-        """Of each session, its time inside quarters and between them."""
-        spans = [*self._summed("k.session_id, k.first_ts, k.last_ts, k.active_ms", "spans")]
-        spans += self._cut_spans()
-        spans.sort(key=lambda span: (span[0], span[1] or 0))
-        before, ended = None, None
-        for session, first, last, active in spans:
-            yield active
-            if session == before and ended is not None and first is not None:
-                yield min(first - ended, sums.IDLE)
-            before, ended = session, last
+    def spans(self) -> list[Span]:
+        """When each session was at work, in order."""
+        columns = "k.session_id, k.first_ts, k.last_ts, k.active_ms"
+        dated = f"AND k.quarter <> {sums.UNDATED}"
+        told = sorted([*self._summed(columns, "spans", dated), *self._cut_spans()])
+        found = []
+        for number, (session, first, last, active) in enumerate(told):
+            same = number > 0 and told[number - 1][0] == session
+            before = min(first - told[number - 1][2], sums.IDLE) if same else 0
+            if self.is_asked(session, first // sums.QUARTER):
+                found.append(Span(session, first, last, active, before))
+        return found
 
     def _cut_spans(self) -> list[tuple[int, int, int, int]]:
         times: dict[tuple[int, int], list[int]] = {}
@@ -220,11 +233,21 @@ class Reader:
 
     def unrecorded_chars(self) -> int:
         """What models wrote in sessions without a single count."""
+        if self._asked.models:
+            return 0  # nobody knows which model it was
         without = "AND NOT EXISTS (SELECT 1 FROM usage u WHERE u.session_id = k.session_id)"
         found = sum(chars for (chars,) in self._summed("k.chars", "spans", without))
         without = without.replace("k.", "e.").removeprefix("AND ")
         cut = self._counted("e.chars", "events e", f"e.retired = 0 AND {without}")
         return int(found + sum(chars for (chars,) in cut))
+
+    def is_asked(self, session: int, quarter: int) -> bool:
+        """Whether it was one of the models that the question is about."""
+        if not self._asked.models:
+            return True
+        if not self._models:
+            deque(self._responses(), maxlen=0)
+        return (self._model_at(session, quarter) or "").startswith(tuple(self._asked.models))
 
     def _root(self, session: int) -> int:
         return self.sessions[session].root

@@ -83,7 +83,7 @@ class Stats:
 
     def active_ms(self, db: apsw.Connection) -> int:
         """The time between neighbouring events of a session, each gap cut at five minutes."""
-        return sum(Reader(db, self).active_times())
+        return sum(span.active + span.before for span in Reader(db, self).spans())
 
     def estimated_tokens(self, db: apsw.Connection) -> int:
         """What models wrote where no agent recorded it, at four characters a token.

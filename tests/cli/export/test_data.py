@@ -109,6 +109,16 @@ def test_a_portable_database(world, busy, tmp_path):
         db.close()
 
 
+def test_a_subagent_that_is_named_beside_its_session_is_there_once(world, busy, tmp_path):
+    target = tmp_path / "out.db"
+    world.run("sess", "export", "sqlite", "agent-7", MAIN, MAIN, "-o", target, check=0)
+    db = Database(target)
+    try:
+        assert [row["session"] for row in db["sessions"].rows] == [MAIN, "agent-7"]
+    finally:
+        db.close()
+
+
 @pytest.mark.parametrize("kind", ["md", "json", "sqlite"])
 def test_a_target_that_cannot_be_written_is_named(world, busy, tmp_path, kind):
     missing = tmp_path / "no" / "where"

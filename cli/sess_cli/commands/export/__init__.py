@@ -15,7 +15,7 @@ FORMATS = (html, site, md, json_, sqlite, film)
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(
-        help="Write sessions as files to read, share and keep.",
+        help="Write sessions as files to read, share and keep; secrets are masked.",
         callback=_clean_up_when_killed,
         rich_markup_mode=None,
     )

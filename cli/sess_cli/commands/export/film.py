@@ -249,7 +249,7 @@ def cast(
     utc: options.Utc = False,
     no_sync: options.NoSync = False,
 ) -> None:
-    """Write one session as an asciinema recording, for `asciinema play` and its web player."""
+    """Write one session as a recording for asciinema."""
     from sess_cli.export.film import themes  # noqa: PLC0415
     from sess_cli.export.film.cast import lines as cast_lines  # noqa: PLC0415
 
@@ -278,7 +278,7 @@ def tape(
     utc: options.Utc = False,
     no_sync: options.NoSync = False,
 ) -> None:
-    """Write the commands of one session as a tape for VHS; no shell runs any of them."""
+    """Write one session as a tape for VHS; no shell runs any of it."""
     from sess_cli.export.film import tape as tapes  # noqa: PLC0415
 
     asked = _Asked(duration, speed, begin, end, only, MAX_OUTPUT, utc)

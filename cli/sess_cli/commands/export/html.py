@@ -50,7 +50,7 @@ def html(
     utc: Utc = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Write one session as HTML: one file, no network, secrets masked."""
+    """Write one session as HTML: one file, no network."""
     from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
     from sess_cli.export import files  # noqa: PLC0415
     from sess_schema.errors import SessError  # noqa: PLC0415

@@ -21,7 +21,7 @@ def json_(
     no_redact: NoRedact = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Write one session as JSON: events, records as written, subagents; secrets masked."""
+    """Write one session as JSON: events, records, subagents."""
     from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
     from sess_cli.export import files, lossless  # noqa: PLC0415
 

@@ -29,7 +29,7 @@ def md(
     utc: Utc = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Write one session as Markdown, with the output of tools folded; secrets masked."""
+    """Write one session as Markdown, with the output of tools folded."""
     from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
     from sess_cli.export import files, markdown, repositories  # noqa: PLC0415
 

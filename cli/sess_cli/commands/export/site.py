@@ -41,7 +41,7 @@ def site(
     utc: Utc = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Write every session as a page, with lists and a search over all of them.
+    """Write all sessions as pages, with lists and one search.
 
     Pages of sessions that did not change are left as they are, those of sessions that are no
     longer chosen are removed.

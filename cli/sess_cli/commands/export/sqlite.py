@@ -31,7 +31,7 @@ def sqlite(
     no_redact: NoRedact = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Write sessions into a new SQLite database, with full text, as Datasette opens it."""
+    """Write sessions as an SQLite database that opens in Datasette."""
     from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
     from sess_cli.commands.export import shared  # noqa: PLC0415
     from sess_cli.export import files, portable  # noqa: PLC0415

@@ -18,6 +18,7 @@ from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import overview
 from sess_schema.queries.views.overview import Overview
 from sess_schema.queries.views.tools import Use
+from sess_schema.queries.worktime import Worktime
 
 _BARS = "▁▂▃▄▅▆▇█"
 _ROOM = 10  # for the names of facts
@@ -33,8 +34,8 @@ def write(
         height = min(_TALL, _lines() - 2) if terminal.interactive else _TALL
     found = overview.read(db, asked, paths.home().config)
     _draw_facts(terminal, found)
-    # Facts and heads take twelve lines; tools get most of the rest, models and projects a share.
-    room = max(3, height - 12)
+    # Facts and heads take thirteen lines; tools get most of the rest, models and projects a share.
+    room = max(3, height - 13)
     top = max(1, min(5, room // 5))
     tools = max(1, min(12, room - 2 * top - 1))
     for name, by, groups in (
@@ -77,7 +78,8 @@ def _draw_facts(terminal: Terminal, found: Overview) -> None:
         (total.requests, "response"),
     )
     work = [amounts.plural(count, name) for count, name in counts]
-    fact("work", ", ".join([*work, f"{amounts.duration(found.active_ms)} active"]))
+    fact("work", ", ".join(work))
+    fact("time", _time(found.time))
     _draw_days(fact, found.days)
     uses = found.uses.tools.values()
     answered = sum(use.answered for use in uses)
@@ -92,6 +94,14 @@ def _draw_facts(terminal: Terminal, found: Overview) -> None:
         fact("failed", failed)
     if found.classes:
         fact("errors", _classes(terminal, found.classes, (terminal.width or 100) - _ROOM))
+
+
+def _time(spent: Worktime) -> str:
+    shares = f"agents {amounts.duration(spent.agent)}, you {amounts.duration(spent.user)}"
+    text = f"{amounts.duration(spent.active)} active: {shares}"
+    if spent.concurrency > 1:
+        text += f"; up to {spent.concurrency:,} sessions at once"
+    return text
 
 
 def _unpriced(terminal: Terminal, found: Overview) -> str:

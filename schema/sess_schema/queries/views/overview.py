@@ -10,18 +10,20 @@ from pathlib import Path
 import apsw
 
 from sess_schema.queries.quarters import Reader
+from sess_schema.queries import worktime
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import scope
 from sess_schema.queries.views.failures import HEAD, classifier
 from sess_schema.queries.views.tools import Ended, Uses
+from sess_schema.queries.worktime import Worktime
 from sess_schema.sums import CALLED, CHARS_PER_TOKEN
 
 
 @dataclass(slots=True)
 class Overview:
     total: Tally = field(default_factory=Tally)
-    active_ms: int = 0
+    time: Worktime = Worktime(0, 0, 0)
     estimated_tokens: int = 0  # that models wrote where nothing was recorded, in no other sum
     days: dict[str, Tally] = field(default_factory=dict)
     models: dict[str, Tally] = field(default_factory=dict)
@@ -34,7 +36,7 @@ class Overview:
 def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
     groups = ("day", "model", "project")
     reader = Reader(db, asked, groups)
-    found = Overview(active_ms=sum(reader.active_times()))
+    found = Overview(time=worktime.read(db, asked, reader))
     labels = [asked.label(reader, by) for by in groups]
     sums: tuple[dict[str, Tally], ...] = (found.days, found.models, found.projects)
     for row in reader.rows():
