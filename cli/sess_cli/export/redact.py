@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
+from urllib.parse import quote
 
 from sess_cli.export.assignments import is_secret_value, kind_of, names_secret
 from sess_cli.export.secrets import PATTERNS, Found
@@ -36,6 +37,7 @@ _HOMES = (
 _WITHIN_NAME = frozenset("._~-")
 # A colour or an escaped line break; its last letter is no part of the path that follows.
 _ENDS_SEQUENCE = re.compile(r"(?:\x1b\[[0-9;]*m|\\[nrt])\Z")
+_AUTHORITY = re.compile(r"://[^\s/]*\Z")
 _SHORT = 80  # characters of texts that are remembered when nothing is in them
 _MOST_SHORT = 20_000
 # Bytes that are searched at a time: the beginning of one secret may be part of another that never
@@ -53,9 +55,13 @@ class Redactor:
         self._screen = _screen()
         self._spotless: set[str] = set()
         self._own: list[tuple[str, re.Pattern[str]]] = []
+        self._own_is_telling = False
         own = (home or "").rstrip("/\\")
         if len(own) > 1:
+            self._own_is_telling = own.count("/") > 1  # `/root` is a part of many addresses
             self._own.append((own, re.compile(rf"{re.escape(own)}(?![\w-]|\.\w)")))
+            in_url = quote(own, safe="")
+            self._own.append((in_url, re.compile(rf"{re.escape(in_url)}(?![\w-]|\.\w)")))
             coded = re.sub(r"[^A-Za-z0-9]", "-", own)
             if coded.count("-") > 1:
                 self._own.append((coded, re.compile(rf"{coded}(?!\w)")))
@@ -112,13 +118,18 @@ class Redactor:
         return "".join(pieces)
 
     def _own_home(self, found: re.Match[str]) -> str:
-        if not _begins_path(found):
-            return found[0]
-        self.masked[HOME] += 1
-        return "~"
+        if _begins_path(found) or (self._own_is_telling and _is_in_address(found)):
+            return self._shortened()
+        return found[0]
 
     def _other_home(self, found: re.Match[str]) -> str:
-        return found[0] if found[1].lower() in _NOBODY else self._own_home(found)
+        if found[1].lower() in _NOBODY or not _begins_path(found):
+            return found[0]
+        return self._shortened()
+
+    def _shortened(self) -> str:
+        self.masked[HOME] += 1
+        return "~"
 
     def _mask(self, name: str) -> str:
         self.masked[name] += 1
@@ -135,6 +146,12 @@ def _begins_path(found: re.Match[str]) -> bool:
     if not before.isalnum() and before not in _WITHIN_NAME:
         return True
     return _ENDS_SEQUENCE.search(text, max(at - 24, 0), at) is not None
+
+
+def _is_in_address(found: re.Match[str]) -> bool:
+    """As in `vscode-remote://wsl+debian/home/name`, or written for one with `%2F`."""
+    text, at = found.string, found.start()
+    return found[0][0] == "%" or _AUTHORITY.search(text, max(at - 200, 0), at) is not None
 
 
 def _looked(text: str, at: int) -> Found:

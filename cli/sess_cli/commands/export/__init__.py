@@ -15,7 +15,8 @@ FORMATS = (html, site, md, json_, sqlite, film)
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(
-        help="Write sessions as files to read, share and keep; secrets are masked.",
+        help="Write sessions as files to read, share and keep.\n\n"
+        "Secrets and home directories are masked in all of them unless you say --no-redact.",
         callback=_clean_up_when_killed,
         rich_markup_mode=None,
     )
