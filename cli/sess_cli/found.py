@@ -28,6 +28,7 @@ class Wishes:
     files: bool = False
     max_tokens: int | None = None
     explain: bool = False
+    open: bool = False
     flat: bool = False
     paged: bool = False
     before: int = 0
@@ -43,6 +44,7 @@ class Wishes:
                 ("--max-tokens", self.max_tokens is not None),
                 ("--explain", self.explain),
                 ("--fields", self.fields is not None),
+                ("--open", self.open),
             )
             if on
         ]
@@ -69,6 +71,8 @@ def write(db: apsw.Connection, search: Search, wishes: Wishes) -> bool:
         return _files(db, results, wishes)
     if wishes.max_tokens is not None:
         return _evidence(db, results, search, wishes)
+    if wishes.open:
+        return _open(db, results, utc=search.utc)
     if wishes.ids:
         found = _ids(db, results, search.limit)
     elif wishes.json or wishes.fields:
@@ -87,6 +91,15 @@ def _explain(search: Search, results: Results) -> bool:
     for line in explained(search, results):
         terminal.write(terminal.text(line))
     return True
+
+
+def _open(db: apsw.Connection, results: Results, *, utc: bool) -> bool:
+    from sess_cli.export.opening import open_at  # noqa: PLC0415
+
+    for hit in results.ranked():
+        open_at(db, hit.session, hit.event, utc=utc)
+        return True
+    return False
 
 
 def _count(results: Results, wishes: Wishes) -> bool:

@@ -111,6 +111,9 @@ def search(
     explain: Annotated[
         bool, typer.Option("--explain", help="How the query was understood; does not search.")
     ] = False,
+    open_it: Annotated[
+        bool, typer.Option("--open", help="Show the best hit in the browser, in its session.")
+    ] = False,
     save: Annotated[
         str | None, typer.Option(metavar="NAME", help="Keep this search as @NAME.")
     ] = None,
@@ -158,7 +161,7 @@ def search(
     request.check()
     wishes = Wishes(
         json=as_json, fields=fields, count=count, ids=ids, files=files_with_matches,
-        max_tokens=max_tokens, explain=explain, flat=flat, paged=cursor is not None,
+        max_tokens=max_tokens, explain=explain, open=open_it, flat=flat, paged=cursor is not None,
         before=around if before is None else before, after=around if after is None else after,
     )  # fmt: skip
     wishes.check()

@@ -334,5 +334,15 @@ class Story:
         return found
 
 
+def key_of(db: apsw.Connection, event: int) -> str:
+    """The key of an event's item."""
+    ((record, block),) = db.execute(
+        "SELECT coalesce(t.native_id, t.digest), e.block FROM events e"
+        " JOIN turns t ON t.id = e.turn_id WHERE e.id = ?",
+        (event,),
+    )
+    return _key(record, int(str(block)))
+
+
 def _key(record: object, block: int) -> str:
     return blake2s(f"{record}/{block}".encode("utf-8", "replace"), digest_size=6).hexdigest()

@@ -1,0 +1,29 @@
+"""A session's page in the browser, at one event."""
+
+from __future__ import annotations
+
+import apsw
+
+from sess_cli.export import files
+from sess_cli.export.html import page
+from sess_cli.export.redact import Redactor
+from sess_cli.export.story import Story, key_of
+from sess_schema import paths
+from sess_schema.errors import SessError
+from sess_schema.program import say
+from sess_schema.queries import sessions
+
+_NAME = "opened.html"  # the last one only: whoever wants to keep it exports it
+
+
+def open_at(db: apsw.Connection, session: int, event: int, *, utc: bool) -> None:
+    import webbrowser  # noqa: PLC0415 - nothing else needs it
+
+    path = paths.home().data / _NAME
+    story = Story(db, sessions.by_key(db, session), Redactor())
+    with files.new_file(str(path)) as out:
+        page.write(story, out, page.Look(level="everything", utc=utc))
+    address = f"{path.as_uri()}#{key_of(db, event)}"
+    say(address)
+    if not webbrowser.open(address):
+        raise SessError("no browser could be opened", hint="open the address above in one")

@@ -1,0 +1,24 @@
+"""`sess search --open`: the best hit in its session's page."""
+
+from __future__ import annotations
+
+import re
+
+
+def test_the_browser_opens_the_page_at_the_hit(world, tmp_path):
+    t = world.transcript()
+    t.append(t.prompt("first"), t.answer("the needle is here"), t.prompt("last"))
+    world.ingest()
+    browser = tmp_path / "browser"
+    browser.write_text('#!/bin/sh\nprintf "%s" "$1" > "$HOME/asked"\n')
+    browser.chmod(0o755)
+    world.env["BROWSER"] = f"{browser} %s"
+    done = world.run("sess", "search", "needle", "--open", check=0)
+    address = (world.root / "asked").read_text()
+    assert done.stderr.strip() == address
+    path, key = re.fullmatch(r"file://(.+)#([0-9a-f]{12})", address).groups()
+    with open(path, encoding="utf-8") as file:
+        card = re.search(rf'id="{key}".*?</article>', file.read(), re.DOTALL)
+    assert "the needle is here" in card[0]
+    assert world.run("sess", "search", "nowhere", "--open").returncode == 1
+    assert world.run("sess", "search", "needle", "--open", "--ids").returncode == 2
