@@ -251,14 +251,21 @@ class _Told:
     def _write_sums(self, db: apsw.Connection, *, alone: bool) -> None:
         from sess_cli.render import tallies  # noqa: PLC0415
 
-        by = self._by
-        groups = self._asked.groups(db, by) if by else {"total": self._asked.total(db)}
-        tallies.write(groups, self._form or "json")
-        if alone and by is None and self._form == "json":
+        form = self._form or "json"
+        if self._by is not None:
+            tallies.write(self._asked.groups(db, self._by), form)
+        elif form != "json":
+            tallies.write({"total": self._asked.total(db)}, form)
+        else:
             from sess_cli.output import json_line  # noqa: PLC0415
-            from sess_cli.render.stats import session as one  # noqa: PLC0415
+            from sess_schema.queries import worktime  # noqa: PLC0415
 
-            json_line(one.facts(db, self._asked))
+            total, spent = self._asked.total(db), worktime.read(db, self._asked)
+            json_line({**tallies.facts("total", total), **tallies.time_facts(spent)})
+            if alone:
+                from sess_cli.render.stats import session as one  # noqa: PLC0415
+
+                json_line(one.facts(db, self._asked))
 
     def _wishes(self) -> Wishes:
         from sess_cli.render.stats.report import Wishes  # noqa: PLC0415

@@ -56,15 +56,18 @@ class Redactor:
         self._spotless: set[str] = set()
         self._own: list[tuple[str, re.Pattern[str]]] = []
         self._own_is_telling = False
-        own = (home or "").rstrip("/\\")
-        if len(own) > 1:
-            self._own_is_telling = own.count("/") > 1  # `/root` is a part of many addresses
-            self._own.append((own, re.compile(rf"{re.escape(own)}(?![\w-]|\.\w)")))
-            in_url = quote(own, safe="")
-            self._own.append((in_url, re.compile(rf"{re.escape(in_url)}(?![\w-]|\.\w)")))
-            coded = re.sub(r"[^A-Za-z0-9]", "-", own)
-            if coded.count("-") > 1:
-                self._own.append((coded, re.compile(rf"{coded}(?!\w)")))
+        given = (home or "").rstrip("/\\")
+        if len(given) > 1:
+            self._own_is_telling = given.count("/") > 1  # `/root` is a part of many addresses
+            for own in dict.fromkeys((given, os.path.realpath(given))):
+                self._add_own(own)
+
+    def _add_own(self, home: str) -> None:
+        for written in (home, quote(home, safe="")):
+            self._own.append((written, re.compile(rf"{re.escape(written)}(?![\w-]|\.\w)")))
+        coded = re.sub(r"[^A-Za-z0-9]", "-", home)
+        if coded.count("-") > 1:
+            self._own.append((coded, re.compile(rf"{coded}(?!\w)")))
 
     def __call__(self, text: str) -> str:
         # Names of arguments, paths and the like come again and again.

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sess_cli.render import layout
 from sess_cli.terminal import Terminal
 from sess_schema.queries.tally import Tally
+
+if TYPE_CHECKING:
+    from sess_schema.queries.worktime import Worktime
 
 _COLUMNS = (
     ("in", "input_tokens"), ("out", "output_tokens"), ("cache w", "cache_write_tokens"),
@@ -40,6 +43,16 @@ def facts(group: str, tally: Tally) -> dict[str, Any]:
         "requests": tally.requests,
         "tool_calls": tally.tool_calls,
         "tool_errors": tally.tool_errors,
+    }
+
+
+def time_facts(spent: Worktime) -> dict[str, int]:
+    """Of the total, beside its sums."""
+    return {
+        "active_ms": spent.active,
+        "agent_ms": spent.agent,
+        "user_ms": spent.user,
+        "concurrency": spent.concurrency,
     }
 
 

@@ -50,13 +50,17 @@ class Session:
 
 
 class Span(NamedTuple):
-    """The part of a session in one quarter of an hour, without gaps above five minutes."""
+    """The part of a session in one quarter of an hour."""
 
     session: int
     first: int
     last: int
-    active: int  # between its events
-    before: int  # since the span before it
+    inside: int  # between its events, each gap cut at five minutes
+    before: int  # since the span before it, whole; 0 for the first
+
+    @property
+    def active(self) -> int:
+        return self.inside + min(self.before, sums.IDLE)
 
 
 class Reader:
@@ -74,6 +78,18 @@ class Reader:
     @cached_property
     def sessions(self) -> dict[int, Session]:
         return _sessions(self._db)
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """What sessions are called: those of the same id by where they are, too."""
+        return dict(
+            iter(
+                self._db.execute(
+                    "SELECT id, iif(home <> '' AND count(*) OVER (PARTITION BY native_id) > 1,"
+                    " home || '/' || native_id, native_id) FROM sessions"
+                )
+            )
+        )
 
     def condition(self, ts: str) -> tuple[str, tuple[object, ...]]:
         """SQL over `sessions s` and a time."""
@@ -215,7 +231,7 @@ class Reader:
         found = []
         for number, (session, first, last, active) in enumerate(told):
             same = number > 0 and told[number - 1][0] == session
-            before = min(first - told[number - 1][2], sums.IDLE) if same else 0
+            before = first - told[number - 1][2] if same else 0
             if self.is_asked(session, first // sums.QUARTER):
                 found.append(Span(session, first, last, active, before))
         return found
@@ -261,12 +277,10 @@ class Reader:
 
 
 def _sessions(db: apsw.Connection) -> dict[int, Session]:
-    # Sessions of the same id are told apart as `sess list` does: by where they are.
     rows = {
         key: (parent, native_id, agent, project or NONE, branch or NONE)
         for key, parent, native_id, agent, project, branch in db.execute(
-            "SELECT id, parent_id, iif(home <> '' AND count(*) OVER (PARTITION BY native_id) > 1,"
-            " home || '/' || native_id, native_id), agent, project, git_branch FROM sessions"
+            "SELECT id, parent_id, native_id, agent, project, git_branch FROM sessions"
         )
     }
     found = {}

@@ -83,7 +83,7 @@ class Stats:
 
     def active_ms(self, db: apsw.Connection) -> int:
         """The time between neighbouring events of a session, each gap cut at five minutes."""
-        return sum(span.active + span.before for span in Reader(db, self).spans())
+        return sum(span.active for span in Reader(db, self).spans())
 
     def estimated_tokens(self, db: apsw.Connection) -> int:
         """What models wrote where no agent recorded it, at four characters a token.
@@ -115,7 +115,7 @@ class Stats:
         if by == "model":
             return lambda row: row.model or NONE
         if by == "session":
-            return lambda row: told[told[row.session].root].native_id
+            return lambda row: reader.names[told[row.session].root]
         if by == "agent":
             return lambda row: told[row.session].agent
         if by == "project":

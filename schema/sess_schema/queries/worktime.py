@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
 
 import apsw
 
@@ -12,16 +13,16 @@ from sess_schema import sums
 from sess_schema.queries.quarters import Reader, Span
 from sess_schema.queries.stats import Stats
 
-Interval = tuple[int, int]
+Active = tuple[int, int, int]  # a session, from when to when
 
 
 @dataclass(slots=True, frozen=True)
 class Worktime:
     """In milliseconds. A gap between two events is a person's if a prompt ended it."""
 
-    active: int
-    user: int
-    concurrency: int  # sessions that were active at the same time, at most
+    active: int = 0
+    user: int = 0
+    concurrency: int = 0  # sessions that were active at the same time, at most
 
     @property
     def agent(self) -> int:
@@ -32,9 +33,9 @@ def read(db: apsw.Connection, asked: Stats, reader: Reader | None = None) -> Wor
     reader = reader or Reader(db, asked)
     spans = reader.spans()
     return Worktime(
-        sum(span.active + span.before for span in spans),
+        sum(span.active for span in spans),
         sum(min(gap, sums.IDLE) for gap in _before_prompts(db, asked, reader)),
-        _most(_intervals(db, reader, spans)),
+        _concurrency(db, reader, spans),
     )
 
 
@@ -52,54 +53,67 @@ def _before_prompts(db: apsw.Connection, asked: Stats, reader: Reader) -> Iterat
             yield ts - before
 
 
-def _intervals(
-    db: apsw.Connection, reader: Reader, spans: Iterable[Span]
-) -> Iterator[tuple[int, Interval]]:
-    """Of each session, subagents with it: from when to when it was active."""
-    for session, group in groupby(spans, key=lambda span: span.session):
-        root = reader.sessions[session].root
-        begun = ended = None
-        for span in group:
-            for first, last in _pieces(db, span):
-                if ended is not None and first - ended <= sums.IDLE:
-                    ended = last
-                    continue
-                if begun is not None and ended is not None:
-                    yield root, (begun, ended)
-                begun, ended = first, last
-        if begun is not None and ended is not None:
-            yield root, (begun, ended)
+def _concurrency(db: apsw.Connection, reader: Reader, spans: list[Span]) -> int:
+    """The most sessions, subagents with them, that were active at one moment.
+
+    Most spans are active from end to end, and tell a number that it is at least. Where no more
+    than that is possible, nobody needs to know when the other spans rested.
+    """
+    root = {key: session.root for key, session in reader.sessions.items()}
+    all_ = [(root[span.session], _begun(span), span.last) for span in spans]
+    whole = [one for one, span in zip(all_, spans, strict=True) if not _rested(span)]
+    least = max((count for _, count in _counts(whole)), default=0)
+    possible = [*_counts(all_)]
+    moments = [moment for moment, _ in possible]
+    for span in filter(_rested, spans):
+        first = max(0, bisect_left(moments, _begun(span)) - 1)
+        last = bisect_right(moments, span.last)
+        if max(count for _, count in possible[first:last]) > least:
+            whole += ((root[span.session], *piece) for piece in _pieces(db, span))
+    return max((count for _, count in _counts(whole)), default=0)
 
 
-def _pieces(db: apsw.Connection, span: Span) -> Iterator[Interval]:
-    """A span without its rests; most have none, and are told by their ends."""
-    if span.active == span.last - span.first:
-        yield span.first, span.last
-        return
-    for (ts,) in db.execute(
-        "SELECT ts FROM events WHERE session_id = ? AND ts BETWEEN ? AND ? AND retired = 0"
-        " ORDER BY ts",
-        (span.session, span.first, span.last),
-    ):
-        yield ts, ts
+def _rested(span: Span) -> bool:
+    return span.inside < span.last - span.first
 
 
-def _most(intervals: Iterable[tuple[int, Interval]]) -> int:
-    """How many sessions' intervals have a moment in common."""
+def _begun(span: Span) -> int:
+    """With the time before it, if that was no rest."""
+    return span.first - span.before if span.before <= sums.IDLE else span.first
+
+
+def _pieces(db: apsw.Connection, span: Span) -> Iterator[tuple[int, int]]:
+    """A span without its rests."""
+    times = [
+        ts
+        for (ts,) in db.execute(
+            "SELECT ts FROM events WHERE session_id = ? AND ts BETWEEN ? AND ? AND retired = 0"
+            " ORDER BY ts",
+            (span.session, span.first, span.last),
+        )
+    ]
+    begun = _begun(span)
+    for one, other in pairwise(times):
+        if other - one > sums.IDLE:
+            yield begun, one
+            begun = other
+    yield begun, span.last
+
+
+def _counts(active: Iterable[Active]) -> Iterator[tuple[int, int]]:
+    """How many sessions are active from each moment on at which that changes."""
     changes: list[tuple[int, int]] = []
-    for _, of_root in groupby(sorted(intervals), key=lambda one: one[0]):
-        begun = ended = None
-        for _, (first, last) in of_root:  # a session and its subagents are one
-            if ended is not None and first <= ended:
-                ended = max(ended, last)
-                continue
-            if begun is not None and ended is not None:
-                changes += ((begun, 0), (ended, 1))
-            begun, ended = first, last
-        if begun is not None and ended is not None:
-            changes += ((begun, 0), (ended, 1))
-    most = open_ = 0
-    for _, ends in sorted(changes):  # at the same moment, what begins comes first
-        open_ += -1 if ends else 1
-        most = max(most, open_)
-    return most
+    for _, intervals in groupby(sorted(active), key=lambda one: one[0]):
+        ended: int | None = None
+        for _, first, last in intervals:
+            if ended is None or first > ended:
+                changes.append((first, 0))
+                if ended is not None:
+                    changes.append((ended, 1))
+            ended = last if ended is None else max(ended, last)
+        if ended is not None:
+            changes.append((ended, 1))
+    count = 0
+    for moment, ends in sorted(changes):  # at the same moment, what begins comes first
+        count += -1 if ends else 1
+        yield moment, count

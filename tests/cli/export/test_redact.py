@@ -144,10 +144,19 @@ def test_private_keys_go_whole_also_escaped_numbered_or_cut_off(given, masked):
         (r"C:\\Users\\alice\\code", r"~\\code"), ("/mnt/c/Users/alice/x", "~/x"),
         ("/home/node/app", "/home/node/app"), ("https://example.org/home/alice", "https://example.org/home/alice"),
         ("./home/alice", "./home/alice"),
+        ("vscode-remote://wsl+debian/home/demo/x", "vscode-remote://wsl+debian~/x"),
+        ("file%3A%2F%2F%2Fhome%2Fdemo%2Fx", "file%3A%2F%2F~%2Fx"),
     ],
 )  # fmt: skip
 def test_home_directories_become_a_tilde_only_where_a_path_begins(given, shown):
     assert clean(given) == shown
+
+
+def test_a_home_that_is_a_link_is_known_by_both_names(tmp_path):
+    real, link = tmp_path / "disk" / "demo", tmp_path / "demo"
+    real.mkdir(parents=True)
+    link.symlink_to(real)
+    assert Redactor(str(link))(f"{real}/a {link}/b") == "~/a ~/b"
 
 
 def test_a_home_that_is_the_root_or_unknown_changes_nothing():

@@ -35,7 +35,7 @@ _H264 = {
     "crf": "22",
     "forced-idr": "1",
     "bf": "0",
-    "x264-params": "me=umh:merange=160:subme=0:partitions=i4x4:8x8dct=0:weightp=0"
+    "x264-params": "me=umh:merange=96:chroma-me=0:subme=0:partitions=i4x4:8x8dct=0:weightp=0"
     ":rc-lookahead=10:mbtree=1:scenecut=0:aq-strength=0.5",
 }
 _VP9 = {

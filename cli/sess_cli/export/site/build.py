@@ -31,9 +31,6 @@ class Wanted:
     redact: bool = True
     utc: bool = False
 
-    def as_dict(self) -> dict[str, bool]:
-        return {"redact": self.redact, "utc": self.utc}
-
 
 @dataclass(slots=True)
 class Outcome:
@@ -57,7 +54,7 @@ class Site:
         looks = plan.digest(repr(wanted) + shell.style() + shell.script())
         self._prints = plan.prints(db, rows, looks)
         self._damaged = self._damaged_bundles()
-        self._now = Manifest(wanted.as_dict())
+        self._now = Manifest()
         self._lines: dict[str, str] = {}  # search texts of what is drawn, by file
         self._outcome = Outcome()
         self._workshop = Workshop()
@@ -151,7 +148,7 @@ class Site:
         total = story.total
         return Entry(
             plan.key_of(row), file, bundle, self._prints[row.key], project, story.title, row.agent,
-            row.session, story.branch, row.started, row.ended, total.prompts, total.tool_calls,
+            story.branch, row.started, row.ended, total.prompts, total.tool_calls,
             total.tool_errors, total.tokens, total.cost_nano, size, len(line.encode()),
         )  # fmt: skip
 

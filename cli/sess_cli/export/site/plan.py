@@ -36,7 +36,6 @@ class Entry:
     project: str
     title: str
     agent: str
-    session: str
     branch: str
     started: int | None
     ended: int | None
@@ -51,7 +50,6 @@ class Entry:
 
 @dataclass(slots=True)
 class Manifest:
-    options: dict[str, Any] = field(default_factory=dict)
     sessions: dict[str, Entry] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)  # everything else that was written
 
@@ -64,7 +62,7 @@ def load(folder: str) -> Manifest | None:
         if data["format"] != FORMAT:
             return None
         entries = [Entry(**entry) for entry in data["sessions"]]
-        found = Manifest(dict(data["options"]), {one.key: one for one in entries}, data["files"])
+        found = Manifest({one.key: one for one in entries}, data["files"])
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
     return found if _is_sound(found) else None
@@ -84,7 +82,6 @@ def dump(manifest: Manifest) -> bytes:
     return json.dumps(
         {
             "format": FORMAT,
-            "options": manifest.options,
             "files": sorted(manifest.files),
             "sessions": [asdict(entry) for entry in manifest.sessions.values()],
         },

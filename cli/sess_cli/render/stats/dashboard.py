@@ -26,9 +26,7 @@ _TALL = 38  # lines, where there is room for so many
 _MOST_BARS = 60
 
 
-def write(
-    db: apsw.Connection, asked: Stats, terminal: Terminal, height: int | None = None
-) -> None:
+def write(db: apsw.Connection, asked: Stats, terminal: Terminal, height: int | None = None) -> None:
     """At most so many lines; as many as a terminal shows beside its prompt, if none are said."""
     if height is None:
         height = min(_TALL, _lines() - 2) if terminal.interactive else _TALL

@@ -15,8 +15,7 @@ _MARKS = (50, 90, 95, 99)
 
 
 def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
-    uses = tools.read(db, asked).tools
-    ordered = sorted(uses.items(), key=lambda one: (-sum(one[1].times), one[0]))
+    rows = _tools(db, asked)  # first, because both have very many times
     speeds = latency.models(db, asked)
     return Report(
         "latency",
@@ -34,7 +33,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
             ),
             Section(
                 "tool",
-                [{"tool": name, **_marks(use.times)} for name, use in ordered if use.times],
+                rows,
                 (
                     Column("tool", "tool", shown),
                     Column("calls", "n", number),
@@ -47,6 +46,12 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
         ],
         notes=["Waiting for a permission is part of a tool's time unless its duration was logged."],
     )
+
+
+def _tools(db: apsw.Connection, asked: Stats) -> list[dict[str, Any]]:
+    uses = tools.read(db, asked).tools
+    ordered = sorted(uses.items(), key=lambda one: (-sum(one[1].times), one[0]))
+    return [{"tool": name, **_marks(use.times)} for name, use in ordered if use.times]
 
 
 def _speed(speed: latency.Speed) -> dict[str, Any]:

@@ -92,6 +92,7 @@ def _edited(
     paths: dict[int, list[str]] = {}
     tools: dict[int, str] = {}
     places: list[inputs.Place] = []
+    known: dict[str, str] = {}  # very many edits are of few files
     wanted = scope.calls(
         db, asked, joins="JOIN files f ON f.event_id = e.id JOIN turns t ON t.id = e.turn_id"
     )
@@ -103,11 +104,12 @@ def _edited(
     ):
         if event not in paths:
             paths[event] = []
-            tools[event] = tool
+            tools[event] = known.setdefault(tool, tool)
             if pointer is not None:
+                pointer = known.setdefault(pointer, pointer)
                 places.append(inputs.Place(source, retired, offset, length, pointer, event))
         if path not in paths[event]:
-            paths[event].append(path)
+            paths[event].append(known.setdefault(path, path))
     return paths, tools, places
 
 

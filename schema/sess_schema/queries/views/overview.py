@@ -23,7 +23,7 @@ from sess_schema.sums import CALLED, CHARS_PER_TOKEN
 @dataclass(slots=True)
 class Overview:
     total: Tally = field(default_factory=Tally)
-    time: Worktime = Worktime(0, 0, 0)
+    time: Worktime = Worktime()
     estimated_tokens: int = 0  # that models wrote where nothing was recorded, in no other sum
     days: dict[str, Tally] = field(default_factory=dict)
     models: dict[str, Tally] = field(default_factory=dict)

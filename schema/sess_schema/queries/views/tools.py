@@ -56,7 +56,9 @@ class Uses:
     programs: dict[str, Use] = field(default_factory=dict)  # that shells ran, where asked for
 
     def add(self, ended: Ended) -> None:
-        for (tool, status), taken in ended.items():
+        """Takes them away, because there may be very many."""
+        while ended:
+            (tool, status), taken = ended.popitem()
             self.tools.setdefault(tool, Use()).add(status, taken)
             if (parts := kinds.mcp(tool)) is not None:
                 self.servers.setdefault(parts[0], Use()).add(status, taken)

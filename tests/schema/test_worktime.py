@@ -1,0 +1,135 @@
+"""Whose time it was, and how many sessions were at work at once, against a plain count."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.conftest import TEN_O_CLOCK, World
+
+from sess_schema.connection import open_reader
+from sess_schema.queries import worktime
+from sess_schema.queries.stats import Stats
+
+START = int(TEN_O_CLOCK.timestamp() * 1000)
+IDLE = 5 * 60_000
+# Seconds between events, with some at and beyond the end of what counts.
+GAPS = st.sampled_from([0, 1, 30, 200, 299, 300, 301, 400, 900, 1500])
+WORK = st.lists(st.tuples(GAPS, st.booleans()), max_size=14)
+
+
+def written(world, sessions):
+    """Transcripts of (gap in seconds, prompt or answer); the moments of each."""
+    told = {}
+    for number, work in enumerate(sessions):
+        t = world.transcript(f"{number:08}-1111-4111-8111-111111111111")
+        t.path.touch()
+        at, moments = 60 * number, []
+        for count, (gap, asked) in enumerate(work):
+            at += gap
+            record = t.prompt(f"ask {count}") if asked else t.answer(f"told {count}")
+            moment = TEN_O_CLOCK + timedelta(seconds=at)
+            t.append({**record, "timestamp": f"{moment:%Y-%m-%dT%H:%M:%S}.000Z"})
+            moments.append((START + 1000 * at, asked))
+        told[number] = moments
+    world.ingest()
+    return told
+
+
+def counted(told, since=0, until=1 << 60):
+    """The same, gap by gap and second by second."""
+    active = user = 0
+    busy = []
+    for moments in told.values():
+        inside = [one for one in moments if since <= one[0] < until]
+        prompts = {ts for ts, asked in inside if asked}
+        seconds = {ts // 1000 for ts, _ in inside}
+        for one, other in pairwise(sorted({ts for ts, _ in inside})):
+            active += min(other - one, IDLE)
+            user += min(other - one, IDLE) if other in prompts else 0
+            if other - one <= IDLE:
+                seconds.update(range(one // 1000, other // 1000))
+        busy.append(seconds)
+    every = set().union(*busy)
+    most = max((sum(second in one for one in busy) for second in every), default=0)
+    return active, user, most
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.lists(WORK, min_size=1, max_size=4),
+    st.integers(0, 4000),
+    st.integers(0, 4000),
+)
+def test_times_are_those_of_a_plain_count(tmp_path_factory, sessions, since, length):
+    world = World(tmp_path_factory.mktemp("world"))
+    told = written(world, sessions)
+    first = START + 1000 * since
+    with closing(open_reader(world.state / "index.db")) as db:
+        for window in ((0, 1 << 60), (first, first + 1000 * length)):
+            asked = Stats(*window) if window[0] else Stats()
+            found = worktime.read(db, asked)
+            assert (found.active, found.user, found.concurrency) == counted(told, *window)
+            assert found.agent == found.active - found.user >= 0
+
+
+@pytest.fixture
+def three(world):
+    """Two sessions at once, one with a subagent beside it, and a third an hour later."""
+    first = [(0, True), (60, False), (600, True), (30, False)]
+    second = [(0, True), (120, False)]
+    third = [(3600, True), (10, False)]
+    written(world, [first, second, third])
+    main = world.transcript("00000000-1111-4111-8111-111111111111")
+    path = main.path.with_suffix("") / "subagents" / "agent-a1.jsonl"
+    path.parent.mkdir(parents=True)
+    t = world.transcript()
+    t.path = path
+    for text in (t.prompt("task"), t.answer("done")):
+        record = {**text, "isSidechain": True, "agentId": "a1", "sessionId": main.session}
+        with path.open("ab") as file:
+            file.write(t.encode(record))
+    world.ingest()
+    return world
+
+
+def test_the_total_tells_it(three):
+    """60 + 300 (of 600) + 30 s, 120 s, 10 s and 1 s; a person's are the 300."""
+    done = three.run("sess", "stats", "--no-sync", "--json", check=0)
+    total = json.loads(done.stdout)
+    times = (total["active_ms"], total["agent_ms"], total["user_ms"], total["concurrency"])
+    assert times == (521_000, 221_000, 300_000, 2)
+    shown = three.run("sess", "stats", "--no-sync", check=0).stdout
+    assert "8m41s active: agents 3m41s, you 5m0s; up to 2 sessions at once\n" in shown
+
+
+def test_an_empty_time_has_none(three):
+    done = three.run("sess", "stats", "--no-sync", "--since", "2030", "--json", check=0)
+    total = json.loads(done.stdout)
+    assert (total["active_ms"], total["user_ms"], total["concurrency"]) == (0, 0, 0)
+
+
+def test_times_are_those_of_the_chosen_models(world):
+    """Work is laid to the model that answered last; one that never did has none."""
+    t = world.transcript()
+    t.append(t.prompt("go"), t.answer("done"))
+    world.ingest()
+    for model, active in (("claude-opus-4-5", 1000), ("nosuch", 0)):
+        done = world.run("sess", "stats", "--no-sync", "--json", "--model", model, check=0)
+        assert json.loads(done.stdout)["active_ms"] == active
+
+
+def test_a_model_has_no_estimates_of_sessions_without_one(world):
+    t = world.transcript()
+    answer = t.answer("long " * 100)
+    del answer["message"]["usage"], answer["message"]["model"]
+    t.append(t.prompt("go"), answer)
+    world.ingest()
+    assert "estimated" in world.run("sess", "stats", "--no-sync", check=0).stdout
+    shown = world.run("sess", "stats", "--no-sync", "--model", "claude", check=0).stdout
+    assert "estimated" not in shown
