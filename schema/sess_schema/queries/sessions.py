@@ -36,6 +36,7 @@ _WARMUP = (
     " FROM events e JOIN event_texts x ON x.id = e.id WHERE e.session_id = s.id"
     " AND e.type = 'user' AND lower(trim(x.text)) = 'warmup'))"
 )
+_ORPHAN = "(s.kind = 'subagent' AND coalesce(p.turns, 0) = 0)"
 _COLUMNS = (
     "s.id, s.agent, s.native_id, s.home, s.alias, s.kind, s.parent_id, p.native_id, s.call_id,"
     " s.agent_type, s.project, s.title, s.git_branch, s.models, s.version,"
@@ -88,6 +89,7 @@ class Listing:
     since: int | None = None
     until: int | None = None
     every: bool = False  # also subagents, logs, empty ones and warm-ups
+    orphans: bool = False  # also subagents whose parent was never read
     limit: int = 30  # 0 for all
 
     def rows(self, db: apsw.Connection) -> Iterator[SessionRow]:
@@ -95,7 +97,8 @@ class Listing:
         where, values = session_condition(self.agents, self.projects)
         where += " AND s.turns > 0"
         if not self.every:
-            where += f" AND s.kind = 'main' AND s.events > 0 AND NOT {_WARMUP}"
+            kinds = f"(s.kind = 'main' OR {_ORPHAN})" if self.orphans else "s.kind = 'main'"
+            where += f" AND {kinds} AND s.events > 0 AND NOT {_WARMUP}"
         ended, begun = f"coalesce(s.ended_at, {_MTIME})", f"coalesce(s.started_at, {_MTIME})"
         if self.since is not None:
             where += f" AND {ended} >= ?"

@@ -171,3 +171,11 @@ def test_a_session_whose_file_is_gone_stays(three, site):
     three.ingest()
     build(three, site)
     assert page.read_bytes() == before
+
+
+def test_a_subagent_whose_parent_was_never_read_has_a_page(three, site):
+    agent = three.transcript("agent-lost", folder=f"-code-one-app/{'d' * 8}-gone/subagents")
+    agent.append(agent.prompt("dig", isSidechain=True), agent.answer("found", isSidechain=True))
+    three.ingest()
+    assert "4 drawn" in build(three, site)
+    assert "claude-agent-lost.html" in pages(site)

@@ -54,6 +54,28 @@ def default_name(story: Story, suffix: str) -> str:
     return f"{name.strip('-')[:40] or 'session'}.{suffix}"
 
 
+def listing(
+    agents: list[str] | None,
+    projects: list[str] | None,
+    since: str | None,
+    until: str | None,
+    *,
+    utc: bool,
+) -> Listing:
+    """Every session, also subagents that no other session brings along."""
+    from sess_schema import times  # noqa: PLC0415
+    from sess_schema.queries.sessions import Listing  # noqa: PLC0415
+
+    return Listing(
+        agents or (),
+        projects or (),
+        since=times.since(since, utc=utc) if since is not None else None,
+        until=times.until(until, utc=utc) if until is not None else None,
+        orphans=True,
+        limit=0,
+    )
+
+
 def chosen(db: apsw.Connection, ids: list[str], listing: Listing) -> list[SessionRow]:
     """The sessions that were named; without names, those of a listing."""
     from sess_schema.errors import Exit, SessError  # noqa: PLC0415

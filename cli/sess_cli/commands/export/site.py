@@ -50,17 +50,9 @@ def site(
     from sess_cli.commands.export import shared  # noqa: PLC0415
     from sess_cli.export.redact import Redactor  # noqa: PLC0415
     from sess_cli.export.site.build import Site, Wanted  # noqa: PLC0415
-    from sess_schema import times  # noqa: PLC0415
     from sess_schema.errors import Exit  # noqa: PLC0415
-    from sess_schema.queries.sessions import Listing  # noqa: PLC0415
 
-    listing = Listing(
-        agents or (),
-        projects or (),
-        since=times.since(since, utc=utc) if since is not None else None,
-        until=times.until(until, utc=utc) if until is not None else None,
-        limit=0,
-    )
+    listing = shared.listing(agents, projects, since, until, utc=utc)
     _check_folder(output)
     with fresh.open_with_sessions(sync=not no_sync) as db:
         rows = shared.chosen(db, [], listing)

@@ -37,19 +37,11 @@ def sqlite(
     from sess_cli.export import files, portable  # noqa: PLC0415
     from sess_cli.export.redact import Redactor  # noqa: PLC0415
     from sess_cli.export.story import Story  # noqa: PLC0415
-    from sess_schema import times  # noqa: PLC0415
     from sess_schema.errors import SessError  # noqa: PLC0415
-    from sess_schema.queries.sessions import Listing  # noqa: PLC0415
 
     if output == "-":
         raise SessError("a database cannot go to standard output", hint="-o FILE")
-    listing = Listing(
-        agents or (),
-        projects or (),
-        since=times.since(since, utc=utc) if since is not None else None,
-        until=times.until(until, utc=utc) if until is not None else None,
-        limit=0,
-    )
+    listing = shared.listing(agents, projects, since, until, utc=utc)
     files.check_target(output)
     with fresh.open_with_sessions(sync=not no_sync) as db:
         redactor = None if no_redact else Redactor()
