@@ -14,3 +14,12 @@ if find_spec("playwright") is None:
 
     def pytest_pycollect_makemodule(module_path, parent):
         return Skipped.from_parent(parent, path=module_path)
+
+else:
+    from tests.browser.attacks import chromium
+
+    @pytest.fixture(scope="module")
+    def browser():
+        """Skips, and says so, where there is no Chromium."""
+        with chromium() as browser:
+            yield browser

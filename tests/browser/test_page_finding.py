@@ -4,17 +4,10 @@ from __future__ import annotations
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.attacks import chromium
 from tests.browser.reader import AT_TOP, FAILED, READY, ROUNDS, SETTLED, Reader, long_session
 from tests.conftest import World
 
 ITEMS = 5 * ROUNDS + 2  # one prompt with an image, one call of an agent
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.attacks import chromium, hostile
+from tests.browser.attacks import hostile
 from tests.browser.reader import AT_TOP, MAIN, READY, ROUNDS, SETTLED, Reader, long_session
 from tests.conftest import World
 
@@ -16,12 +16,6 @@ LIVE = "document.querySelectorAll('*').length"
 CARDS = "document.querySelectorAll('#talk article.card').length"
 HERE = "document.querySelector('#talk article.here')"
 PLACE = f"{HERE}.getBoundingClientRect().top - document.querySelector('.toolbar').offsetHeight"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

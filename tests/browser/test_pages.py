@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 import pytest
-from tests.browser.attacks import PAYLOADS, PIXEL, Watched, chromium, hostile
+from tests.browser.attacks import PAYLOADS, PIXEL, Watched, hostile
 
 from sess_cli.export import forge
 from sess_cli.export.html import pages
@@ -14,12 +14,6 @@ from sess_schema.connection import open_reader
 from sess_schema.queries import sessions
 
 MAIN = "11111111-1111-4111-8111-111111111111"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from contextlib import closing
 from datetime import UTC
 
 import pytest
-from tests.browser.attacks import PAYLOADS, Watched, chromium, hostile
+from tests.browser.attacks import PAYLOADS, Watched, hostile
 
 from sess_cli.export.report import page
 from sess_schema.connection import open_reader
@@ -25,12 +25,6 @@ ATTRIBUTES = {
     "aria-live", "x", "y", "x1", "x2", "y1", "y2", "d", "rx", "width", "height", "viewBox",
     "preserveAspectRatio", "text-anchor",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

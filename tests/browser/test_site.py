@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.attacks import Watched, chromium
+from tests.browser.attacks import Watched
 
 A, B = (f"{letter * 8}-1111-4111-8111-111111111111" for letter in "ab")
 EVIL = "<img src=x onerror=alert(1)><script>alert(2)</script>"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 import pytest
-from tests.browser.attacks import Watched, chromium, hostile
+from tests.browser.attacks import Watched, hostile
 
 from sess_cli.export.html import timeline
 from sess_cli.export.story import Story
@@ -13,12 +13,6 @@ from sess_schema.connection import open_reader
 from sess_schema.queries import sessions
 
 MAIN = "11111111-1111-4111-8111-111111111111"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture
