@@ -8,10 +8,11 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from sess_cli.export.records import Records, as_json, is_too_deep
+from sess_cli.export.records import as_json
 from sess_cli.export.story import Item, Story
 from sess_schema import __version__, decode, times
 from sess_schema.queries import transcript
+from sess_schema.records import Records, is_too_deep
 
 FORMAT, VERSION = "sessiond-session", 1
 _TURNS = (

@@ -1,100 +1,23 @@
-"""Records as the agent wrote them, read in order from the archive."""
+"""Parts of records as exports need them: texts, images, JSON."""
 
 from __future__ import annotations
 
 import json
 from base64 import b64encode
-from bisect import bisect_right
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import apsw
 import orjson
 
-from sess_schema import archive, decode
-
-_KEPT = 6  # unpacked chunks of about a megabyte: a result is seldom far from its call
 _SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _DEEPEST_IMAGE = 12
-_DEEPEST = 100  # levels of a value that readers can be asked to follow
 
 
 @dataclass(slots=True, frozen=True)
 class Image:
     media: str  # one of those that browsers draw and nothing runs in
     data: str  # base64
-
-
-class Records:
-    """Reads single records; neighbours cost no second unpacking."""
-
-    def __init__(self, db: apsw.Connection) -> None:
-        self._db = db
-        self._chunks: OrderedDict[int, bytes] = OrderedDict()
-        self._places: dict[tuple[int, int], tuple[list[int], list[tuple[int, int]]]] = {}
-        self._last: tuple[tuple[int, ...], list[Any]] = ((), [])
-
-    def bytes_of(self, place: Sequence[int]) -> bytes:
-        """`place`: source, retired, offset, length."""
-        source, retired, offset, length = place
-        starts, chunks = self._chunks_of(source, retired)
-        at = max(0, bisect_right(starts, offset) - 1)
-        parts = []
-        while at < len(starts) and starts[at] < offset + length:
-            start, (key, size) = starts[at], chunks[at]
-            if start + size > offset:
-                raw = self._unpacked(key)
-                parts.append(raw[max(0, offset - start) : min(size, offset + length - start)])
-            at += 1
-        return parts[0] if len(parts) == 1 else b"".join(parts)
-
-    def _chunks_of(self, source: int, retired: int) -> tuple[list[int], list[tuple[int, int]]]:
-        """Where the chunks of a source begin, and (id, length) of each."""
-        found = self._places.get((source, retired))
-        if found is None:
-            rows: list[tuple[Any, ...]] = self._db.execute(
-                "SELECT offset, id, length FROM chunks WHERE source_id = ? AND retired = ?"
-                " ORDER BY offset",
-                (source, retired),
-            ).fetchall()
-            found = [row[0] for row in rows], [(row[1], row[2]) for row in rows]
-            self._places[source, retired] = found
-        return found
-
-    def value(self, place: Sequence[int], pointer: str) -> Any:
-        """The part of a record that a JSON pointer names; None where it has none to follow."""
-        for value in self._values(tuple(place)):
-            found = _unwrapped(decode.at_pointer(value, pointer))
-            if found is not None and not is_too_deep(found):
-                return found
-        return None
-
-    def _values(self, place: tuple[int, ...]) -> list[Any]:
-        if self._last[0] != place:
-            raw = self.bytes_of(place).rstrip(b"\r\n")
-            pieces = decode.split_line(raw)
-            self._last = (place, [piece.value for piece in pieces if not piece.broken])
-        return self._last[1]
-
-    def _unpacked(self, key: int) -> bytes:
-        if key in self._chunks:
-            self._chunks.move_to_end(key)
-            return self._chunks[key]
-        packed = self._db.execute("SELECT data FROM chunks WHERE id = ?", (key,)).get
-        raw = self._chunks[key] = archive.unpack(packed)
-        if len(self._chunks) > _KEPT:
-            self._chunks.popitem(last=False)
-        return raw
-
-
-def is_too_deep(value: Any, left: int = _DEEPEST) -> bool:
-    if isinstance(value, dict):
-        return left == 0 or any(is_too_deep(inner, left - 1) for inner in value.values())
-    if isinstance(value, list):
-        return left == 0 or any(is_too_deep(inner, left - 1) for inner in value)
-    return False
 
 
 def as_json(value: Any) -> bytes:
@@ -151,13 +74,3 @@ def _image(media: str, data: str) -> Iterator[Image]:
         return
     if raw:
         yield Image(media, b64encode(raw).decode())
-
-
-def _unwrapped(value: Any) -> Any:
-    """Some agents keep arguments as JSON in a string."""
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        try:
-            return decode.decode(value.encode("utf-8", "replace"))[0]
-        except ValueError:
-            return value
-    return value

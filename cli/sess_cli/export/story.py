@@ -15,11 +15,12 @@ from typing import Any
 
 import apsw
 
-from sess_cli.export.records import Image, Records, images_in, text_in
+from sess_cli.export.records import Image, images_in, text_in
 from sess_cli.export.redact import Redactor
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats, Tally
+from sess_schema.records import Records
 
 _ITEMS = (
     "SELECT e.id, e.block, e.type, e.label, e.tool, e.status, e.ts, e.duration_ms, e.summary,"

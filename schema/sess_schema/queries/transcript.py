@@ -8,7 +8,7 @@ from typing import Any
 
 import apsw
 
-from sess_schema import archive, decode
+from sess_schema.records import Records
 
 _SELECT = (
     "SELECT e.id, e.type, e.label, e.tool, e.status, e.ts, e.duration_ms, e.summary, e.images,"
@@ -58,22 +58,10 @@ def entries(db: apsw.Connection, session: int, *, superseded: bool = False) -> I
 def structured_input(db: apsw.Connection, entry: Entry) -> Any:
     """A tool's input as the agent wrote it; its text where the record no longer tells."""
     if entry.pointer is not None:
-        raw = archive.record_bytes(db, *entry.place)
-        for piece in decode.split_line(raw.rstrip(b"\r\n")):
-            value = None if piece.broken else decode.at_pointer(piece.value, entry.pointer)
-            if value is not None:
-                return _unwrapped(value)
-    return entry.input or None
-
-
-def _unwrapped(value: Any) -> Any:
-    """Some agents keep arguments as JSON in a string."""
-    if isinstance(value, str) and value.lstrip().startswith("{"):
-        try:
-            return decode.decode(value.encode("utf-8", "replace"))[0]
-        except ValueError:
+        value = Records(db).value(entry.place, entry.pointer)
+        if value is not None:
             return value
-    return value
+    return entry.input or None
 
 
 def files(db: apsw.Connection, event: int) -> list[dict[str, str]]:
