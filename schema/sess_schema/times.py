@@ -66,7 +66,7 @@ def span(
             return moment, moment
     try:
         if calendar := _CALENDAR.fullmatch(words):
-            return _calendar(*calendar.groups(), zone)
+            return _calendar(*calendar.groups(), zone=zone)
         moment = _ms(datetime.fromisoformat(text.strip()), zone)
     except (ValueError, OverflowError, OSError):
         raise SessError(f'not a time: "{text}"', hint=_HINT) from None
@@ -88,7 +88,7 @@ def local(moment: int, *, utc: bool = False) -> datetime:
 
 
 def _calendar(
-    year: str, month: str | None, day: str | None, zone: tzinfo | None
+    year: str, month: str | None, day: str | None, *, zone: tzinfo | None
 ) -> tuple[int, int]:
     start = datetime(int(year), int(month or 1), int(day or 1))  # noqa: DTZ001 - _ms adds the zone
     try:

@@ -51,3 +51,25 @@ def test_sessions_of_the_same_name_are_groups_of_their_own(world):
     for row in rows:  # the name is one that can be asked for
         done = world.run("sess", "stats", "--no-sync", row["group"], "--json", check=0)
         assert json.loads(done.stdout.splitlines()[0])["output_tokens"] == row["output_tokens"]
+
+
+def test_what_is_explained_is_what_was_counted(world):
+    """A prompt is laid to the model that answered last, also if that was days before."""
+    t = world.transcript()
+    for number, (day, model) in enumerate((("01", "claude-sonnet-4-5"), ("05", "claude-opus-4-5"))):
+        answer = t.answer("done", message_id=f"msg_{number}")
+        answer["message"]["model"] = model
+        t.append(
+            {**t.prompt(f"go {number}"), "timestamp": f"2026-02-{day}T10:00:00.000Z"},
+            {**answer, "timestamp": f"2026-02-{day}T10:20:00.000Z"},
+        )
+    world.ingest()
+    asked = ("--by", "day", "--model", "claude-sonnet", "--json", "--utc", "--no-sync")
+    done = world.run("sess", "stats", *asked, check=0)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["group"], row["prompts"]) for row in rows] == [
+        ("2026-02-01", 1),
+        ("2026-02-05", 1),
+    ]
+    done = world.run("sess", "stats", *asked, "--explain", "2026-02-05", check=0)
+    assert [json.loads(line)["type"] for line in done.stdout.splitlines()] == ["prompt"]

@@ -90,3 +90,14 @@ def test_everything_fits_and_is_inert(hostile, arguments):
 def test_the_dashboard_fits_a_screen(hostile, lines):
     """With its prompt below."""
     assert seen(hostile, lines=lines).count("\n") < lines
+
+
+@pytest.mark.parametrize("by", ["project", "file"])
+def test_a_path_keeps_its_end(world, by):
+    """Where paths differ."""
+    t = world.transcript()
+    folder = f"/code/{LONG}/demo"
+    call = {**t.call("call1", "Read", file_path=f"{folder}/end.py"), "cwd": folder}
+    t.append({**t.prompt("go"), "cwd": folder}, call, t.result("call1", "ok", cwd=folder))
+    world.ingest()
+    assert ("end.py  " if by == "file" else "/demo  ") in seen(world, "--by", by)

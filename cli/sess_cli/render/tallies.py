@@ -117,7 +117,9 @@ def table(groups: Mapping[str, Tally], total: Tally, by: str) -> None:
     head = "  ".join(heads[n].rjust(width) for n, width in zip(kept, widths, strict=True))
     terminal.write(terminal.style(f"{layout.pad(by, room)}  {head}".rstrip(), "dim"))
     for number, (name, row) in enumerate(cells):
-        shown = layout.pad(layout.cut(name, room), room)
+        # Paths differ in their ends.
+        shorten = layout.cut_start if by in ("project", "file", "session") else layout.cut
+        shown = layout.pad(shorten(name, room), room)
         values = "  ".join(row[n].rjust(width) for n, width in zip(kept, widths, strict=True))
         line = f"{shown}  {values}".rstrip()
         terminal.write(terminal.style(line, "bold") if number == len(cells) - 1 else line)
@@ -170,8 +172,9 @@ def short(number: int) -> str:
 
 def money(nano: int) -> str:
     """Dollars, with cents where they matter."""
+    size, sign = abs(nano) / 1e9, "-" if nano < 0 else ""
     if nano == 0:
         return "$0"
-    if nano < 10_000_000:
-        return f"${nano / 1e9:.4f}"
-    return f"${nano / 1e9:,.2f}"
+    if size < 0.000_05:
+        return "~$0"
+    return f"{sign}${size:.4f}" if size < 0.01 else f"{sign}${size:,.2f}"

@@ -32,6 +32,8 @@ class Worktime:
 def read(db: apsw.Connection, asked: Stats, reader: Reader | None = None) -> Worktime:
     reader = reader or Reader(db, asked)
     spans = reader.spans()
+    if not spans:
+        return Worktime()
     return Worktime(
         sum(span.active for span in spans),
         sum(min(gap, sums.IDLE) for gap in _before_prompts(db, asked, reader)),
@@ -46,7 +48,7 @@ def _before_prompts(db: apsw.Connection, asked: Stats, reader: Reader) -> Iterat
         "SELECT DISTINCT e.session_id, e.ts, (SELECT b.ts FROM events b"
         " WHERE b.session_id = e.session_id AND b.ts < e.ts AND b.ts >= ? AND b.retired = 0"
         " ORDER BY b.ts DESC LIMIT 1) FROM events e JOIN sessions s ON s.id = e.session_id"
-        f" WHERE {where} AND e.type = 'user' AND e.retired = 0 AND e.ts >= 0",
+        f" WHERE {where} AND e.type = 'user' AND e.retired = 0",
         (max(0, asked.since or 0), *values),
     ):
         if before is not None and reader.is_asked(session, ts // sums.QUARTER):

@@ -92,6 +92,38 @@ def test_a_film_does_not_go_to_standard_output(told):
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "said"),
+    [
+        ("video", "film", "a video ends in .mp4 or .webm\n"),
+        (
+            "video",
+            "film.gif",
+            "a video ends in .mp4 or .webm\nhint: `sess export gif` writes a .gif\n",
+        ),
+        ("gif", "film", "a GIF ends in .gif\n"),
+        (
+            "gif",
+            "film.mp4",
+            "a GIF ends in .gif\nhint: `sess export video` writes .mp4 and .webm\n",
+        ),
+    ],
+)
+def test_a_name_that_promises_something_else_is_refused(told, tmp_path, kind, name, said):
+    path = tmp_path / name
+    done = told.run("sess", "export", kind, MAIN, "--no-sync", "-o", path, *SMALL)
+    assert done.returncode == 2
+    assert done.stderr == f'sess: "{path}": {said}'
+    assert [*tmp_path.glob("film*")] == []
+
+
+def test_a_speed_that_is_no_number_is_one_line(told, tmp_path):
+    path = tmp_path / "film.mp4"
+    done = told.run("sess", "export", "video", MAIN, "--no-sync", "-o", path, "--speed", "nan")
+    assert done.returncode == 2
+    assert done.stderr == "sess: nan is not a speed\nhint: a number from 0.1 to 20\n"
+
+
 @pytest.mark.parametrize("name", ["missing/film.mp4", "film.avi"])
 def test_a_place_that_cannot_be_written_is_one_line(told, tmp_path, name):
     done = told.run("sess", "export", "video", MAIN, "--no-sync", "-o", tmp_path / name, *SMALL)

@@ -50,9 +50,10 @@ class Session:
         with self.opened() as story:
             return storyboard(story, columns, utc=True, **options)
 
-    def film(self, *, columns=100, lines=30, options=None, **pacing):
+    def film(self, *, columns=100, lines=30, options=None, fps=15, **pacing):
         board = self.board(columns, **(options or {}))
-        return staged(board, Pacing(**pacing).plan(board), columns, lines)
+        plan = Pacing(fps=fps, **pacing).plan(board)
+        return staged(board, plan, columns, lines, fps=fps)
 
 
 @pytest.fixture
@@ -224,6 +225,15 @@ def test_speed(session):
     assert seen(double)[-3:] == seen(normal)[-3:]
 
 
+@pytest.mark.parametrize("fps", [5, 30, 60])
+def test_the_frame_rate_does_not_change_how_fast_a_film_is(session, fps):
+    session.write(session.transcript.prompt("Print a lot"))
+    for _ in range(5):
+        session.call("Bash", "\n".join(f"line {n}" for n in range(12)), command="make")
+    usual = session.film()
+    assert session.film(fps=fps).duration == pytest.approx(usual.duration, rel=0.12)
+
+
 def test_typing_is_two_or_three_letters_a_frame(session):
     session.write(session.transcript.prompt("An ordinary prompt of some forty letters"))
     typed = [line for line in seen(session.film()) if line.startswith("❯") and line.endswith("▌")]
@@ -283,6 +293,17 @@ def test_the_last_row_tells_how_far_the_film_and_the_session_are(session):
     clock = last[-1].split()[-3:]
     assert clock[0] == clock[2]
     assert {len(line) for line in last} == {len(last[0])}
+
+
+@pytest.mark.parametrize("columns", [20, 38, 60])
+def test_on_a_narrow_screen_cards_and_progress_are_not_cut_off(session, columns):
+    session.write(session.transcript.prompt("Go"))
+    session.call("Bash", command="make")
+    film = session.film(columns=columns)
+    first, *_, last = [[rows.plain(line) for line in frame.rows] for frame in film.frames()]
+    assert "…" not in last[-1]
+    assert last[-1].endswith("0:00:02" if columns < 56 else "0:00:02 of 0:00:02")
+    assert "1 tool call" in " ".join(" ".join(first).split())
 
 
 def test_frames_can_be_asked_for_again_and_are_the_same(session):

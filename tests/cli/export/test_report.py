@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from sess_cli.export.report import calendar_png, figures, page
+from sess_cli.render.tallies import money
 from sess_schema.connection import open_reader
 from sess_schema.errors import SessError
 from sess_schema.queries.stats import Stats
@@ -202,6 +203,15 @@ def test_models_of_unknown_price_are_named(spent):
     assert total.unpriced == 2
     assert "2 responses of unknown price" in "".join(shown.words)
     assert "nobody-knows-1" in shown.html.partition('id="unpriced"')[2].partition("</p>")[0]
+
+
+def test_an_unknown_price_is_not_nothing(spent):
+    """In the total, and in the row of the model: nothing would be $0."""
+    shown, total = report(spent, Stats(zone=UTC))
+    assert f'<data value="{total.cost_nano}">{money(total.cost_nano)}+</data>' in shown.html
+    table = shown.html.partition('id="models-data"')[2].partition("</details>")[0]
+    row = table.partition("nobody-knows-1")[2].partition("</tr>")[0]
+    assert '<data value="0">unknown</data>' in row
 
 
 def test_the_window_and_the_filters_are_said(spent):

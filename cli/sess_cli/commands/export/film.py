@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from math import isnan
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -90,6 +91,12 @@ class _Asked:
     only: Only | None
     max_output: int
     utc: bool
+
+    def __post_init__(self) -> None:
+        from sess_schema.errors import SessError  # noqa: PLC0415
+
+        if isnan(self.speed):  # is within any range
+            raise SessError("nan is not a speed", hint="a number from 0.1 to 20")
 
     @property
     def milliseconds(self) -> int | None:
@@ -177,11 +184,13 @@ class _Picture:
 
     def check(self, backend: Backend, output: str | None) -> None:
         """Whatever would fail later anyway fails before anything is read."""
-        from sess_cli.export.film import themes, vhs  # noqa: PLC0415
+        from sess_cli.export.film import encode, themes, vhs  # noqa: PLC0415
         from sess_schema.errors import SessError  # noqa: PLC0415
 
         if output == "-":
             raise SessError("a film does not go to standard output", hint="-o FILE")
+        if output:
+            encode.check_name(output, gif=self.suffix == "gif")
         themes.theme(self.theme)
         if backend is Backend.VHS:
             vhs.program()
@@ -214,8 +223,7 @@ class _Picture:
         from sess_cli.export import files  # noqa: PLC0415
         from sess_cli.export.film import tape, vhs  # noqa: PLC0415
 
-        suffix = os.path.splitext(path)[1].lower()
-        name = f"film{suffix if suffix in ('.mp4', '.webm', '.gif') else f'.{self.suffix}'}"
+        name = f"film{os.path.splitext(path)[1].lower()}"
         lines = tape.lines(
             asked.storyboard(story, TAPE_COLUMNS),
             output=name,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
+from sess_cli.export import files
 from sess_cli.export.film import fonts, themes
 from sess_cli.export.film.frames import Film, Row
 from sess_schema.errors import SessError
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from sess_cli.export.film.picture import Painter
 
 Progress = Callable[[int, int], None]  # milliseconds drawn, milliseconds in all
-_THREADS = 2  # fixed, because the number changes the bytes
+_THREADS = 3  # fixed, because the number changes the bytes
 _ENTRY = 30  # seconds: a whole picture at least so often, where players can begin
 _NAMED = 5  # characters without a glyph that a warning lists
 _BT709 = 1
@@ -60,6 +59,21 @@ class Kind:
 _KINDS = {".mp4": Kind("mp4", "libx264", _H264), ".webm": Kind("webm", "libvpx-vp9", _VP9)}
 
 
+def check_name(path: str, *, gif: bool) -> None:
+    """A file is what its name says."""
+    suffix = _suffix(path)
+    if gif and suffix != ".gif":
+        hint = "`sess export video` writes .mp4 and .webm" if suffix in _KINDS else None
+        raise SessError(f'"{path}": a GIF ends in .gif', hint=hint)
+    if not gif and suffix not in _KINDS:
+        hint = "`sess export gif` writes a .gif" if suffix == ".gif" else None
+        raise SessError(f'"{path}": a video ends in .mp4 or .webm', hint=hint)
+
+
+def _suffix(path: str) -> str:
+    return os.path.splitext(path)[1].lower()
+
+
 def write_video(
     film: Film,
     path: str,
@@ -72,12 +86,10 @@ def write_video(
     progress: Progress | None = None,
 ) -> list[str]:
     """Write an `.mp4` or `.webm`, and say what was left to wish for."""
-    suffix = os.path.splitext(path)[1].lower()
-    kind = _KINDS.get(suffix)
-    if kind is None:
-        raise SessError(f'"{path}": a video ends in .mp4 or .webm')
+    check_name(path, gif=False)
+    kind = _KINDS[_suffix(path)]
     painter = _painter(theme, width, height, font_size, fps)
-    with _whole_file(path) as partial:
+    with files.new_path(path) as partial:
         _encode(film, partial, kind, painter, fps=fps, progress=progress)
     return _warnings(painter)
 
@@ -94,10 +106,11 @@ def write_gif(
     progress: Progress | None = None,
 ) -> list[str]:
     """Write an endless `.gif` in at most 256 colours, and say what was left to wish for."""
+    check_name(path, gif=True)
     painter = _painter(theme, width, height, font_size, fps)
     from sess_cli.export.film import gif  # noqa: PLC0415 - needs Pillow
 
-    with _whole_file(path) as partial, open(partial, "wb") as file:
+    with files.new_path(path) as partial, open(partial, "wb") as file:
         writer = gif.Writer(file, painter, gif.colours(film, painter.theme))
         for moment in moments(film, fps):
             writer.show(moment.rows, _milliseconds(moment.begin, fps))
@@ -183,6 +196,7 @@ def _describe(stream: VideoStream, place: fonts.Layout, fps: int) -> None:
     stream.pix_fmt = "yuv420p"
     context = stream.codec_context
     context.thread_count = _THREADS
+    context.thread_type = "FRAME"  # goes on while the next picture is drawn
     context.gop_size = _ENTRY * fps
     context.color_range = context.color_primaries = _BT709
     context.color_trc = context.colorspace = _BT709
@@ -235,22 +249,3 @@ def _warnings(painter: Painter) -> list[str]:
     more = ", …" if len(missing) > _NAMED else ""
     words = "1 character has" if len(missing) == 1 else f"{len(missing)} characters have"
     return [f"{words} no glyph: {named}{more}"]
-
-
-@contextmanager
-def _whole_file(path: str) -> Iterator[str]:
-    """The name of a file that becomes `path` when all went well, and else goes away."""
-    folder = os.path.dirname(os.path.abspath(path))
-    if not os.path.isdir(folder):
-        raise SessError(f'there is no directory "{folder}"', hint=f'`mkdir -p "{folder}"`')
-    if os.path.isdir(path):
-        raise SessError(f'"{path}" is a directory', hint="name a file in it")
-    handle, partial = tempfile.mkstemp(prefix=".sess-", dir=folder)
-    os.close(handle)
-    try:
-        yield partial
-        os.replace(partial, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(partial)
-        raise

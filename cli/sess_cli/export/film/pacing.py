@@ -28,7 +28,7 @@ _TYPED_PER_SECOND = 38  # two or three characters per frame
 _LONGEST_TYPING = {GLIMPSE: 0, SHORT: 900, FULL: 2600}
 _LONGEST_WAIT = {GLIMPSE: 0, SHORT: 200, FULL: 900}
 _HOLD_SHARES = {GLIMPSE: 0.3, SHORT: 0.55, FULL: 1.0}
-_ROWS_PER_FRAME = {GLIMPSE: 99, SHORT: 3, FULL: 1}
+_ROWS_PER_SECOND = {GLIMPSE: 1500, SHORT: 45, FULL: 15}
 _LOOK_AT = 350  # milliseconds to notice that something is there
 _READ = 15  # milliseconds per character, as one reads on a screen that moves
 _FOLD = 200
@@ -41,7 +41,7 @@ _HOLDS = {
     "todo": 1400, "agent": 2600, "read": 250, "search": 250, "tool": 700, "notice": 700,
     "commit": 1800,
 }  # fmt: skip
-_HEADS = {GLIMPSE: 2, SHORT: 5, FULL: 99}
+_HEADS = {GLIMPSE: 3, SHORT: 5, FULL: 99}
 _BODIES = {
     "answer": (2, 6, 14), "thought": (1, 2, 4), "edit": (4, 8, 99), "write": (3, 6, 99),
     "todo": (3, 7, 99), "agent": (3, 6, 99), "shell": (2, 5, 99),
@@ -78,7 +78,7 @@ class Shot:
     typing: int = 0
     wait: int = 0
     body: list[Row] = field(default_factory=list)
-    rows_per_frame: int = 1
+    unrolling: int = 0  # until all of the body is there
     tail: Row = ()
     hold: int = 1
     spaced: bool = False
@@ -88,7 +88,7 @@ class Shot:
 
     @property
     def moving(self) -> int:
-        return self.typing + self.wait + ceil(len(self.body) / self.rows_per_frame)
+        return self.typing + self.wait + self.unrolling
 
     @property
     def length(self) -> int:
@@ -157,7 +157,7 @@ class Pacing:
             typing=typing,
             wait=wait,
             body=body,
-            rows_per_frame=max(1, round(_ROWS_PER_FRAME[level] * self._speed)),
+            unrolling=ceil(len(body) * self._fps / _ROWS_PER_SECOND[level] / self._speed),
             tail=scene.tail,
             hold=self._frames(hold),
             spaced=scene.spaced,

@@ -13,6 +13,7 @@ MOST_CHAPTERS = 100
 _CURSOR = ("▌", Look("accent"))
 _DONE, _LEFT = Look("accent"), Look("surface")
 _MARGIN = "  "
+_NARROW, _NARROWEST = 56, 36  # columns with less room than the line of progress wants
 _RUNNING = rows.row(("  ⋯", Look("yellow")))
 
 
@@ -71,6 +72,7 @@ class _Stage:
                 self._put([()])
             compact = not shot.spaced
             yield from self._perform(shot)
+        self._elapsed = self._span
         yield from self._card(self._board.closing, self._plan.closing)
 
     def _enter(self, shot: Shot) -> None:
@@ -98,9 +100,10 @@ class _Stage:
             self._put([_RUNNING])
             yield from self._stay(shot.wait)
             self._screen.pop()
-        for at in range(0, len(shot.body), shot.rows_per_frame):
-            self._put(shot.body[at : at + shot.rows_per_frame])
-            if at + shot.rows_per_frame >= len(shot.body):
+        for step in range(1, shot.unrolling + 1):
+            begin, end = (len(shot.body) * n // shot.unrolling for n in (step - 1, step))
+            self._put(shot.body[begin:end])
+            if step == shot.unrolling:
                 self._end(shot)
             yield from self._stay(1)
         if not shot.body:
@@ -167,10 +170,14 @@ class _Stage:
     def _counted(self) -> str:
         prompts = len(self._board.chapters)
         words = f"prompt {self._shot.chapter:>{self._digits}} of {prompts}"
+        if self._columns < _NARROWEST:
+            return ""
         return words if self._shot.chapter else " " * len(words)
 
     def _clock(self) -> str:
         total = _clock(self._span)
+        if self._columns < _NARROW:
+            return f"{_clock(self._elapsed):>{len(total)}}"
         return f"{_clock(self._elapsed):>{len(total)}} of {total}"
 
 

@@ -138,7 +138,7 @@ def _opening(story: Story, title: str, columns: int, *, utc: bool) -> Card:
     lines += [
         (),
         rows.cut(rows.row(*where), room),
-        rows.cut(rows.row((" · ".join(facts), Look())), room),
+        *rows.wrap(rows.row((" · ".join(facts), Look())), room),
         rows.cut(rows.row((models, rows.DIM)), room),
     ]
     return Card(lines if lines[-1] else lines[:-1])

@@ -23,7 +23,7 @@ def year(told: Figures) -> str:
             f"{day:%a} {day.isoformat()}",
             [("prompts", f"{tally.prompts:,}"), ("responses", f"{tally.requests:,}"),
              ("tool calls", f"{tally.tool_calls:,}"), ("tokens", f"{tally.tokens:,}"),
-             ("cost", tallies.money(tally.cost_nano))],
+             ("cost", tallies.cost(tally))],
         )
         for day, tally in told.days.items()
     }  # fmt: skip

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sess_cli.render import layout, tallies
 from sess_schema.escape import safe
+from sess_schema.queries.tally import Tally
 
 _MOST_ROWS = 2000
 _LONGEST = 400  # characters of a name; the rest tells nobody anything
@@ -60,8 +61,9 @@ def exact(value: int, shown: str | None = None) -> str:
     return f'<data value="{value}">{text(f"{value:,}" if shown is None else shown)}</data>'
 
 
-def cost(nano: int) -> str:
-    return exact(nano, tallies.money(nano))
+def cost(tally: Tally) -> str:
+    """What is not known is no money, but not nothing either."""
+    return exact(tally.cost_nano, tallies.cost(tally))
 
 
 @dataclass(slots=True)

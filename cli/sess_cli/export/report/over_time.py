@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sess_cli.export.report import charts, scales
 from sess_cli.export.report.figures import OTHER, REST, Figures, colours, model_name
-from sess_cli.export.report.markup import Table, cost, empty, exact, figure, name, tip
+from sess_cli.export.report.markup import Table, empty, exact, figure, name, tip
 from sess_cli.export.report.periods import UNDATED
 from sess_cli.render import tallies
 from sess_schema.queries.stats import Tally
@@ -39,7 +39,7 @@ _COST = _Measure(
     axis=scales.dollars,
     long=tallies.money,
     short=tallies.money,
-    cell=cost,
+    cell=lambda nano: exact(nano, tallies.money(nano)),
 )
 _TOKENS = _Measure(
     id="tokens",

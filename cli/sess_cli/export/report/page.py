@@ -151,7 +151,7 @@ def _tiles(told: Figures) -> str:
     idle = "gaps cut at 5 minutes" + (", with all models" if told.asked.models else "")
     worked = f"on {amounts.plural(len(told.active_days), 'active day')}"
     tiles = (
-        ("cost", "Cost", cost(total.cost_nano), "as recorded, or at list prices of the day"),
+        ("cost", "Cost", cost(total), "as recorded, or at list prices of the day"),
         ("tokens", "Tokens", exact(total.tokens, tallies.short(total.tokens)), ", ".join(parts)),
         ("sessions", "Sessions", exact(len(total.sessions)), worked),
         ("prompts", "Prompts", exact(total.prompts), "by people and to subagents"),

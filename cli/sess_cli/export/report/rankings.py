@@ -153,7 +153,7 @@ def _ranked_bars(
         bars.Bar(
             group,
             [tally.cost_nano if money else tally.tokens],
-            [cost(tally.cost_nano) if money else exact(tally.tokens, tallies.short(tally.tokens))],
+            [cost(tally) if money else exact(tally.tokens, tallies.short(tally.tokens))],
             _tally_tip(group, tally),
             [colour],
         )
@@ -168,7 +168,7 @@ def _tally_tip(group: str, tally: Tally) -> str:
     return tip(
         group,
         [
-            ("cost", tallies.money(tally.cost_nano)),
+            ("cost", tallies.cost(tally)),
             ("tokens", f"{tally.tokens:,}"),
             ("responses", f"{tally.requests:,}"),
             *unpriced,
@@ -184,7 +184,7 @@ def _groups(
     def cells(tally: Tally) -> list[str]:
         counts = [getattr(tally, field) for _, field in _TOKENS]
         more = (len(tally.sessions), tally.prompts, tally.requests, tally.tool_calls)
-        return [cost(tally.cost_nano), *map(exact, (*counts, *more, tally.tool_errors))]
+        return [cost(tally), *map(exact, (*counts, *more, tally.tool_errors))]
 
     heads = [by, "cost", *(word for word, _ in _TOKENS), "sessions", "prompts", "responses",
              "tool calls", "errors"]  # fmt: skip

@@ -40,7 +40,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
                     Column("cache_read_tokens", "read", short),
                     Column("cache_write_tokens", "write", short),
                     Column("input_tokens", "fresh", short),
-                    Column("saved_nano_usd", "saved", money),
+                    Column("_saved", "saved"),
                     Column("expired_rewrites", "expired", number),
                 ),
             ),
@@ -63,4 +63,5 @@ def _facts(cached: Cached) -> dict[str, Any]:
         "unpriced_requests": cached.unpriced,
         "expired_rewrites": cached.expired,
         "expired_tokens": cached.expired_tokens,
+        "_saved": "unknown" if cached.unpriced == cached.requests else money(cached.saved_nano),
     }

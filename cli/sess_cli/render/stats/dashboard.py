@@ -77,7 +77,8 @@ def _draw_facts(terminal: Terminal, found: Overview) -> None:
     )
     work = [amounts.plural(count, name) for count, name in counts]
     fact("work", ", ".join(work))
-    fact("time", _time(found.time))
+    if found.time.active:
+        fact("time", _time(found.time))
     _draw_days(fact, found.days)
     uses = found.uses.tools.values()
     answered = sum(use.answered for use in uses)

@@ -15,6 +15,7 @@ from sess_schema.queries.views.rounds import rounds
 
 # Beyond this, lines are compared as a whole: a diff of two large texts takes seconds.
 _MOST_COMPARED = 400
+Paths = tuple[str, ...]
 _OLD = ("oldstring", "oldstr", "oldtext")
 _NEW = ("newstring", "newstr", "newtext")
 _WHOLE = ("content", "contents", "filetext", "codeedit", "newsource")
@@ -58,12 +59,14 @@ def read(db: apsw.Connection, asked: Stats) -> Edits:
     found = Edits()
     paths, tools, places = _edited(db, asked)
     changed = {event: lines(given) for event, given in inputs.read(db, places)}
+    places.clear()  # very many, and done with
     for event, files in paths.items():
         added, removed = changed.get(event, (0, 0))
         suffix = os.path.splitext(files[0])[1].lower() or "none"
         found.total.add(files, added, removed)
         found.tools.setdefault(tools[event], Changes()).add(files, added, removed)
         found.suffixes.setdefault(suffix, Changes()).add(files, added, removed)
+    changed.clear()
     for one in rounds(db, asked):
         edited = set[str]()
         ran, again, any_edit = set[str](), False, False  # files that were edited before a command
@@ -87,12 +90,14 @@ def read(db: apsw.Connection, asked: Stats) -> Edits:
 
 def _edited(
     db: apsw.Connection, asked: Stats
-) -> tuple[dict[int, list[str]], dict[int, str], list[inputs.Place]]:
+) -> tuple[dict[int, Paths], dict[int, str], list[inputs.Place]]:
     """Paths and tool of each edit that succeeded, and where its input is."""
-    paths: dict[int, list[str]] = {}
+    paths: dict[int, Paths] = {}
     tools: dict[int, str] = {}
     places: list[inputs.Place] = []
-    known: dict[str, str] = {}  # very many edits are of few files
+    # Very many edits are of few files, with few tools: each name is kept once.
+    known: dict[str, str] = {}
+    together: dict[Paths, Paths] = {}
     wanted = scope.calls(
         db, asked, joins="JOIN files f ON f.event_id = e.id JOIN turns t ON t.id = e.turn_id"
     )
@@ -103,13 +108,14 @@ def _edited(
         wanted.values,
     ):
         if event not in paths:
-            paths[event] = []
+            paths[event] = ()
             tools[event] = known.setdefault(tool, tool)
             if pointer is not None:
-                pointer = known.setdefault(pointer, pointer)
-                places.append(inputs.Place(source, retired, offset, length, pointer, event))
+                kept = known.setdefault(pointer, pointer)
+                places.append(inputs.Place(source, retired, offset, length, kept, event))
         if path not in paths[event]:
-            paths[event].append(known.setdefault(path, path))
+            files = (*paths[event], path)
+            paths[event] = together.setdefault(files, files)
     return paths, tools, places
 
 

@@ -35,9 +35,9 @@ class Line:
 
 def lines(db: apsw.Connection, asked: Stats, by: str, group: str) -> Iterator[Line]:
     """All that a group is the sum of, in order of time; `by` is empty for the total."""
+    models = scope.Models(db, asked)  # the last that answered may have done so long before
     asked = _narrowed(asked, by, group)
-    reader = Reader(db, asked, {by})
-    label, models = asked.label(reader, by), scope.Models(db, asked)
+    label = asked.label(Reader(db, asked, {by}), by)
     wanted = "" if not by else group
     found = [
         line
@@ -83,17 +83,19 @@ def _responses(db: apsw.Connection, asked: Stats) -> Iterator[tuple[Row, Line]]:
 def _events(
     db: apsw.Connection, asked: Stats, by: str, models: scope.Models
 ) -> Iterator[tuple[Row, Line]]:
-    wanted = scope.events(db, asked)
+    wanted = scope.events(db, replace(asked, models=()))
     path = "(SELECT min(f.path) FROM files f WHERE f.event_id = e.id)" if by == "file" else "NULL"
     for key, name, ts, event, kind, tool, status, what in db.execute(
         f"SELECT e.session_id, s.native_id, e.ts, e.id, e.type, e.tool, e.status, {path}"
         f" {wanted.sql} AND {COUNTED_EVENTS}",
         wanted.values,
     ):
+        model = models.at(key, ts)
+        if asked.models and not (model or "").startswith(tuple(asked.models)):
+            continue
         called = kind == "tool_use"
         failed = called and status == "error"
         tally = Tally(prompts=int(not called), tool_calls=int(called), tool_errors=int(failed))
-        model = models.at(key, ts)
         used = (tool or "unknown") if called else None
         row = Row(_quarter(ts), key, model, what if by == "file" else used, tally)
         yield row, Line("call" if called else "prompt", name, event, ts, model, used, status, tally)

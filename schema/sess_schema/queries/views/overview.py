@@ -9,8 +9,8 @@ from pathlib import Path
 
 import apsw
 
-from sess_schema.queries.quarters import Reader
 from sess_schema.queries import worktime
+from sess_schema.queries.quarters import Reader
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import scope
@@ -23,7 +23,7 @@ from sess_schema.sums import CALLED, CHARS_PER_TOKEN
 @dataclass(slots=True)
 class Overview:
     total: Tally = field(default_factory=Tally)
-    time: Worktime = Worktime()
+    time: Worktime = field(default_factory=Worktime)
     estimated_tokens: int = 0  # that models wrote where nothing was recorded, in no other sum
     days: dict[str, Tally] = field(default_factory=dict)
     models: dict[str, Tally] = field(default_factory=dict)
