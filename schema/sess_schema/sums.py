@@ -73,8 +73,12 @@ _RENEW = {
     ),
     "spans": (
         "INSERT INTO spans SELECT :quarter, :session, min(ts), max(ts),"
-        f" coalesce(sum(min(gap, {IDLE})), 0), sum(chars) FROM"
-        " (SELECT e.ts, e.chars, e.ts - lag(e.ts) OVER (ORDER BY e.ts) AS gap FROM events e"
-        " WHERE e.session_id = :session AND {} AND e.retired = 0) HAVING count(*) > 0"
+        f" coalesce(sum(min(gap, {IDLE})), 0),"
+        f" coalesce(sum(min(gap, {IDLE})) FILTER (WHERE prompted), 0),"
+        " max(prompted) FILTER (WHERE gap IS NULL), sum(chars) FROM"
+        " (SELECT ts, prompted, chars, ts - lag(ts) OVER (ORDER BY ts) AS gap FROM"
+        " (SELECT e.ts, max(e.type = 'user') AS prompted, sum(e.chars) AS chars FROM events e"
+        " WHERE e.session_id = :session AND {} AND e.retired = 0 GROUP BY e.ts))"
+        " HAVING count(*) > 0"
     ),
 }

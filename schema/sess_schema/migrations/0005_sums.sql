@@ -45,6 +45,8 @@ CREATE TABLE spans (
     first_ts   INTEGER,
     last_ts    INTEGER,
     active_ms  INTEGER NOT NULL,                -- between its events, each gap cut at five minutes
+    user_ms    INTEGER NOT NULL,                -- of that, before prompts
+    prompted   INTEGER NOT NULL,                -- whether it begins with one
     chars      INTEGER NOT NULL,
     PRIMARY KEY (quarter, session_id)
 ) STRICT, WITHOUT ROWID;

@@ -56,11 +56,17 @@ class Span(NamedTuple):
     first: int
     last: int
     inside: int  # between its events, each gap cut at five minutes
+    waited: int  # of that, before prompts
+    prompted: bool  # it begins with one
     before: int  # since the span before it, whole; 0 for the first
 
     @property
     def active(self) -> int:
         return self.inside + min(self.before, sums.IDLE)
+
+    @property
+    def user(self) -> int:
+        return self.waited + (min(self.before, sums.IDLE) if self.prompted else 0)
 
 
 class Reader:
@@ -225,27 +231,32 @@ class Reader:
 
     def spans(self) -> list[Span]:
         """When each session was at work, in order."""
-        columns = "k.session_id, k.first_ts, k.last_ts, k.active_ms"
+        columns = "k.session_id, k.first_ts, k.last_ts, k.active_ms, k.user_ms, k.prompted"
         dated = f"AND k.quarter <> {sums.UNDATED}"
         told = sorted([*self._summed(columns, "spans", dated), *self._cut_spans()])
         found = []
-        for number, (session, first, last, active) in enumerate(told):
+        for number, (session, first, last, inside, waited, prompted) in enumerate(told):
             same = number > 0 and told[number - 1][0] == session
             before = first - told[number - 1][2] if same else 0
             if self.is_asked(session, first // sums.QUARTER):
-                found.append(Span(session, first, last, active, before))
+                found.append(Span(session, first, last, inside, waited, bool(prompted), before))
         return found
 
-    def _cut_spans(self) -> list[tuple[int, int, int, int]]:
-        times: dict[tuple[int, int], list[int]] = {}
-        for session, ts in self._counted("e.session_id, e.ts", "events e", "e.retired = 0"):
-            times.setdefault((session, ts // sums.QUARTER), []).append(ts)
-        spans = []
-        for (session, _), moments in times.items():
-            moments.sort()
-            gaps = (b - a for a, b in pairwise(moments))
-            spans.append((session, moments[0], moments[-1], sum(min(g, sums.IDLE) for g in gaps)))
-        return spans
+    def _cut_spans(self) -> Iterator[tuple[int, int, int, int, int, bool]]:
+        """As the writer sums them, of the quarters that the window cuts through."""
+        prompted: dict[tuple[int, int], dict[int, bool]] = {}  # by moment
+        for session, ts, asked in self._counted(
+            "e.session_id, e.ts, e.type = 'user'", "events e", "e.retired = 0"
+        ):
+            moments = prompted.setdefault((session, ts // sums.QUARTER), {})
+            moments[ts] = moments.get(ts, False) or bool(asked)
+        for (session, _), moments in prompted.items():
+            times = sorted(moments)
+            gaps = [(min(b - a, sums.IDLE), moments[b]) for a, b in pairwise(times)]
+            yield (
+                session, times[0], times[-1], sum(gap for gap, _ in gaps),
+                sum(gap for gap, asked in gaps if asked), moments[times[0]],
+            )  # fmt: skip
 
     def unrecorded_chars(self) -> int:
         """What models wrote in sessions without a single count."""

@@ -36,23 +36,9 @@ def read(db: apsw.Connection, asked: Stats, reader: Reader | None = None) -> Wor
         return Worktime()
     return Worktime(
         sum(span.active for span in spans),
-        sum(min(gap, sums.IDLE) for gap in _before_prompts(db, asked, reader)),
+        sum(span.user for span in spans),
         _concurrency(db, reader, spans),
     )
-
-
-def _before_prompts(db: apsw.Connection, asked: Stats, reader: Reader) -> Iterator[int]:
-    """How long it was quiet before each prompt, within the window."""
-    where, values = reader.condition("e.ts")
-    for session, ts, before in db.execute(
-        "SELECT DISTINCT e.session_id, e.ts, (SELECT b.ts FROM events b"
-        " WHERE b.session_id = e.session_id AND b.ts < e.ts AND b.ts >= ? AND b.retired = 0"
-        " ORDER BY b.ts DESC LIMIT 1) FROM events e JOIN sessions s ON s.id = e.session_id"
-        f" WHERE {where} AND e.type = 'user' AND e.retired = 0",
-        (max(0, asked.since or 0), *values),
-    ):
-        if before is not None and reader.is_asked(session, ts // sums.QUARTER):
-            yield ts - before
 
 
 def _concurrency(db: apsw.Connection, reader: Reader, spans: list[Span]) -> int:
