@@ -48,21 +48,17 @@ def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
     failed: list[tuple[int, str]] = []
     ended: Ended = defaultdict(list)
     wanted = scope.events(db, asked)
-    # Put together by SQLite: to fetch each event alone takes twice as long.
-    for tool, status, label, count, taken, failures in db.execute(
-        "SELECT coalesce(e.tool, 'unknown'), e.status, e.label, count(*),"
-        " group_concat(coalesce(e.duration_ms, '')),"
-        " group_concat(iif(e.status = 'error', e.id, NULL))"
-        f" {wanted.sql} AND (e.type = 'tool_use' OR e.label = 'api_error') AND {CALLED}"
-        " GROUP BY 1, 2, 3",
+    for event, label, tool, status, taken in db.execute(
+        "SELECT e.id, e.label, coalesce(e.tool, 'unknown'), e.status, e.duration_ms"
+        f" {wanted.sql} AND (e.type = 'tool_use' OR e.label = 'api_error') AND {CALLED}",
         wanted.values,
     ):
         if label == "api_error":
-            found.refused += count
+            found.refused += 1
             continue
-        ended[tool, status] += [int(one) if one else None for one in taken.split(",")]
-        if failures:
-            failed += [(int(event), tool) for event in failures.split(",")]
+        ended[tool, status].append(taken)
+        if status == "error":
+            failed.append((event, tool))
     found.uses.add(ended)
     found.uses.sorted()
     found.classes = _classes(db, failed, config)
