@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from typing import BinaryIO
 from sess_schema.errors import SessError
 
 _PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def check_target(path: str) -> None:
@@ -19,6 +21,8 @@ def check_target(path: str) -> None:
         raise SessError(f'there is no directory "{folder}"', hint=f'`mkdir -p "{folder}"`')
     if os.path.isdir(path):
         raise SessError(f'"{path}" is a directory', hint="name a file in it")
+    if os.path.exists(path) and not os.path.isfile(path):  # a file would take its place
+        raise SessError(f'"{path}" is no ordinary file', hint="`-o -` writes to standard output")
 
 
 def make_folder(path: str) -> None:
@@ -45,7 +49,11 @@ def new_path(path: str) -> Iterator[str]:
         yield partial
         os.chmod(partial, _PRIVATE)
         os.replace(partial, path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             os.unlink(partial)
+        if isinstance(error, OSError) and error.errno in _NO_SPACE:
+            raise SessError(
+                f'no space left for "{path}"', hint="free some, or name another place with -o"
+            ) from error
         raise
