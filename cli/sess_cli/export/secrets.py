@@ -63,6 +63,8 @@ _BASE64_LINE = re.compile(r"[A-Za-z0-9+/=]{16}")
 _COOKIE = re.compile(r"[^\s;\"'\\]{0,4000}")
 _COOKIES = re.compile(r"[^\r\n\"'\\]{0,4000}")
 _LONGEST_KEY = 20_000  # characters
+# One of a list of variables, as manifests have them: the value stands beside the name.
+_NAMED = r"name[\"']?\s*:\s*[\"']?[A-Z0-9_]{0,60}(?:PASSWORD|SECRET|TOKEN|API_KEY)[A-Z0-9_]{0,30}"
 
 
 def _pem(text: str, found: re.Match[str]) -> tuple[str, Span] | None:
@@ -257,6 +259,26 @@ OTHERS = (
     Pattern(
         "password", _B + r"sshpass -p ?[\"']?([^\s\"']{3,})",
         "sshpass -p hunter2 ssh host", "sshpass -p $PASS ssh host", _url_password,
+    ),
+    Pattern(
+        "password", _B + r"(?:machine\s+\S+|default)\s+login\s+\S+\s+password\s+(\S{3,})",
+        "machine example.org login demo password hunter2", "machine x login y password $PASS",
+        _url_password,
+    ),
+    Pattern(
+        "password",
+        _B + r"mysql(?:dump|admin)?(?: [^\n|;&]{0,200})? -p[\"']?([^\s\"'$-][^\s\"']{3,})",
+        "mysql -u demo -phunter2 shop", "mysqldump --port 3306 -p shop", _url_password,
+    ),
+    Pattern(
+        "token", r"\"auth\"\s*:\s*\"([A-Za-z0-9+/]{12,}={0,2})\"",
+        '{"auths": {"hub.example.org": {"auth": "ZGVtbzpodW50ZXIy"}}}', '"auth": "basic"',
+    ),
+    Pattern(
+        "secret",
+        _NAMED + r"[\"']?,?\s*[\"']?value[\"']?\s*:\s*[\"']?([^\s\"'{}$,][^\s\"',]{3,})",
+        "- name: DB_PASSWORD\n  value: hunter2", "- name: DB_PASSWORD\n  valueFrom: vault",
+        _url_password,
     ),
 )  # fmt: skip
 

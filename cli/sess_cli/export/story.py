@@ -281,12 +281,21 @@ class Story:
             item.text = self.cleaned(item.text)
             item.output = self.cleaned(item.output)
             item.input = self.cleaned_value(item.input)
-            item.patch = self.cleaned_value(item.patch)
+            item.patch = [self._cleaned_hunk(hunk) for hunk in item.patch]
             item.commits = [
                 Commit(one.sha, self._cleaned_name(one.branch), self.cleaned(one.subject))
                 for one in item.commits
             ]
         return item
+
+    def _cleaned_hunk(self, hunk: dict[str, Any]) -> dict[str, Any]:
+        """Its lines at once, which is quicker, unless a secret spans some of them."""
+        lines = hunk.get("lines")
+        if isinstance(lines, list) and all(isinstance(line, str) for line in lines):
+            cleaned = self.cleaned("\n".join(lines)).split("\n")
+            if len(cleaned) == len(lines):
+                return {**hunk, "lines": cleaned}
+        return {**self.cleaned_value(hunk)}
 
     def _named(self, name: str, value: Any) -> Any:
         """A value whose name may say that it is a secret."""
