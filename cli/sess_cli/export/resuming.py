@@ -14,11 +14,14 @@ _HARMLESS_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]*")
 
 
 def command(story: Story) -> str:
-    """Empty where no command is known: subagents, editors, ids that could be options."""
+    """Empty where no command is known: subagents, editors, ids that could be options.
+
+    A page outlives the transcript, and looks the same whether it was made before or after.
+    """
     row = story.row
     known = _COMMANDS.get(row.agent)
     in_editor = row.agent == "cursor" and not (row.file or "").endswith("store.db")
-    if known is None or in_editor or row.parent_key is not None or row.source_gone:
+    if known is None or in_editor or row.parent_key is not None:
         return ""
     if not _HARMLESS_ID.fullmatch(row.session):
         return ""
