@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import zlib
@@ -24,6 +25,11 @@ from sessiond.store import Store
 
 TEN_O_CLOCK = datetime(2026, 2, 1, 10, tzinfo=UTC)
 BIN = Path(sys.executable).parent
+
+
+def interruptible():
+    """For `preexec_fn`: tests that run in the background have SIGINT ignored, and so would we."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 class Transcript:

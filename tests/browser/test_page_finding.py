@@ -149,16 +149,16 @@ def test_keys_lead_from_prompt_to_prompt_and_from_error_to_error(tab):
 
 def test_the_help_names_the_keys_and_closes(tab):
     tab.keyboard.press("?")
-    assert tab.get_by_role("dialog", name="Keys").is_visible()
+    expect(tab.get_by_role("dialog", name="Keys")).to_be_visible()
     tab.keyboard.press("Escape")
-    assert not tab.locator("#help").is_visible()
+    expect(tab.locator("#help")).to_be_hidden()
 
 
 def test_keys_typed_into_the_search_field_are_text(tab):
     tab.keyboard.press("/")
     tab.keyboard.type("jk?t")
     assert tab.locator("#query").input_value() == "jk?t"
-    assert not tab.locator("#help").is_visible()
+    expect(tab.locator("#help")).to_be_hidden()
 
 
 def copied(tab, act, card):

@@ -50,7 +50,7 @@ def test_a_long_page_is_quiet_and_draws_only_what_is_near(long):
     assert tab.evaluate(LIVE) < 2500
     tab.keyboard.press("G")
     tab.evaluate(SETTLED)
-    assert tab.get_by_text(f"Round {ROUNDS - 1} is done").is_visible()
+    expect(tab.get_by_text(f"Round {ROUNDS - 1} is done")).to_be_visible()
     assert tab.evaluate(CARDS) < 60
     assert tab.locator("#talk").get_by_text("prompt number 0:").count() == 0
     watched.assert_quiet()
@@ -110,12 +110,12 @@ def test_a_link_into_a_subagent_opens_its_conversation(long):
     tab.wait_for_selector("article.here")
     assert tab.locator("section.agent article").count() == 0
     tab.locator("article.here section.agent summary").first.click()
-    assert tab.get_by_text("the buried treasure").is_visible()
+    expect(tab.get_by_text("the buried treasure")).to_be_visible()
     name = tab.locator("section.agent article").nth(1).get_attribute("id")
     again = long.tab(path, f"#{name}").tab
     again.wait_for_selector("article.here")
     assert again.evaluate(f"{HERE}.id") == name
-    assert again.get_by_text("the buried treasure").is_visible()
+    expect(again.get_by_text("the buried treasure")).to_be_visible()
 
 
 def test_the_outline_marks_what_is_read_and_leads_there(long):
@@ -134,7 +134,7 @@ def test_on_a_phone_the_outline_is_a_drawer(long):
     watched = long.tab(long.written(), viewport={"width": 390, "height": 844})
     tab = watched.tab
     tab.wait_for_selector(READY)
-    assert not tab.get_by_role("link", name="prompt number 5:").is_visible()
+    expect(tab.get_by_role("link", name="prompt number 5:")).to_be_hidden()
     tab.get_by_role("button", name="Prompts").click()
     tab.get_by_role("link", name="prompt number 5:").click()
     tab.evaluate(SETTLED)
@@ -183,7 +183,7 @@ def test_an_image_is_enlarged_and_put_back(long):
     tab = long.tab(long.written()).tab
     tab.wait_for_selector(READY)
     tab.locator("button.zoom").first.click()
-    assert tab.locator("dialog.enlarged img").is_visible()
+    expect(tab.locator("dialog.enlarged img")).to_be_visible()
     tab.keyboard.press("Escape")
     assert tab.locator("dialog.enlarged").count() == 0
 
@@ -212,7 +212,7 @@ def test_without_scripts_prompts_answers_and_calls_can_be_read(long):
         assert f"prompt number {number}:" in text
         assert f"Round {number} is" in text
     assert tab.locator("main .plain summary").last.inner_text() == "1 Bash, 1 Edit"
-    assert not tab.locator("#query").is_visible()
+    expect(tab.locator("#query")).to_be_hidden()
 
 
 def test_a_static_page_has_everything_without_scripts_and_works_with_them(long):
@@ -252,7 +252,7 @@ def test_paper_is_white_whatever_the_theme(long):
     style = "getComputedStyle(document.body)"
     assert tab.evaluate(f"{style}.backgroundColor") == "rgb(255, 255, 255)"
     assert tab.evaluate(f"{style}.color") == "rgb(36, 34, 31)"
-    assert not tab.locator(".toolbar").is_visible()
+    expect(tab.locator(".toolbar")).to_be_hidden()
 
 
 def test_a_hostile_session_runs_nothing_however_it_is_read(reader):
@@ -303,7 +303,7 @@ def test_assets_may_stand_beside_the_page(long):
     assert watched.tab.evaluate("getComputedStyle(document.body).backgroundColor") == (
         "rgb(246, 245, 242)"
     )
-    assert watched.tab.get_by_role("link", name="All sessions").is_visible()
+    expect(watched.tab.get_by_role("link", name="All sessions")).to_be_visible()
     watched.assert_quiet()
 
 

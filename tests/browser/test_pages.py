@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 import pytest
+from playwright.sync_api import expect
 from tests.browser.attacks import PAYLOADS, PIXEL, Watched, hostile
 
 from sess_cli.export import forge
@@ -142,7 +143,7 @@ def test_long_blocks_fold_and_unfold_but_not_those_with_pictures(site, talk, wor
     assert tab.locator(".k-assistant .fold.short").count() == 0, "answers are to be read"
     tab.focus(".zoom")
     tab.keyboard.press("Enter")
-    assert tab.locator("dialog.picture img").is_visible()
+    expect(tab.locator("dialog.picture img")).to_be_visible()
     tab.keyboard.press("Escape")
     tab.wait_for_selector("dialog.picture", state="detached")
 
@@ -153,7 +154,7 @@ def test_a_link_into_something_folded_opens_it(site, world):
     first = t.prompt("hello")
     watched = site(first, meta, name="page-001.html", fragment="#msg-1769940001000")
     assert watched.tab.locator("details.asides").evaluate("one => one.open")
-    assert watched.tab.locator(".message:target").is_visible()
+    expect(watched.tab.locator(".message:target")).to_be_visible()
 
 
 def test_times_are_told_as_the_reader_writes_them(site, talk):
@@ -164,7 +165,7 @@ def test_times_are_told_as_the_reader_writes_them(site, talk):
 def test_everything_can_be_read_without_scripts(site, talk):
     tab = site(*talk, name="page-002.html", java_script_enabled=False).tab
     assert "the Needle <b> & co" in tab.locator("main").inner_text()
-    assert not tab.locator("#search").is_visible()
+    expect(tab.locator("#search")).to_be_hidden()
     tab.click("nav.pages >> nth=0 >> text=Index")
     assert tab.locator("article.prompt").count() == 7
 

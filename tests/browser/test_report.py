@@ -6,6 +6,7 @@ from contextlib import closing
 from datetime import UTC
 
 import pytest
+from playwright.sync_api import expect
 from tests.browser.attacks import PAYLOADS, Watched, hostile
 
 from sess_cli.export.report import page
@@ -104,7 +105,7 @@ def test_pointing_at_a_mark_tells_its_exact_values(opened, work):
     watched = opened(*work)
     tab = watched.tab
     tip = tab.locator("#tip")
-    assert tip.is_hidden()
+    expect(tip).to_be_hidden()
     tab.locator("#failures g.mark").nth(24).hover()
     assert tip.inner_text().split("\n") == [
         "Mon 2026-02-02 10:00+0000", "failed", "1", "calls", "1",
@@ -112,7 +113,7 @@ def test_pointing_at_a_mark_tells_its_exact_values(opened, work):
     tab.locator("#latency tr.mark").hover()
     assert tip.inner_text().split("\n")[:5] == ["Bash", "calls", "3", "p50", "2,500 ms"]
     tab.locator("h1").hover()
-    assert tip.is_hidden()
+    expect(tip).to_be_hidden()
     watched.assert_quiet()
 
 
@@ -122,7 +123,7 @@ def test_a_finger_that_was_lifted_still_points(opened, work):
     tab.locator("#tools tr.mark").tap()
     assert tab.locator("#tip b").inner_text() == "Bash"
     tab.locator("#tools h2").tap()
-    assert tab.locator("#tip").is_hidden()
+    expect(tab.locator("#tip")).to_be_hidden()
     watched.assert_quiet()
 
 
@@ -140,7 +141,7 @@ def test_keys_walk_through_a_chart(opened, work):
         "Mon 01:00–01:59", "Tue 01:00–01:59", "Tue 00:00–00:59",
     ]  # fmt: skip
     tab.keyboard.press("Escape")
-    assert tip.is_hidden()
+    expect(tip).to_be_hidden()
     watched.assert_quiet()
 
 
@@ -183,7 +184,7 @@ def test_a_phone_scrolls_inside_figures_only(opened, work, scheme):
 
 def test_without_javascript_everything_can_be_read(opened, work):
     tab = opened(*work, java_script_enabled=False).tab
-    assert tab.locator("#theme").is_hidden()
+    expect(tab.locator("#theme")).to_be_hidden()
     assert tab.locator("#failures g.mark title").nth(24).text_content() == (
         "Mon 2026-02-02 10:00+0000\nfailed\t1\ncalls\t1"
     )

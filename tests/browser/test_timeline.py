@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 import pytest
+from playwright.sync_api import expect
 from tests.browser.attacks import Watched, hostile
 
 from sess_cli.export.html import timeline
@@ -156,8 +157,8 @@ def test_everything_can_be_read_without_scripts(page_of, world):
     t = world.transcript()
     tab = page_of(*(t.prompt(f"prompt {n}") for n in range(100)), java_script_enabled=False).tab
     assert tab.locator(".event").count() == 100
-    assert not tab.locator("#filters").is_visible()
-    assert tab.locator("#evt-99 .event-body").is_hidden()
+    expect(tab.locator("#filters")).to_be_hidden()
+    expect(tab.locator("#evt-99 .event-body")).to_be_hidden()
     tab.click("#evt-99 summary .input")
     assert tab.locator("#evt-99 .event-body").inner_text().endswith("prompt 99")
 

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.conftest import interruptible
 
 from sess_cli import fresh, main
 from sess_cli.start import plain_words
@@ -229,8 +230,7 @@ def test_ctrl_c_is_exit_code_130(world):
         [BIN / "sess", "sql", "--no-sync", endless],
         env=world.env,
         stderr=subprocess.PIPE,
-        # Whoever runs the tests in the background has it ignored, and so would we.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
+        preexec_fn=interruptible,  # noqa: PLW1509
     )
     time.sleep(1)
     os.kill(process.pid, signal.SIGINT)
