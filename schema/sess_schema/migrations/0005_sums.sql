@@ -8,6 +8,11 @@ UPDATE events SET chars = (SELECT length(x.text) + length(x.input) FROM event_te
                            WHERE x.id = events.id)
 WHERE type IN ('assistant', 'thinking', 'tool_use');
 
+-- At least what its last line says; the others are not known by their response.
+UPDATE usage SET chars = coalesce((SELECT sum(e.chars) FROM events e
+                                   WHERE e.turn_id = usage.turn_id), 0)
+WHERE stop_reason IS NULL AND output_tokens <= 8;
+
 DROP INDEX usage_by_session;
 CREATE INDEX usage_by_session ON usage (session_id, ts);
 
