@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from secrets import token_hex
 from typing import BinaryIO
 
 from sess_schema.errors import SessError
@@ -40,20 +41,37 @@ def new_path(path: str) -> Iterator[str]:
     """The name of a file beside it, which takes its place at the end."""
     check_target(path)
     folder = os.path.dirname(os.path.abspath(path))
+    partial = os.path.join(folder, f".sess-{token_hex(6)}")
+    _unfinished.add(partial)
     try:
-        handle, partial = tempfile.mkstemp(prefix=".sess-", dir=folder)
-    except OSError as error:  # would name a file that nobody asked for
-        raise OSError(error.errno, error.strerror, path) from None
-    os.close(handle)
-    try:
+        try:
+            os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE))
+        except OSError as error:  # would name a file that nobody asked for
+            raise OSError(error.errno, error.strerror, path) from None
         yield partial
         os.chmod(partial, _PRIVATE)
         os.replace(partial, path)
-    except BaseException as error:
-        with suppress(OSError):
-            os.unlink(partial)
-        if isinstance(error, OSError) and error.errno in _NO_SPACE:
+    except OSError as error:
+        if error.errno in _NO_SPACE:
             raise SessError(
                 f'no space left for "{path}"', hint="free some, or name another place with -o"
             ) from error
         raise
+    finally:
+        _remove(partial)
+
+
+def _remove(partial: str) -> None:
+    with suppress(OSError):
+        os.unlink(partial)
+    _unfinished.discard(partial)
+
+
+# A signal may come where no `finally` is watching yet, or any more.
+_unfinished: set[str] = set()
+
+
+@atexit.register
+def _remove_unfinished() -> None:
+    for partial in [*_unfinished]:
+        _remove(partial)
