@@ -103,7 +103,7 @@ class Watched:
     def assert_quiet(self):
         """Only files were read, nothing ran, nobody complained."""
         outside = [url for url in self.requests if not url.startswith(("file:", "data:image/"))]
-        assert (outside, self.complaints) == ([], [])
+        assert (outside, self.complaints) == ([], []), f"{outside} {self.complaints}"
         assert self.tab.evaluate("window.ran") is None
 
 

@@ -106,7 +106,7 @@ def test_filters_have_counts_and_can_be_combined(tab):
     thinking = tab.get_by_label(f"Thinking {ROUNDS}")
     errors.check(force=True)
     tab.evaluate(SETTLED)
-    assert tab.locator("#talk article.card").count() == len(FAILED)
+    expect(tab.locator("#talk article.card")).to_have_count(len(FAILED))
     assert tab.locator("#filtered").inner_text().strip() == str(len(FAILED))
     errors.uncheck(force=True)
     bash.check(force=True)

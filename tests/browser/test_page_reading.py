@@ -45,14 +45,14 @@ def test_a_long_page_is_quiet_and_draws_only_what_is_near(long):
     tab.wait_for_selector(READY)
     tab.evaluate(SETTLED)
     assert tab.title() == "prompt number 0: please change the retry code"
-    assert tab.locator("nav.outline li").count() == ROUNDS + 1
+    expect(tab.locator("nav.outline li")).to_have_count(ROUNDS + 1)
     assert tab.evaluate(CARDS) < 60
     assert tab.evaluate(LIVE) < 2500
     tab.keyboard.press("G")
     tab.evaluate(SETTLED)
     expect(tab.get_by_text(f"Round {ROUNDS - 1} is done")).to_be_visible()
     assert tab.evaluate(CARDS) < 60
-    assert tab.locator("#talk").get_by_text("prompt number 0:").count() == 0
+    expect(tab.locator("#talk").get_by_text("prompt number 0:")).to_have_count(0)
     watched.assert_quiet()
 
 
@@ -108,7 +108,7 @@ def test_a_link_into_a_subagent_opens_its_conversation(long):
     path = long.written()
     tab = long.tab(path, f"#{call.key}").tab
     tab.wait_for_selector("article.here")
-    assert tab.locator("section.agent article").count() == 0
+    expect(tab.locator("section.agent article")).to_have_count(0)
     tab.locator("article.here section.agent summary").first.click()
     expect(tab.get_by_text("the buried treasure")).to_be_visible()
     name = tab.locator("section.agent article").nth(1).get_attribute("id")
@@ -185,7 +185,7 @@ def test_an_image_is_enlarged_and_put_back(long):
     tab.locator("button.zoom").first.click()
     expect(tab.locator("dialog.enlarged img")).to_be_visible()
     tab.keyboard.press("Escape")
-    assert tab.locator("dialog.enlarged").count() == 0
+    expect(tab.locator("dialog.enlarged")).to_have_count(0)
 
 
 def test_the_theme_follows_the_system_until_one_is_chosen(long):
@@ -218,7 +218,7 @@ def test_without_scripts_prompts_answers_and_calls_can_be_read(long):
 def test_a_static_page_has_everything_without_scripts_and_works_with_them(long):
     path = long.written(page.Look(static=True))
     tab = long.tab(path, java_script_enabled=False).tab
-    assert tab.locator("main > article").count() == len(long.items())
+    expect(tab.locator("main > article")).to_have_count(len(long.items()))
     watched = long.tab(path)
     tab = watched.tab
     tab.wait_for_selector(READY)
@@ -226,7 +226,7 @@ def test_a_static_page_has_everything_without_scripts_and_works_with_them(long):
     expect(tab.locator("#found")).to_have_text("1 of 7")
     tab.keyboard.press("Escape")
     tab.keyboard.press("1")
-    assert tab.locator("main > article:visible").count() == 2 * ROUNDS + 1
+    expect(tab.locator("main > article:visible")).to_have_count(2 * ROUNDS + 1)
     watched.assert_quiet()
 
 

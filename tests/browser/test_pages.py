@@ -139,8 +139,8 @@ def test_long_blocks_fold_and_unfold_but_not_those_with_pictures(site, talk, wor
     tab.click("text=Show more")
     assert tab.locator(".t-shell .fold").first.evaluate("one => one.offsetHeight") > 2000
     tab.click("text=Show less")
-    assert fold.count() == 1
-    assert tab.locator(".k-assistant .fold.short").count() == 0, "answers are to be read"
+    expect(fold).to_have_count(1)
+    expect(tab.locator(".k-assistant .fold.short")).to_have_count(0)
     tab.focus(".zoom")
     tab.keyboard.press("Enter")
     expect(tab.locator("dialog.picture img")).to_be_visible()
@@ -167,7 +167,7 @@ def test_everything_can_be_read_without_scripts(site, talk):
     assert "the Needle <b> & co" in tab.locator("main").inner_text()
     expect(tab.locator("#search")).to_be_hidden()
     tab.click("nav.pages >> nth=0 >> text=Index")
-    assert tab.locator("article.prompt").count() == 7
+    expect(tab.locator("article.prompt")).to_have_count(7)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -198,5 +198,5 @@ def test_nothing_hostile_runs_and_nothing_is_asked_for(site, world):
         arg=len(names) - 1,
     )
     assert tab.locator("#results a").count() > len(PAYLOADS)
-    assert tab.locator("#results script, #results img").count() == 0
+    expect(tab.locator("#results script, #results img")).to_have_count(0)
     watched.assert_quiet()

@@ -96,7 +96,7 @@ def test_hostile_names_everywhere_run_nothing(world, opened):
 def test_filters_that_attack_are_shown_as_text(opened, work):
     asked = Stats(zone=UTC, projects=(PAYLOADS[1],), branches=PAYLOADS[:8], subagents="exclude")
     watched = opened(*work, asked=asked)
-    assert watched.tab.locator("script").count() == 2
+    expect(watched.tab.locator("script")).to_have_count(2)
     assert "<script>" in watched.tab.locator(".filters").inner_text()
     watched.assert_quiet()
 
@@ -148,7 +148,7 @@ def test_keys_walk_through_a_chart(opened, work):
 def test_every_chart_can_be_reached_by_key_and_has_a_name(opened, work):
     tab = opened(*work).tab
     charts = tab.locator(".chart")
-    assert charts.count() == 10
+    expect(charts).to_have_count(10)
     for chart in charts.all():
         assert chart.get_attribute("tabindex") == "0"
         assert chart.get_attribute("aria-label")

@@ -60,7 +60,7 @@ def test_search_finds_what_any_session_says_and_leads_to_it(browser_page, site):
 def test_lists_lead_to_sessions_and_back(browser_page, site):
     page = browser_page
     page.goto(site)
-    assert page.locator(".projects li").count() == 2
+    expect(page.locator(".projects li")).to_have_count(2)
     page.click(".projects li >> nth=0 >> a")
     page.click(".sessions a")
     page.wait_for_selector("article.card")

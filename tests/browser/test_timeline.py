@@ -92,7 +92,7 @@ def test_the_text_may_hold_what_html_escapes(page_of, world):
 
 def test_a_row_opens_by_click_and_by_key_and_shows_everything(page_of, talk):
     tab = page_of(*talk).tab
-    assert tab.locator(".event-body").count() == 0
+    expect(tab.locator(".event-body")).to_have_count(0)
     tab.click("#evt-2 summary .input")
     assert tab.inner_text("#evt-2 pre.failed") == "FAIL: the needle is here"
     arrow = "getComputedStyle(document.querySelector('#evt-2 summary'), '::before').transform"
@@ -156,7 +156,7 @@ def test_rows_are_drawn_while_scrolling_and_stay_open(page_of, world):
 def test_everything_can_be_read_without_scripts(page_of, world):
     t = world.transcript()
     tab = page_of(*(t.prompt(f"prompt {n}") for n in range(100)), java_script_enabled=False).tab
-    assert tab.locator(".event").count() == 100
+    expect(tab.locator(".event")).to_have_count(100)
     expect(tab.locator("#filters")).to_be_hidden()
     expect(tab.locator("#evt-99 .event-body")).to_be_hidden()
     tab.click("#evt-99 summary .input")

@@ -20,7 +20,7 @@ _FORM = """\
 <main class="sealed"><form id="unseal">
 <h1>This session is encrypted</h1>
 <label for="passphrase">Passphrase</label>
-<input type="password" id="passphrase" autocomplete="off" autofocus required>
+<input type="password" id="passphrase" autocomplete="off" required>
 <button>Open</button>
 <p id="refused" role="alert"></p>
 <noscript><p>It is decrypted in the browser, which needs JavaScript.</p></noscript>

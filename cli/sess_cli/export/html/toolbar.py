@@ -60,5 +60,5 @@ HELP = (
     '<dialog id="help" aria-labelledby="help-title"><form method="dialog">'
     '<h2 id="help-title">Keys</h2><dl>'
     + "".join(f"<div><dt>{_keys(keys)}</dt><dd>{what}</dd></div>" for keys, what in _KEYS)
-    + "</dl><button autofocus>Close</button></form></dialog>\n"
+    + "</dl><button>Close</button></form></dialog>\n"
 )

@@ -27,6 +27,7 @@ async function unseal(sealed, passphrase) {
 }
 
 function askPassphrase(sealed) {
+  document.getElementById("passphrase").focus();
   const refused = document.getElementById("refused");
   const button = document.querySelector("#unseal button");
   if (!globalThis.crypto?.subtle) {
