@@ -37,18 +37,3 @@ def source_bytes(db: apsw.Connection, source_id: int) -> Iterator[bytes]:
         (source_id,),
     ):
         yield unpack(packed)
-
-
-def record_bytes(
-    db: apsw.Connection, source_id: int, retired: int, offset: int, length: int
-) -> bytes:
-    """One record, by its place in the source."""
-    parts = []
-    for start, size, packed in db.execute(
-        "SELECT offset, length, data FROM chunks WHERE source_id = ? AND retired = ?"
-        " AND offset < ? AND offset + length > ? ORDER BY offset",
-        (source_id, retired, offset + length, offset),
-    ):
-        raw = unpack(packed)
-        parts.append(raw[max(0, offset - start) : min(size, offset + length - start)])
-    return b"".join(parts)

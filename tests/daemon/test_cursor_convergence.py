@@ -29,6 +29,7 @@ from tests.cursor_databases import (
 from sess_schema import archive
 from sess_schema.connection import open_reader, open_writer
 from sess_schema.queries.transcript import entries
+from sess_schema.records import Records
 from sessiond.ingest import Ingest
 from sessiond.reconcile import roots_of
 from sessiond.sources.cursor import CursorSource
@@ -218,7 +219,7 @@ def told(cursor, index):
                     ).get,
                     *(entry.type, entry.label, entry.tool, entry.status, entry.ts, entry.summary),
                     *(entry.call_id, entry.pointer, entry.text, entry.input, entry.output),
-                    archive.record_bytes(db, *entry.place),
+                    Records(db).bytes_of(entry.place),
                 )
                 for entry in entries(db, key)
             ]

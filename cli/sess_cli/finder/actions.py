@@ -15,15 +15,12 @@ from typing import BinaryIO
 
 import apsw
 
+from sess_cli.export import resuming
 from sess_cli.render import markdown
 from sess_schema.errors import SessError
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 
-# How each agent goes on with a session.
-_RESUME = {"claude": ("claude", "--resume"), "cursor": ("cursor-agent", "--resume")}
-_STORE = "store.db"  # the chats of cursor-agent; those of the editor can only be opened there
-_HARMLESS_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]*")
 _FILE_NAME = re.compile(r"[^0-9A-Za-z_-]+")
 _LONGEST_NAME = 80
 
@@ -59,13 +56,12 @@ def resume(db: apsw.Connection, session: int) -> Resume:
     while row.parent_key is not None and row.parent_key not in seen:
         row = sessions.by_key(db, row.parent_key)
         seen.add(row.key)
-    command = _RESUME.get(row.agent)
-    if row.agent == "cursor" and os.path.basename(row.file or "") != _STORE:
+    command = resuming.COMMANDS.get(row.agent)
+    if resuming.is_in_editor(row):
         raise SessError("this conversation can only be gone on with in Cursor itself")
     if command is None:
         raise SessError(f"there is no known command to resume a session of {row.agent}")
-    # An id is the name of somebody's file; it must not become an option.
-    if not _HARMLESS_ID.fullmatch(row.session):
+    if not resuming.HARMLESS_ID.fullmatch(row.session):
         raise SessError("this session has no id that could be resumed")
     if row.source_gone:
         raise SessError(

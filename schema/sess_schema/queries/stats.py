@@ -67,20 +67,6 @@ class Stats:
         """SQL over `sessions s` and a time, for whatever else is asked about the same."""
         return Reader(db, self).condition(ts)
 
-    def latencies(self, db: apsw.Connection) -> dict[str, list[int]]:
-        """How long the calls of each tool took, sorted, in milliseconds."""
-        found: dict[str, list[int]] = {}
-        where, values = self.condition(db, "e.ts")
-        for tool, taken in db.execute(
-            "SELECT coalesce(e.tool, 'unknown'), e.duration_ms FROM events e"
-            f" JOIN sessions s ON s.id = e.session_id WHERE {where} AND e.type = 'tool_use'"
-            f" AND e.retired = 0 AND {sums.CALLED} AND e.duration_ms IS NOT NULL"
-            " AND e.status IS NOT 'denied'",
-            values,
-        ):
-            found.setdefault(tool, []).append(taken)
-        return {tool: sorted(found[tool]) for tool in sorted(found)}
-
     def active_ms(self, db: apsw.Connection) -> int:
         """The time between neighbouring events of a session, each gap cut at five minutes."""
         return sum(span.active for span in Reader(db, self).spans())
@@ -93,15 +79,6 @@ class Stats:
         """
         written = Reader(db, self).unrecorded_chars() + self.total(db).placeholder_chars
         return written // sums.CHARS_PER_TOKEN
-
-    def unpriced_models(self, db: apsw.Connection) -> dict[str, int]:
-        """Models without a price, with how many responses each, the most first."""
-        found = {
-            model: tally.unpriced
-            for model, tally in self.groups(db, "model").items()
-            if tally.unpriced
-        }
-        return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
 
     def label(self, reader: Reader, by: str) -> Callable[[Row], str]:
         """What names the group of a row."""
