@@ -1,5 +1,5 @@
 # ruff: noqa: INP001
-"""Make daemon/sessiond/prices.json: what models cost, from the data of `genai-prices` (MIT).
+"""Make daemon/sessiond/prices/prices.json: what models cost, from the data of `genai-prices` (MIT).
 
     python -m venv /tmp/prices && /tmp/prices/bin/pip install genai-prices
     /tmp/prices/bin/python scripts/distill_prices.py
@@ -26,7 +26,7 @@ from typing import Any
 
 from genai_prices.data import providers
 
-TARGET = Path(__file__).parent.parent / "daemon" / "sessiond" / "prices.json"
+TARGET = Path(__file__).parent.parent / "daemon" / "sessiond" / "prices" / "prices.json"
 
 # Who makes a model says what it costs; a reseller is asked about what is left.
 MAKERS = (

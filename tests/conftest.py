@@ -17,11 +17,11 @@ import pytest
 
 from sess_schema import archive
 from sess_schema.connection import open_reader, open_writer
-from sessiond.agents import all_sources
 from sessiond.config import Config
 from sessiond.ingest import Ingest
-from sessiond.reconcile import roots_of
-from sessiond.store import Store
+from sessiond.reading.survey import roots_of
+from sessiond.sources import all_sources
+from sessiond.writing.store import Store
 
 TEN_O_CLOCK = datetime(2026, 2, 1, 10, tzinfo=UTC)
 BIN = Path(sys.executable).parent

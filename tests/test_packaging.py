@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from sessiond import install
-from sessiond.notify import LAUNCHD_LABEL
+from sessiond.service import install
+from sessiond.service.notify import LAUNCHD_LABEL
 
 ROOT = Path(__file__).parent.parent
 SERVICE_FILES = [

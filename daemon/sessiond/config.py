@@ -76,7 +76,7 @@ def _seconds(path: Path, section: Any) -> float:
 
 
 def _prices(path: Path, section: Any) -> dict[str, dict[str, int]]:
-    from sessiond.prices import read_overrides  # noqa: PLC0415 - few have any
+    from sessiond.prices.table import read_overrides  # noqa: PLC0415 - few have any
 
     try:
         return read_overrides(section)

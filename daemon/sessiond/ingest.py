@@ -17,16 +17,17 @@ from contextlib import contextmanager
 import apsw
 
 from sess_schema.errors import sqlite_error
-from sessiond import rewrite, tail
-from sessiond.databases import read_database, return_parts
-from sessiond.parts import PartWriter
-from sessiond.reconcile import Candidate, Survey, survey, vanished
-from sessiond.slices import SliceReader
-from sessiond.sources.base import SessionSpec, Source
-from sessiond.steps import Step, Summary
-from sessiond.store import Store
-from sessiond.tail import Stat
-from sessiond.tracked import GONE, LIVE, PARK_AFTER, PARKED, UNREADABLE, Tracked, load_all
+from sessiond.engines.databases import read_database, return_parts
+from sessiond.engines.slices import SliceReader
+from sessiond.engines.steps import Step, Summary
+from sessiond.reading import tail
+from sessiond.reading.survey import Candidate, Survey, survey, vanished
+from sessiond.reading.tail import Stat
+from sessiond.reading.tracked import GONE, LIVE, PARK_AFTER, PARKED, UNREADABLE, Tracked, load_all
+from sessiond.sourcekit.base import SessionSpec, Source
+from sessiond.writing import rewrite
+from sessiond.writing.conversations import PartWriter
+from sessiond.writing.store import Store
 
 COMMIT_BYTES = 32 << 20
 COMMIT_SECONDS = 2.0

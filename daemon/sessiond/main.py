@@ -42,8 +42,9 @@ def start(
 ) -> None:
     """Run the daemon, in the foreground unless told otherwise."""
     from sess_schema import paths  # noqa: PLC0415
-    from sessiond import control, service  # noqa: PLC0415
-    from sessiond import logs as log_file  # noqa: PLC0415
+    from sessiond.service import control  # noqa: PLC0415
+    from sessiond.service import logs as log_file  # noqa: PLC0415
+    from sessiond.service import loop as service  # noqa: PLC0415
 
     if detach:
         raise typer.Exit(control.start_detached(typer.echo))
@@ -54,7 +55,7 @@ def start(
 @app.command()
 def stop() -> None:
     """Stop the daemon; nothing is left half written."""
-    from sessiond import control  # noqa: PLC0415
+    from sessiond.service import control  # noqa: PLC0415
 
     raise typer.Exit(control.stop(typer.echo))
 
@@ -62,7 +63,7 @@ def stop() -> None:
 @app.command()
 def restart() -> None:
     """Stop the daemon if it runs, and start it in the background."""
-    from sessiond import control  # noqa: PLC0415
+    from sessiond.service import control  # noqa: PLC0415
 
     raise typer.Exit(control.restart(typer.echo))
 
@@ -73,7 +74,7 @@ def status(
     every: Annotated[bool, typer.Option("--all", help="List every source.")] = False,
 ) -> None:
     """Show what is watched, indexed, lagging and skipped, and why."""
-    from sessiond import status as view  # noqa: PLC0415
+    from sessiond.commands import status as view  # noqa: PLC0415
 
     raise typer.Exit(view.show(as_json=as_json, every=every))
 
@@ -89,7 +90,7 @@ def sync(
     ] = False,
 ) -> None:
     """Read what is new, once, and exit."""
-    from sessiond import sync as one_pass  # noqa: PLC0415
+    from sessiond.commands import sync as one_pass  # noqa: PLC0415
 
     raise typer.Exit(one_pass.run(paths or [], as_json=as_json, quiet=quiet))
 
@@ -101,7 +102,7 @@ def install(
     ] = False,
 ) -> None:
     """Install and start the service of this system (systemd or launchd)."""
-    from sessiond import install as service_files  # noqa: PLC0415
+    from sessiond.service import install as service_files  # noqa: PLC0415
 
     raise typer.Exit(service_files.install(hardened=hardened, say=typer.echo))
 
@@ -109,7 +110,7 @@ def install(
 @app.command()
 def uninstall() -> None:
     """Stop and remove the service; the index stays."""
-    from sessiond import install as service_files  # noqa: PLC0415
+    from sessiond.service import install as service_files  # noqa: PLC0415
 
     raise typer.Exit(service_files.uninstall(say=typer.echo))
 
@@ -121,7 +122,7 @@ def logs(
 ) -> None:
     """Show the daemon's log."""
     from sess_schema import paths  # noqa: PLC0415
-    from sessiond import logs as log_file  # noqa: PLC0415
+    from sessiond.service import logs as log_file  # noqa: PLC0415
 
     for line in log_file.tail_log(paths.home().log, lines, follow=follow):
         typer.echo(line)
@@ -130,7 +131,7 @@ def logs(
 @app.command()
 def reprice() -> None:
     """Price every response anew, with the built-in table and config.toml."""
-    from sessiond import control  # noqa: PLC0415
+    from sessiond.service import control  # noqa: PLC0415
 
     raise typer.Exit(control.reprice(typer.echo))
 

@@ -31,9 +31,9 @@ from sess_schema.connection import open_reader, open_writer
 from sess_schema.queries.transcript import entries
 from sess_schema.records import Records
 from sessiond.ingest import Ingest
-from sessiond.reconcile import roots_of
+from sessiond.reading.survey import roots_of
 from sessiond.sources.cursor import CursorSource
-from sessiond.store import Store
+from sessiond.writing.store import Store
 
 COMPOSERS, BUBBLES = ("c0", "c1", "c2"), 5
 KINDS = (
@@ -200,7 +200,7 @@ class Cursor:
 @pytest.fixture(autouse=True)
 def _settled(monkeypatch):
     """Nobody writes while we read, so what was read counts at once."""
-    monkeypatch.setattr("sessiond.databases.CLOCK_STEP_NS", 0)
+    monkeypatch.setattr("sessiond.engines.databases.CLOCK_STEP_NS", 0)
 
 
 def told(cursor, index):

@@ -26,9 +26,9 @@ from sess_schema.connection import open_reader, open_writer
 from sess_schema.queries.search import Search
 from sess_schema.queries.transcript import entries
 from sessiond.ingest import Ingest
-from sessiond.reconcile import roots_of
+from sessiond.reading.survey import roots_of
 from sessiond.sources.cursor import CursorSource
-from sessiond.store import Store
+from sessiond.writing.store import Store
 
 CHAT = "aaaaaaaa-0000-4000-8000-000000000001"
 SUB = "bbbbbbbb-0000-4000-8000-000000000002"
@@ -195,7 +195,7 @@ class Index:
 @pytest.fixture
 def index(world, monkeypatch):
     """Nobody writes while it reads, so what it read counts at once."""
-    monkeypatch.setattr("sessiond.databases.CLOCK_STEP_NS", 0)
+    monkeypatch.setattr("sessiond.engines.databases.CLOCK_STEP_NS", 0)
     return Index(world)
 
 

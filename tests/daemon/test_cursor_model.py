@@ -41,9 +41,9 @@ from sess_schema.connection import open_reader, open_writer
 from sess_schema.queries.search import Search
 from sess_schema.queries.transcript import entries, structured_input
 from sessiond.ingest import Ingest
-from sessiond.reconcile import roots_of
+from sessiond.reading.survey import roots_of
 from sessiond.sources.cursor import CursorSource
-from sessiond.store import Store
+from sessiond.writing.store import Store
 
 FACTS = (
     "kind", "project", "title", "models", "mode", "started_at", "ended_at", "events", "prompts",
@@ -123,7 +123,7 @@ class Cursor:
 @pytest.fixture
 def cursor(world, monkeypatch):
     """Nobody writes while it reads, so what it read counts at once."""
-    monkeypatch.setattr("sessiond.databases.CLOCK_STEP_NS", 0)
+    monkeypatch.setattr("sessiond.engines.databases.CLOCK_STEP_NS", 0)
     with closing(Cursor(world)) as made:
         yield made
 

@@ -8,7 +8,7 @@ import os
 import pytest
 
 from sess_schema.marks import FAILED
-from sessiond import chunks
+from sessiond.writing import chunks
 
 
 def test_a_call_is_joined_with_a_result_of_a_later_pass(world):

@@ -8,7 +8,7 @@ import uuid
 
 import pytest
 
-from sessiond import notify
+from sessiond.service import notify
 
 
 @pytest.fixture(params=["path", "abstract"])

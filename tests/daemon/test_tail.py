@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessiond import tail
+from sessiond.reading import tail
 
 
 def read_all(path, checkpoint):

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from sess_schema.connection import open_writer
-from sessiond.pricing import Pricer, exact_nano, reprice
+from sessiond.prices.pricing import Pricer, exact_nano, reprice
 
 SONNET = "claude-sonnet-4-5-20250929"
 A, B, C = (f"{letter * 8}-1111-4111-8111-111111111111" for letter in "abc")

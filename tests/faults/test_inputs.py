@@ -10,9 +10,9 @@ import pytest
 
 from sess_schema.connection import open_writer
 from sessiond.ingest import Ingest
-from sessiond.reconcile import survey
+from sessiond.reading.survey import survey
 from sessiond.sources.claude import ClaudeSource
-from sessiond.store import Store
+from sessiond.writing.store import Store
 
 HINT = "hint: the rest is indexed; what was skipped is tried at each sync"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sess_cli.options import Agents, AsJson, NoSync, Projects, Since, Superseded, Until, Utc
-from sess_cli.words import WordsCommand
+from sess_cli.search.words import WordsCommand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ class SearchCommand(WordsCommand):
     """Also knows `@name`."""
 
     def expanded(self, options: list[str], words: list[str]) -> tuple[list[str], list[str]]:
-        from sess_cli import saved  # noqa: PLC0415
+        from sess_cli.search import saved  # noqa: PLC0415
 
         return saved.expanded(options, words)
 
@@ -132,8 +132,8 @@ def search(
     inside WORDS: tool:Bash is:error since:7d -file:*.md. Exit code 1 when
     nothing is found.
     """
-    from sess_cli.found import Wishes  # noqa: PLC0415
-    from sess_cli.searching import perform, without  # noqa: PLC0415
+    from sess_cli.search.found import Wishes  # noqa: PLC0415
+    from sess_cli.search.perform import perform, without  # noqa: PLC0415
     from sess_schema.queries.search import Search  # noqa: PLC0415
 
     if _manage_saved(list_saved=list_saved, unsave=unsave, list_history=list_history):
@@ -199,7 +199,7 @@ def _sort(given: str) -> Any:
 
 
 def _manage_saved(*, list_saved: bool, unsave: str | None, list_history: bool) -> bool:
-    from sess_cli import saved  # noqa: PLC0415
+    from sess_cli.search import saved  # noqa: PLC0415
     from sess_cli.terminal import Terminal  # noqa: PLC0415
 
     if unsave is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sess_cli.render import amounts, layout
 from sess_cli.render.header import header_lines
-from sess_cli.render.results import STATUS_STYLE
+from sess_cli.search.results import STATUS_STYLE
 from sess_schema.queries import sessions, transcript
 
 if TYPE_CHECKING:

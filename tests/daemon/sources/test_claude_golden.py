@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sessiond.sources.base import SessionSpec
+from sessiond.sourcekit.base import SessionSpec
 from sessiond.sources.claude import ClaudeParser
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "claude"

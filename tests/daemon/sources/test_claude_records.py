@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessiond.sources.base import Record, SessionSpec, Title
+from sessiond.sourcekit.base import Record, SessionSpec, Title
+from sessiond.sourcekit.values import as_count, as_time, without_terminal_codes
 from sessiond.sources.claude import ClaudeParser
 from sessiond.sources.claude.injected import Part, prompt_title, split_prompt
-from sessiond.sources.values import as_count, as_time, without_terminal_codes
 
 MAIN = SessionSpec("s1")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.sources.base import SessionSpec
+from sessiond.sourcekit.base import SessionSpec
 from sessiond.sources.claude import ClaudeSource
 
 SESSION = "0f0e0d0c-1111-4222-8333-444455556666"

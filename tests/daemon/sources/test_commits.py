@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from sessiond.sources.commits import find_commits
+from sessiond.writing.commits import find_commits
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sessiond.sources.base import Event, Record, Result, Title, Usage
+from sessiond.sourcekit.base import Event, Record, Result, Title, Usage
+from sessiond.sourcekit.values import strings
 from sessiond.sources.cursor.bubbles import mode_of, parse_bubble
 from sessiond.sources.cursor.richtext import plain, readable, unwrap
 from sessiond.sources.cursor.tools import tool_event
-from sessiond.sources.values import strings
 
 PNG = "iVBORw0KGgo" + "A" * 60
 

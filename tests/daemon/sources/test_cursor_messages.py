@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessiond.sources.base import TITLE_PROMPT, Event, Record, Result, Title
+from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Result, Title
 from sessiond.sources.cursor.calls import files_of_call, summarize_call
 from sessiond.sources.cursor.messages import parse_message
 from sessiond.sources.cursor.prompts import read_time

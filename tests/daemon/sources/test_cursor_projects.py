@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sessiond.sourcekit.files import small_json
 from sessiond.sources.cursor.projects import (
     common_folder,
     folder_of,
     folder_of_workspace,
 )
-from sessiond.sources.files import small_json
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ from typing import Any
 
 import orjson
 
-from sessiond.sources.base import Databases, Parser, SessionSpec
+from sessiond.sourcekit.base import Databases, Parser, SessionSpec
+from sessiond.sourcekit.files import Places, small_json
+from sessiond.sourcekit.values import as_text
 from sessiond.sources.claude.records import ClaudeParser
-from sessiond.sources.files import Places, small_json
-from sessiond.sources.values import as_text
 
 __all__ = ["ClaudeParser", "ClaudeSource"]
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from sessiond.sources.base import Event, Result
+from sessiond.sourcekit.base import Event, Result
+from sessiond.sourcekit.values import OPAQUE, as_dict, as_milliseconds, as_text, strings
 from sessiond.sources.claude.repeats import Response
 from sessiond.sources.claude.summary import searchable_input, summarize, touched_files
-from sessiond.sources.values import OPAQUE, as_dict, as_milliseconds, as_text, strings
 
 _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _NAMELESS = frozenset((*OPAQUE, "type", "id", "tool_use_id"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from sessiond.sources.base import LINK_QUEUE, Link
-from sessiond.sources.values import without_terminal_codes
+from sessiond.sourcekit.base import LINK_QUEUE, Link
+from sessiond.sourcekit.values import without_terminal_codes
 
 
 class Part(NamedTuple):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sessiond.sources.base import Event
-from sessiond.sources.claude.injected import split_prompt
-from sessiond.sources.values import (
+from sessiond.sourcekit.base import Event
+from sessiond.sourcekit.values import (
     OPAQUE,
     as_count,
     as_dict,
@@ -15,6 +14,7 @@ from sessiond.sources.values import (
     strings,
     without_terminal_codes,
 )
+from sessiond.sources.claude.injected import split_prompt
 
 # Where a record stands and what made it; its message is elsewhere.
 _ENVELOPE = frozenset(

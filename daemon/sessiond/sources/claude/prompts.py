@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sessiond.sources.base import TITLE_PROMPT, Event, Link, Title
+from sessiond.sourcekit.base import TITLE_PROMPT, Event, Link, Title
+from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.claude import blocks
 from sessiond.sources.claude.injected import (
     Part,
@@ -13,7 +14,6 @@ from sessiond.sources.claude.injected import (
     split_prompt,
     task_link,
 )
-from sessiond.sources.values import as_dict, as_text
 
 _MACHINE_ORIGINS = frozenset({"coordinator", "task-notification"})
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from sessiond.sources.base import (
+from sessiond.sourcekit.base import (
     LINK_PROGRESS,
     LINK_QUEUE,
     LINK_RESULT,
@@ -18,12 +18,12 @@ from sessiond.sources.base import (
     SessionSpec,
     Title,
 )
+from sessiond.sourcekit.values import as_dict, as_text, as_time
 from sessiond.sources.claude import blocks, notices
 from sessiond.sources.claude.injected import agent_file, task_link
 from sessiond.sources.claude.prompts import Prompt, machine_label
 from sessiond.sources.claude.repeats import Repeats
 from sessiond.sources.claude.usage import SYNTHETIC, read_advice, read_usage
-from sessiond.sources.values import as_dict, as_text, as_time
 
 _TITLES = {
     "custom-title": ("customTitle", TITLE_CUSTOM),

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from sessiond.sources.values import as_text, strings
+from sessiond.sourcekit.values import as_text, strings
 
 _LONGEST = 1000  # the whole input is kept beside it
 _PROMPT = 80

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from sessiond.sources.base import Usage
-from sessiond.sources.values import as_count, as_dict, as_text
+from sessiond.sourcekit.base import Usage
+from sessiond.sourcekit.values import as_count, as_dict, as_text
 
 SYNTHETIC = "<synthetic>"  # the client's own words, no model's
 

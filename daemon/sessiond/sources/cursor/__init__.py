@@ -11,17 +11,17 @@ from typing import Any
 
 import orjson
 
-from sessiond import tail
-from sessiond.foreign import Foreign
-from sessiond.known import KnownRows
-from sessiond.sources.base import Conversation, Databases, Parser, SessionSpec
+from sessiond.engines.foreign import Foreign
+from sessiond.engines.known_rows import KnownRows
+from sessiond.reading import tail
+from sessiond.sourcekit.base import Conversation, Databases, Parser, SessionSpec
+from sessiond.sourcekit.files import Places
 from sessiond.sources.cursor.chats import META, chat
 from sessiond.sources.cursor.database import DatabaseReader
 from sessiond.sources.cursor.envelope import CursorParser, is_envelope
 from sessiond.sources.cursor.storedb import read_meta
 from sessiond.sources.cursor.tabs import tabs
 from sessiond.sources.cursor.workspaces import Workspaces
-from sessiond.sources.files import Places
 
 __all__ = ["CursorSource"]
 

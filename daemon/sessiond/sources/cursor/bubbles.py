@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sessiond.sources.base import TITLE_PROMPT, Event, Record, Title, Usage
+from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title, Usage
+from sessiond.sourcekit.values import as_count, as_dict, as_milliseconds, as_text, as_time
 from sessiond.sources.cursor.calls import as_path
 from sessiond.sources.cursor.richtext import plain, readable
 from sessiond.sources.cursor.tools import is_call, tool_event, tool_result
-from sessiond.sources.values import as_count, as_dict, as_milliseconds, as_text, as_time
 
 _USERS = (1, "1", "user", "human")
 _THINKING = 30  # capabilityType

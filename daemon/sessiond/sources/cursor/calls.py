@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
+from sessiond.sourcekit.values import as_text, strings
 from sessiond.sources.cursor.richtext import readable, structured
-from sessiond.sources.values import as_text, strings
 
 _ALIASES = {
     "delete": ("delete", "deletefile"),

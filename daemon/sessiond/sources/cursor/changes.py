@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from sessiond.foreign import Foreign
-from sessiond.known import GONE, KnownRows, after
-from sessiond.slices import hash64
-from sessiond.sources.base import LOOK_AGAIN
+from sessiond.engines.foreign import Foreign
+from sessiond.engines.known_rows import GONE, KnownRows, after
+from sessiond.engines.slices import hash64
+from sessiond.sourcekit.base import LOOK_AGAIN
 
 log = logging.getLogger("sessiond.cursor")
 

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from sessiond.foreign import Foreign
-from sessiond.known import KnownRows
-from sessiond.slices import hash64
-from sessiond.sources.base import Conversation, Item, SessionSpec
+from sessiond.engines.foreign import Foreign
+from sessiond.engines.known_rows import KnownRows
+from sessiond.engines.slices import hash64
+from sessiond.sourcekit.base import Conversation, Item, SessionSpec
 from sessiond.sources.cursor import envelope
 from sessiond.sources.cursor.storedb import (
     folder_of_root,

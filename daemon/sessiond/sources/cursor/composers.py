@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.cursor.bubbles import mode_of, model_of, time_of
 from sessiond.sources.cursor.richtext import unwrap
 from sessiond.sources.cursor.tools import first_line
-from sessiond.sources.values import as_dict, as_text
 
 __all__ = ["Composer", "Inline", "read_composer", "read_header", "unwrap"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sessiond.foreign import Foreign
-from sessiond.known import GONE, Known, KnownRows
-from sessiond.sources.base import Conversation, Item, SessionSpec
+from sessiond.engines.foreign import Foreign
+from sessiond.engines.known_rows import GONE, Known, KnownRows
+from sessiond.sourcekit.base import Conversation, Item, SessionSpec
 from sessiond.sources.cursor import envelope
 from sessiond.sources.cursor.changes import (
     BUBBLE,

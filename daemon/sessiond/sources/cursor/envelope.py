@@ -6,10 +6,10 @@ from typing import Any
 
 import orjson
 
-from sessiond.sources.base import Event, Record, SessionSpec
+from sessiond.sourcekit.base import Event, Record, SessionSpec
+from sessiond.sourcekit.values import as_dict, as_text, strings
 from sessiond.sources.cursor.bubbles import parse_bubble
 from sessiond.sources.cursor.messages import parse_message
-from sessiond.sources.values import as_dict, as_text, strings
 
 _BUBBLE = "/bubble"
 

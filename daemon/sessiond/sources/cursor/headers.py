@@ -10,14 +10,14 @@ from typing import Any
 
 import orjson
 
-from sessiond.foreign import Foreign
-from sessiond.known import KnownRows
-from sessiond.slices import hash64
-from sessiond.sources.base import Item
+from sessiond.engines.foreign import Foreign
+from sessiond.engines.known_rows import KnownRows
+from sessiond.engines.slices import hash64
+from sessiond.sourcekit.base import Item
+from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.cursor.changes import HEADER, digest
 from sessiond.sources.cursor.composers import Composer, read_header, unwrap
 from sessiond.sources.cursor.projects import folder_of
-from sessiond.sources.values import as_dict, as_text
 
 _TABLE = "composerHeaders"
 _LIST = "composer.composerHeaders"

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sessiond.sources.base import Event, Record, Result
+from sessiond.sourcekit.base import Event, Record, Result
+from sessiond.sourcekit.values import OPAQUE, as_dict, as_milliseconds, as_text, as_time, strings
 from sessiond.sources.claude.blocks import elements, result_text
 from sessiond.sources.claude.summary import searchable_input
 from sessiond.sources.cursor.calls import files_of_call, summarize_call
 from sessiond.sources.cursor.prompts import Part, read_parts, split_prompt
 from sessiond.sources.cursor.richtext import structured
-from sessiond.sources.values import OPAQUE, as_dict, as_milliseconds, as_text, as_time, strings
 
 _ROLES = frozenset({"user", "assistant", "tool", "system"})
 _TEXTS = frozenset({"text", "input-text", "output-text"})

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import unquote
 
-from sessiond.sources.files import small_json
-from sessiond.sources.values import as_text
+from sessiond.sourcekit.files import small_json
+from sessiond.sourcekit.values import as_text
 
 _LARGEST_FILE = 64 << 10
 _LONGEST_PATH = 32 << 10

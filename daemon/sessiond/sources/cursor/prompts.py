@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
 
-from sessiond.sources.base import TITLE_PROMPT, Event, Record, Title
+from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title
+from sessiond.sourcekit.values import as_time
 from sessiond.sources.claude.injected import prompt_title
-from sessiond.sources.values import as_time
 
 _QUERY, _TIMESTAMP = "user_query", "timestamp"
 _LABELS = {

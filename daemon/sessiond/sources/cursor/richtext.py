@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from sess_schema import decode
-from sessiond.sources.values import as_dict, as_text
+from sessiond.sourcekit.values import as_dict, as_text
 
 _MOST_WRAPPERS = 3
 _JSON_STARTS = ("{", "[", '"')

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sess_schema.decode import decode
-from sessiond.foreign import Foreign
+from sessiond.engines.foreign import Foreign
+from sessiond.sourcekit.files import small_json
+from sessiond.sourcekit.values import as_text, as_time
 from sessiond.sources.cursor.projects import folder_of
-from sessiond.sources.files import small_json
-from sessiond.sources.values import as_text, as_time
 
 _ID_LENGTH = 32
 _LARGEST_META = 1 << 20

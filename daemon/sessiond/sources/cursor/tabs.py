@@ -6,14 +6,14 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from sessiond.foreign import Foreign
-from sessiond.known import GONE, KnownRows
-from sessiond.sources.base import Conversation, Item, SessionSpec
+from sessiond.engines.foreign import Foreign
+from sessiond.engines.known_rows import GONE, KnownRows
+from sessiond.sourcekit.base import Conversation, Item, SessionSpec
+from sessiond.sourcekit.values import as_dict, as_text, as_time
 from sessiond.sources.cursor import envelope
 from sessiond.sources.cursor.changes import digest
 from sessiond.sources.cursor.composers import unwrap
 from sessiond.sources.cursor.projects import folder_of_workspace
-from sessiond.sources.values import as_dict, as_text, as_time
 
 _CHATS = "workbench.panel.aichat.view.aichat.chatdata"
 _TAB = "tab:"

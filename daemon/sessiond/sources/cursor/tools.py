@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from sessiond.sources.base import Event, Result
-from sessiond.sources.cursor.calls import bare, files_of_call, summarize_call
-from sessiond.sources.cursor.richtext import readable, structured
-from sessiond.sources.values import (
+from sessiond.sourcekit.base import Event, Result
+from sessiond.sourcekit.values import (
     OPAQUE,
     as_dict,
     as_milliseconds,
@@ -19,6 +17,8 @@ from sessiond.sources.values import (
     as_time,
     without_terminal_codes,
 )
+from sessiond.sources.cursor.calls import bare, files_of_call, summarize_call
+from sessiond.sources.cursor.richtext import readable, structured
 
 # Where the arguments of a call are, the best first: Cursor's own reading, then the model's words.
 _ARGUMENTS = ("params", "rawArgs", "args", "arguments", "input")

@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from sessiond.foreign import Changed, Foreign, ForeignError, fingerprint
-from sessiond.known import after
+from sessiond.engines.foreign import Changed, Foreign, ForeignError, fingerprint
+from sessiond.engines.known_rows import after
+from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.cursor.composers import unwrap
 from sessiond.sources.cursor.projects import folder_of_workspace
-from sessiond.sources.values import as_dict, as_text
 
 _DATABASE = "state.vscdb"
 _COMPOSERS = "composer.composerData"

@@ -1,0 +1,1 @@
+"""What `sess search` does, from the words typed to the hits printed."""

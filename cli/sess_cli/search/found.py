@@ -1,0 +1,204 @@
+"""What `sess search` writes: for people, for scripts, for agents with a budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from sess_cli.output import json_line
+from sess_cli.terminal import Terminal
+from sess_schema.errors import SessError
+from sess_schema.program import say
+from sess_schema.queries import sessions
+from sess_schema.queries.search import EXCERPT_WIDTH, Results, Search
+
+_MOST_GROUPED = 1000  # hits held in memory to be grouped
+
+
+@dataclass(slots=True)
+class Wishes:
+    """Which output is wanted."""
+
+    json: bool = False
+    fields: str | None = None
+    count: bool = False
+    ids: bool = False
+    files: bool = False
+    max_tokens: int | None = None
+    explain: bool = False
+    open: bool = False
+    flat: bool = False
+    paged: bool = False
+    before: int = 0
+    after: int = 0
+
+    def check(self) -> None:
+        chosen = [
+            name
+            for name, on in (
+                ("--count", self.count),
+                ("--ids", self.ids),
+                ("--files-with-matches", self.files),
+                ("--max-tokens", self.max_tokens is not None),
+                ("--explain", self.explain),
+                ("--fields", self.fields is not None),
+                ("--open", self.open),
+            )
+            if on
+        ]
+        if self.paged and chosen and chosen[0] not in ("--ids", "--fields"):
+            chosen.append("--cursor")
+        if self.json and self.ids:
+            chosen.append("--json")
+        if len(chosen) > 1:
+            raise SessError(f"{chosen[0]} and {chosen[1]} do not go together")
+        if self.fields is not None:
+            from sess_cli.search.hits import chosen_fields  # noqa: PLC0415
+
+            chosen_fields(self.fields)
+
+
+def write(db: apsw.Connection, search: Search, wishes: Wishes) -> bool:
+    """Write what was found; False when it was nothing."""
+    results = search.results(db)
+    if wishes.explain:
+        return _explain(search, results)
+    if wishes.count:
+        return _count(results, wishes)
+    if wishes.files:
+        return _files(db, results, wishes)
+    if wishes.max_tokens is not None:
+        return _evidence(db, results, search, wishes)
+    if wishes.open:
+        return _open(db, results, utc=search.utc)
+    if wishes.ids:
+        found = _ids(db, results, search.limit)
+    elif wishes.json or wishes.fields:
+        found = _objects(db, results, wishes)
+    else:
+        found = _lines(db, results, search, wishes)
+    if wishes.paged:
+        _page(results, search, wishes, found)
+    return found > 0
+
+
+def _explain(search: Search, results: Results) -> bool:
+    from sess_cli.search.explain import explained  # noqa: PLC0415
+
+    terminal = Terminal()
+    for line in explained(search, results):
+        terminal.write(terminal.text(line))
+    return True
+
+
+def _open(db: apsw.Connection, results: Results, *, utc: bool) -> bool:
+    from sess_cli.export.opening import open_at  # noqa: PLC0415
+
+    for hit in results.ranked():
+        open_at(db, hit.session, hit.event, utc=utc)
+        return True
+    return False
+
+
+def _count(results: Results, wishes: Wishes) -> bool:
+    number = results.count()
+    if wishes.json:
+        json_line({"count": number})
+    else:
+        Terminal().write(str(number))
+    return number > 0
+
+
+def _files(db: apsw.Connection, results: Results, wishes: Wishes) -> bool:
+    terminal = Terminal()
+    found = False
+    for key in results.sessions():
+        row = sessions.by_key(db, key)
+        found = True
+        if wishes.json:
+            json_line({"session": row.session, "path": row.source, "gone": bool(row.source_gone)})
+        else:
+            terminal.write(terminal.line(row.source or row.session))
+            terminal.stream.flush()
+    return found
+
+
+def _ids(db: apsw.Connection, results: Results, limit: int) -> int:
+    terminal = Terminal()
+    names: dict[int, str] = {}
+    number = 0
+    for number, ranked in enumerate(results.ranked(), 1):
+        if ranked.session not in names:
+            names[ranked.session] = sessions.by_key(db, ranked.session).session
+        terminal.write(terminal.line(f"{names[ranked.session]}#{ranked.event}"))
+        terminal.stream.flush()
+        if number == limit:
+            break
+    return number
+
+
+def _evidence(db: apsw.Connection, results: Results, search: Search, wishes: Wishes) -> bool:
+    from sess_cli.search.evidence import packed  # noqa: PLC0415
+
+    terminal = Terminal()
+    found = False
+    for piece in packed(db, results, wishes.max_tokens or 0, utc=search.utc, as_json=wishes.json):
+        if wishes.json:
+            json_line(piece.value)
+        else:
+            if found:
+                terminal.write("")
+            terminal.write(terminal.text(piece.text.rstrip("\n")))
+            terminal.stream.flush()
+        found = True
+    return found
+
+
+def _objects(db: apsw.Connection, results: Results, wishes: Wishes) -> int:
+    from sess_cli.search.hits import FIELDS, Objects, chosen_fields  # noqa: PLC0415
+
+    names = chosen_fields(wishes.fields) if wishes.fields is not None else FIELDS
+    objects = Objects(db, results, names, wishes.before, wishes.after)
+    found = 0
+    for hit in results.hits():
+        found += 1
+        json_line(objects.of(hit))
+    return found
+
+
+def _lines(db: apsw.Connection, results: Results, search: Search, wishes: Wishes) -> int:
+    from sess_cli.search.results import Around, ResultView  # noqa: PLC0415
+    from sess_schema.queries.search.groups import grouped  # noqa: PLC0415
+
+    terminal = Terminal()
+    room = (terminal.width or EXCERPT_WIDTH) - 4
+    lines = max(2, search.width // room)
+    around = Around(wishes.before, wishes.after, lines)
+    view = ResultView(terminal, db, results, around, utc=search.utc)
+    found = 0
+
+    def put(drawn: Any) -> None:
+        for line in drawn:
+            terminal.write(line)
+        terminal.stream.flush()
+
+    if wishes.flat or wishes.paged or not 0 < search.limit <= _MOST_GROUPED:
+        for hit in results.hits():
+            found += 1
+            put(view.flat(hit))
+        return found
+    for group in grouped(db, results, search.limit, search.width):
+        found += len(group.hits)
+        put(view.group(group))
+    return found
+
+
+def _page(results: Results, search: Search, wishes: Wishes, found: int) -> None:
+    """Where the next page begins; the last page may turn out to be empty."""
+    more = results.cursor() if search.limit and found == search.limit else None
+    if wishes.json or wishes.fields:
+        json_line({"cursor": more})
+    elif more:
+        say(f"next page: --cursor {more}")

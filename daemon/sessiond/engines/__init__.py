@@ -1,0 +1,1 @@
+"""Line logs, documents and databases: what is new in a file, as records."""

@@ -1,0 +1,68 @@
+"""Reads what changed in a database that another program writes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+
+import apsw
+
+from sessiond.engines.foreign import Changed, Foreign, ForeignError
+from sessiond.engines.known_rows import GONE as NO_PLACE
+from sessiond.engines.known_rows import KnownRows
+from sessiond.engines.steps import Step
+from sessiond.reading.survey import Candidate
+from sessiond.reading.tracked import GONE, LIVE, Tracked
+from sessiond.sourcekit.base import LOOK_AGAIN
+
+# File times move in steps: a write in the step in which we read would leave no trace in them.
+CLOCK_STEP_NS = 50_000_000
+
+
+def read_database(file: Candidate, source: Tracked, index: apsw.Connection) -> Iterator[Step]:
+    """One step for each conversation that changed, and one that ends the reading."""
+    assert file.source.databases is not None
+    last_write = max(file.stat.mtime_ns, file.sidecar_ns)
+    unsettled = time.time_ns() - last_write < CLOCK_STEP_NS
+    known = KnownRows(index, source)
+    for live in (False, True):
+        state = dict(source.parser_state(index)) if source.id else {}
+        try:
+            with Foreign(file.path, live=live) as foreign:
+                for conversation in file.source.databases.conversations(foreign, known, state):
+                    yield Step(file, source, conversation=conversation)
+        except Changed:
+            continue
+        except ForeignError as error:
+            if source.id is not None and not os.path.lexists(file.path):
+                yield Step(file, source, gone=True)
+            else:
+                yield Step(file, source, problem=str(error))
+            return
+        except apsw.Error:  # of the index
+            raise
+        except Exception as error:
+            problem = f"{type(error).__name__}: {error}"
+            yield Step(file, source, problem=problem, crashed=True)
+            return
+        partial = state.pop(LOOK_AGAIN, False)
+        yield Step(file, source, state=state, stat=file.stat, unsettled=unsettled, partial=partial)
+        return
+
+
+def return_parts(index: apsw.Connection, source: Tracked, parts: Sequence[Tracked]) -> None:
+    """A database that was away is back, with the conversations that it still has."""
+    if source.state != GONE:
+        return
+    present = {
+        source_id
+        for (source_id,) in index.execute(
+            "SELECT DISTINCT t.source_id FROM database_rows r JOIN turns t ON t.id = r.turn_id"
+            " WHERE r.source_id = ? AND r.place <> ?",
+            (source.id, NO_PLACE),
+        )
+    }
+    for part in parts:
+        if part.state == GONE and part.id in present:
+            part.save_state(index, LIVE)

@@ -1,0 +1,84 @@
+"""The rows of a foreign database as the index knows them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import apsw
+
+from sessiond.reading.tracked import Tracked
+
+GONE = -1  # the place of a row that left the database with its whole conversation
+
+
+@dataclass(slots=True)
+class Known:
+    place: int
+    digest: int
+    alias: str | None = None
+    ts: int | None = None
+
+
+class KnownRows:
+    """Answers from `database_rows`, for one database."""
+
+    def __init__(self, db: apsw.Connection, database: Tracked) -> None:
+        self._db = db
+        self._database = database
+
+    def get(self, key: str) -> Known | None:
+        for row in self._db.execute(
+            "SELECT place, digest, alias, ts FROM database_rows WHERE source_id = ? AND key = ?",
+            (self._database.id, key),
+        ):
+            return Known(*row)
+        return None
+
+    def under(self, prefix: str) -> dict[str, Known]:
+        """Every row whose key begins so."""
+        return {
+            key: Known(*rest)
+            for key, *rest in self._db.execute(
+                "SELECT key, place, digest, alias, ts FROM database_rows"
+                " WHERE source_id = ? AND key >= ? AND key < ?",
+                (self._database.id, prefix, after(prefix)),
+            )
+        }
+
+    def places(self, prefix: str) -> Iterator[tuple[str, int]]:
+        """(key, place) in the order of keys; nothing may be written before it is used up."""
+        yield from self._db.execute(
+            "SELECT key, place FROM database_rows"
+            " WHERE source_id = ? AND key >= ? AND key < ? ORDER BY key",
+            (self._database.id, prefix, after(prefix)),
+        )
+
+    def in_order(self, keys: Iterable[str]) -> list[str]:
+        """Those that are stored, in the order in which they are shown."""
+        return [
+            key
+            for (key,) in self._db.execute(
+                "SELECT r.key FROM json_each(?) k CROSS JOIN database_rows r"
+                " ON r.source_id = ? AND r.key = k.value"
+                " JOIN turns t ON t.id = r.turn_id AND t.retired = 0 ORDER BY t.offset",
+                (json.dumps(list(keys)), self._database.id),
+            )
+        ]
+
+    def recent(self, most: int) -> list[str]:
+        """The conversations that were changed last."""
+        return [
+            path.rpartition("#")[2]
+            for (path,) in self._db.execute(
+                "SELECT path FROM sources WHERE part_of = ? AND state = 'live'"
+                " ORDER BY mtime_ns DESC LIMIT ?",
+                (self._database.id, most),
+            )
+        ]
+
+
+def after(prefix: str) -> str:
+    """The first string behind all that begin with the prefix."""
+    return prefix[:-1] + chr(ord(prefix[-1]) + 1)

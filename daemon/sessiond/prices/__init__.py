@@ -1,0 +1,1 @@
+"""What a response costs, by the price of its day."""

@@ -1,0 +1,1 @@
+"""Which files changed, since when, and their new bytes."""

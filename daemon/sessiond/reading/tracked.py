@@ -1,0 +1,168 @@
+"""Sources as the daemon knows them: one row of `sources` each, kept in memory between passes."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import apsw
+
+from sess_schema import __version__
+from sessiond.engines.slices import Progress
+from sessiond.reading.tail import Checkpoint, Stat
+
+LIVE, GONE, PARKED, UNREADABLE = "live", "gone", "parked", "unreadable"
+PARK_AFTER = 3  # crashes of the same file
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@dataclass(slots=True)
+class Tracked:
+    """One file that an agent writes, and how far it was read."""
+
+    path: str
+    agent: str
+    kind: str
+    id: int | None = None
+    state: str = LIVE
+    error: str | None = None
+    failures: int = 0
+    generation: int = 1
+    stat: Stat | None = None
+    sidecar_ns: int = 0
+    parked_by: str | None = None
+    progress: Progress = field(default_factory=Progress)
+    has_pending: bool = False
+    archived_to: int = 0  # beyond the offset only while a rewritten file is read again
+    part_of: int | None = None  # the database that holds this conversation
+
+    def save_identity(self, db: apsw.Connection) -> None:
+        if self.id is None:
+            # No RETURNING: it makes SQLite open a savepoint, and FTS5 flush to disk for it.
+            db.execute(
+                "INSERT INTO sources (agent, kind, path, state_since, part_of)"
+                " VALUES (?, ?, ?, ?, ?)",
+                (self.agent, self.kind, self.path, now_ms(), self.part_of),
+            )
+            self.id = db.last_insert_rowid()
+
+    def save_progress(self, db: apsw.Connection, progress: Progress) -> None:
+        mark = progress.checkpoint
+        db.execute(
+            "UPDATE sources SET offset = ?, lines = ?, blank_lines = ?, head_hash = ?,"
+            " tail_hash = ?, oversize_from = ?, parser_state = ?, generation = ?, read_at = ?"
+            " WHERE id = ?",
+            (
+                mark.offset,
+                progress.lines,
+                progress.blank_lines,
+                mark.head_hash,
+                mark.tail_hash,
+                mark.oversize_from,
+                json.dumps(progress.parser_state or {}),
+                self.generation,
+                now_ms(),
+                self.id,
+            ),
+        )
+        self.progress = progress
+
+    def save_reader_state(self, db: apsw.Connection, state: dict[str, Any]) -> None:
+        """What the reader of a database must be given back the next time."""
+        self.save_identity(db)
+        db.execute(
+            "UPDATE sources SET parser_state = ?, read_at = ? WHERE id = ?",
+            (json.dumps(state), now_ms(), self.id),
+        )
+        self.progress.parser_state = state
+
+    def save_stat(self, db: apsw.Connection, stat: Stat, sidecar_ns: int) -> None:
+        """The file was read to its end as it was when `stat` was taken, and it is readable."""
+        self._write_stat(db, stat)
+        if sidecar_ns != self.sidecar_ns:
+            db.execute("UPDATE sources SET sidecar_ns = ? WHERE id = ?", (sidecar_ns, self.id))
+            self.sidecar_ns = sidecar_ns
+        if self.state != LIVE or self.error or self.failures:
+            self.save_state(db, LIVE)
+
+    def park(self, db: apsw.Connection, stat: Stat, error: str) -> None:
+        """Leave the file alone until it is another one, or we are."""
+        self._write_stat(db, stat)
+        self.save_state(db, PARKED, error)
+        db.execute("UPDATE sources SET parked_by = ? WHERE id = ?", (__version__, self.id))
+        self.parked_by = __version__
+
+    def still_parked(self, stat: Stat) -> bool:
+        return self.state == PARKED and self.stat == stat and self.parked_by == __version__
+
+    def parser_state(self, db: apsw.Connection) -> dict[str, Any]:
+        """What the parser left behind; read only when the file is."""
+        if self.progress.parser_state is None:
+            stored = db.execute("SELECT parser_state FROM sources WHERE id = ?", (self.id,)).get
+            self.progress.parser_state = json.loads(stored or "{}")
+        return self.progress.parser_state
+
+    def _write_stat(self, db: apsw.Connection, stat: Stat) -> None:
+        self.save_identity(db)
+        db.execute(
+            "UPDATE sources SET dev = ?, inode = ?, size = ?, mtime_ns = ?, ctime_ns = ?"
+            " WHERE id = ?",
+            (stat.dev, stat.inode, stat.size, stat.mtime_ns, stat.ctime_ns, self.id),
+        )
+        self.stat = stat
+
+    def save_state(self, db: apsw.Connection, state: str, error: str | None = None) -> None:
+        self.save_identity(db)
+        if state == LIVE and error is None:
+            self.failures = 0
+        db.execute(
+            "UPDATE sources SET state = ?, state_since = iif(state = ?, state_since, ?),"
+            " error = ?, failures = ? WHERE id = ?",
+            (state, state, now_ms(), error, self.failures, self.id),
+        )
+        self.state, self.error = state, error
+
+    def save_path(self, db: apsw.Connection, path: str) -> None:
+        db.execute("UPDATE sources SET path = ? WHERE id = ?", (path, self.id))
+        self.path = path
+
+
+def load_all(db: apsw.Connection) -> dict[str, Tracked]:
+    """Every source of the index by path."""
+    unfinished = {
+        source_id for (source_id,) in db.execute("SELECT source_id FROM chunks WHERE retired = -1")
+    }
+    tracked = {}
+    for (
+        source_id, agent, kind, path, state, error, failures, generation, dev, inode, size,
+        mtime_ns, ctime_ns, sidecar_ns, parked_by, offset, lines, blank_lines, head_hash,
+        tail_hash, oversize_from, part_of,
+    ) in db.execute(
+        "SELECT id, agent, kind, path, state, error, failures, generation, dev, inode, size,"
+        " mtime_ns, ctime_ns, sidecar_ns, parked_by, offset, lines, blank_lines, head_hash,"
+        " tail_hash, oversize_from, part_of FROM sources"
+    ):  # fmt: skip
+        tracked[path] = Tracked(
+            path,
+            agent,
+            kind,
+            source_id,
+            state,
+            error,
+            failures,
+            generation,
+            Stat(dev, inode, size, mtime_ns, ctime_ns) if ctime_ns else None,
+            sidecar_ns,
+            parked_by,
+            Progress(
+                Checkpoint(offset, head_hash, tail_hash, oversize_from), lines, blank_lines, None
+            ),
+            source_id in unfinished,
+            part_of=part_of,
+        )
+    return tracked

@@ -1,0 +1,136 @@
+"""Start in the background, stop and restart: the kernel lock says who runs, signals do the rest."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+from sess_schema import lock, paths, program
+from sess_schema.errors import Exit, SessError
+from sessiond.commands.sync import already_running
+from sessiond.service import heartbeat
+
+Say = Callable[[str], None]
+START_SECONDS = 15.0
+STOP_SECONDS = 10.0
+
+
+def start_detached(say: Say) -> int:
+    """Start the daemon in a session of its own and wait until it serves."""
+    home = paths.home()
+    home.create()
+    if lock.holder(home.lock) is not None:
+        raise already_running(home)
+    process = subprocess.Popen(
+        [*program.module("sessiond"), "start"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        cwd=home.data,
+        env={**os.environ, **_absolute_home(home)},
+    )
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise SessError(
+                f"sessiond ended at once with exit code {process.returncode}",
+                hint="`sessiond logs`, or `sessiond start` in the foreground, tells why",
+                code=process.returncode or Exit.NO_DAEMON,
+            )
+        if heartbeat.read(home.status).get("pid") == process.pid:
+            say(f"sessiond started (pid {process.pid})")
+            return Exit.OK
+        time.sleep(0.05)
+    say(f"sessiond started (pid {process.pid}); it is still reading what was there before")
+    return Exit.OK
+
+
+def _absolute_home(home: paths.Home) -> dict[str, str]:
+    """A relative SESSIOND_HOME would name another directory from where the daemon runs."""
+    return {"SESSIOND_HOME": str(home.data)} if "SESSIOND_HOME" in os.environ else {}
+
+
+def running() -> dict[str, Any] | None:
+    holder = lock.holder(paths.home().lock)
+    return holder if holder is not None and holder.get("mode") == "daemon" else None
+
+
+def stop(say: Say) -> int:
+    holder = running()
+    if holder is None:
+        raise SessError(
+            "no daemon is running", hint="`sessiond start --detach`", code=Exit.NO_DAEMON
+        )
+    _end(holder)
+    say(f"sessiond stopped (pid {holder['pid']})")
+    return Exit.OK
+
+
+def restart(say: Say) -> int:
+    holder = running()
+    if holder is not None and holder.get("service"):
+        _restart_service()
+        say("sessiond restarted by the service manager")
+        return Exit.OK
+    if holder is not None:
+        _end(holder)
+    return start_detached(say)
+
+
+def _restart_service() -> None:
+    if sys.platform == "darwin":
+        command = ["launchctl", "kickstart", "-k", f"gui/{os.getuid()}/io.github.sessiond"]
+    else:
+        command = ["systemctl", "--user", "restart", "sessiond.service"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SessError(f"`{' '.join(command)}` failed: {done.stderr.strip()}", code=Exit.NO_DAEMON)
+
+
+def _end(holder: dict[str, Any]) -> None:
+    home = paths.home()
+    pid = int(holder["pid"])
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        return
+    deadline = time.monotonic() + STOP_SECONDS
+    while lock.holder(home.lock) is not None:
+        if time.monotonic() > deadline:
+            raise SessError(
+                f"sessiond (pid {pid}) did not stop within {STOP_SECONDS:.0f} s",
+                hint=f"`kill -9 {pid}` is safe: the index stays consistent",
+                code=Exit.NO_DAEMON,
+            )
+        time.sleep(0.02)
+
+
+def reprice(say: Say) -> int:
+    """Price every response of the index anew."""
+    from sess_schema.connection import open_writer  # noqa: PLC0415
+    from sessiond import config  # noqa: PLC0415
+    from sessiond.prices import repricing  # noqa: PLC0415
+
+    home = paths.home()
+    home.create()
+    held = lock.acquire(home.lock)
+    if held is None:
+        running_now = already_running(home)
+        running_now.hint = (
+            "`sessiond stop` first; it prices anew by itself when config.toml changed"
+        )
+        raise running_now
+    try:
+        with closing(open_writer(home.index)) as db:
+            changed = repricing.reprice_all(db, config.load(home.config_file))
+    finally:
+        held.release()
+    say(f"{program.counted(changed, 'response')} priced anew")
+    return Exit.OK

@@ -1,0 +1,338 @@
+"""Installs the daemon as a service of this system: a systemd user unit or a launchd agent.
+
+The files under systemd/ and launchd/ are the truth. This fills in the path of the program, the
+variables that say where the data is, and the directories that the service may write to.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import plistlib
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from sess_schema import paths
+from sess_schema.errors import Exit, SessError
+from sessiond.service.notify import LAUNCHD_LABEL
+
+UNIT = "sessiond.service"
+# A service does not see the variables of the shell that installed it.
+MOVES_DATA = (
+    "SESSIOND_HOME",
+    "XDG_CONFIG_HOME",
+    "XDG_DATA_HOME",
+    "XDG_STATE_HOME",
+    "CLAUDE_CONFIG_DIR",
+    "CODEX_HOME",
+)
+# By this line we know our own files when they are to be replaced or removed.
+MARK = "Written by `sessiond install`; `sessiond uninstall` removes it."
+
+Say = Callable[[str], None]
+Command = tuple[str, ...]
+
+_SYSTEMCTL = ("systemctl", "--user")
+# PrivateTmp= hides what others keep here.
+_PRIVATE = ("/tmp", "/var/tmp")  # noqa: S108
+_REINSTALL = "install sessiond again, for example with `pip install --force-reinstall sessiond`"
+
+
+def install(*, hardened: bool, say: Say) -> Exit:
+    """Write the service file of this system and start the service."""
+    launchd = _launchd()
+    executable, environment, home = program(), moved_data(os.environ), paths.home()
+    home.create()
+    if launchd:
+        if hardened:
+            raise SessError(
+                "--hardened is for systemd only", hint="run `sessiond install` without it"
+            )
+        agent = _agent()
+        _write(agent, launchd_plist(executable, environment, home.logs))
+        say(f"wrote {agent}")
+        return _bootstrap(agent, say)
+    unit, drop_in = _unit(), _drop_in()
+    if hardened:
+        writable = {home.data: None, home.logs: None}
+        _refuse_private_tmp([*writable, *map(Path, environment.values())])
+        _write(drop_in, systemd_hardening(writable).encode())
+        say(f"wrote {drop_in}")
+    elif _ours(drop_in):
+        _remove_drop_in(drop_in)
+        say(f"removed {drop_in}")
+    _write(unit, systemd_unit(executable, environment).encode())
+    say(f"wrote {unit}")
+    commands = [
+        (*_SYSTEMCTL, "daemon-reload"),
+        (*_SYSTEMCTL, "enable", UNIT),
+        # Not `enable --now`: a service that runs already has to take up the new file.
+        (*_SYSTEMCTL, "restart", UNIT),
+    ]
+    code = _run_all(commands, say)
+    if code == Exit.OK:
+        say(f"{UNIT} is enabled and running")
+    say("it stops when you log out; `loginctl enable-linger` keeps it running")
+    return code
+
+
+def uninstall(*, say: Say) -> Exit:
+    """Stop the service and remove the files that `install` wrote, and only those."""
+    if _launchd():
+        agent = _agent()
+        if not _ours(agent):
+            return _nothing(agent, say)
+        trouble = _bootout()
+        agent.unlink()
+        say(f"removed {agent}")
+        left = ("launchctl", "bootout", _launchd_names()[1])
+        return _by_hand(trouble, [left], say) if trouble else Exit.OK
+    unit, drop_in = _unit(), _drop_in()
+    if not _ours(unit):
+        return _nothing(unit, say)
+    trouble = _run((*_SYSTEMCTL, "disable", "--now", UNIT))
+    # Where no manager answers, its link is still ours to remove.
+    wanted = unit.parent / "default.target.wants" / UNIT
+    if wanted.is_symlink() and wanted.resolve() == unit.resolve():
+        wanted.unlink()
+    if _ours(drop_in):
+        _remove_drop_in(drop_in)
+        say(f"removed {drop_in}")
+    unit.unlink()
+    say(f"removed {unit}")
+    reload = (*_SYSTEMCTL, "daemon-reload")
+    trouble = trouble or _run(reload)
+    return _by_hand(trouble, [(*_SYSTEMCTL, "stop", UNIT), reload], say) if trouble else Exit.OK
+
+
+def systemd_unit(executable: Path, environment: Mapping[str, str]) -> str:
+    """The shipped unit with this program and these variables."""
+    # systemd refuses these in the name of a program, however well they are quoted.
+    if any(char in "\"'\\" or not char.isprintable() for char in str(executable)):
+        raise SessError(
+            f'systemd cannot run "{executable}": quotes, backslashes or control characters in it',
+            hint="install sessiond in a directory with a plainer name",
+        )
+    lines = [f"# {MARK}"]
+    for line in shipped(f"systemd/{UNIT}").decode().splitlines():
+        if line.startswith("ExecStart="):
+            lines.append(f"ExecStart={_quoted(str(executable))} start")
+            lines += [f"Environment={_quoted(f'{k}={v}')}" for k, v in environment.items()]
+        else:
+            lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def systemd_hardening(writable: Iterable[Path]) -> str:
+    """The shipped drop-in with the directories that this installation writes to."""
+    directories = " ".join(_quoted(str(directory)) for directory in writable)
+    lines = [f"# {MARK}"]
+    for line in shipped(f"systemd/{UNIT}.d/hardening.conf").decode().splitlines():
+        changed = line.startswith("ReadWritePaths=")
+        lines.append(f"ReadWritePaths={directories}" if changed else line)
+    return "\n".join(lines) + "\n"
+
+
+def launchd_plist(executable: Path, environment: Mapping[str, str], log_dir: Path) -> bytes:
+    """The shipped agent with this program, these variables and a place for crash reports."""
+    agent = plistlib.loads(shipped(f"launchd/{LAUNCHD_LABEL}.plist"))
+    agent["ProgramArguments"] = [str(executable), "start"]
+    agent["StandardErrorPath"] = str(log_dir / "stderr.log")
+    if environment:
+        agent["EnvironmentVariables"] = dict(environment)
+    text = plistlib.dumps(agent, sort_keys=False)
+    return text.replace(b"<plist ", f"<!-- {MARK} -->\n<plist ".encode(), 1)
+
+
+def shipped(name: str) -> bytes:
+    """A service file as it came with this installation, wheel or editable."""
+    try:
+        return _installed(f"/share/sessiond/{name}").read_bytes()
+    except OSError as error:
+        raise SessError(
+            f'the service file "{name}" is missing from this installation', hint=_REINSTALL
+        ) from error
+
+
+def program() -> Path:
+    """The `sessiond` script of this very installation."""
+    script = Path(sys.executable).absolute().parent / "sessiond"
+    if os.access(script, os.X_OK):
+        return script
+    # `pip install --user` puts it elsewhere.
+    try:
+        return _installed("/bin/sessiond")
+    except FileNotFoundError:
+        raise SessError(f'there is no program "{script}"', hint=_REINSTALL) from None
+
+
+def moved_data(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables that are set now and say where data is, as absolute paths."""
+    return {
+        name: os.path.abspath(os.path.expanduser(environment[name]))
+        for name in MOVES_DATA
+        if environment.get(name)
+    }
+
+
+def _installed(suffix: str) -> Path:
+    try:
+        files = importlib.metadata.files("sessiond") or []
+    except importlib.metadata.PackageNotFoundError:
+        files = []
+    for file in files:
+        if file.as_posix().endswith(suffix):
+            return Path(str(file.locate())).resolve(strict=True)
+    raise FileNotFoundError(suffix)
+
+
+def _quoted(word: str) -> str:
+    # systemd.syntax(7): C escapes inside double quotes, and specifiers even there.
+    for char, escape in (("\\", "\\\\"), ('"', '\\"'), ("%", "%%"), ("\n", "\\n")):
+        word = word.replace(char, escape)
+    return f'"{word}"'
+
+
+def _launchd() -> bool:
+    system: str = sys.platform
+    if system not in {"linux", "darwin"}:
+        raise SessError(
+            f'no service manager is known for "{system}"', hint="run `sessiond start --detach`"
+        )
+    return system == "darwin"
+
+
+def _unit() -> Path:
+    config = os.environ.get("XDG_CONFIG_HOME", "")
+    base = Path(config) if os.path.isabs(config) else Path.home() / ".config"
+    return base / "systemd" / "user" / UNIT
+
+
+def _drop_in() -> Path:
+    return _unit().parent / f"{UNIT}.d" / "hardening.conf"
+
+
+def _agent() -> Path:
+    return Path.home() / "Library" / "LaunchAgents" / f"{LAUNCHD_LABEL}.plist"
+
+
+def _ours(path: Path) -> bool:
+    try:
+        return MARK.encode() in path.read_bytes()
+    except OSError:
+        return False
+
+
+def _write(path: Path, content: bytes) -> None:
+    if os.path.lexists(path) and not _ours(path):
+        raise SessError(
+            f'"{path}" is there already and was not written by `sessiond install`',
+            hint="move it away, then install again",
+        )
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with NamedTemporaryFile(dir=path.parent, prefix=".sessiond-", delete=False) as file:
+            try:
+                file.write(content)
+                os.fchmod(file.fileno(), 0o644)
+                file.flush()
+                os.fsync(file.fileno())
+                os.replace(file.name, path)
+            except BaseException:
+                os.unlink(file.name)
+                raise
+    except OSError as error:
+        raise SessError(
+            f'cannot write "{path}": {error.strerror}', hint="check its directory"
+        ) from error
+
+
+def _remove_drop_in(drop_in: Path) -> None:
+    drop_in.unlink()
+    if not any(drop_in.parent.iterdir()):
+        drop_in.parent.rmdir()
+
+
+def _refuse_private_tmp(directories: Iterable[Path]) -> None:
+    for directory in directories:
+        if any(directory.is_relative_to(private) for private in _PRIVATE):
+            raise SessError(
+                f'a hardened service has a /tmp of its own and cannot see "{directory}"',
+                hint="move it elsewhere, or install without --hardened",
+            )
+
+
+def _nothing(path: Path, say: Say) -> Exit:
+    kept = path.exists()
+    say(f"kept {path}: it was not written by `sessiond install`" if kept else f"no {path}")
+    return Exit.NOTHING_FOUND
+
+
+def _run_all(commands: Sequence[Command], say: Say) -> Exit:
+    """Run the commands until one fails, and then name those that are left to do."""
+    for done, command in enumerate(commands):
+        if trouble := _run(command):
+            return _by_hand(trouble, commands[done:], say)
+    return Exit.OK
+
+
+def _by_hand(trouble: str, commands: Sequence[Command], say: Say) -> Exit:
+    say(trouble)
+    say("run by hand, in a login session of this user:")
+    for command in commands:
+        say(f"  {shlex.join(command)}")
+    return Exit.SKIPPED_SOME
+
+
+def _run(command: Command) -> str:
+    """Run a command and return what went wrong, or nothing."""
+    try:
+        # `restart` waits for READY, for at most the 90 seconds that systemd gives a service.
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    except OSError as error:
+        return f"cannot run `{command[0]}`: {error.strerror}"
+    except subprocess.TimeoutExpired:
+        return f"`{shlex.join(command)}` gave no answer within two minutes"
+    if done.returncode == 0:
+        return ""
+    said = " ".join((done.stderr or done.stdout).split())
+    return f"`{shlex.join(command)}` failed: {said or f'exit code {done.returncode}'}"
+
+
+def _bootstrap(agent: Path, say: Say) -> Exit:
+    domain, service = _launchd_names()
+    start = [
+        # Undoes an earlier `launchctl disable`, which would make the next command fail.
+        ("launchctl", "enable", service),
+        ("launchctl", "bootstrap", domain, str(agent)),
+    ]
+    if trouble := _bootout():
+        return _by_hand(trouble, [("launchctl", "bootout", service), *start], say)
+    code = _run_all(start, say)
+    if code == Exit.OK:
+        say(f"{LAUNCHD_LABEL} is loaded and running")
+    return code
+
+
+def _bootout() -> str:
+    _, service = _launchd_names()
+    loaded = ("launchctl", "print", service)
+    if _run(loaded):
+        return ""
+    trouble = _run(("launchctl", "bootout", service))
+    # bootout returns before the agent has ended, and a bootstrap in between fails.
+    end = time.monotonic() + 15
+    while not trouble and not _run(loaded) and time.monotonic() < end:
+        time.sleep(0.2)
+    return trouble
+
+
+def _launchd_names() -> tuple[str, str]:
+    """The domain of this user's agents, and our agent in it."""
+    domain = f"gui/{os.getuid()}"
+    return domain, f"{domain}/{LAUNCHD_LABEL}"

@@ -1,0 +1,336 @@
+"""The daemon's loop: wait for hints, ingest what they name, walk everything now and then."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import logging
+import os
+import signal
+import sys
+import threading
+import time
+from contextlib import closing
+
+import apsw
+
+from sess_schema import __version__, lock, paths
+from sess_schema.connection import open_writer, wait_for_locks
+from sess_schema.errors import Exit, SessError
+from sessiond import config
+from sessiond.commands.sync import already_running
+from sessiond.engines.steps import Summary
+from sessiond.ingest import SETTLE_SECONDS, Ingest
+from sessiond.prices.repricing import pricer_of, reprice_if_due
+from sessiond.reading.survey import reaches, roots_of, survey
+from sessiond.service import heartbeat, notify
+from sessiond.service.pace import Pace
+from sessiond.service.watch import Hints, Watcher
+from sessiond.sourcekit.base import Source
+from sessiond.sources import all_sources
+from sessiond.writing.store import Store
+
+log = logging.getLogger("sessiond")
+
+TICK = 1.0  # how soon a root that appears is noticed
+GATHER = 0.01  # writes come in bursts; wait this long for the rest of one
+POLL_UNCOVERED = 2.0  # out of watches: walk this often instead
+CLOCK_JUMP = 30.0  # wall clock ahead of the monotonic one by this: we slept
+IDLE_CHECKPOINT = 20.0
+RETRY_FIRST, RETRY_LAST = 2.0, 60.0
+
+
+class Service:
+    """One running daemon."""
+
+    def __init__(self, home: paths.Home) -> None:
+        self._home = home
+        self._stop = threading.Event()
+        self._reload = False
+        self._watcher = Watcher()
+        self._heart = heartbeat.Heart(home.status)
+        self._sources: list[Source] = []
+        self._places: list[tuple[Source, str]] = []
+        self._settings = config.Config()
+        self._next_walk = 0.0
+        self._recheck: dict[str, float] = {}
+        self._pace = Pace()
+        self._retry = 0.0
+        self._last_write = 0.0
+        self._checkpointed = True
+
+    def run(self) -> int:
+        """Until SIGTERM; the exit code."""
+        self._home.create()
+        held = lock.acquire(self._home.lock)
+        if held is None:
+            raise already_running(self._home)
+        try:
+            held.describe(
+                mode="daemon",
+                version=__version__,
+                started_at=int(time.time() * 1000),
+                service="INVOCATION_ID" in os.environ or notify.under_launchd(),
+            )
+            self._catch_signals()
+            self._configure()
+            db = self._open()
+            if db is not None:
+                with closing(db):
+                    self._serve(db)
+        finally:
+            notify.stopping()
+            self._watcher.stop()
+            self._heart.stop()
+            held.release()
+        return Exit.OK
+
+    def _open(self) -> apsw.Connection | None:
+        """The index, as soon as the disk has space for it; None when told to stop before."""
+        while not self._stop.is_set():
+            try:
+                return open_writer(self._home.index)
+            except SessError as error:
+                # A service manager that sees us fail a few times in a row gives us up for good.
+                if not isinstance(error.__cause__, apsw.FullError | apsw.IOError | apsw.BusyError):
+                    raise
+                notify.ready("waiting")
+                self._pause(error)
+            while not self._stop.is_set() and time.monotonic() < self._next_walk:
+                self._watcher.wait(TICK)
+                notify.alive()
+        return None
+
+    def _catch_signals(self) -> None:
+        def end(number: int, _frame: object) -> None:
+            self._stop.set()
+            self._watcher.wake()
+
+        def reload(number: int, _frame: object) -> None:
+            self._reload = True
+            self._watcher.wake()
+
+        signal.signal(signal.SIGTERM, end)
+        signal.signal(signal.SIGINT, end)
+        if hasattr(signal, "SIGHUP"):
+            signal.signal(signal.SIGHUP, reload)
+
+    def _configure(self) -> None:
+        self._settings = config.load(self._home.config_file)
+        self._sources = all_sources(self._settings)
+        self._next_walk = 0.0
+
+    def _serve(self, db: apsw.Connection) -> None:
+        self._reprice(db)
+        ingest = Ingest(Store(db, pricer_of(self._settings)), settle=False)
+        ingest.stop = self._stop
+        ingest.on_progress = self._progress
+        self._watcher.cover(self._roots())
+        notify.ready("indexing")
+        log.info("started, version %s, pid %d", __version__, os.getpid())
+        for root in self._roots():
+            log.info("watching %s%s", root, "" if os.path.isdir(root) else " (not there yet)")
+        slept = time.time() - time.monotonic()
+        hints = Hints(set(), lost=True)
+        while not self._stop.is_set():
+            if self._reload:
+                self._reload_config()
+            if self._watcher.cover(self._roots()):
+                hints.lost = True
+            drift = time.time() - time.monotonic()
+            if abs(drift - slept) > CLOCK_JUMP:
+                hints.lost, slept = True, drift
+            self._step(ingest, hints)
+            self._rest(db)
+            self._heart.flush()
+            hints = self._watcher.wait(self._patience())
+            if hints.paths and not self._stop.is_set():
+                time.sleep(GATHER)
+                more = self._watcher.wait(0)
+                hints = Hints(hints.paths | more.paths, hints.lost or more.lost)
+            notify.alive()
+        log.info("stopping")
+        with contextlib.suppress(apsw.Error):  # on a full disk the statistics stay as they are
+            db.pragma("optimize")
+        _fold_log(db)
+
+    def _reprice(self, db: apsw.Connection) -> None:
+        try:
+            changed = reprice_if_due(db, self._settings)
+        except apsw.Error as error:  # a full disk: the next start tries again
+            log.warning("prices stay as they were: %s", error)
+            return
+        if changed:
+            log.info("priced %d responses anew", changed)
+
+    def _roots(self) -> list[str]:
+        """The roots as they are now: one may have become a link to another place."""
+        self._places = roots_of(self._sources)
+        return [root for _, root in self._places]
+
+    def _patience(self) -> float:
+        # While the index cannot be written nothing but the next try is due.
+        due = [self._next_walk] if self._retry else [self._next_walk, *self._recheck.values()]
+        return max(0.0, min(TICK, min(due) - time.monotonic()))
+
+    def _reload_config(self) -> None:
+        self._reload = False
+        notify.reloading()
+        try:
+            self._configure()
+            log.info("configuration read again")
+        except SessError as error:
+            log.error("configuration not changed: %s", error.message)
+        notify.ready("indexing")
+
+    def _step(self, ingest: Ingest, hints: Hints) -> None:
+        """One pass: everything when a walk is due, else what the hints name."""
+        now = time.monotonic()
+        if self._retry and now < self._next_walk:
+            return
+        try:
+            if hints.lost or now >= self._next_walk:
+                summary = ingest.reconcile(self._places)
+                self._after_walk(summary)
+            else:
+                due = {path for path, when in self._recheck.items() if when <= now}
+                if not hints.paths and not due:
+                    return
+                summary = self._ingest_hinted(ingest, hints.paths, due)
+        except SessError as error:
+            self._pause(error)
+            return
+        except Exception as error:
+            log.exception("unexpected")
+            self._pause(SessError(f"unexpected {type(error).__name__} (see `sessiond logs`)"))
+            return
+        if self._retry:
+            log.info("writing again")
+        self._retry = 0.0
+        for path in summary.unsettled:
+            self._recheck[path] = time.monotonic() + self._pace.pause(path, SETTLE_SECONDS)
+        for path, failures in summary.failed.items():
+            self._recheck[path] = time.monotonic() + min(RETRY_LAST, RETRY_FIRST**failures)
+        if summary.changed or summary.gone:
+            self._last_write, self._checkpointed = time.monotonic(), False
+        for path, why in summary.skipped:
+            self._heart.skip(path, why)
+        self._heart.beat(
+            overflows=self._watcher.overflows,
+            hints=len(hints.paths),
+            read_bytes=summary.read_bytes,
+            turns=summary.turns,
+        )
+
+    def _ingest_hinted(self, ingest: Ingest, hinted: set[str], due: set[str]) -> Summary:
+        for path in due:
+            self._recheck.pop(path, None)
+        places: dict[str, Source] = {}
+        force = False
+        for path in hinted | due:
+            source = self._source_of(path)
+            if source is None:
+                continue
+            kind = source.classify(path)
+            # A sidecar tells about a file that is here already.
+            concerned = source.owner(path) if kind == "sidecar" else path
+            if source.classify(concerned) == "database":
+                again = self._pace.too_soon(concerned)
+                if again:
+                    self._recheck.setdefault(concerned, again)
+                else:
+                    places[concerned] = source
+            elif kind is not None or (os.path.isdir(path) and source.enters(path)):
+                places[concerned] = source
+                force = force or path in due or kind == "sidecar"
+        seen = survey([(source, path) for path, source in places.items() if os.path.lexists(path)])
+        seen.skipped = [entry for entry in seen.skipped if entry[0] not in hinted]
+        summary = ingest.ingest(seen, force=force)
+        self._pace.read(seen.files, changed=summary.turns > 0)
+        summary.gone += ingest.mark_deleted(list(places))
+        return summary
+
+    def _source_of(self, path: str) -> Source | None:
+        for source, root in self._places:
+            if path == root or path.startswith(root + os.sep):
+                return source if reaches(source, root, path) else None
+        return None
+
+    def _after_walk(self, summary: Summary) -> None:
+        period = self._settings.reconcile_seconds
+        watched = self._watcher.watched_directories()
+        blind = self._watcher.error is not None or (
+            watched is not None and watched < summary.directories
+        )
+        if blind and not self._heart.blind:
+            log.warning(
+                "only %s of %d directories can be watched; the rest is polled every %.0f s. To fix"
+                " it: %s",
+                watched or 0,
+                summary.directories,
+                POLL_UNCOVERED,
+                self._watcher.fix,
+            )
+        if blind:
+            self._watcher.fell_short()
+        self._heart.walked(
+            seen=summary.seen,
+            directories=summary.directories,
+            watched=watched,
+            blind=blind,
+            fix=self._watcher.fix if blind else None,
+            skipped=summary.skipped,
+        )
+        self._next_walk = time.monotonic() + (POLL_UNCOVERED if blind else period)
+
+    def _pause(self, error: SessError) -> None:
+        """The index cannot be written now: say so, keep what is there, try again later."""
+        if isinstance(error.__cause__, apsw.CorruptError | apsw.NotADBError):
+            raise error
+        self._retry = min(RETRY_LAST, self._retry * 2 or RETRY_FIRST)
+        self._next_walk = time.monotonic() + self._retry
+        log.error("%s; next try in %.0f s", error.message, self._retry)
+        self._heart.beat(error=error.message)
+        notify.status(error.message)
+
+    def _progress(self, summary: Summary) -> None:
+        notify.alive()
+        self._heart.beat(pending_bytes=max(0, summary.total_bytes - summary.read_bytes))
+
+    def _rest(self, db: apsw.Connection) -> None:
+        """After a while without writes, fold the WAL back and return memory to the system."""
+        if self._checkpointed or time.monotonic() - self._last_write < IDLE_CHECKPOINT:
+            return
+        self._checkpointed = _fold_log(db)
+        if not self._checkpointed:  # the next rest tries again
+            self._last_write = time.monotonic()
+        db.pragma("shrink_memory")
+        _trim_heap()
+
+
+def _fold_log(db: apsw.Connection) -> bool:
+    """Write the WAL back into the index now; False when a reader or the disk does not allow it."""
+    wait_for_locks(db, 0)  # a reader may hold its snapshot for long, and SIGTERM must end us soon
+    try:
+        db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except apsw.BusyError:
+        return False
+    except apsw.Error as error:
+        log.warning("the WAL stays: %s", error)
+        return False
+    finally:
+        wait_for_locks(db, 5)
+    return True
+
+
+def _trim_heap() -> None:
+    """glibc keeps freed memory of a bulk load for ever unless asked."""
+    if sys.platform.startswith("linux"):
+        try:
+            ctypes.CDLL(None).malloc_trim(0)
+        except (AttributeError, OSError):
+            return
+
+
+def serve() -> int:
+    return Service(paths.home()).run()

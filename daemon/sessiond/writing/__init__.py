@@ -1,0 +1,1 @@
+"""One transaction: turns, copies and owners, events, usage, titles, links, sums, chunks."""

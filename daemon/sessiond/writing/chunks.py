@@ -1,0 +1,139 @@
+"""The raw bytes of a source into the archive, and what was odd about them into the warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import apsw
+
+from sess_schema import archive
+from sessiond.engines.slices import Problem, Progress, Slice
+from sessiond.reading.tail import Checkpoint, read_at
+from sessiond.reading.tracked import Tracked
+from sessiond.writing.event_rows import clean
+
+SMALL_CHUNK = 64 << 10  # a last chunk below this grows; above, the next one begins
+CHUNK_PART = 1 << 20
+LONGEST_ATTACHMENT = 32 << 20  # more of it is archived but not searchable
+
+
+class Chunks:
+    """Writes `chunks` and `warnings`."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+
+    def add(self, source: Tracked, part: Slice) -> None:
+        self.drop_unfinished(source)
+        if part.unfinished:
+            self._add_pieces(source, archive.PENDING, part.start, part.unfinished)
+            preview = clean(part.unfinished[:400].decode("utf-8", "replace")[:100])
+            self._db.execute(
+                "INSERT INTO warnings (source_id, line, offset, retired, reason, preview)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (
+                    source.id,
+                    part.progress.lines + 1,
+                    part.start,
+                    archive.PENDING,
+                    "unfinished last line",
+                    preview,
+                ),
+            )
+            source.has_pending = True
+        if not part.raw or self._archived_before(source, part):
+            return
+        if part.packed is not None and len(part.raw) <= 2 * CHUNK_PART:
+            self._add_chunk(source, archive.LIVE, part.start, len(part.raw), part.packed)
+        elif len(part.raw) >= SMALL_CHUNK or not self._grow_chunk(source, part):
+            self._add_pieces(source, archive.LIVE, part.start, part.raw)
+
+    def drop_unfinished(self, source: Tracked) -> None:
+        """Forget the unfinished last line of an earlier reading; the file tells anew."""
+        if source.has_pending:
+            for table in ("chunks", "warnings"):
+                self._db.execute(
+                    f"DELETE FROM {table} WHERE source_id = ? AND retired = ?",
+                    (source.id, archive.PENDING),
+                )
+            source.has_pending = False
+
+    def _archived_before(self, source: Tracked, part: Slice) -> bool:
+        """A rewritten file is read again, but what it shares with the old one is archived."""
+        if source.archived_to <= part.start:
+            return False
+        rest = part.raw[source.archived_to - part.start :]
+        if rest:
+            self._add_pieces(source, archive.LIVE, source.archived_to, rest)
+        return True
+
+    def _grow_chunk(self, source: Tracked, part: Slice) -> bool:
+        """Append to a small last chunk: many one-line chunks would hardly compress."""
+        if part.start == 0:
+            return False
+        for chunk_id, offset, length, data in self._db.execute(
+            "SELECT id, offset, length, data FROM chunks"
+            " WHERE source_id = ? AND retired = 0 ORDER BY offset DESC LIMIT 1",
+            (source.id,),
+        ):
+            if length < SMALL_CHUNK and offset + length == part.start:
+                raw = archive.unpack(data) + part.raw
+                self._db.execute(
+                    "UPDATE chunks SET length = ?, data = ? WHERE id = ?",
+                    (len(raw), archive.pack(raw), chunk_id),
+                )
+                return True
+        return False
+
+    def _add_pieces(self, source: Tracked, retired: int, offset: int, raw: bytes) -> None:
+        for at in range(0, len(raw), CHUNK_PART):
+            piece = raw[at : at + CHUNK_PART]
+            self._add_chunk(source, retired, offset + at, len(piece), archive.pack(piece))
+
+    def _add_chunk(
+        self, source: Tracked, retired: int, offset: int, length: int, packed: bytes
+    ) -> None:
+        self._db.execute(
+            "INSERT INTO chunks (source_id, retired, offset, length, data) VALUES (?, ?, ?, ?, ?)",
+            (source.id, retired, offset, length, packed),
+        )
+
+    def add_problems(self, source: Tracked, problems: Iterable[Problem]) -> None:
+        self._db.executemany(
+            "INSERT INTO warnings (source_id, line, offset, reason, preview)"
+            " VALUES (?, ?, ?, ?, ?)",
+            [(source.id, p.line, p.offset, p.reason, clean(p.preview)) for p in problems],
+        )
+
+    def replace(self, source: Tracked, fd: int) -> bool:
+        """Archive a file that is not read line by line; whether all of it is searchable."""
+        if source.id is not None:
+            source.generation += 1
+            self._db.execute(
+                "UPDATE chunks SET retired = ? WHERE source_id = ? AND retired = 0",
+                (source.generation, source.id),
+            )
+        source.save_identity(self._db)
+        offset = 0
+        while piece := read_at(fd, CHUNK_PART, offset):
+            self._add_pieces(source, archive.LIVE, offset, piece)
+            offset += len(piece)
+        source.save_progress(self._db, Progress(Checkpoint(offset)))
+        if offset <= LONGEST_ATTACHMENT:
+            return True
+        reason = f"only the first {LONGEST_ATTACHMENT >> 20} MiB of this output are searchable"
+        self.add_problems(source, [Problem(0, 0, reason, "")])
+        return False
+
+    def text_of(self, path: str) -> str | None:
+        """What an archived attachment says, up to the limit; None if there is none."""
+        for (source_id,) in self._db.execute(
+            "SELECT id FROM sources WHERE kind = 'attachment' AND path = ?", (path,)
+        ):
+            text = bytearray()
+            for piece in archive.source_bytes(self._db, source_id):
+                text += piece[: LONGEST_ATTACHMENT - len(text)]
+                if len(text) == LONGEST_ATTACHMENT:
+                    break
+            return text.decode("utf-8", "replace")
+        return None

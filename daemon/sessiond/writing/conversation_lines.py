@@ -1,0 +1,164 @@
+"""The records of a conversation in a database as lines of the archive.
+
+The place of a line is its number in the conversation, far enough from the next for any length, so
+that the archive and everything that is shown follow the order of the conversation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from sess_schema import archive
+from sessiond.engines.slices import Problem, Turn, said
+from sessiond.reading.tracked import Tracked
+from sessiond.sourcekit.base import Conversation, Item, Record
+from sessiond.writing.sessions import Session
+from sessiond.writing.store import Store
+
+PLACE_BITS = 32
+PREVIEW = 100
+HEADER, SESSION = "header", "session"  # where the time of a record is from that tells none
+
+
+class Lines:
+    """Writes turns and chunks of conversations."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._db = store.db
+
+    @staticmethod
+    def date(record: Record, key: str, change: Conversation) -> None:
+        """A record without a time has that of its header, else that of the conversation."""
+        if record.ts is None:
+            record.ts, record.ts_from = _time(key, change)
+
+    def add(
+        self, part: Tracked, change: Conversation, new: list[tuple[Item, Record]]
+    ) -> list[tuple[Item, int | None]]:
+        if not new:
+            return []
+        lines = {key: number for number, key in enumerate(change.order, 1)}
+        new.sort(key=lambda pair: lines[pair[0].key])
+        turns = [
+            Turn(_place(lines[item.key]), len(item.raw), lines[item.key], record, said(record))
+            for item, record in new
+        ]
+        self._store.write_turns(part, change.spec, turns)
+        self._db.executemany(
+            "INSERT INTO chunks (source_id, retired, offset, length, data) VALUES (?, 0, ?, ?, ?)",
+            [
+                (part.id, turn.offset, len(item.raw) + 1, archive.pack(item.raw + b"\n"))
+                for turn, (item, _) in zip(turns, new, strict=True)
+            ],
+        )
+        for turn, (item, record) in zip(turns, new, strict=True):
+            self._warn(part, (turn.line, turn.offset), item, record)
+        return [(item, turn.id) for turn, (item, _) in zip(turns, new, strict=True)]
+
+    def rewrite(self, part: Tracked, turn_id: int, item: Item) -> None:
+        """The record of a line changed in place."""
+        record = item.record
+        assert record is not None
+        ((line, offset),) = self._db.execute(
+            "SELECT line, offset FROM turns WHERE id = ?", (turn_id,)
+        )
+        self._db.execute(
+            "UPDATE turns SET length = ?, kind = ?, role = ?, parent_id = ?, ts = ?, ts_from = ?,"
+            " digest = ? WHERE id = ?",
+            (
+                len(item.raw),
+                record.kind,
+                record.role,
+                record.parent_id,
+                record.ts,
+                record.ts_from,
+                said(record),
+                turn_id,
+            ),
+        )
+        self._db.execute(
+            "UPDATE chunks SET length = ?, data = ?"
+            " WHERE source_id = ? AND retired = 0 AND offset = ?",
+            (len(item.raw) + 1, archive.pack(item.raw + b"\n"), part.id, offset),
+        )
+        self._db.execute(
+            "DELETE FROM warnings WHERE source_id = ? AND offset = ? AND retired = 0",
+            (part.id, offset),
+        )
+        self._warn(part, (line, offset), item, record)
+
+    def _warn(self, part: Tracked, at: tuple[int, int], item: Item, record: Record) -> None:
+        preview = item.raw[: PREVIEW * 4].decode("utf-8", "replace")[:PREVIEW]
+        problems = [Problem(*at, warning, preview) for warning in record.warnings]
+        self._store.chunks.add_problems(part, problems)
+
+    def retire(self, part: Tracked, session: Session, turn_ids: Sequence[int]) -> None:
+        """Records that left the conversation stay in the index under the number of a generation."""
+        if not turn_ids:
+            return
+        part.generation += 1
+        for turn_id in turn_ids:
+            self._store.retire(turn_id, session.id, part.generation)
+            offset = self._db.execute("SELECT offset FROM turns WHERE id = ?", (turn_id,)).get
+            for table in ("chunks", "warnings"):
+                self._db.execute(
+                    f"UPDATE {table} SET retired = ?"
+                    " WHERE source_id = ? AND retired = 0 AND offset = ?",
+                    (part.generation, part.id, offset),
+                )
+            self._db.execute(
+                "UPDATE turns SET retired = ? WHERE id = ?", (part.generation, turn_id)
+            )
+        self._store.part_lost(part)
+
+    def arrange(self, whole: Tracked, part: Tracked, change: Conversation) -> None:
+        """Put every stored line where the conversation has it now, and date it as it is now."""
+        places, times = [], []
+        for key, line, turn_id, offset, ts, ts_from in self._db.execute(
+            "SELECT k.value, k.key + 1, t.id, t.offset, t.ts, t.ts_from FROM json_each(?) k"
+            " CROSS JOIN database_rows r ON r.source_id = ? AND r.key = k.value"
+            " JOIN turns t ON t.id = r.turn_id AND t.source_id = ? AND t.retired = 0",
+            (json.dumps(change.order), whole.id, part.id),
+        ):
+            if offset != _place(line):
+                places.append((line, offset, turn_id))
+            if (ts is None or ts_from is not None) and (ts, ts_from) != _time(key, change):
+                times.append((*_time(key, change), turn_id))
+        self._move(part, places)
+        for ts, ts_from, turn_id in times:
+            self._db.execute(
+                "UPDATE turns SET ts = ?, ts_from = ? WHERE id = ?", (ts, ts_from, turn_id)
+            )
+            self._db.execute("UPDATE events SET ts = ? WHERE turn_id = ?", (ts, turn_id))
+
+    def _move(self, part: Tracked, places: list[tuple[int, int, int]]) -> None:
+        # All are found before any is moved: the places overlap.
+        found = [
+            (table, row_id, line)
+            for line, offset, _ in places
+            for table in ("chunks", "warnings")
+            for (row_id,) in self._db.execute(
+                f"SELECT id FROM {table} WHERE source_id = ? AND retired = 0 AND offset = ?",
+                (part.id, offset),
+            )
+        ]
+        for table, row_id, line in found:
+            self._db.execute(f"UPDATE {table} SET offset = ? WHERE id = ?", (_place(line), row_id))
+        self._db.executemany(
+            "UPDATE turns SET offset = ?, line = ? WHERE id = ?",
+            [(_place(line), line, turn_id) for line, _, turn_id in places],
+        )
+
+
+def _time(key: str, change: Conversation) -> tuple[int | None, str | None]:
+    if key in change.times:
+        return change.times[key], HEADER
+    if change.created_at is not None:
+        return change.created_at, SESSION
+    return None, None
+
+
+def _place(line: int) -> int:
+    return line << PLACE_BITS

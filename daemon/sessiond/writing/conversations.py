@@ -1,0 +1,199 @@
+"""Conversations inside a database: their records come, change in place, move and go.
+
+Each conversation is a source of its own (`database#conversation`), archived as one line per record
+(`lines.py`), in the order of the conversation, whatever came first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import apsw
+
+from sessiond.engines.known_rows import GONE as NO_PLACE
+from sessiond.reading.tracked import GONE, LIVE, Tracked, now_ms
+from sessiond.sourcekit.base import TITLE_PROMPT, Conversation, Item, Record
+from sessiond.sources.claude.injected import prompt_title
+from sessiond.sources.cursor.projects import common_folder
+from sessiond.writing import mirrors
+from sessiond.writing.conversation_lines import Lines
+from sessiond.writing.revision import Revision
+from sessiond.writing.sessions import Session
+from sessiond.writing.store import Store
+
+
+class PartWriter:
+    """Writes what changed in conversations, inside the store's transaction."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._db: apsw.Connection = store.db
+        self._revision = Revision(store)
+        self._lines = Lines(store)
+
+    def apply(self, whole: Tracked, part: Tracked, change: Conversation) -> int:
+        """Bring one conversation up to date; how many records were written."""
+        if change.gone:
+            self._leave(whole, part, change)
+            return 0
+        if not change.order and part.id is None:  # begun, but nothing was said in it
+            self._remember(whole, [(item, None) for item in change.items])
+            return 0
+        session, needless = self._session(whole, part, change)
+        written = self._records(whole, part, session, change)
+        self._forget(whole, change.removed)
+        self._move(whole, change.moved)
+        self._finish(part, session, change, needless=needless)
+        return written
+
+    def _records(
+        self, whole: Tracked, part: Tracked, session: Session, change: Conversation
+    ) -> int:
+        stored = self._stored(whole, [item.key for item in change.items] + change.removed)
+        lost = [stored[key] for key in change.removed if key in stored]
+        seen: list[tuple[Item, int | None]] = []
+        new: list[tuple[Item, Record]] = []
+        for item in change.items:
+            turn_id = stored.get(item.key)
+            if item.record is None:
+                lost += [turn_id] if turn_id else []
+                seen.append((item, None))
+                continue
+            self._lines.date(item.record, item.key, change)
+            if turn_id and self._revision.apply(session, turn_id, item.record):
+                self._lines.rewrite(part, turn_id, item)
+                seen.append((item, turn_id))
+            else:
+                lost += [turn_id] if turn_id else []
+                new.append((item, item.record))
+        self._lines.retire(part, session, lost)
+        # First the old ones to their places, then the new ones between them.
+        self._lines.arrange(whole, part, change)
+        seen += self._lines.add(part, change, new)
+        self._remember(whole, seen)
+        return sum(turn_id is not None for _, turn_id in seen)
+
+    # -- the session
+
+    def _session(self, whole: Tracked, part: Tracked, change: Conversation) -> tuple[Session, bool]:
+        """The session, and whether a better source than this one tells about it."""
+        new = part.id is None
+        part.part_of = whole.id
+        part.save_identity(self._db)
+        session = self._store.sessions.get(part.agent, change.spec)
+        if new:
+            mirrors.enroll(self._db, part.id, session.id, change.spec.fallback)
+            hid = self._store.retire_mirrors(session.id)
+            if hid and not self._store.is_needless(part, session, change.spec):
+                session.unlearn()  # what worse sources said
+                self._store.sessions.get(part.agent, change.spec)
+        needless = self._store.is_needless(part, session, change.spec)
+        if not needless:
+            self._learn(session, change)
+        for child_id in change.children:
+            child = self._store.sessions.named(part.agent, child_id)
+            if child.parent_id is None and child.id != session.id:
+                child.kind, child.parent_id = "subagent", session.id
+        return session, needless
+
+    @staticmethod
+    def _learn(session: Session, change: Conversation) -> None:
+        if change.project and change.project_rank >= session.project_rank:
+            session.project, session.project_rank = change.project, change.project_rank
+        session.git_branch = change.git_branch or session.git_branch
+        session.mode = change.mode or session.mode
+        if change.model and change.model not in session.models:
+            session.models.append(change.model)
+
+    def _finish(
+        self, part: Tracked, session: Session, change: Conversation, *, needless: bool
+    ) -> None:
+        """What the rows say about the session now, whatever they said before."""
+        self._store.events.flush()
+        ((first, last, count),) = self._db.execute(
+            "SELECT min(ts) FILTER (WHERE ts_from IS NOT 'session'),"
+            " max(ts) FILTER (WHERE ts_from IS NOT 'session'), count(*)"
+            " FROM turns WHERE session_id = ? AND retired = 0",
+            (session.id,),
+        )
+        if not needless:
+            session.started_at = first if first is not None else change.created_at
+            session.ended_at = last if last is not None else change.updated_at or change.created_at
+            if session.project_rank == 0:
+                session.project = common_folder(self._touched(session)) or session.project
+            self._entitle(session)
+        self._store.recount_later(session.id)
+        changed = change.updated_at or last or change.created_at or 0
+        self._db.execute(
+            "UPDATE sources SET generation = ?, lines = ?, mtime_ns = ?, read_at = ? WHERE id = ?",
+            (part.generation, count, changed * 1_000_000, now_ms(), part.id),
+        )
+        if part.state != LIVE or part.error:
+            part.save_state(self._db, LIVE)
+
+    def _touched(self, session: Session) -> Iterable[str]:
+        for (path,) in self._db.execute(
+            "SELECT DISTINCT f.path FROM events e JOIN files f ON f.event_id = e.id"
+            " WHERE e.session_id = ? AND e.retired = 0",
+            (session.id,),
+        ):
+            yield path
+
+    def _entitle(self, session: Session) -> None:
+        """A prompt may have changed, or another one come before it."""
+        session.first_prompt = None
+        for (text,) in self._db.execute(
+            "SELECT x.text FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
+            " JOIN event_texts x ON x.id = e.id WHERE t.session_id = ? AND t.retired = 0"
+            " AND e.type = 'user' ORDER BY t.source_id, t.offset, e.block",
+            (session.id,),
+        ):
+            session.first_prompt = prompt_title(text)
+            if session.first_prompt:
+                break
+        if session.title_rank <= TITLE_PROMPT:
+            session.title = session.first_prompt
+            session.title_rank = TITLE_PROMPT if session.first_prompt else 0
+
+    # -- what is known about the rows of the database
+
+    def _stored(self, whole: Tracked, keys: list[str]) -> dict[str, int]:
+        return dict(
+            iter(
+                self._db.execute(
+                    "SELECT r.key, r.turn_id FROM json_each(?) k CROSS JOIN database_rows r"
+                    " ON r.source_id = ? AND r.key = k.value WHERE r.turn_id IS NOT NULL",
+                    (json.dumps(keys), whole.id),
+                )
+            )
+        )
+
+    def _remember(self, whole: Tracked, items: Iterable[tuple[Item, int | None]]) -> None:
+        self._db.executemany(
+            "INSERT OR REPLACE INTO database_rows"
+            " (source_id, key, place, digest, turn_id, alias, ts) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (whole.id, item.key, item.place, item.digest, turn_id, item.alias, item.ts)
+                for item, turn_id in items
+            ],
+        )
+
+    def _forget(self, whole: Tracked, keys: list[str]) -> None:
+        self._db.executemany(
+            "DELETE FROM database_rows WHERE source_id = ? AND key = ?",
+            [(whole.id, key) for key in keys],
+        )
+
+    def _move(self, whole: Tracked, moved: list[tuple[str, int]]) -> None:
+        self._db.executemany(
+            "UPDATE database_rows SET place = ? WHERE source_id = ? AND key = ?",
+            [(place, whole.id, key) for key, place in moved],
+        )
+
+    def _leave(self, whole: Tracked, part: Tracked, change: Conversation) -> None:
+        """The whole conversation left the database: nothing of it is retired."""
+        self._remember(whole, [(item, None) for item in change.items])
+        self._move(whole, [(key, NO_PLACE) for key in change.removed])
+        if part.id is not None:
+            part.save_state(self._db, GONE)

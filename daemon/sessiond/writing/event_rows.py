@@ -1,0 +1,220 @@
+"""Events as rows: loaded, collected, written and put into the full text."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import apsw
+
+from sess_schema.marks import marks
+from sessiond.sourcekit.base import Event, Record
+from sessiond.writing.commits import find_commits
+
+# CSI and OSC sequences. The archive keeps them for those who show colours.
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+_COLUMNS = (
+    "id", "session_id", "turn_id", "block", "type", "label", "tool", "status", "ts", "summary",
+    "call_id", "pointer", "images", "duration_ms", "result_turn_id", "result_pointer", "overflow",
+    "retired", "chars",
+)  # fmt: skip
+_LOAD = (
+    f"SELECT {', '.join(f'e.{name}' for name in _COLUMNS)}, c.retired, r.session_id, r.retired"
+    " FROM events e JOIN turns c ON c.id = e.turn_id LEFT JOIN turns r ON r.id = e.result_turn_id"
+)
+_STORE = f"INSERT INTO events ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+
+
+@dataclass(slots=True, eq=False)
+class Row:
+    """An event on its way into `events` and `event_texts`; the first fields are its columns."""
+
+    id: int
+    session_id: int
+    turn_id: int
+    block: int
+    type: str
+    label: str | None = None
+    tool: str | None = None
+    status: str | None = None
+    ts: int | None = None
+    summary: str | None = None
+    call_id: str | None = None
+    pointer: str | None = None
+    images: int = 0
+    duration_ms: int | None = None
+    result_turn_id: int | None = None
+    result_pointer: str | None = None
+    overflow: str | None = None
+    retired: int = 0
+    chars: int = 0  # that the model wrote
+    # What the turns of the call and of the result are now.
+    call_retired: int = 0
+    result_session: int | None = None
+    result_retired: int | None = None
+    text: str = ""
+    input: str = ""
+    output: str = ""
+    files: tuple[tuple[str, str], ...] = ()
+    stored: bool = False  # it is in the index already and must be replaced there
+    loaded: bool = True  # the texts are here
+    queued: bool = False
+
+
+def row_of(
+    event_id: int, session_id: int, place: tuple[int, int], record: Record, event: Event
+) -> Row:
+    """A new event; its place is its turn and its number there."""
+    return Row(
+        event_id,
+        session_id,
+        *place,
+        event.type,
+        event.label,
+        event.tool,
+        event.status,
+        record.ts,
+        event.summary,
+        event.call_id,
+        event.pointer,
+        event.images,
+        event.duration_ms,
+        chars=event.chars(),
+        text=event.text,
+        input=event.input,
+        output=event.output,
+        files=event.files,
+    )
+
+
+class EventRows:
+    """The rows of a transaction; full text follows as its last act."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._first_new: int | None = None
+        self._next_id = 0
+        self._rows: list[Row] = []
+        self._changed: set[int] = set()  # older events whose text must be indexed again
+
+    def forget(self) -> None:
+        self._first_new, self._rows, self._changed = None, [], set()
+
+    def stored(self, where: str, *values: Any) -> list[Row]:
+        """Rows of the index, without their texts."""
+        found = []
+        for columns in self._db.execute(f"{_LOAD} WHERE {where}", values):
+            row = Row(*columns)
+            row.stored, row.loaded = True, False
+            found.append(row)
+        return found
+
+    def load(self, row: Row) -> None:
+        """Bring the texts of a stored row; most rows that are looked at do not need them."""
+        if not row.loaded:
+            row.loaded = True
+            texts = self._db.execute(
+                "SELECT text, input, output FROM event_texts WHERE id = ?", (row.id,)
+            )
+            row.text, row.input, row.output = next(iter(texts))
+
+    def add(self, row: Row) -> None:
+        self._rows.append(row)
+
+    def replace(self, row: Row) -> None:
+        """A row was changed; nothing to do for one that is not written yet."""
+        if row.stored and not row.queued:
+            row.queued = True
+            self._rows.append(row)
+
+    def drop(self, row: Row) -> None:
+        if row.queued or not row.stored:
+            self._rows.remove(row)
+        if row.stored:
+            self.remove([row])
+
+    def flush(self) -> None:
+        """Write the collected events; the full text follows at `index`."""
+        db, rows = self._db, self._rows
+        old = [row for row in rows if row.stored]
+        if old:
+            self.remove(old)
+        db.executemany(_STORE, [tuple(getattr(row, name) for name in _COLUMNS) for row in rows])
+        db.executemany(
+            "INSERT INTO event_texts (id, text, input, output, marks) VALUES (?, ?, ?, ?, ?)",
+            [_texts(row) for row in rows],
+        )
+        db.executemany(
+            "INSERT OR IGNORE INTO files (event_id, path, action) VALUES (?, ?, ?)",
+            [(row.id, clean(path), action) for row in rows for path, action in row.files],
+        )
+        db.executemany(
+            "INSERT OR IGNORE INTO commits (event_id, sha, branch, subject) VALUES (?, ?, ?, ?)",
+            [
+                (row.id, sha, branch, clean(subject))
+                for row in rows
+                if row.output and "git" in row.input
+                for sha, branch, subject in find_commits(row.output)
+            ],
+        )
+        for row in rows:
+            row.stored, row.queued = True, False  # a later result replaces it
+        self._rows = []
+
+    def remove(self, rows: list[Row]) -> None:
+        """Take stored events out, from the full text too if they are in it already."""
+        first_new = self._first_new_id()
+        for row in rows:
+            if row.id < first_new and row.id not in self._changed:
+                self._db.execute(
+                    "INSERT INTO event_index (event_index, rowid, text, input, output, marks)"
+                    " SELECT 'delete', id, text, input, output, marks FROM event_texts"
+                    " WHERE id = ?",
+                    (row.id,),
+                )
+                self._changed.add(row.id)
+        ids = [(row.id,) for row in rows]
+        self._db.executemany("DELETE FROM events WHERE id = ?", ids)
+        self._db.executemany("DELETE FROM event_texts WHERE id = ?", ids)
+
+    def index(self) -> None:
+        """Put everything that the transaction wrote into the full text, as its last act.
+
+        Any statement in between that opens a savepoint would make FTS5 flush what it has
+        collected, and a bulk load would drown in small segments.
+        """
+        if self._first_new is None:
+            return
+        copy = (
+            "INSERT INTO event_index (rowid, text, input, output, marks)"
+            " SELECT id, text, input, output, marks FROM event_texts WHERE"
+        )
+        self._db.execute(f"{copy} id >= ?", (self._first_new,))
+        self._db.executemany(f"{copy} id = ?", [(changed,) for changed in self._changed])
+
+    def new_id(self) -> int:
+        self._first_new_id()
+        self._next_id += 1
+        return self._next_id
+
+    def _first_new_id(self) -> int:
+        """The first event id that this transaction gives out."""
+        if self._first_new is None:
+            self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM events").get
+            self._first_new = self._next_id + 1
+        return self._first_new
+
+
+def _texts(row: Row) -> tuple[int, str, str, str, str]:
+    texts = clean(row.text), clean(row.input), clean(row.output)
+    return row.id, *texts, marks(row.status, *texts)
+
+
+def clean(text: str) -> str:
+    """Text as it is searched: SQLite's functions stop at a NUL, and colours glue to words."""
+    if "\0" in text:
+        text = text.replace("\0", "\ufffd")
+    if "\x1b" in text:  # `ESC[31mFAILED` would be found as `31mFAILED` only
+        text = _ANSI.sub("", text)
+    return text

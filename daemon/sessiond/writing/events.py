@@ -1,0 +1,318 @@
+"""What happened, from what records say: tool calls joined with results, in any order."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import apsw
+
+from sessiond.engines.slices import Turn
+from sessiond.sourcekit.base import LINK_PROMPT, Event, Record, Result, SessionSpec
+from sessiond.writing.chunks import Chunks
+from sessiond.writing.event_rows import EventRows, Row, clean, row_of
+from sessiond.writing.sessions import Session, Sessions
+
+LOOSE = ("orphan", "answer")  # results that are events of their own
+
+
+class EventWriter:
+    """Collects the events of a slice, joins what belongs together, writes them at once."""
+
+    def __init__(self, db: apsw.Connection, sessions: Sessions, chunks: Chunks) -> None:
+        self._db = db
+        self._sessions = sessions
+        self._chunks = chunks
+        self.rows = EventRows(db)
+        self._calls: dict[str, list[Row]] = {}
+        self._prompts: list[tuple[Session, Session, str]] = []
+        self._shared: set[tuple[int, int]] = set()  # (session, turn it has a copy of)
+        self._attachments: str | None = None
+        self.reshaped: set[int] = set()  # sessions that got or lost an event outside `add`
+
+    def forget(self) -> None:
+        self.rows.forget()
+        self.reshaped.clear()
+        self._calls, self._prompts = {}, []
+
+    def begin(self, spec: SessionSpec, turns: list[Turn]) -> None:
+        """Look up the stored calls that this slice may complete."""
+        self._attachments = spec.attachments
+        self._calls, self._prompts = {}, []
+        self._shared.clear()
+        wanted: set[str] = set()
+        for turn in turns:
+            wanted.update(event.call_id for event in turn.record.events if event.call_id)
+            wanted.update(result.call_id for result in turn.record.results)
+        if not wanted:
+            return
+        for row in self.rows.stored(
+            "e.call_id IN (SELECT value FROM json_each(?)) ORDER BY e.id", json.dumps(list(wanted))
+        ):
+            self._calls.setdefault(row.call_id or "", []).append(row)
+
+    def add(self, session: Session, turn_id: int, record: Record) -> list[Event]:
+        """Take the events of a new turn; returns those that are new events of the session."""
+        new: list[Event] = []
+        for block, event in enumerate(record.events):
+            if event.call_id and self._complete_orphan(session, turn_id, block, record, event):
+                continue
+            self._add_event(session, turn_id, block, record, event)
+            new.append(event)
+        for block, result in enumerate(record.results, len(record.events)):
+            if self._answer(session, turn_id, block, record, result):
+                new.append(Event("tool_use"))
+        return new
+
+    def _add_event(
+        self, session: Session, turn_id: int, block: int, record: Record, event: Event
+    ) -> None:
+        self._keep(row_of(self.rows.new_id(), session.id, (turn_id, block), record, event))
+
+    def _keep(self, row: Row) -> None:
+        self.rows.add(row)
+        if row.call_id is not None:
+            self._calls.setdefault(row.call_id, []).append(row)
+
+    def _complete_orphan(
+        self, session: Session, turn_id: int, block: int, record: Record, event: Event
+    ) -> bool:
+        """A call whose result came first."""
+        for row in self._calls.get(event.call_id or "", ()):
+            if row.session_id == session.id and row.label == "orphan" and not row.call_retired:
+                self.rows.load(row)
+                row.label, row.turn_id, row.block = event.label, turn_id, block
+                row.tool, row.summary, row.pointer = event.tool, event.summary, event.pointer
+                answered, row.ts = row.ts, record.ts
+                row.input, row.files = event.input, event.files
+                row.duration_ms = _duration(row.duration_ms, record.ts, answered)
+                self.rows.replace(row)
+                return True
+        return False
+
+    def _answer(
+        self, session: Session, turn_id: int, block: int, record: Record, result: Result
+    ) -> bool:
+        """Join a result with its call; True if it becomes an event of its own instead.
+
+        A call shared by forks belongs to the result of its own session, then to the oldest.
+        Whatever is read first, the outcome is the same.
+        """
+        call = self._call_of(session, result)
+        if call is not None:
+            if self._rank(call, session, 0) < self._rank_of_result(call):
+                if call.result_turn_id is not None:
+                    self._part(call, "answer")
+                self._join(call, session, turn_id, record.ts, result)
+                return False
+            row = Row(self.rows.new_id(), session.id, turn_id, block, "tool_use", "answer")
+            row.tool, row.summary = call.tool, call.summary
+        else:
+            row = Row(self.rows.new_id(), session.id, turn_id, block, "tool_use", "orphan")
+        row.call_id, row.ts = result.call_id, record.ts
+        self._keep(row)
+        self._join(row, session, turn_id, record.ts, result)
+        row.duration_ms = _duration(result.duration_ms, call.ts if call else None, record.ts)
+        return True
+
+    @staticmethod
+    def _rank(call: Row, session: Session, retired: int) -> tuple[bool, bool, int, str, str]:
+        return retired > 0, session.id != call.session_id, *session.age()
+
+    def _rank_of_result(self, call: Row) -> tuple[bool, bool, int, str, str]:
+        if call.result_session is None:
+            return True, True, 1 << 63, "", ""
+        return self._rank(call, self._sessions.by_id(call.result_session), call.result_retired or 0)
+
+    def _part(self, call: Row, label: str) -> None:
+        """Take the result off a call again and leave it as an event of its own."""
+        self.rows.load(call)
+        assert call.result_session is not None
+        assert call.result_turn_id is not None
+        row = Row(
+            self.rows.new_id(), call.result_session, call.result_turn_id, 0, "tool_use", label
+        )
+        row.status, row.output = call.status, call.output
+        row.call_id, row.overflow = call.call_id, call.overflow
+        row.result_turn_id, row.result_pointer = call.result_turn_id, call.result_pointer
+        row.retired = call.result_retired or 0
+        row.result_session, row.result_retired = call.result_session, call.result_retired
+        row.ts = self._db.execute("SELECT ts FROM turns WHERE id = ?", (row.turn_id,)).get
+        if label == "answer":
+            row.tool, row.summary, row.duration_ms = call.tool, call.summary, call.duration_ms
+        self._keep(row)
+        self._reshape(row)
+        call.status, call.output = "pending", ""
+        call.result_turn_id = call.result_pointer = call.overflow = call.duration_ms = None
+        call.result_session = call.result_retired = None
+        self.rows.replace(call)
+
+    def part_lost(self, source_id: int, generation: int) -> None:
+        """A rewrite took one half of a call and its result away."""
+        lost = (
+            "SELECT id FROM turns WHERE source_id = ?1 AND retired = ?2 AND session_id IN"
+            " (SELECT session_id FROM session_sources WHERE source_id = ?1)"
+        )
+        self._calls = {}
+        for row in self.rows.stored(
+            f"e.result_turn_id IN ({lost}) AND e.label IS NOT 'answer' AND e.label IS NOT 'orphan'"
+            " AND c.retired = 0",
+            source_id,
+            generation,
+        ):
+            self._part(row, "answer")
+        for row in self.rows.stored(
+            f"e.turn_id IN ({lost}) AND r.retired = 0 AND e.turn_id <> e.result_turn_id",
+            source_id,
+            generation,
+        ):
+            self._part(row, "orphan")
+        self.flush()
+
+    def settle(self, record: Record) -> None:
+        """A record got another owner, or a session a copy of it: results may change their call."""
+        for call_id in {
+            *(event.call_id for event in record.events if event.call_id),
+            *(result.call_id for result in record.results),
+        }:
+            rows = self._calls.get(call_id, [])
+            for call in [row for row in rows if row.label not in LOOSE and not row.call_retired]:
+                self._settle_call(call, rows)
+
+    def _settle_call(self, call: Row, rows: list[Row]) -> None:
+        best: Row | None = None
+        rank = self._rank_of_result(call)
+        for row in rows:
+            if row.label not in LOOSE or row.retired:
+                continue
+            session = self._sessions.by_id(row.session_id)
+            if session.id == call.session_id or self._shares(session, call):
+                other = self._rank(call, session, 0)
+                if other < rank:
+                    best, rank = row, other
+        if best is None:
+            return
+        if call.result_turn_id is not None:
+            self._part(call, "answer")
+        self.rows.load(call)
+        self.rows.load(best)
+        call.status, call.output = best.status, best.output
+        call.images += best.images
+        call.result_turn_id, call.result_pointer = best.result_turn_id, best.result_pointer
+        call.result_session, call.result_retired = best.session_id, 0
+        call.overflow = best.overflow
+        call.duration_ms = _duration(best.duration_ms, call.ts, best.ts)
+        self.rows.replace(call)
+        self._drop(best)
+
+    def _drop(self, row: Row) -> None:
+        self.rows.drop(row)
+        self._calls[row.call_id or ""].remove(row)
+        self._reshape(row)
+
+    def _reshape(self, row: Row) -> None:
+        """Every session that shows the row's turn shows another number of events."""
+        self.reshaped.add(row.session_id)
+        self.reshaped |= {session for session, turn in self._shared if turn == row.turn_id}
+        self.reshaped |= {
+            session
+            for (session,) in self._db.execute(
+                "SELECT session_id FROM turns WHERE copy_of = ?", (row.turn_id,)
+            )
+        }
+
+    def _call_of(self, session: Session, result: Result) -> Row | None:
+        """The call of this session, or the one it shares with the session it was forked from.
+
+        Some gateways number calls anew in each answer, so the newest open call counts.
+        """
+        calls = [
+            row
+            for row in self._calls.get(result.call_id, ())
+            if row.label not in LOOSE and not row.call_retired
+        ]
+        own = [row for row in calls if row.session_id == session.id]
+        calls = own or [row for row in calls if self._shares(session, row)]
+        return max(calls, key=lambda row: (row.status == "pending", row.id), default=None)
+
+    def _shares(self, session: Session, row: Row) -> bool:
+        return (session.id, row.turn_id) in self._shared or (
+            self._db.execute(
+                "SELECT 1 FROM turns WHERE copy_of = ? AND session_id = ?",
+                (row.turn_id, session.id),
+            ).get
+            is not None
+        )
+
+    def _join(
+        self, row: Row, session: Session, turn_id: int, ts: int | None, result: Result
+    ) -> None:
+        self.rows.load(row)
+        row.result_turn_id, row.result_pointer = turn_id, result.pointer
+        row.result_session, row.result_retired = session.id, 0
+        row.status, row.output = result.status, result.output
+        row.images += result.images
+        row.duration_ms = _duration(result.duration_ms, row.ts, ts)
+        if result.overflow and self._attachments:
+            row.overflow = os.path.join(self._attachments, result.overflow)
+            row.output = self._chunks.text_of(row.overflow) or row.output
+        self.rows.replace(row)
+
+    def move(self, old: int, new: int, session_id: int) -> None:
+        """A turn handed its events over; the rows at hand must not bring the old owner back."""
+        for rows in self._calls.values():
+            for row in rows:
+                if row.turn_id == old:
+                    row.turn_id, row.session_id, row.call_retired = new, session_id, 0
+                if row.result_turn_id == old:
+                    row.result_turn_id, row.result_session = new, session_id
+                    row.result_retired = 0
+
+    def returned(self, turn_id: int) -> None:
+        """A turn that a rewrite had retired is in the file again."""
+        for rows in self._calls.values():
+            for row in rows:
+                if row.turn_id == turn_id:
+                    row.call_retired = row.retired = 0
+                if row.result_turn_id == turn_id:
+                    row.result_retired = 0
+
+    def share(self, session: Session, turn_id: int) -> None:
+        """The session holds a copy of a turn that another one owns."""
+        self._shared.add((session.id, turn_id))
+
+    def fill_overflow(self, path: str) -> None:
+        """The file of an overflowed output arrived after the line that mentions it."""
+        for row in self.rows.stored("e.overflow = ?", path):
+            self.rows.load(row)
+            row.output = self._chunks.text_of(path) or row.output
+            self.rows.replace(row)
+        self.flush()
+
+    def await_prompt(self, parent: Session, child: Session, record: Record) -> None:
+        """Records inside the parent's file name no call; the prompt they begin with does."""
+        text = next((event.text for event in record.events if event.type == "user"), "")
+        if text and child.link_rank <= LINK_PROMPT:
+            self._prompts.append((parent, child, text))
+
+    def _link_prompts(self) -> None:
+        for parent, child, text in self._prompts:
+            for (call_id,) in self._db.execute(
+                "SELECT call_id FROM events e JOIN event_texts t ON t.id = e.id"
+                " WHERE session_id = ? AND tool IN ('Task', 'Agent') AND instr(input, ?)"
+                " ORDER BY e.id DESC LIMIT 1",
+                (parent.id, clean(text)),
+            ):
+                child.call_id, child.link_rank = call_id, LINK_PROMPT
+        self._prompts = []
+
+    def flush(self) -> None:
+        """Write what was collected; the full text follows at the end of the transaction."""
+        self.rows.flush()
+        self._link_prompts()
+
+
+def _duration(recorded: int | None, begun: int | None, ended: int | None) -> int | None:
+    if recorded is not None or begun is None or ended is None or ended < begun:
+        return recorded
+    return ended - begun

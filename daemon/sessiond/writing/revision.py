@@ -1,0 +1,85 @@
+"""Events of a record that changed in place: those that still stand keep their ids."""
+
+from __future__ import annotations
+
+from sessiond.engines.slices import said
+from sessiond.sourcekit.base import Record
+from sessiond.writing.event_rows import Row, clean, row_of
+from sessiond.writing.sessions import Session
+from sessiond.writing.store import Store
+
+
+class Revision:
+    """Sets the events of a stored turn to what its record says now."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._db = store.db
+
+    def apply(self, session: Session, turn_id: int, record: Record) -> bool:
+        """False when other records are joined with the turn: it must become a new one."""
+        if self._is_joined(turn_id, record):
+            return False
+        self._part_from_copies(session, turn_id)
+        rows = self._store.events.rows
+        old = {row.block: row for row in rows.stored("e.turn_id = ?", turn_id)}
+        for block, event in enumerate(record.events):
+            row = old.pop(block, None)
+            event_id = row.id if row else rows.new_id()
+            new = row_of(event_id, session.id, (turn_id, block), record, event)
+            if row is None:
+                rows.add(new)
+                continue
+            rows.load(row)
+            if _told(new) != _told(row):
+                self._forget_details(row)
+                new.stored = True
+                rows.replace(new)
+        for row in old.values():
+            self._forget_details(row)
+            rows.drop(row)
+        if record.model and record.model not in session.models:
+            session.models.append(record.model)
+        if record.usage is not None:
+            self._store.usage.add(session, turn_id, record, record.usage)
+        return True
+
+    def _is_joined(self, turn_id: int, record: Record) -> bool:
+        """A call and its result in two records, or a copy of what another record says."""
+        return bool(record.results) or bool(
+            self._db.execute(
+                "SELECT EXISTS (SELECT 1 FROM events WHERE result_turn_id = ?1)"
+                " OR EXISTS (SELECT 1 FROM events"
+                " WHERE turn_id = ?1 AND result_turn_id IS NOT NULL)"
+                " OR EXISTS (SELECT 1 FROM turns WHERE native_id = ?2 AND digest = ?3"
+                " AND id <> ?1 AND retired = 0)",
+                (turn_id, record.native_id, said(record)),
+            ).get
+        )
+
+    def _part_from_copies(self, session: Session, turn_id: int) -> None:
+        """It no longer says what its copies say."""
+        self._store.retire(turn_id, session.id, 0)
+        self._db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (turn_id,))
+
+    def _forget_details(self, row: Row) -> None:
+        for table in ("files", "commits"):
+            self._db.execute(f"DELETE FROM {table} WHERE event_id = ?", (row.id,))
+
+
+def _told(row: Row) -> tuple[object, ...]:
+    return (
+        row.type,
+        row.label,
+        row.tool,
+        row.status,
+        row.ts,
+        row.summary,
+        row.call_id,
+        row.pointer,
+        row.images,
+        row.duration_ms,
+        clean(row.text),
+        clean(row.input),
+        clean(row.output),
+    )

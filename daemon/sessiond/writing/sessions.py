@@ -1,0 +1,200 @@
+"""Sessions as the store knows them: found or made once, changed in memory, written at commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+
+import apsw
+
+from sessiond.sourcekit.base import (
+    LINK_META,
+    TITLE_AI,
+    TITLE_PROMPT,
+    Event,
+    Link,
+    Record,
+    SessionSpec,
+)
+
+
+@dataclass(slots=True)
+class Session:
+    """A row of `sessions`; the fields are its columns."""
+
+    id: int
+    agent: str
+    native_id: str
+    home: str
+    alias: str | None = None
+    kind: str = "main"
+    parent_id: int | None = None
+    call_id: str | None = None
+    link_rank: int = 0
+    agent_type: str | None = None
+    project: str | None = None
+    title: str | None = None
+    title_rank: int = 0
+    first_prompt: str | None = None
+    git_branch: str | None = None
+    models: list[str] = field(default_factory=list)
+    version: str | None = None
+    started_at: int | None = None
+    ended_at: int | None = None
+    turns: int = 0
+    events: int = 0
+    prompts: int = 0
+    tool_calls: int = 0
+    mode: str | None = None
+    project_rank: int = 0
+
+    def learn(self, record: Record) -> None:
+        """Take what a record tells about its whole session."""
+        self.turns += 1
+        if record.ts is not None and record.ts_from is None:
+            if self.started_at is None:
+                self.started_at = record.ts
+            if self.ended_at is None or record.ts > self.ended_at:
+                self.ended_at = record.ts
+        if record.cwd and not self.project:
+            self.project = record.cwd
+        if record.git_branch:
+            self.git_branch = record.git_branch
+        if record.version:
+            self.version = record.version
+        if record.model and record.model not in self.models:
+            self.models.append(record.model)
+        if record.session_alias and not self.alias:
+            self.alias = record.session_alias
+
+    def count(self, events: list[Event]) -> None:
+        self.events += len(events)
+        for event in events:
+            if event.type == "user":
+                self.prompts += 1
+            elif event.type == "tool_use":
+                self.tool_calls += 1
+
+    def entitle(self, text: str, rank: int) -> None:
+        if rank == TITLE_PROMPT:
+            self.first_prompt = self.first_prompt or text
+            if self.title_rank == 0:
+                self.title, self.title_rank = text, rank
+        elif rank >= self.title_rank:
+            self.title, self.title_rank = text, rank
+
+    def unlearn(self) -> None:
+        """Its file is read again from the first byte and tells everything anew."""
+        self.project = self.git_branch = self.version = self.alias = None
+        self.started_at = self.ended_at = None
+        self.title = self.first_prompt = None
+        self.title_rank = 0
+        self.models = []
+
+    def age(self) -> tuple[int, str, str]:
+        """Of two sessions that hold the same record, the one begun first is the original."""
+        started = self.started_at if self.started_at is not None else 1 << 62
+        return started, self.native_id, self.home
+
+
+COLUMNS = [column.name for column in fields(Session)]
+_SELECT = f"SELECT {', '.join(COLUMNS)} FROM sessions"
+_SAVE = (
+    f"INSERT INTO sessions ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+    f" ON CONFLICT (id) DO UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in COLUMNS[1:])}"
+)
+
+
+class Sessions:
+    """All sessions touched by the current transaction."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._by_key: dict[tuple[str, str, str], Session] = {}
+        self._by_id: dict[int, Session] = {}
+        self._next_id: int | None = None
+
+    def forget(self) -> None:
+        """After a commit or a roll-back the database is the truth again."""
+        self._by_key.clear()
+        self._by_id.clear()
+        self._next_id = None
+
+    def save(self) -> None:
+        self._db.executemany(_SAVE, map(self._row, self._by_id.values()))
+
+    def by_id(self, session_id: int) -> Session:
+        found = self._by_id.get(session_id)
+        return found or next(self._load("id = ?", (session_id,)))
+
+    def get(self, agent: str, spec: SessionSpec) -> Session:
+        """The session of a file; a parent that was not read yet is made as an empty row."""
+        session = self._find_or_make(agent, spec.native_id, spec.home)
+        if spec.kind != "main" or session.parent_id is None:  # another one may have claimed it
+            session.kind = spec.kind
+        if spec.parent and session.parent_id is None:
+            session.parent_id = self._find_or_make(agent, spec.parent, spec.parent_home).id
+        if spec.agent_type:
+            session.agent_type = spec.agent_type
+        if spec.project and not session.project:
+            session.project = spec.project
+        if spec.title:
+            session.entitle(spec.title, TITLE_AI)
+        if spec.call_id:
+            self._link(session, spec.call_id, LINK_META)
+        return session
+
+    def named(self, agent: str, native_id: str) -> Session:
+        """A session that another one mentions, read or not."""
+        return self._find_or_make(agent, native_id, "")
+
+    def sidechain(self, parent: Session, native_id: str) -> Session:
+        """A subagent whose records stand inside its parent's file."""
+        session = self._find_or_make(parent.agent, native_id, parent.native_id)
+        session.kind = "subagent"
+        session.parent_id = parent.id
+        return session
+
+    def link(self, agent: str, spec: SessionSpec, session: Session, link: Link) -> None:
+        """A record of a session names a subagent and the call that started it."""
+        top = spec.parent or spec.native_id
+        child = self._find_or_make(agent, link.native_id, top)
+        child.kind = "subagent"
+        if child.parent_id is None:
+            child.parent_id = session.parent_id or session.id
+        self._link(child, link.call_id, link.rank)
+
+    @staticmethod
+    def _link(session: Session, call_id: str, rank: int) -> None:
+        if rank >= session.link_rank:
+            session.call_id, session.link_rank = call_id, rank
+
+    def _find_or_make(self, agent: str, native_id: str, home: str) -> Session:
+        key = (agent, native_id, home)
+        if key in self._by_key:
+            return self._by_key[key]
+        for session in self._load("agent = ? AND native_id = ? AND home = ?", key):
+            return session
+        if self._next_id is None:
+            self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM sessions").get
+        self._next_id += 1
+        return self._keep(Session(self._next_id, agent, native_id, home))
+
+    def _load(self, where: str, values: tuple[object, ...]) -> Iterator[Session]:
+        for row in self._db.execute(f"{_SELECT} WHERE {where}", values):
+            session = Session(*row)
+            session.models = json.loads(row[COLUMNS.index("models")])
+            yield self._keep(session)
+
+    def _keep(self, session: Session) -> Session:
+        self._by_id[session.id] = session
+        self._by_key[session.agent, session.native_id, session.home] = session
+        return session
+
+    @staticmethod
+    def _row(session: Session) -> tuple[object, ...]:
+        return tuple(
+            json.dumps(session.models) if name == "models" else getattr(session, name)
+            for name in COLUMNS
+        )

@@ -1,0 +1,106 @@
+"""Titles that sum up a record of another session, given to the session that owns the record.
+
+Which file is read first must not matter, so each such title is kept as a row, and the titles of
+the sessions concerned are worked out again whenever a title, its record or its owner comes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import apsw
+
+from sessiond.sourcekit.base import TITLE_AI, TITLE_PROMPT, TITLE_SUMMARY, Title
+from sessiond.writing.sessions import Session, Sessions
+
+
+class Titles:
+    """Collects what changed in a transaction and settles it at its end."""
+
+    def __init__(self, db: apsw.Connection, sessions: Sessions) -> None:
+        self._db = db
+        self._sessions = sessions
+        self._concerned: set[int] = set()
+        self._any: bool | None = None  # whether there are any such titles at all
+
+    def forget(self) -> None:
+        self._concerned.clear()
+        self._any = None
+
+    def give(self, session: Session, title: Title, position: int) -> None:
+        if title.rank != TITLE_SUMMARY or title.leaf is None:
+            session.entitle(title.text, title.rank)
+            return
+        self._db.execute(
+            "INSERT OR REPLACE INTO leaf_titles (leaf, session_id, position, title)"
+            " VALUES (?, ?, ?, ?)",
+            (title.leaf, session.id, position, title.text),
+        )
+        self._any = True
+        self._concerned.add(session.id)
+        self._concerned.update(self._owners([title.leaf]))
+
+    def take_back(self, session_id: int) -> None:
+        """The file of a session is read again from its first byte."""
+        self._db.execute("DELETE FROM leaf_titles WHERE session_id = ?", (session_id,))
+        self._concerned.add(session_id)
+
+    def arrived(self, native_ids: Iterable[str], *sessions: Session) -> None:
+        """Records came to sessions, or changed their owner between them."""
+        if self._any is None:
+            self._any = bool(self._db.execute("SELECT EXISTS (SELECT 1 FROM leaf_titles)").get)
+        if not self._any:
+            return
+        holders = self._db.execute(
+            "SELECT session_id FROM leaf_titles WHERE leaf IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(native_ids)),),
+        )
+        found = {session_id for (session_id,) in holders}
+        if found:
+            self._concerned |= found | {session.id for session in sessions}
+
+    def settle(self) -> None:
+        for session_id in self._concerned:
+            session = self._sessions.by_id(session_id)
+            if session.title_rank >= TITLE_AI:
+                continue
+            summary = self._summary_of(session)
+            if summary is not None:
+                session.title, session.title_rank = summary, TITLE_SUMMARY
+            else:
+                session.title = session.first_prompt
+                session.title_rank = TITLE_PROMPT if session.first_prompt else 0
+        self._concerned.clear()
+
+    def _summary_of(self, session: Session) -> str | None:
+        """The last title of a record that the session owns, else of one that nobody has."""
+        owned = [
+            (self._sessions.by_id(holder).native_id, position, str(title))
+            for holder, position, title in self._db.execute(
+                "SELECT l.session_id, l.position, l.title FROM leaf_titles l"
+                " JOIN turns t ON t.native_id = l.leaf"
+                " WHERE t.session_id = ? AND t.copy_of IS NULL",
+                (session.id,),
+            )
+        ]
+        if owned:
+            return max(owned)[-1]
+        for (title,) in self._db.execute(
+            "SELECT title FROM leaf_titles l WHERE session_id = ?"
+            " AND NOT EXISTS (SELECT 1 FROM turns WHERE native_id = l.leaf)"
+            " ORDER BY position DESC LIMIT 1",
+            (session.id,),
+        ):
+            return str(title)
+        return None
+
+    def _owners(self, native_ids: list[str]) -> set[int]:
+        return {
+            session_id
+            for (session_id,) in self._db.execute(
+                "SELECT session_id FROM turns WHERE copy_of IS NULL"
+                " AND native_id IN (SELECT value FROM json_each(?))",
+                (json.dumps(native_ids),),
+            )
+        }

@@ -1,0 +1,321 @@
+"""What each model response used, once, however many lines and files repeat it.
+
+A row is the best line of one request; without a request id every line has a row of its own. Of the
+rows that tell about one response, one is counted. Which one, and whose it is, follows from the rows
+and turns as they are, so that it is the same in whatever order the files were read.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+import apsw
+
+from sessiond.engines.slices import hash64, said
+from sessiond.prices.pricing import PRICED, Pricer
+from sessiond.sourcekit.base import Record, Usage
+from sessiond.writing.sessions import Session, Sessions
+
+COLUMNS = (
+    "session_id", "turn_id", "response_uid", "message_id", "request_id", "model", "ts",
+    "stop_reason", "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
+    "cache_read_tokens", "web_searches", "service_tier", "speed", "geo", "cost_usd",
+)  # fmt: skip
+_WRITTEN = (*COLUMNS, "sidechain", "cost_nano", "cost_source", "saved_nano")
+_SAVE = (
+    f"INSERT INTO usage ({', '.join(_WRITTEN)}) VALUES ({', '.join('?' * len(_WRITTEN))})"
+    " ON CONFLICT (response_uid) DO UPDATE SET"
+    f" {', '.join(f'{c} = excluded.{c}' for c in _WRITTEN if c != 'response_uid')},"
+    " chars = iif(excluded.stop_reason IS NULL, chars, 0)"
+)
+# The places where a line stands: a fork keeps its time and words, and mostly its id.
+_NOTHING_SAID = hash64(b"assistant", b"")  # too common to recognise a line by
+_TWINS = (
+    "SELECT u.id, t.session_id, t.forked, t.id"
+    " FROM usage u JOIN turns o ON o.id = u.turn_id"
+    " JOIN turns t ON t.native_id = o.native_id"
+    " WHERE u.{column} IN (SELECT value FROM json_each(?1))"
+    " UNION ALL "
+    "SELECT u.id, t.session_id, t.forked, t.id"
+    " FROM usage u JOIN turns o ON o.id = u.turn_id"
+    " JOIN turns t ON t.digest = o.digest AND t.ts = o.ts"
+    " WHERE u.{column} IN (SELECT value FROM json_each(?1)) AND o.digest <> ?2"
+)
+
+Held = dict[int, tuple[int, int]]  # by session: whether its line is called a copy there; its turn
+
+
+class Line(NamedTuple):
+    """A line's counts; the fields are `COLUMNS`."""
+
+    session_id: int
+    turn_id: int
+    response_uid: int
+    message_id: str | None
+    request_id: str | None
+    model: str | None
+    ts: int | None
+    stop_reason: str | None
+    input_tokens: int
+    output_tokens: int
+    cache_write_tokens: int
+    cache_write_1h_tokens: int
+    cache_read_tokens: int
+    web_searches: int
+    service_tier: str | None
+    speed: str | None
+    geo: str | None
+    cost_usd: float | None
+
+    def finality(self) -> tuple[Any, ...]:
+        """Of two lines of a request, the greater one counts.
+
+        The counts decide between lines of one moment in two files, where neither is later.
+        """
+        counts = (self.input_tokens, self.cache_write_tokens, self.cache_read_tokens)
+        return (
+            self.stop_reason is not None,
+            self.output_tokens,
+            -1 if self.ts is None else self.ts,
+            sum(counts),
+            *counts,
+            self.cache_write_1h_tokens,
+            self.web_searches,
+            -1.0 if self.cost_usd is None else self.cost_usd,
+            *(part or "" for part in (self.model, self.service_tier, self.speed, self.geo)),
+        )
+
+    def priced(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, name) for name in PRICED)
+
+
+class UsageWriter:
+    """Collects the best line of each request and writes it at the end of the transaction."""
+
+    def __init__(
+        self, db: apsw.Connection, sessions: Sessions, *, pricer: Pricer | None = None
+    ) -> None:
+        self._db = db
+        self._sessions = sessions
+        self._pricer = pricer or Pricer()
+        self._best: dict[int, Line] = {}  # by response_uid, not written yet
+        self._logged: dict[int, int] = {}  # characters of lines that may be all there will be
+        self._holders: dict[int, set[int]] = {}  # sessions with a line of it, in this transaction
+        self._moved: set[int] = set()  # those whose line went over to another session
+        self._messages: set[str] = set()  # of this transaction
+        self._newest = 0  # turn of a line that is not settled yet
+        self._settled_at = -1  # the last turn then
+
+    def forget(self) -> None:
+        self._best = {}
+        self._logged = {}
+        self._holders = {}
+        self._moved = set()
+        self._messages = set()
+        self._newest = 0
+        self._settled_at = -1
+
+    def add(self, session: Session, turn_id: int, record: Record, usage: Usage) -> None:
+        line = Line(
+            session.id, turn_id, _response(session, record, usage), usage.message_id,
+            usage.request_id, usage.model, record.ts, usage.stop_reason, usage.input_tokens,
+            usage.output_tokens, usage.cache_write_tokens, usage.cache_write_1h_tokens,
+            usage.cache_read_tokens, usage.web_searches, usage.service_tier, usage.speed,
+            usage.geo, usage.cost_usd,
+        )  # fmt: skip
+        self._holders.setdefault(line.response_uid, set()).add(session.id)
+        self._newest = max(self._newest, turn_id)
+        if line.message_id:
+            self._messages.add(line.message_id)
+        if line.stop_reason is None and record.native_id != line.message_id:
+            self._logged.setdefault(line.response_uid, 0)
+            self._logged[line.response_uid] += sum(event.chars() for event in record.events)
+        best = self._best.get(line.response_uid)
+        if best is None or line.finality() >= best.finality():
+            self._best[line.response_uid] = line
+
+    def hold(self, session: Session, turn_id: int, record: Record, usage: Usage) -> None:
+        """Another session has a copy of the line: it may be the one that the response is of."""
+        response = _response(session, record, usage)
+        self._holders.setdefault(response, set()).add(session.id)
+        self._moved.add(response)
+        self._newest = max(self._newest, turn_id)
+        if usage.message_id:
+            self._messages.add(usage.message_id)
+
+    def save(self) -> None:
+        """Write the best lines unless the index has a better one, from whichever file."""
+        last: int = self._db.execute("SELECT coalesce(max(id), 0) FROM turns").get
+        self._write()
+        # Turns of an unfinished slice are not in the index yet, and they say who holds a line.
+        if self._newest <= last and (self._newest or last != self._settled_at):
+            self._newest, self._settled_at = 0, last
+            self._settle_owners()
+            self._settle_messages()
+
+    def _write(self) -> None:
+        if not self._best:
+            return
+        for row in self._db.execute(
+            f"SELECT {', '.join(COLUMNS)} FROM usage"
+            " WHERE response_uid IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(self._best)),),
+        ):
+            old = Line(*row)
+            new = self._best[old.response_uid]
+            self._holders.setdefault(old.response_uid, {new.session_id}).add(old.session_id)
+            if old.finality() > new.finality():
+                del self._best[old.response_uid]
+            else:
+                # Settled below; until then it is whose it was.
+                self._best[old.response_uid] = new._replace(session_id=old.session_id)
+        self._db.executemany(_SAVE, map(self._row, self._best.values()))
+        self._best = {}
+        # Most responses end with a line that says so, and then nobody has to estimate.
+        self._db.executemany(
+            "UPDATE usage SET chars = chars + ? WHERE response_uid = ? AND stop_reason IS NULL",
+            [(chars, uid) for uid, chars in self._logged.items() if chars],
+        )
+        self._logged = {}
+
+    def _row(self, line: Line) -> tuple[Any, ...]:
+        return (*line, self._is_sidechain(line.session_id), *self._pricer.price(line.priced()))
+
+    def _is_sidechain(self, session_id: int) -> bool:
+        return self._sessions.by_id(session_id).kind == "subagent"
+
+    # -- whose a response is
+
+    def _settle_owners(self) -> None:
+        """The earliest session with a line of it; of two begun at once, one with the best line."""
+        shared = {
+            uid: held for uid, held in self._holders.items() if len(held) > 1 or uid in self._moved
+        }
+        if not shared:
+            return
+        twins = self._twins("response_uid", list(shared))
+        for row_id, uid, owner, turn_id in list(
+            self._db.execute(
+                "SELECT id, response_uid, session_id, turn_id FROM usage"
+                " WHERE response_uid IN (SELECT value FROM json_each(?))",
+                (json.dumps(list(shared)),),
+            )
+        ):
+            certain = shared[uid] | {owner}
+            held = self._alike(certain, twins.get(row_id, {}))
+            first = min(certain | set(held), key=lambda s: self._rank(s, held))
+            # The owner's own line, so that the row goes with it if a still earlier one is read.
+            _, turn = held.get(first, (0, turn_id))
+            self._db.execute(
+                "UPDATE usage SET session_id = ?, turn_id = ?, sidechain = ? WHERE id = ?",
+                (first, turn, self._is_sidechain(first), row_id),
+            )
+
+    def _rank(self, session_id: int, held: Held) -> tuple[Any, ...]:
+        started, *name = self._sessions.by_id(session_id).age()
+        forked, _ = held.get(session_id, (0, 0))
+        return started, session_id not in held, forked, *name
+
+    def _twins(self, column: str, values: list[Any]) -> dict[int, Held]:
+        """By row, the sessions that hold its line."""
+        found: dict[int, Held] = {}
+        for row_id, session_id, forked, turn_id in self._db.execute(
+            _TWINS.format(column=column), (json.dumps(values), _NOTHING_SAID)
+        ):
+            sessions = found.setdefault(row_id, {})
+            twin = forked, turn_id
+            sessions[session_id] = min(twin, sessions.get(session_id, twin))
+        return found
+
+    def _alike(self, sessions: set[int], held: Held) -> Held:
+        """A subagent replays its parent's lines in requests of its own: those are no copies."""
+        kinds = {self._is_sidechain(session_id) for session_id in sessions}
+        return {key: twin for key, twin in held.items() if self._is_sidechain(key) in kinds}
+
+    # -- which rows are one response
+
+    def _settle_messages(self) -> None:
+        """Gateways reuse message ids, and retries keep them; few messages have several rows."""
+        repeated = [
+            message
+            for (message,) in self._db.execute(
+                "SELECT message_id FROM usage WHERE message_id IN"
+                " (SELECT value FROM json_each(?)) GROUP BY message_id HAVING count(*) > 1",
+                (json.dumps(list(self._messages)),),
+            )
+        ]
+        if not repeated:
+            return
+        twins = self._twins("message_id", repeated)
+        rows: dict[str, dict[int, Line]] = {}
+        before: dict[int, tuple[int, int]] = {}
+        query = (
+            f"SELECT id, sidechain, counted, {', '.join(COLUMNS)} FROM usage"
+            " WHERE message_id IN (SELECT value FROM json_each(?))"
+        )
+        for row_id, sidechain, counted, *values in self._db.execute(query, (json.dumps(repeated),)):
+            line = Line(*values)
+            twins[row_id] = self._alike({line.session_id}, twins.get(row_id, {}))
+            rows.setdefault(line.message_id or "", {})[row_id] = line
+            before[row_id] = sidechain, counted
+        after: dict[int, tuple[int, int]] = {}
+        for lines in rows.values():
+            chains = {row for row, line in lines.items() if self._is_sidechain(line.session_id)}
+            counted_rows = _counted(lines, twins, chains)
+            after |= {row: (int(row in chains), int(row in counted_rows)) for row in lines}
+        self._db.executemany(
+            "UPDATE usage SET sidechain = ?, counted = ? WHERE id = ?",
+            [(*flags, row) for row, flags in after.items() if flags != before[row]],
+        )
+
+
+def _response(session: Session, record: Record, usage: Usage) -> int:
+    """Lines with one request id are one row; without one it cannot be told before all are read."""
+    line = usage.request_id or _line(session, record, usage)
+    key = f"{usage.message_id} {line}" if usage.message_id else line
+    return hash64(key.encode("utf-8", "replace"))
+
+
+def _line(session: Session, record: Record, usage: Usage) -> str:
+    """A copy keeps the moment and the words, but not always the id of the line."""
+    if record.native_id and record.native_id == usage.message_id:
+        return record.native_id  # a record that is changed in place
+    if record.events and record.ts is not None and record.ts_from is None:
+        return f"{record.ts} {said(record)}"
+    return record.native_id or f"{session.native_id} {record.ts} {usage}"
+
+
+def _counted(lines: dict[int, Line], twins: dict[int, Held], chains: set[int]) -> set[int]:
+    """Of the rows with one message id, those that stand for a response.
+
+    A subagent's row tells the same as any other; the rest is one response where a session has both.
+    """
+    main = lines.keys() - chains
+    if not main:
+        return {_chosen(lines)}
+    groups: list[tuple[set[int], dict[int, Line]]] = []  # sessions, rows
+    for row in main:
+        held, members = {lines[row].session_id, *twins.get(row, ())}, {row: lines[row]}
+        apart = []
+        for group in groups:
+            if held.isdisjoint(group[0]):
+                apart.append(group)
+            else:
+                held |= group[0]
+                members |= group[1]
+        groups = [*apart, (held, members)]
+    return {_chosen(members) for _, members in groups}
+
+
+def _chosen(lines: dict[int, Line]) -> int:
+    """The best line of the earliest request; lines without a request id may be of any."""
+    nameless = [row for row, line in lines.items() if line.request_id is None]
+    named = [row for row in lines if row not in nameless]
+    if named:
+        nameless.append(min(named, key=lambda row: _moment(lines[row])))
+    return max(nameless, key=lambda row: (*lines[row].finality(), lines[row].turn_id))
+
+
+def _moment(line: Line) -> tuple[int, str]:
+    return (1 << 62 if line.ts is None else line.ts), line.request_id or ""
