@@ -21,7 +21,7 @@ PLACEHOLDER = (
 )
 MODEL = "coalesce(u.model, 'unknown')"
 # Results without a call are events of their own, but nobody called anything.
-CALLED = "e.label IS NOT 'answer' AND e.label IS NOT 'orphan'"
+CALLED = "e.unjoined IS NULL"
 TOOL = "iif(e.type = 'tool_use', coalesce(e.tool, 'unknown'), '')"
 
 USAGE_SUMS = (

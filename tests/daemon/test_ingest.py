@@ -35,7 +35,7 @@ def test_a_result_before_its_call_is_one_event_in_the_end(world):
     call, result = t.call("toolu_1", command="ls"), t.result("toolu_1", "README.md")
     t.append(result)
     world.ingest()
-    assert world.sql("SELECT label, tool, status FROM events") == [("orphan", None, "ok")]
+    assert world.sql("SELECT unjoined, tool, status FROM events") == [("orphan", None, "ok")]
     t.append(call)
     world.ingest()
     assert world.sql("SELECT label, tool, status, summary FROM events") == [

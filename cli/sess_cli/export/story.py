@@ -25,7 +25,7 @@ from sess_schema.records import Records
 _ITEMS = (
     "SELECT e.id, e.block, e.type, e.label, e.tool, e.status, e.ts, e.duration_ms, e.summary,"
     " e.images, e.call_id, e.pointer, e.result_pointer, e.overflow, e.session_id,"
-    " x.text, x.input, x.output, o.native_id, o.digest, t.source_id, t.offset,"
+    " x.text, x.input, x.output, e.unjoined, o.native_id, o.digest, t.source_id, t.offset,"
     " o.source_id, o.retired, o.offset, o.length, r.source_id, r.retired, r.offset, r.length"
     " FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
     " JOIN turns o ON o.id = e.turn_id JOIN event_texts x ON x.id = e.id"
@@ -98,6 +98,7 @@ class Item:
     spent: Spent | None = None  # since the event before
     agent: Story | None = None  # the conversation that this call started
     copied: bool = False  # written in another session first
+    unjoined: str | None = None  # a result that is an event of its own: orphan, answer
 
     @property
     def failed(self) -> bool:
@@ -205,7 +206,7 @@ class Story:
             (
                 event, block, kind, label, tool, status, ts, duration, summary,
                 image_count, call_id, pointer, result_pointer, overflow, owner,
-                text, given, output, native_id, digest, source, offset, *places,
+                text, given, output, unjoined, native_id, digest, source, offset, *places,
             ) = columns  # fmt: skip
             if event in seen:
                 continue
@@ -216,6 +217,7 @@ class Story:
                 commits=commits.get(event, []),
                 agent=by_call.pop(call_id, None) if call_id else None,
                 copied=owner != self.row.key,
+                unjoined=unjoined,
             )  # fmt: skip
             number += 1
             record, answer = places[:4], places[4:]

@@ -26,6 +26,21 @@ LINK_PROMPT, LINK_QUEUE, LINK_PROGRESS, LINK_RESULT, LINK_META = 1, 2, 3, 4, 5
 LOOK_AGAIN = "look_again"
 
 
+@dataclass(slots=True, frozen=True)
+class Edit:
+    """One change of one file: a text replaced by another, or a patch.
+
+    A whole new file has no `old`. `hunks` are oldStart, newStart and signed lines, where the agent
+    tells them.
+    """
+
+    path: str
+    old: str | None = None
+    new: str | None = None
+    patch: str | None = None
+    hunks: tuple[dict[str, Any], ...] = ()
+
+
 @dataclass(slots=True)
 class Event:
     """One event that begins in this record; a tool call waits here for its result."""
@@ -43,6 +58,8 @@ class Event:
     call_id: str | None = None
     pointer: str | None = None
     files: tuple[tuple[str, str], ...] = ()  # (path, action)
+    kind: str | None = None  # of a call: shell, read, edit ...; see `sourcekit.kinds`
+    edits: tuple[Edit, ...] = ()
 
     def chars(self) -> int:
         """How much of it a model wrote."""

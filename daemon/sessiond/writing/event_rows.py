@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from sess_schema.marks import marks
-from sessiond.sourcekit.base import Event, Record
+from sessiond.sourcekit.base import Edit, Event, Record
 from sessiond.writing.commits import find_commits
 
 # CSI and OSC sequences. The archive keeps them for those who show colours.
@@ -17,7 +17,7 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[
 _COLUMNS = (
     "id", "session_id", "turn_id", "block", "type", "label", "tool", "status", "ts", "summary",
     "call_id", "pointer", "images", "duration_ms", "result_turn_id", "result_pointer", "overflow",
-    "retired", "chars",
+    "retired", "chars", "kind", "unjoined",
 )  # fmt: skip
 _LOAD = (
     f"SELECT {', '.join(f'e.{name}' for name in _COLUMNS)}, c.retired, r.session_id, r.retired"
@@ -49,6 +49,8 @@ class Row:
     overflow: str | None = None
     retired: int = 0
     chars: int = 0  # that the model wrote
+    kind: str | None = None  # of a call: shell, read, edit ...
+    unjoined: str | None = None  # a result that is an event of its own: orphan, answer
     # What the turns of the call and of the result are now.
     call_retired: int = 0
     result_session: int | None = None
@@ -57,6 +59,7 @@ class Row:
     input: str = ""
     output: str = ""
     files: tuple[tuple[str, str], ...] = ()
+    edits: tuple[Edit, ...] = ()
     stored: bool = False  # it is in the index already and must be replaced there
     loaded: bool = True  # the texts are here
     queued: bool = False
@@ -81,10 +84,12 @@ def row_of(
         event.images,
         event.duration_ms,
         chars=event.chars(),
+        kind=event.kind,
         text=event.text,
         input=event.input,
         output=event.output,
         files=event.files,
+        edits=event.edits,
     )
 
 

@@ -13,7 +13,7 @@ from sessiond.writing.chunks import Chunks
 from sessiond.writing.event_rows import EventRows, Row, clean, row_of
 from sessiond.writing.sessions import Session, Sessions
 
-LOOSE = ("orphan", "answer")  # results that are events of their own
+ORPHAN, ANSWER = "orphan", "answer"  # results that are events of their own
 
 
 class EventWriter:
@@ -79,9 +79,10 @@ class EventWriter:
     ) -> bool:
         """A call whose result came first."""
         for row in self._calls.get(event.call_id or "", ()):
-            if row.session_id == session.id and row.label == "orphan" and not row.call_retired:
+            if row.session_id == session.id and row.unjoined == ORPHAN and not row.call_retired:
                 self.rows.load(row)
-                row.label, row.turn_id, row.block = event.label, turn_id, block
+                row.unjoined, row.label = None, event.label
+                row.turn_id, row.block = turn_id, block
                 row.tool, row.summary, row.pointer = event.tool, event.summary, event.pointer
                 answered, row.ts = row.ts, record.ts
                 row.input, row.files = event.input, event.files
@@ -102,13 +103,13 @@ class EventWriter:
         if call is not None:
             if self._rank(call, session, 0) < self._rank_of_result(call):
                 if call.result_turn_id is not None:
-                    self._part(call, "answer")
+                    self._part(call, ANSWER)
                 self._join(call, session, turn_id, record.ts, result)
                 return False
-            row = Row(self.rows.new_id(), session.id, turn_id, block, "tool_use", "answer")
+            row = Row(self.rows.new_id(), session.id, turn_id, block, "tool_use", unjoined=ANSWER)
             row.tool, row.summary = call.tool, call.summary
         else:
-            row = Row(self.rows.new_id(), session.id, turn_id, block, "tool_use", "orphan")
+            row = Row(self.rows.new_id(), session.id, turn_id, block, "tool_use", unjoined=ORPHAN)
         row.call_id, row.ts = result.call_id, record.ts
         self._keep(row)
         self._join(row, session, turn_id, record.ts, result)
@@ -124,21 +125,20 @@ class EventWriter:
             return True, True, 1 << 63, "", ""
         return self._rank(call, self._sessions.by_id(call.result_session), call.result_retired or 0)
 
-    def _part(self, call: Row, label: str) -> None:
+    def _part(self, call: Row, unjoined: str) -> None:
         """Take the result off a call again and leave it as an event of its own."""
         self.rows.load(call)
         assert call.result_session is not None
         assert call.result_turn_id is not None
-        row = Row(
-            self.rows.new_id(), call.result_session, call.result_turn_id, 0, "tool_use", label
-        )
+        row = Row(self.rows.new_id(), call.result_session, call.result_turn_id, 0, "tool_use")
+        row.unjoined = unjoined
         row.status, row.output = call.status, call.output
         row.call_id, row.overflow = call.call_id, call.overflow
         row.result_turn_id, row.result_pointer = call.result_turn_id, call.result_pointer
         row.retired = call.result_retired or 0
         row.result_session, row.result_retired = call.result_session, call.result_retired
         row.ts = self._db.execute("SELECT ts FROM turns WHERE id = ?", (row.turn_id,)).get
-        if label == "answer":
+        if unjoined == ANSWER:
             row.tool, row.summary, row.duration_ms = call.tool, call.summary, call.duration_ms
         self._keep(row)
         self._reshape(row)
@@ -155,18 +155,17 @@ class EventWriter:
         )
         self._calls = {}
         for row in self.rows.stored(
-            f"e.result_turn_id IN ({lost}) AND e.label IS NOT 'answer' AND e.label IS NOT 'orphan'"
-            " AND c.retired = 0",
+            f"e.result_turn_id IN ({lost}) AND e.unjoined IS NULL AND c.retired = 0",
             source_id,
             generation,
         ):
-            self._part(row, "answer")
+            self._part(row, ANSWER)
         for row in self.rows.stored(
             f"e.turn_id IN ({lost}) AND r.retired = 0 AND e.turn_id <> e.result_turn_id",
             source_id,
             generation,
         ):
-            self._part(row, "orphan")
+            self._part(row, ORPHAN)
         self.flush()
 
     def settle(self, record: Record) -> None:
@@ -176,14 +175,14 @@ class EventWriter:
             *(result.call_id for result in record.results),
         }:
             rows = self._calls.get(call_id, [])
-            for call in [row for row in rows if row.label not in LOOSE and not row.call_retired]:
+            for call in [row for row in rows if row.unjoined is None and not row.call_retired]:
                 self._settle_call(call, rows)
 
     def _settle_call(self, call: Row, rows: list[Row]) -> None:
         best: Row | None = None
         rank = self._rank_of_result(call)
         for row in rows:
-            if row.label not in LOOSE or row.retired:
+            if row.unjoined is None or row.retired:
                 continue
             session = self._sessions.by_id(row.session_id)
             if session.id == call.session_id or self._shares(session, call):
@@ -193,7 +192,7 @@ class EventWriter:
         if best is None:
             return
         if call.result_turn_id is not None:
-            self._part(call, "answer")
+            self._part(call, ANSWER)
         self.rows.load(call)
         self.rows.load(best)
         call.status, call.output = best.status, best.output
@@ -229,7 +228,7 @@ class EventWriter:
         calls = [
             row
             for row in self._calls.get(result.call_id, ())
-            if row.label not in LOOSE and not row.call_retired
+            if row.unjoined is None and not row.call_retired
         ]
         own = [row for row in calls if row.session_id == session.id]
         calls = own or [row for row in calls if self._shares(session, row)]

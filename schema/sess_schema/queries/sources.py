@@ -68,7 +68,7 @@ def unmatched_calls(db: apsw.Connection) -> tuple[int, int]:
     """Calls that wait for a result, and results whose call was never seen."""
     ((pending, orphans),) = db.execute(
         "SELECT count(*) FILTER (WHERE status = 'pending'),"
-        " count(*) FILTER (WHERE label = 'orphan') FROM events"
+        " count(*) FILTER (WHERE unjoined = 'orphan') FROM events"
         " WHERE type = 'tool_use' AND retired = 0"
     )
     return int(pending), int(orphans)

@@ -44,7 +44,7 @@ def kind_of(item: Item) -> str:
 def name(item: Item) -> str:
     """`mcp__server__tool` is the tool of a server; the rest is called what the agent calls it."""
     if not item.tool:
-        return "Result without a call" if item.label == "orphan" else "Tool"
+        return "Result without a call" if item.unjoined == "orphan" else "Tool"
     if item.tool.startswith("mcp__"):
         server, _, tool = item.tool.removeprefix("mcp__").partition("__")
         return f"{server} · {tool}" if tool else server
