@@ -20,7 +20,7 @@ from sess_schema.connection import open_reader
 from sess_schema.queries.search import Search
 from sess_schema.queries.transcript import entries
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
 CONVERGED = 2.0  # seconds from the last write until the index must tell the same
 STYLES = pytest.mark.parametrize("style", ["insert", "update"])
 ZSTD = b"\x28\xb5\x2f\xfd"

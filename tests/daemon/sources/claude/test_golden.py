@@ -16,7 +16,7 @@ import pytest
 from sessiond.sourcekit.base import SessionSpec
 from sessiond.sources.claude import ClaudeParser
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "claude"
+GOLDEN = Path(__file__).parents[3] / "golden" / "claude"
 CASES = sorted(path.parent.name for path in GOLDEN.glob("*/input.jsonl"))
 
 

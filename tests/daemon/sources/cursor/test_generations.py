@@ -1,0 +1,128 @@
+"""Each form that Cursor's databases ever had, as a whole."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+from tests.cursor_databases import (
+    CREATED,
+    GENERATIONS,
+    global_database,
+)
+from tests.daemon.sources.cursor.cursor_home import Cursor
+
+TALKS = {
+    "generation1": [("user", "g1 question", None), ("assistant", "g1 answer", None)],
+    "generation2": [
+        ("user", "g2 question", None),
+        ("assistant", "g2 answer", None),
+        ("tool_use", "g2 file", "ok"),
+    ],
+} | {
+    f"generation{number}": [
+        ("user", f"g{number} please fix the parser", None),
+        ("thinking", f"g{number} where is it", None),
+        ("tool_use", f"g{number} 3 passed", "ok"),
+        ("tool_use", f"g{number} broke", "error"),
+        ("assistant", f"g{number} it is fixed", None),
+    ]
+    for number in (3, 4, 5)
+}
+LATER = CREATED + 4000
+FACTS_OF = {
+    "generation1": (*("main", "/code/demo", "G1", '["gpt-4"]', None, CREATED, CREATED, 2, 1, 0),),
+    "generation2": (
+        *("main", "/code/demo", "G2", "[]", "agent", CREATED, CREATED + 5000, 3, 1, 1),
+    ),
+} | {
+    f"generation{number}": (
+        *("main", "/code/demo", f"G{number}", '["composer-2.5"]', "agent", CREATED, LATER),
+        *(5, 1, 2),
+    )
+    for number in (3, 4, 5)
+}
+EACH = pytest.mark.parametrize("make", GENERATIONS, ids=lambda make: make.__name__)
+
+
+@EACH
+def test_each_generation_tells_its_conversation(cursor, make):
+    session = make(cursor.world.root)
+    cursor.read()
+    assert cursor.shown(session) == TALKS[make.__name__]
+
+
+@EACH
+def test_each_generation_tells_its_facts(cursor, make):
+    session = make(cursor.world.root)
+    cursor.read()
+    if make.__name__ == "generation2":  # only the list of the window knows of the mode
+        assert cursor.facts(session)[:4] == FACTS_OF["generation2"][:4]
+        assert cursor.facts(session)[5:] == FACTS_OF["generation2"][5:]
+    else:
+        assert cursor.facts(session) == FACTS_OF[make.__name__]
+
+
+@EACH
+def test_each_generation_is_one_session_of_as_many_turns_as_bubbles(cursor, make):
+    session = make(cursor.world.root)
+    cursor.read()
+    assert cursor.world.sql("SELECT native_id, turns FROM sessions") == [
+        (session, len(TALKS[make.__name__]))
+    ]
+
+
+def test_all_generations_in_one_home(cursor):
+    """The databases of several at once; each conversation is told as if it were alone."""
+    root = cursor.world.root
+    for make in (GENERATIONS[0], GENERATIONS[4]):
+        make(root)
+    db = sqlite3.connect(cursor.path, isolation_level=None)
+    for number in (2, 3, 4):
+        other = root / f"other{number}"
+        GENERATIONS[number - 1](other)
+        db.execute("ATTACH ? AS other", (str(global_database(other)),))
+        db.execute("INSERT INTO cursorDiskKV SELECT key, value FROM other.cursorDiskKV")
+        db.execute("DETACH other")
+    db.close()
+    cursor.read()
+    names = ("g1-tab", "g2-composer", "g3-composer", "g4-composer", "g5-composer")
+    for make, session in zip(GENERATIONS, names, strict=True):
+        assert cursor.shown(session) == TALKS[make.__name__]
+
+
+@EACH
+def test_each_generation_is_read_only_once(cursor, make):
+    make(cursor.world.root)
+    cursor.read()
+    before = cursor.world.dump()
+    assert cursor.read().turns == 0
+    assert cursor.world.dump() == before
+
+
+@EACH
+def test_each_generation_can_be_restored_and_read_elsewhere(cursor, make, tmp_path):
+    """`restore` writes envelope lines; they show the same conversation in another home."""
+    session = make(cursor.world.root)
+    file = tmp_path / "export.jsonl"
+    cursor.world.run("sess", "restore", session, "-o", file, check=0)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert {line["composerId"] for line in lines} == {session}
+    assert all("bubble" in line for line in lines)
+    other = Cursor(type(cursor.world)(tmp_path / "other"))
+    other.world.run("sessiond", "sync", file, check=0)
+    assert other.shown(session) == TALKS[make.__name__]
+
+
+@EACH
+def test_each_generation_gives_structured_input(cursor, make):
+    session = make(cursor.world.root)
+    done = cursor.world.run("sess", "show", session, "--json", check=0)
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    inputs = [event["input"] for event in events if event["type"] == "tool_use"]
+    assert all(isinstance(given, dict) for given in inputs)
+    if make.__name__ == "generation2":
+        assert inputs == [{"target_file": "a.py"}]
+    elif inputs:
+        assert [given["command"] for given in inputs] == ["make test", "make lint"]
