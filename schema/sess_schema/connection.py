@@ -11,6 +11,7 @@ import apsw
 from sess_schema import migrate
 from sess_schema.errors import Exit, SessError, sqlite_error
 from sess_schema.paths import create_private_file
+from sess_schema.progress import Progress, unseen
 
 OLDEST_SQLITE = 3_051_003
 
@@ -77,7 +78,7 @@ def never_write(db: apsw.Connection) -> None:
     db.pragma("query_only", 1)
 
 
-def open_writer(path: Path) -> apsw.Connection:
+def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
     """The one connection that writes: creates the index, brings its schema up to date."""
     refuse_old_sqlite()
     db: apsw.Connection | None = None
@@ -94,7 +95,7 @@ def open_writer(path: Path) -> apsw.Connection:
         bound_the_log(db)
         cache(db, 32)
         temporary_in_memory(db)
-        migrate.upgrade(db)
+        migrate.upgrade(db, progress)
     except (apsw.Error, OSError) as error:
         if db is not None:
             with contextlib.suppress(

@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-import apsw
-
 # By it a failed call is found, as grepping a transcript would: `is_error` also looks for this.
 # One word of the index that nobody types, so that `error` does not find what does not say it.
 FAILED = "is\ue000error"
@@ -76,28 +74,3 @@ def _joined(words: list[str], *, last: bool) -> Iterator[str]:
     some = " ".join(words[-_WORDS:] if last else words[:_WORDS])
     if any(c.isalnum() for c in some):
         yield some
-
-
-def mark_all(db: apsw.Connection) -> None:
-    """Mark events that were written before all this was known."""
-    rows = db.execute(
-        "SELECT e.id, e.status, x.text, x.input, x.output, x.marks"
-        " FROM events e JOIN event_texts x ON x.id = e.id"
-    )
-    wrong = [
-        (event, right)
-        for event, status, *texts, old in rows
-        if (right := marks(status, *texts)) != old
-    ]
-    columns = "id, text, input, output, marks FROM event_texts WHERE id = ?"
-    for event, right in wrong:
-        db.execute(
-            "INSERT INTO event_index (event_index, rowid, text, input, output, marks)"
-            f" SELECT 'delete', {columns}",
-            (event,),
-        )
-        db.execute("UPDATE event_texts SET marks = ? WHERE id = ?", (right, event))
-        db.execute(
-            f"INSERT INTO event_index (rowid, text, input, output, marks) SELECT {columns}",
-            (event,),
-        )

@@ -1,26 +1,30 @@
-"""Numbered SQL migrations, applied in one transaction with the record of them."""
+"""Numbered migrations, applied in one transaction with the record of them.
+
+`migrations/NNNN_name.sql`, and where SQL cannot do it all, `NNNN_name.py` beside it, whose
+`apply(db, progress)` runs after the SQL. Released ones are history: they are never edited, and they
+import nothing of ours, because the rest of the program changes and what they did must not.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import apsw
 
-from sess_schema import marks, sums
 from sess_schema.errors import Exit, SessError
+from sess_schema.progress import Progress, unseen, while_running
 
 APPLICATION_ID = 0x53455353  # "SESS"
-_MARKED = 2  # since then words beside other scripts are indexed
-_SUMMED = 5  # since then sums are kept
+_FOLDER = Path(__file__).with_name("migrations")
 
 
 @cache
 def migrations() -> list[tuple[int, str, str]]:
-    """(number, name, SQL) in order; released ones are never edited."""
-    folder = Path(__file__).with_name("migrations")
-    files = sorted(folder.glob("*.sql"))
+    """(number, name, SQL) in order."""
+    files = sorted(_FOLDER.glob("*.sql"))
     return [(int(file.name[:4]), file.stem, file.read_text("utf-8")) for file in files]
 
 
@@ -61,9 +65,10 @@ def refuse_older(db: apsw.Connection, path: Path) -> None:
         )
 
 
-def upgrade(db: apsw.Connection) -> None:
+def upgrade(db: apsw.Connection, progress: Progress = unseen) -> None:
     """Apply what is missing: the old schema or the newest one, never something between."""
-    missing = [one for one in migrations() if one[0] > db.pragma("user_version")]
+    before = db.pragma("user_version")
+    missing = [one for one in migrations() if one[0] > before]
     if not missing:
         return
     with db:
@@ -73,13 +78,35 @@ def upgrade(db: apsw.Connection) -> None:
             ") STRICT"
         )
         for number, name, sql in missing:
-            db.execute(sql)
-            if number == _MARKED:
-                marks.mark_all(db)
-            if number == _SUMMED:
-                sums.settle(db)
+            _apply(db, name, sql, progress if before else unseen)  # a new index has no rows
             db.execute(
-                "INSERT INTO migrations VALUES (?, ?, ?)", (number, name, int(time.time() * 1000))
+                "INSERT INTO migrations (number, name, applied_at) VALUES (?, ?, ?)",
+                (number, name, int(time.time() * 1000)),
             )
         db.pragma("application_id", APPLICATION_ID)
         db.pragma("user_version", missing[-1][0])
+
+
+def _apply(db: apsw.Connection, name: str, sql: str, progress: Progress) -> None:
+    text = f"upgrading the index ({name})"
+    with while_running(db, progress, text):
+        db.execute(sql)
+        code = _code(name)
+        if code is not None:
+            code(db, lambda done, total: progress(f"{text}: {done:,} of {total:,}"))
+
+
+def _code(name: str) -> Callable[[apsw.Connection, Callable[[int, int], None]], None] | None:
+    """The function beside the SQL. A name that begins with a digit cannot be imported."""
+    path = _FOLDER / f"{name}.py"
+    if not path.exists():
+        return None
+    from importlib.util import module_from_spec, spec_from_file_location  # noqa: PLC0415
+
+    spec = spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    function: Callable[..., None] = module.apply
+    return function

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import hashlib
+from pathlib import Path
+
 import apsw
 import pytest
 import sqlite_utils
@@ -14,6 +18,15 @@ TABLES = {
     "sources", "chunks", "sessions", "session_sources", "turns", "events", "event_texts",
     "event_index", "files", "commits", "usage", "warnings", "migrations",
 }  # fmt: skip
+RELEASED = {
+    "0001_initial.sql": "354638cf4eca",
+    "0002_words.py": "765e20dce9a4",
+    "0002_words.sql": "07b3b11cfbfc",
+    "0003_databases.sql": "6cf587a61b99",
+    "0004_cost.sql": "14955aecfd42",
+    "0005_sums.py": "44fef12e24e8",
+    "0005_sums.sql": "bbb10fecd6dd",
+}
 
 
 def test_a_new_index_has_every_table_and_the_record_of_its_migrations(tmp_path):
@@ -46,6 +59,56 @@ def test_a_failing_migration_leaves_the_old_schema(tmp_path, monkeypatch):
     db = apsw.Connection(str(tmp_path / "index.db"))
     assert db.execute("SELECT count(*) FROM sqlite_schema").get == 0
     assert db.pragma("user_version") == 0
+    db.close()
+
+
+def test_released_migrations_are_frozen():
+    """Their files are what they were, and the code among them imports nothing of ours."""
+    folder = Path(migrate.__file__).with_name("migrations")
+    digests = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+        for path in sorted(folder.iterdir())
+        if path.suffix in (".sql", ".py") and path.name < "0006"
+    }
+    assert digests == RELEASED
+    for path in folder.glob("*.py"):
+        names = {
+            name.name if isinstance(node, ast.Import) else node.module
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for name in node.names
+        }
+        ours = {name for name in names if name.startswith(("sess_", "sessiond"))}
+        assert not ours, path.name
+
+
+def test_an_upgrade_reports_what_it_does_and_a_new_index_needs_none(tmp_path, monkeypatch):
+    """Each step is named, again and again while its statements run; code beside it counts."""
+    said = []
+    path = tmp_path / "index.db"
+    open_writer(path, said.append).close()
+    assert said == []
+    counting = (
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 50000)"
+        " SELECT count(*) FROM n"
+    )
+    (tmp_path / "9998_slow.sql").write_text(counting)
+    (tmp_path / "9999_code.sql").write_text("CREATE TABLE made (x)")
+    (tmp_path / "9999_code.py").write_text(
+        "def apply(db, progress):\n    progress(1, 2000)\n    db.execute('DROP TABLE made')\n"
+    )
+    monkeypatch.setattr(migrate, "_FOLDER", tmp_path)
+    migrate.migrations.cache_clear()
+    try:
+        open_writer(path, said.append).close()
+    finally:
+        migrate.migrations.cache_clear()
+    slow, code = "upgrading the index (9998_slow)", "upgrading the index (9999_code)"
+    assert said[:2] == [slow, slow]
+    assert said[-2:] == [code, f"{code}: 1 of 2,000"]
+    db = apsw.Connection(str(path))
+    assert db.pragma("user_version") == 9999
+    assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'made'").get == 0
     db.close()
 
 

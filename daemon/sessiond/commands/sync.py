@@ -20,6 +20,7 @@ from sess_schema.connection import open_writer
 from sess_schema.errors import Exit, SessError
 from sess_schema.program import counted
 from sessiond import config
+from sessiond.commands.progress_line import progress_line
 from sessiond.engines.steps import Summary
 from sessiond.ingest import Ingest
 from sessiond.prices.repricing import pricer_of, reprice_if_due
@@ -45,8 +46,11 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
         settings = config.load(home.config_file)
         sources = all_sources(settings)
         places = _places(sources, targets) if targets else roots_of(sources)
-        with closing(open_writer(home.index)) as db:
-            reprice_if_due(db, settings)
+        with progress_line(show=not as_json) as progress:
+            db = open_writer(home.index, progress)
+        with closing(db):
+            with progress_line(show=not as_json) as progress:
+                reprice_if_due(db, settings, progress)
             ingest = Ingest(Store(db, pricer_of(settings)))
             started = time.monotonic()
             with _Bar(show=not as_json and sys.stderr.isatty()) as bar:

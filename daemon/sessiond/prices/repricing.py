@@ -7,6 +7,7 @@ from zlib import crc32
 import apsw
 
 from sess_schema import __version__
+from sess_schema.progress import Progress, unseen, while_running
 from sessiond.config import Config
 from sessiond.prices.pricing import Pricer, reprice
 
@@ -18,16 +19,19 @@ def pricer_of(config: Config) -> Pricer:
     return Pricer(config.prices)
 
 
-def reprice_if_due(db: apsw.Connection, config: Config) -> int:
+def reprice_if_due(db: apsw.Connection, config: Config, progress: Progress = unseen) -> int:
     """Price everything anew when program or configuration changed; how many rows did."""
     mark = f"{__version__} {_RULES} {crc32(repr(sorted(config.prices.items())).encode())}"
     if db.execute("SELECT value FROM facts WHERE name = ?", (_FACT,)).get == mark:
         return 0
-    return reprice_all(db, config, mark)
+    return reprice_all(db, config, progress, mark)
 
 
-def reprice_all(db: apsw.Connection, config: Config, mark: str | None = None) -> int:
-    changed = reprice(db, pricer_of(config))
+def reprice_all(
+    db: apsw.Connection, config: Config, progress: Progress = unseen, mark: str | None = None
+) -> int:
+    with while_running(db, progress, "pricing all responses again"):
+        changed = reprice(db, pricer_of(config))
     if mark is not None:
         db.execute("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", (_FACT, mark))
     return changed

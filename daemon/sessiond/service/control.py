@@ -116,6 +116,7 @@ def reprice(say: Say) -> int:
     """Price every response of the index anew."""
     from sess_schema.connection import open_writer  # noqa: PLC0415
     from sessiond import config  # noqa: PLC0415
+    from sessiond.commands.progress_line import progress_line  # noqa: PLC0415
     from sessiond.prices import repricing  # noqa: PLC0415
 
     home = paths.home()
@@ -128,8 +129,9 @@ def reprice(say: Say) -> int:
         )
         raise running_now
     try:
-        with closing(open_writer(home.index)) as db:
-            changed = repricing.reprice_all(db, config.load(home.config_file))
+        settings = config.load(home.config_file)
+        with progress_line() as progress, closing(open_writer(home.index, progress)) as db:
+            changed = repricing.reprice_all(db, settings, progress)
     finally:
         held.release()
     say(f"{program.counted(changed, 'response')} priced anew")

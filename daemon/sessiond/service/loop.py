@@ -89,7 +89,7 @@ class Service:
         """The index, as soon as the disk has space for it; None when told to stop before."""
         while not self._stop.is_set():
             try:
-                return open_writer(self._home.index)
+                return open_writer(self._home.index, notify.busy)
             except SessError as error:
                 # A service manager that sees us fail a few times in a row gives us up for good.
                 if not isinstance(error.__cause__, apsw.FullError | apsw.IOError | apsw.BusyError):
@@ -156,7 +156,7 @@ class Service:
 
     def _reprice(self, db: apsw.Connection) -> None:
         try:
-            changed = reprice_if_due(db, self._settings)
+            changed = reprice_if_due(db, self._settings, notify.busy)
         except apsw.Error as error:  # a full disk: the next start tries again
             log.warning("prices stay as they were: %s", error)
             return

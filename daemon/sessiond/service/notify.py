@@ -11,6 +11,9 @@ import socket
 import time
 
 LAUNCHD_LABEL = "io.github.sessiond"
+_BUSY_SECONDS = 120  # without a sign of life, the manager may give up on us again
+_BUSY_EVERY = 1.0
+_last_busy = -_BUSY_EVERY
 
 
 def ready(status: str) -> None:
@@ -26,6 +29,18 @@ def status(text: str) -> None:
 def alive() -> None:
     """Feed the watchdog; call it from the loop whose progress matters, not from a timer."""
     _send("WATCHDOG=1")
+
+
+def busy(text: str) -> None:
+    """Something long is going on, such as an upgrade of the index; call it as often as you like.
+
+    A start that takes longer than the manager allows would be ended, and tried again for ever.
+    """
+    global _last_busy  # noqa: PLW0603
+    if time.monotonic() - _last_busy < _BUSY_EVERY:
+        return
+    _last_busy = time.monotonic()
+    _send(f"EXTEND_TIMEOUT_USEC={_BUSY_SECONDS * 1_000_000}", "WATCHDOG=1", _status(text))
 
 
 def reloading() -> None:

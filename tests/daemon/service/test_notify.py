@@ -40,6 +40,23 @@ def test_each_message_arrives_as_one_datagram(manager):
     ]
 
 
+def test_long_work_asks_for_more_time(manager, monkeypatch):
+    """A start-up that upgrades the index is neither ended nor silent; one message a second does."""
+    now = 1000.0
+    monkeypatch.setattr(notify.time, "monotonic", lambda: now)
+    monkeypatch.setattr(notify, "_last_busy", 0.0)
+    notify.busy("upgrading the index")
+    notify.busy("upgrading the index: 1 of 2")
+    now += 1
+    notify.busy("upgrading the index: 2 of 2")
+    assert [manager.recv(4096) for _ in range(2)] == [
+        b"EXTEND_TIMEOUT_USEC=120000000\nWATCHDOG=1\nSTATUS=upgrading the index",
+        b"EXTEND_TIMEOUT_USEC=120000000\nWATCHDOG=1\nSTATUS=upgrading the index: 2 of 2",
+    ]
+    with pytest.raises(BlockingIOError):
+        manager.recv(4096)
+
+
 def test_reloading_carries_the_time(manager):
     """RELOADING comes with MONOTONIC_USEC, without which systemd ignores it."""
     notify.reloading()

@@ -1,0 +1,34 @@
+"""Long work on the index says what it is doing, so that nobody takes it for hung."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import apsw
+
+# Called often, with one line of text; whoever shows it decides how often that is worth it.
+Progress = Callable[[str], None]
+
+_STEPS = 50_000  # of SQLite's virtual machine: a few milliseconds, unless rows are large
+
+
+def unseen(_text: str) -> None:
+    """For work that nobody watches."""
+
+
+@contextmanager
+def while_running(db: apsw.Connection, progress: Progress, text: str) -> Iterator[None]:
+    """Report `text` now, and again and again for as long as statements run."""
+
+    def report() -> bool:
+        progress(text)
+        return False  # True would interrupt the statement
+
+    progress(text)
+    key = object()
+    db.set_progress_handler(report, _STEPS, id=key)
+    try:
+        yield
+    finally:
+        db.set_progress_handler(None, id=key)
