@@ -100,6 +100,7 @@ def test_json_has_one_object_per_event(story, sess):
         "input": {"command": "go test ./...", "description": "run them"},
         "output": "FAIL: retry was called 2 times",
         "status": "error",
+        "unjoined": None,
         "duration_ms": 1000,
         "text": "",
         "files": [],

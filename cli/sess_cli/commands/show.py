@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import apsw
 
     from sess_schema.queries.sessions import SessionRow
+    from sess_schema.session.reader import Reader
 
 _AT_EVENT = re.compile(r"(.+)#(\d{1,18})")
 
@@ -39,14 +40,16 @@ def show(
     """
     from sess_cli import fresh  # noqa: PLC0415
     from sess_schema.errors import Exit, SessError  # noqa: PLC0415
-    from sess_schema.queries import sessions, transcript  # noqa: PLC0415
+    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_schema.session.reader import Reader  # noqa: PLC0415
 
     at_event = _AT_EVENT.fullmatch(session)
     name, event = (at_event[1], int(at_event[2])) if at_event else (session, None)
     with fresh.open_with_sessions(sync=not no_sync) as db:
         row = sessions.resolve(db, name)
-        if event is not None and not transcript.holds(db, row.key, event, superseded=superseded):
-            rewritten = transcript.holds(db, row.key, event, superseded=True)
+        reader = Reader(db, row.key, superseded=superseded)
+        if event is not None and not reader.holds(event):
+            rewritten = Reader(db, row.key, superseded=True).holds(event)
             raise SessError(
                 f"session {row.session} has no event #{event}" + (" any more" if rewritten else ""),
                 hint=f"`sess show {row.session}#{event} --superseded` shows what was rewritten"
@@ -55,50 +58,34 @@ def show(
                 code=Exit.NOTHING_FOUND,
             )
         if as_json:
-            _write_json(db, row, event, superseded=superseded)
+            _write_json(db, row, reader, event)
             return
         from sess_cli.output import pager  # noqa: PLC0415
         from sess_cli.render.transcript import TranscriptView  # noqa: PLC0415
 
         with pager(wanted=not no_pager) as terminal:
             view = TranscriptView(db, terminal, row, full=full, utc=utc)
-            for line in view.lines(at=event, superseded=superseded):
+            for line in view.lines(reader, at=event):
                 terminal.write(line)
 
 
-def _write_json(
-    db: apsw.Connection, row: SessionRow, event: int | None, *, superseded: bool
-) -> None:
+def _write_json(db: apsw.Connection, row: SessionRow, reader: Reader, event: int | None) -> None:
     from sess_cli.output import json_line  # noqa: PLC0415
-    from sess_schema import times  # noqa: PLC0415
-    from sess_schema.queries import sessions, transcript  # noqa: PLC0415
+    from sess_schema import objects  # noqa: PLC0415
+    from sess_schema.queries import sessions  # noqa: PLC0415
 
     subagents = {child.call_id: child.session for child in sessions.children(db, row.key)}
-    originals: dict[int, str] = {}
-    for entry in transcript.entries(db, row.key, superseded=superseded):
-        if event is not None and entry.event != event:
-            continue
-        if entry.owner != row.key and entry.owner not in originals:
+    originals: dict[int, str | None] = {row.key: None}
+    for entry in reader.entries() if event is None else reader.some([event]):
+        if entry.owner not in originals:
             originals[entry.owner] = sessions.by_key(db, entry.owner).session
-        given: Any = None
-        if entry.type == "tool_use":
-            given = transcript.structured_input(db, entry)
         json_line(
-            {
-                "event": entry.event,
-                "ts": times.iso(entry.ts),
-                "type": entry.type,
-                "label": entry.label,
-                "tool": entry.tool,
-                "summary": entry.summary,
-                "input": given,
-                "output": entry.output if entry.type == "tool_use" else None,
-                "status": entry.status,
-                "duration_ms": entry.duration_ms,
-                "text": entry.text,
-                "files": transcript.files(db, entry.event),
-                "images": entry.images,
-                "subagent": subagents.get(entry.call_id) if entry.call_id else None,
-                "copied_from": originals.get(entry.owner),
-            }
+            objects.event(
+                entry,
+                reader.input(entry) if entry.type == "tool_use" else None,
+                images=entry.images,
+                files=reader.files(entry.event),
+                subagent=subagents.get(entry.call_id) if entry.call_id else None,
+                copied_from=originals[entry.owner],
+            )
         )

@@ -10,11 +10,10 @@ import orjson
 
 from sess_cli.export.records import as_json
 from sess_cli.export.story import Item, Story
-from sess_schema import __version__, decode, times
-from sess_schema.queries import transcript
+from sess_schema import __version__, decode, objects, times
 from sess_schema.records import Records, is_too_deep
 
-FORMAT, VERSION = "sessiond-session", 1
+FORMAT, VERSION = "sessiond-session", 2
 _TURNS = (
     "SELECT t.line, t.kind, t.native_id, t.parent_id, t.ts, p.path,"
     " t.source_id, t.retired, t.offset, t.length FROM turns t JOIN sources p ON p.id = t.source_id"
@@ -77,27 +76,18 @@ def session_object(story: Story) -> dict[str, Any]:
 def item_object(story: Story, item: Item) -> dict[str, Any]:
     """As `sess show --json`, and what that leaves out."""
     spent = item.spent
-    return {
-        "event": item.event,
+    said = objects.event(
+        item,
+        item.input,
+        images=item.image_count,
+        files=[{**file, "path": story.cleaned(file["path"])} for file in item.files],
+        subagent=item.agent.row.session if item.agent is not None else None,
+        copied_from=item.copied_from,
+    )
+    return said | {
         "key": item.key,
         "number": item.number,
-        "ts": times.iso(item.ts),
-        "type": item.kind,
-        "label": item.label,
-        "tool": item.tool,
-        "summary": item.summary or None,
-        "input": item.input,
-        "output": item.output if item.kind == "tool_use" else None,
-        "status": item.status,
-        "duration_ms": item.duration_ms,
-        "text": item.text,
-        "files": [
-            {**file, "path": story.cleaned(file["path"])}
-            for file in transcript.files(story.db, item.event)
-        ]
-        if item.kind == "tool_use"
-        else [],
-        "images": [{"media_type": one.media, "data": one.data} for one in item.images],
+        "image_data": [{"media_type": one.media, "data": one.data} for one in item.images],
         "commits": [
             {"sha": one.sha, "branch": one.branch, "subject": one.subject} for one in item.commits
         ],
@@ -111,8 +101,6 @@ def item_object(story: Story, item: Item) -> dict[str, Any]:
             "cache_read_tokens": spent.cache_read_tokens,
             "cost_usd": spent.cost_nano / 1e9 if not spent.unpriced else None,
         },
-        "copied": item.copied,
-        "subagent": item.agent.row.session if item.agent is not None else None,
     }
 
 

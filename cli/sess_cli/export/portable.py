@@ -104,7 +104,7 @@ def _events(
             **{name: told[name] for name in _PLAIN},
             "input": given if isinstance(given, str | None) else as_json(given).decode(),
             "output": ansi.plain(told["output"] or "") or None,  # colours glue to words
-            "images": len(told["images"]),
+            "images": told["images"],
             **{name: used.get(name) for name in _USED},
         }
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sess_cli.export import forge
+from sess_schema.session import shown
 
 if TYPE_CHECKING:
     from sess_cli.export.story import Story
@@ -16,8 +17,8 @@ _COMMITTED = (
 )
 # Git names a remote with a scheme or a user; most output has neither.
 _OUTPUTS = (
-    "SELECT x.output FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
-    " JOIN event_texts x ON x.id = e.id WHERE t.session_id = ? AND t.retired = 0"
+    f"SELECT x.output FROM {shown.EVENTS}"
+    f" JOIN event_texts x ON x.id = e.id WHERE t.session_id = ? AND {shown.CURRENT}"
     " AND e.type = 'tool_use' AND (x.output LIKE '%://%' OR x.output LIKE '%git@%')"
 )
 

@@ -20,19 +20,9 @@ from sess_cli.export.redact import Redactor
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats, Tally
-from sess_schema.records import Records
+from sess_schema.session import shown
+from sess_schema.session.reader import Entry, Reader
 
-_ITEMS = (
-    "SELECT e.id, e.block, e.type, e.label, e.tool, e.status, e.ts, e.duration_ms, e.summary,"
-    " e.images, e.call_id, e.pointer, e.result_pointer, e.overflow, e.session_id,"
-    " x.text, x.input, x.output, e.unjoined, o.native_id, o.digest, t.source_id, t.offset,"
-    " o.source_id, o.retired, o.offset, o.length, r.source_id, r.retired, r.offset, r.length"
-    " FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
-    " JOIN turns o ON o.id = e.turn_id JOIN event_texts x ON x.id = e.id"
-    " LEFT JOIN turns r ON r.id = e.result_turn_id"
-    " WHERE t.session_id = ? AND t.retired = 0 AND e.retired = 0"
-    " ORDER BY t.source_id, t.offset, t.id, e.block, e.id"
-)
 _ESCAPE = (b"\\u001b", b"\\u001B", b"\x1b")
 _EDITS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
 _TITLES = frozenset({"summary", "ai-title", "custom-title"})
@@ -97,8 +87,14 @@ class Item:
     commits: list[Commit] = field(default_factory=list)
     spent: Spent | None = None  # since the event before
     agent: Story | None = None  # the conversation that this call started
-    copied: bool = False  # written in another session first
+    copied_from: str | None = None  # the session that it was written in first, if another
     unjoined: str | None = None  # a result that is an event of its own: orphan, answer
+    files: list[dict[str, str]] = field(default_factory=list)  # path and action
+    image_count: int = 0  # in its record, read or not
+
+    @property
+    def type(self) -> str:
+        return self.kind
 
     @property
     def failed(self) -> bool:
@@ -132,6 +128,7 @@ class Story:
         self.row = self._cleaned_row(row)
         self._images = images
         self._above = above | {row.key}
+        self._originals: dict[int, str] = {}
 
     # -- what is known about the whole
 
@@ -183,9 +180,8 @@ class Story:
         called = {
             call
             for (call,) in self.db.execute(
-                "SELECT e.call_id FROM turns t JOIN events e"
-                " ON e.turn_id = coalesce(t.copy_of, t.id)"
-                " WHERE t.session_id = ? AND e.call_id IS NOT NULL",
+                f"SELECT e.call_id FROM {shown.EVENTS}"
+                f" WHERE t.session_id = ? AND {shown.CURRENT} AND e.call_id IS NOT NULL",
                 (self.row.key,),
             )
         }
@@ -195,62 +191,56 @@ class Story:
 
     def items(self) -> Iterator[Item]:
         """Every event once, in the order of the records, read as they are asked for."""
-        records = Records(self.db)
+        reader = Reader(self.db, self.row.key)
         spent, commits = self._spent(), self._commits()
         by_call = {child.row.call_id: child for child in self.children if child.row.call_id}
-        seen: set[int] = set()
-        number = 0
         waiting: Item | None = None
-        columns: tuple[Any, ...]
-        for columns in self.db.execute(_ITEMS, (self.row.key,)):
-            (
-                event, block, kind, label, tool, status, ts, duration, summary,
-                image_count, call_id, pointer, result_pointer, overflow, owner,
-                text, given, output, unjoined, native_id, digest, source, offset, *places,
-            ) = columns  # fmt: skip
-            if event in seen:
-                continue
-            seen.add(event)
+        for number, entry in enumerate(reader.entries()):
             item = Item(
-                event, number, _key(native_id or digest, block), kind, label, tool, status, ts,
-                duration, summary or "", text, given or None, output, [],
-                commits=commits.get(event, []),
-                agent=by_call.pop(call_id, None) if call_id else None,
-                copied=owner != self.row.key,
-                unjoined=unjoined,
+                entry.event, number, _key(entry.record, entry.block), entry.type, entry.label,
+                entry.tool, entry.status, entry.ts, entry.duration_ms, entry.summary or "",
+                entry.text, entry.input or None, entry.output, [],
+                commits=commits.get(entry.event, []),
+                agent=by_call.pop(entry.call_id, None) if entry.call_id else None,
+                copied_from=self._name_of(entry.owner),
+                unjoined=entry.unjoined,
+                files=reader.files(entry.event),
+                image_count=entry.images,
             )  # fmt: skip
-            number += 1
-            record, answer = places[:4], places[4:]
             if waiting is not None:
                 yield waiting
-            while spent and spent[-1][0] <= (source, offset):
+            while spent and spent[-1][0] <= reader.places[entry.event]:
                 item.spend(spent.pop()[1])
-            if kind == "tool_use" and pointer is not None:
-                value = records.value(record, pointer)
-                item.input = value if value is not None else item.input
-            if answer[0] is not None and result_pointer:
-                self._fill_result(item, records, answer, result_pointer, bool(overflow))
-            if image_count and self._images and not item.images:
-                item.images = images_in(records.value(record, ""))
+            if entry.type == "tool_use":
+                item.input = reader.input(entry)
+            self._fill_result(item, reader, entry)
+            if entry.images and self._images and not item.images:
+                item.images = images_in(reader.record(entry))
             waiting = self._cleaned_item(item)
         if waiting is not None:
             for _, more in spent:  # of lines after the last event
                 waiting.spend(more)
             yield waiting
 
-    def _fill_result(
-        self, item: Item, records: Records, place: list[int], pointer: str, overflowed: bool
-    ) -> None:
+    def _name_of(self, owner: int) -> str | None:
+        """Of the session that had an event first; none where that is this one."""
+        if owner == self.row.key:
+            return None
+        if owner not in self._originals:
+            self._originals[owner] = sessions.by_key(self.db, owner).session
+        return self._originals[owner]
+
+    def _fill_result(self, item: Item, reader: Reader, entry: Entry) -> None:
         """What the texts of the index do not tell: colours, images, line numbers."""
-        raw = records.bytes_of(place)
-        if not overflowed and any(mark in raw for mark in _ESCAPE):
-            item.output = text_in(records.value(place, pointer)) or item.output
+        raw = reader.result_bytes(entry)
+        if not entry.overflow and any(mark in raw for mark in _ESCAPE):
+            item.output = text_in(reader.result(entry)) or item.output
         if item.tool in _EDITS and b'"structuredPatch"' in raw:
-            patch = records.value(place, "/toolUseResult/structuredPatch")
+            patch = reader.result(entry, "/toolUseResult/structuredPatch")
             hunks = patch if isinstance(patch, list) else []
             item.patch = [hunk for hunk in hunks if isinstance(hunk, dict)]
         if self._images and (b"image/" in raw or b'"image"' in raw):
-            item.images = images_in(records.value(place, pointer))
+            item.images = images_in(reader.result(entry))
 
     # -- redaction
 
@@ -337,9 +327,8 @@ class Story:
     def _commits(self) -> dict[int, list[Commit]]:
         found: dict[int, list[Commit]] = {}
         for event, sha, branch, subject in self.db.execute(
-            "SELECT c.event_id, c.sha, c.branch, c.subject FROM commits c WHERE c.event_id IN"
-            " (SELECT e.id FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
-            " WHERE t.session_id = ? AND t.retired = 0) ORDER BY 1, c.sha",
+            "SELECT c.event_id, c.sha, c.branch, c.subject FROM commits c"
+            f" WHERE c.event_id IN ({shown.IDS}) ORDER BY 1, c.sha",
             (self.row.key,),
         ):
             found.setdefault(event, []).append(Commit(sha, branch, subject))

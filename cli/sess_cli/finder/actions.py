@@ -116,12 +116,13 @@ def read_in_pager(db: apsw.Connection, session: int, event: int | None, *, utc: 
     """As `sess show` does; comes back when somebody has read it."""
     from sess_cli.output import pager  # noqa: PLC0415 - the first keystroke need not wait for it
     from sess_cli.render.transcript import TranscriptView  # noqa: PLC0415
+    from sess_schema.session.reader import Reader  # noqa: PLC0415
 
     row = sessions.by_key(db, session)
     with _pager_that_stays() as stays:
         with pager(wanted=True) as terminal:
             view = TranscriptView(db, terminal, row, full=False, utc=utc)
-            for line in view.lines(at=event):
+            for line in view.lines(Reader(db, session), at=event):
                 terminal.write(line)
         if not stays:
             with contextlib.suppress(EOFError, KeyboardInterrupt):

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 import apsw
 from rich.console import Console
@@ -21,6 +20,7 @@ from sess_cli.finder.worker import Latest
 from sess_cli.render import amounts, layout
 from sess_schema.escape import safe
 from sess_schema.queries.search.terms import Leaf
+from sess_schema.session.reader import Entry, Reader
 
 BEFORE, AFTER = 12, 30  # events around the chosen one
 DEBOUNCE = 0.04
@@ -32,17 +32,6 @@ _AROUND = 4  # lines beside a match that stay unfolded
 _WINDOW = 100_000  # characters on both sides of the first match in an endless text
 _MOST_MARKS = 500
 _TITLES = ("summary", "ai-title", "custom-title")
-_ORDER = (
-    "SELECT e.id FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
-    " WHERE t.session_id = ? AND t.retired = 0 AND e.retired = 0"
-    " ORDER BY t.source_id, t.offset, t.id, e.block, e.id"
-)
-_EVENT = (
-    "SELECT e.id, e.type, e.label, e.tool, e.status, e.ts, e.duration_ms, e.summary,"
-    " substr(x.text, 1, ?2), substr(x.input, 1, ?2), substr(x.output, 1, ?2)"
-    " FROM events e JOIN event_texts x ON x.id = e.id WHERE e.id = ?1"
-)
-_EVERYTHING = 1 << 30
 _SPACE = Text()  # between what is said
 # Rich asks a console how to wrap; nothing is ever written to this one.
 _CONSOLE = Console(width=80, color_system=None, force_terminal=False, legacy_windows=False)
@@ -73,21 +62,6 @@ class Passage:
         self.lines += lines
 
 
-@dataclass(frozen=True, slots=True)
-class _Event:
-    id: int
-    type: str
-    label: str | None
-    tool: str | None
-    status: str | None
-    ts: int | None
-    duration_ms: int | None
-    summary: str | None
-    text: str
-    input: str
-    output: str
-
-
 class Passages:
     """Reads the passage that was asked for last."""
 
@@ -113,17 +87,23 @@ class Passages:
 
 
 def read(db: apsw.Connection, place: Place, card: Card) -> Passage:
-    order = list(dict.fromkeys(event for (event,) in db.execute(_ORDER, (place.session,))))
-    at = order.index(place.event) if place.event in order else len(order)
+    reader = Reader(db, place.session)
+    order = reader.order
+    at = order.index(place.event) if place.event in reader.places else len(order)
     first, last = max(0, at - BEFORE), min(len(order), at + AFTER)
     passage = Passage(place, card)
     if first:
         passage.add([_about(first, "earlier event"), _SPACE])
-    for event in order[first:last]:
-        drawing = _Drawing(place, chosen=event == place.event)
-        drawn = [*drawing.lines(_event(db, event, whole=event == place.event))]
+    shown = [
+        *reader.some(order[first:at], _READ),
+        *reader.some(order[at : at + 1]),
+        *reader.some(order[at + 1 : last], _READ),
+    ]
+    for entry in shown:
+        drawing = _Drawing(place, chosen=entry.event == place.event)
+        drawn = [*drawing.lines(entry)]
         passage.add(drawn)
-        if event == place.event:
+        if entry.event == place.event:
             passage.top = len(passage.lines) - len(drawn)
             passage.match, passage.when = passage.top + drawing.match, drawing.when
     if last < len(order):
@@ -135,12 +115,6 @@ def read(db: apsw.Connection, place: Place, card: Card) -> Passage:
 
 def _about(count: int, what: str) -> Text:
     return Text(f"  … {amounts.plural(count, what)}", looks.DIM)
-
-
-def _event(db: apsw.Connection, event: int, *, whole: bool) -> _Event:
-    columns: tuple[Any, ...]
-    (columns,) = db.execute(_EVENT, (event, _EVERYTHING if whole else _READ))
-    return _Event(*columns)
 
 
 class _Drawing:
@@ -156,13 +130,13 @@ class _Drawing:
         self.when: int | None = None
         self._drawn = 0
 
-    def lines(self, event: _Event) -> Iterator[Text]:
+    def lines(self, event: Entry) -> Iterator[Text]:
         self.when = event.ts
         for text in self._body(event):
             self._drawn += 1
             yield text if text is _SPACE else Text.assemble(self._bar, text)
 
-    def _body(self, event: _Event) -> Iterator[Text]:
+    def _body(self, event: Entry) -> Iterator[Text]:
         hidden = event.type == "system" and event.label != "compact"
         hidden = hidden or (event.type == "summary" and event.label in _TITLES)
         if hidden and not self._chosen:
@@ -191,7 +165,7 @@ class _Drawing:
         if kind != "thinking":
             yield _SPACE
 
-    def _call(self, event: _Event) -> Iterator[Text]:
+    def _call(self, event: Entry) -> Iterator[Text]:
         status = event.status or "pending"
         took = f" {amounts.duration(event.duration_ms)}" if event.duration_ms is not None else ""
         end = f"{status}{took}"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sess_cli.render import amounts, layout
-from sess_schema import times
-from sess_schema.queries import sessions, sources, transcript
+from sess_schema import numbers, times
+from sess_schema.queries import sessions, sources
 
 if TYPE_CHECKING:
     import apsw
@@ -83,7 +83,7 @@ def _when(row: SessionRow, *, utc: bool) -> str:
 
 
 def _counts(db: apsw.Connection, row: SessionRow) -> str:
-    failed = transcript.failures(db, row.key)
+    failed = numbers.failures(db, row.key)
     calls = amounts.plural(row.tool_calls, "tool call") + (
         f" ({failed:,} failed)" if failed else ""
     )

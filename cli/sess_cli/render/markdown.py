@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from sess_cli.render import amounts, layout
 from sess_schema.escape import safe
-from sess_schema.queries import sessions, transcript
+from sess_schema.queries import sessions
+from sess_schema.session.reader import Reader
 
 if TYPE_CHECKING:
     import apsw
 
     from sess_schema.queries.sessions import SessionRow
-    from sess_schema.queries.transcript import Entry
+    from sess_schema.session.reader import Entry
 
 # Of a long input or output: lines from its beginning and from its end, and cells of a line.
 HEAD, TAIL, WIDEST = 40, 15, 400
@@ -31,18 +32,19 @@ _HTML = re.compile(r"( {0,3})<(?=[A-Za-z/!?])")
 
 def event_text(db: apsw.Connection, row: SessionRow, event: int, *, utc: bool = False) -> str:
     """One event and where it is from; empty when the session has no such event."""
-    for entry in transcript.entries(db, row.key, superseded=True):
-        if entry.event == event:
-            lines = [*_entry_lines(db, row, entry)]
-            if entry.type in ("user", "assistant"):
-                lines[:0] = [f"**{entry.type}**", ""]
-            when = amounts.clock(entry.ts, utc=utc)
-            lines += [f"From {code(f'{row.session}#{event}')}, {where(row)}, {when}."]
-            return "\n".join(lines) + "\n"
-    return ""
+    reader = Reader(db, row.key, superseded=True)
+    if not reader.holds(event):
+        return ""
+    (entry,) = reader.some([event])
+    lines = [*_entry_lines(reader, row, entry)]
+    if entry.type in ("user", "assistant"):
+        lines[:0] = [f"**{entry.type}**", ""]
+    when = amounts.clock(entry.ts, utc=utc)
+    lines += [f"From {code(f'{row.session}#{event}')}, {where(row)}, {when}."]
+    return "\n".join(lines) + "\n"
 
 
-def _entry_lines(db: apsw.Connection, row: SessionRow, entry: Entry) -> Iterator[str]:
+def _entry_lines(reader: Reader, row: SessionRow, entry: Entry) -> Iterator[str]:
     """Blocks, each followed by an empty line."""
     if entry.type == "user":
         yield from quoted(entry.text)
@@ -52,7 +54,7 @@ def _entry_lines(db: apsw.Connection, row: SessionRow, entry: Entry) -> Iterator
     elif entry.type == "thinking":
         yield from quoted(f"*Thinking*\n\n{shortened(entry.text)}")
     elif entry.type == "tool_use":
-        yield from _call_lines(db, row, entry)
+        yield from _call_lines(reader, row, entry)
     elif entry.type == "system" and entry.label == "compact":
         yield f"*{escaped(sessions.one_line(entry.text))}*"
         yield ""
@@ -63,14 +65,14 @@ def _entry_lines(db: apsw.Connection, row: SessionRow, entry: Entry) -> Iterator
         yield ""
 
 
-def _call_lines(db: apsw.Connection, row: SessionRow, entry: Entry) -> Iterator[str]:
+def _call_lines(reader: Reader, row: SessionRow, entry: Entry) -> Iterator[str]:
     about = [entry.status or "pending"]
     if entry.duration_ms is not None:
         about.append(amounts.duration(entry.duration_ms))
     name = escaped(sessions.one_line(entry.tool or "unknown tool"))
     yield f"**{name}** {', '.join(about)} · #{entry.event}"
     yield ""
-    changes = _changes(db, entry)
+    changes = _changes(reader, entry)
     yield from fenced(shortened(changes or entry.input), "diff" if changes else "")
     if entry.output.strip():
         yield "Output:"
@@ -83,11 +85,11 @@ def _call_lines(db: apsw.Connection, row: SessionRow, entry: Entry) -> Iterator[
             yield ""
 
 
-def _changes(db: apsw.Connection, entry: Entry) -> str:
+def _changes(reader: Reader, entry: Entry) -> str:
     """An edit as the lines it took out and put in."""
     if entry.tool not in ("Edit", "MultiEdit"):
         return ""
-    given: Any = transcript.structured_input(db, entry)
+    given: Any = reader.input(entry)
     if not isinstance(given, dict):
         return ""
     edits = given.get("edits")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from sess_cli.render import amounts, layout
 from sess_cli.render.header import header_lines
 from sess_cli.search.results import STATUS_STYLE
-from sess_schema.queries import sessions, transcript
+from sess_schema.queries import sessions
 
 if TYPE_CHECKING:
     import apsw
 
     from sess_cli.terminal import Terminal
     from sess_schema.queries.sessions import SessionRow
-    from sess_schema.queries.transcript import Entry
+    from sess_schema.session.reader import Entry, Reader
 
 # Lines and characters that are shown of each; --full lifts all of them.
 PROMPT_LINES, THINKING_LINES, OUTPUT_LINES, ERROR_LINES, DIFF_LINES = 40, 3, 5, 16, 6
@@ -45,27 +45,27 @@ class TranscriptView:
         self._owner = row.key
         self._hidden = 0
 
-    def lines(self, *, at: int | None = None, superseded: bool = False) -> Iterator[str]:
+    def lines(self, reader: Reader, *, at: int | None = None) -> Iterator[str]:
         """The whole session, or from a few events before `at` on; never two empty lines."""
         empty = True
-        for line in self._all_lines(at=at, superseded=superseded):
+        for line in self._all_lines(reader, at=at):
             if line or not empty:
                 yield line
             empty = not line
 
-    def _all_lines(self, *, at: int | None, superseded: bool) -> Iterator[str]:
+    def _all_lines(self, reader: Reader, *, at: int | None) -> Iterator[str]:
         yield from header_lines(self._db, self._terminal, self._row, self._ids, utc=self._utc)
         yield ""
         waiting: deque[list[str]] = deque(maxlen=BEFORE_EVENT)
         skipped, reached = 0, at is None
-        for entry in transcript.entries(self._db, self._row.key, superseded=superseded):
+        for entry in reader.entries():
             if entry.event == at:
                 reached = True
                 yield from self._skipped_lines(skipped - len(waiting))
                 for block in waiting:
                     yield from block
                 yield self._terminal.style(f"▶ event #{at}", "match")
-            block = [*self._entry(entry, chosen=entry.event == at)]
+            block = [*self._entry(reader, entry, chosen=entry.event == at)]
             if reached:
                 yield from block
             elif block:
@@ -85,7 +85,7 @@ class TranscriptView:
             yield ""
             yield self._terminal.style(words, "dim")
 
-    def _entry(self, entry: Entry, *, chosen: bool) -> Iterator[str]:
+    def _entry(self, reader: Reader, entry: Entry, *, chosen: bool) -> Iterator[str]:
         compaction = entry.label == "compact"
         if not self._full and not chosen:
             if entry.type == "summary" and entry.label in _TITLES:  # stands in the header
@@ -103,7 +103,7 @@ class TranscriptView:
         elif entry.type == "thinking":
             yield from self._thought(entry)
         elif entry.type == "tool_use":
-            yield from self._call(entry)
+            yield from self._call(reader, entry)
         elif compaction and entry.type == "system":
             yield ""
             yield self._rule(self._terminal.line(entry.text), "yellow")
@@ -156,7 +156,7 @@ class TranscriptView:
 
     # -- tool calls
 
-    def _call(self, entry: Entry) -> Iterator[str]:
+    def _call(self, reader: Reader, entry: Entry) -> Iterator[str]:
         t = self._terminal
         status = entry.status or "pending"
         style = STATUS_STYLE.get(status, "dim")
@@ -175,7 +175,7 @@ class TranscriptView:
             for line in self._folded(entry.input, 0, wrap=False, indent=4):
                 yield "    " + t.style(line, "blue")
         elif entry.tool in ("Edit", "MultiEdit"):
-            yield from self._changes(entry)
+            yield from self._changes(reader, entry)
         failed = status in ("error", "denied")
         for line in self._folded(
             entry.output, ERROR_LINES if failed else OUTPUT_LINES, wrap=False, indent=4
@@ -189,8 +189,8 @@ class TranscriptView:
             name = t.line(self._ids.of(child))
             yield f"    → {t.style(name, 'cyan')}{kind}, {amounts.plural(child.events, 'event')}"
 
-    def _changes(self, entry: Entry) -> Iterator[str]:
-        given: Any = transcript.structured_input(self._db, entry)
+    def _changes(self, reader: Reader, entry: Entry) -> Iterator[str]:
+        given: Any = reader.input(entry)
         if not isinstance(given, dict):
             return
         edits = given.get("edits")

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import apsw
 
+from sess_schema.session.reader import Entry, Reader
+
 _SHOWN = 300
 
 
@@ -26,36 +28,25 @@ class Neighbours:
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
-        self._orders: dict[int, list[int]] = {}
+        self._readers: dict[int, Reader] = {}
 
     def around(
         self, session: int, event: int, before: int, after: int
     ) -> tuple[list[Neighbour], list[Neighbour]]:
-        order = self._order(session)
-        if event not in order:
+        if session not in self._readers:
+            self._readers[session] = Reader(self._db, session)
+        reader = self._readers[session]
+        if not reader.holds(event):
             return [], []
-        at = order.index(event)
+        at = reader.order.index(event)
         return (
-            [self._short(one) for one in order[max(0, at - before) : at]],
-            [self._short(one) for one in order[at + 1 : at + 1 + after]],
+            [*map(_short, reader.some(reader.order[max(0, at - before) : at], _SHOWN))],
+            [*map(_short, reader.some(reader.order[at + 1 : at + 1 + after], _SHOWN))],
         )
 
-    def _order(self, session: int) -> list[int]:
-        if session not in self._orders:
-            rows = self._db.execute(
-                "SELECT e.id FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
-                " WHERE t.session_id = ? AND t.retired = 0 AND e.retired = 0"
-                " ORDER BY t.source_id, t.offset, t.id, e.block, e.id",
-                (session,),
-            )
-            self._orders[session] = list(dict.fromkeys(event for (event,) in rows))
-        return self._orders[session]
 
-    def _short(self, event: int) -> Neighbour:
-        (row,) = self._db.execute(
-            "SELECT e.id, e.ts, e.type, e.tool, e.status, substr(CASE WHEN x.text != '' THEN x.text"
-            f" WHEN e.summary IS NOT NULL THEN e.summary ELSE x.input END, 1, {_SHOWN})"
-            " FROM events e JOIN event_texts x ON x.id = e.id WHERE e.id = ?",
-            (event,),
-        )
-        return Neighbour(*row)
+def _short(entry: Entry) -> Neighbour:
+    text = entry.text or entry.input
+    if not entry.text and entry.summary is not None:
+        text = entry.summary[:_SHOWN]
+    return Neighbour(entry.event, entry.ts, entry.type, entry.tool, entry.status, text)

@@ -156,7 +156,8 @@ def test_every_field_of_an_event_is_covered_here():
     """A new field must be planted with payloads too."""
     assert {one.name for one in fields(Item)} == {
         "event", "number", "key", "kind", "label", "tool", "status", "ts", "duration_ms", "summary",
-        "text", "input", "output", "patch", "images", "commits", "spent", "agent", "copied",
+        "text", "input", "output", "patch", "images", "commits", "spent", "agent", "copied_from",
+        "unjoined", "files", "image_count",
     }  # fmt: skip
 
 

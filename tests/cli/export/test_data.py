@@ -45,12 +45,13 @@ def exported(world, *options):
 
 def test_json_has_every_event_and_every_record_as_it_was_written(world, busy):
     whole = exported(world, "--no-redact")
-    assert (whole["format"], whole["version"]) == ("sessiond-session", 1)
+    assert (whole["format"], whole["version"]) == ("sessiond-session", 2)
     assert [event["type"] for event in whole["events"]] == [
         "user", "tool_use", "tool_use", "tool_use", "system", "assistant",
     ]  # fmt: skip
     prompt, failed, edit, task, broken, answer = whole["events"]
-    assert prompt["images"] == [{"media_type": "image/png", "data": PIXEL}]
+    assert prompt["images"] == 1
+    assert prompt["image_data"] == [{"media_type": "image/png", "data": PIXEL}]
     assert (failed["status"], failed["output"]) == ("error", "\x1b[31mFAILED\x1b[0m")
     assert edit["input"] == {"file_path": "/code/demo/a.py", "old_string": "1", "new_string": "2"}
     assert edit["files"] == [{"path": "/code/demo/a.py", "action": "edit"}]

@@ -19,7 +19,7 @@ from tests.cursor_databases import (
 
 from sess_schema.connection import open_reader, open_writer
 from sess_schema.queries.search import Search
-from sess_schema.queries.transcript import entries
+from sess_schema.session.reader import Reader
 from sessiond.ingest import Ingest
 from sessiond.reading.survey import roots_of
 from sessiond.sources.cursor import CursorSource
@@ -164,7 +164,7 @@ class Index:
     def entries(self, session=CHAT):
         with closing(open_reader(self.world.state / "index.db")) as db:
             key = db.execute("SELECT id FROM sessions WHERE native_id = ?", (session,)).get
-            return list(entries(db, key))
+            return list(Reader(db, key).entries())
 
     def shown(self, session=CHAT):
         return [(e.type, e.text or e.output, e.status) for e in self.entries(session)]

@@ -14,7 +14,7 @@ from tests.cursor_databases import (
 
 from sess_schema.connection import open_reader, open_writer
 from sess_schema.queries.search import Search
-from sess_schema.queries.transcript import entries
+from sess_schema.session.reader import Reader
 from sessiond.ingest import Ingest
 from sessiond.reading.survey import roots_of
 from sessiond.sources.cursor import CursorSource
@@ -57,7 +57,7 @@ class Cursor:
     def entries(self, session):
         with closing(open_reader(self.world.state / "index.db")) as db:
             key = db.execute("SELECT id FROM sessions WHERE native_id = ?", (session,)).get
-            return list(entries(db, key))
+            return list(Reader(db, key).entries())
 
     def shown(self, session):
         """(type, what is said or came back, status) in order."""

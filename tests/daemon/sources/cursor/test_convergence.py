@@ -28,8 +28,8 @@ from tests.cursor_databases import (
 
 from sess_schema import archive
 from sess_schema.connection import open_reader, open_writer
-from sess_schema.queries.transcript import entries
 from sess_schema.records import Records
+from sess_schema.session.reader import Reader
 from sessiond.ingest import Ingest
 from sessiond.reading.survey import roots_of
 from sessiond.sources.cursor import CursorSource
@@ -221,7 +221,7 @@ def told(cursor, index):
                     *(entry.call_id, entry.pointer, entry.text, entry.input, entry.output),
                     Records(db).bytes_of(entry.place),
                 )
-                for entry in entries(db, key)
+                for entry in Reader(db, key).entries()
             ]
             part = db.execute(
                 "SELECT id FROM sources WHERE path = ?", (f"{cursor.path}#{name}",)

@@ -18,7 +18,7 @@ from tests.cursor_databases import GENERATIONS, global_database, user_directory
 from sess_schema import archive
 from sess_schema.connection import open_reader
 from sess_schema.queries.search import Search
-from sess_schema.queries.transcript import entries
+from sess_schema.session.reader import Reader
 
 ROOT = Path(__file__).parents[4]
 CONVERGED = 2.0  # seconds from the last write until the index must tell the same
@@ -146,7 +146,7 @@ def told(world):
         return {
             composer: [
                 (bubbles[entry.event], entry.type, f"{entry.text}{entry.output}", entry.status)
-                for entry in entries(db, key)
+                for entry in Reader(db, key).entries()
             ]
             for key, composer in db.execute(sessions)
         }

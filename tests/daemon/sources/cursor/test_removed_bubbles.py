@@ -18,7 +18,7 @@ from tests.cursor_databases import (
 from tests.daemon.sources.cursor.cursor_home import ids, say
 
 from sess_schema.connection import open_reader
-from sess_schema.queries.transcript import structured_input
+from sess_schema.session.reader import Reader
 
 
 def test_a_removed_bubble_is_retired(cursor):
@@ -133,7 +133,9 @@ def test_a_conversation_half_deleted_and_written_again_is_whole(cursor):
 def commands(cursor, session):
     """The structured input of each call, out of the archive."""
     with closing(open_reader(cursor.world.state / "index.db")) as db:
-        return [structured_input(db, e)["command"] for e in cursor.entries(session)]
+        key = db.execute("SELECT id FROM sessions WHERE native_id = ?", (session,)).get
+        reader = Reader(db, key)
+        return [reader.input(entry)["command"] for entry in reader.entries()]
 
 
 @pytest.mark.parametrize("order", [(1, 2, 3), (2, 1, 3), (3, 2, 1)])

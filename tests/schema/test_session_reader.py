@@ -6,9 +6,12 @@ from contextlib import closing
 
 import pytest
 
+from sess_schema import archive
 from sess_schema.connection import open_reader
-from sess_schema.queries import sessions, transcript
+from sess_schema.queries import sessions
+from sess_schema.session.reader import Reader
 
+UNPACK = archive.unpack
 FORK = "22222222-2222-4222-8222-222222222222"
 
 
@@ -30,8 +33,12 @@ def index(world):
         yield db
 
 
+def reader_of(db, session, **options):
+    return Reader(db, sessions.resolve(db, session).key, **options)
+
+
 def entries(db, session, **options):
-    return [*transcript.entries(db, sessions.resolve(db, session).key, **options)]
+    return [*reader_of(db, session, **options).entries()]
 
 
 def test_events_come_in_the_order_of_their_records(index):
@@ -54,12 +61,13 @@ def test_a_fork_shows_what_it_copied(index):
 
 def test_a_tools_input_has_its_structure(index):
     """The archive gives the input back as the agent wrote it."""
-    call = entries(index, "1111")[1]
-    assert transcript.structured_input(index, call) == {
+    reader = reader_of(index, "1111")
+    call = [*reader.entries()][1]
+    assert reader.input(call) == {
         "file_path": "/code/demo/a.go",
         "edits": [{"old_string": "1", "new_string": "2"}],
     }
-    assert transcript.files(index, call.event) == [{"path": "/code/demo/a.go", "action": "edit"}]
+    assert reader.files(call.event) == [{"path": "/code/demo/a.go", "action": "edit"}]
 
 
 def test_rewritten_events_are_left_out_unless_asked_for(world, index):
@@ -76,6 +84,24 @@ def test_rewritten_events_are_left_out_unless_asked_for(world, index):
         ("second", True),
     ]
     retired = everything[-1].event
-    key = sessions.resolve(index, "1111").key
-    assert not transcript.holds(index, key, retired)
-    assert transcript.holds(index, key, retired, superseded=True)
+    assert not reader_of(index, "1111").holds(retired)
+    assert reader_of(index, "1111", superseded=True).holds(retired)
+
+
+def test_some_events_come_as_they_are_asked_for_and_cut(index):
+    """In the order of the request, with the first characters of each text."""
+    reader = reader_of(index, "1111")
+    first, call, second = reader.order
+    shown = reader.some([second, first], 3)
+    assert [(entry.event, entry.text) for entry in shown] == [(second, "sec"), (first, "fir")]
+    assert [entry.output for entry in reader.some([call])] == ["done"]
+
+
+def test_the_archive_is_unpacked_once_for_a_whole_session(index, monkeypatch):
+    """However many records are asked for, a chunk that several of them lie in is read once."""
+    unpacked = []
+    monkeypatch.setattr(archive, "unpack", lambda packed: unpacked.append(1) or UNPACK(packed))
+    reader = reader_of(index, "1111")
+    given = [(reader.input(entry), reader.result(entry)) for entry in reader.entries()]
+    assert given[1][1] == "done"
+    assert len(unpacked) == 1

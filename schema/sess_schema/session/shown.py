@@ -1,0 +1,15 @@
+"""Which events a session shows, as SQL.
+
+A session shows the events of its records. A record that was copied from another session has its
+events there, so that both sessions show them and a search finds them once.
+"""
+
+from __future__ import annotations
+
+# `t` is the session's own record, `e` what it says.
+EVENTS = "turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
+# Neither rewritten since, nor replaced or taken back by a later record of the same file.
+CURRENT = "t.retired = 0 AND e.retired = 0"
+IN_ORDER = "ORDER BY t.source_id, t.offset, t.id, e.block, e.id"
+# Their numbers, where a session may have a record twice.
+IDS = f"SELECT e.id FROM {EVENTS} WHERE t.session_id = ? AND {CURRENT}"
