@@ -1,4 +1,4 @@
-"""Writes docs/commands.md: the help of every command, as the programs print it."""
+"""Writes docs/commands.md: the help of every command, as the programs print it; and schema.md."""
 
 from __future__ import annotations
 
@@ -44,4 +44,7 @@ def help_of(words: list[str]) -> str:
 
 
 if __name__ == "__main__":
+    import schema_page
+
     TARGET.write_text(page(), "utf-8")
+    schema_page.TARGET.write_text(schema_page.page(), "utf-8")

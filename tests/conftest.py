@@ -17,6 +17,7 @@ import pytest
 
 from sess_schema import archive
 from sess_schema.connection import open_reader, open_writer
+from sess_schema.queries import references
 from sessiond.config import Config
 from sessiond.ingest import Ingest
 from sessiond.reading.survey import roots_of
@@ -217,9 +218,10 @@ class World:
         }
 
     def check(self):
-        """Both integrity checks, on a connection that may run them."""
+        """Both integrity checks, on a connection that may run them, and what stands for keys."""
         with closing(open_writer(self.state / "index.db")) as db:
             assert db.pragma("integrity_check") == "ok"
+            assert references.broken(db) == []
             db.execute("INSERT INTO event_index (event_index, rank) VALUES ('integrity-check', 1)")
 
 

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import importlib.util
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from sess_schema.connection import open_writer
 
 ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
 def generator():
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
+    return loaded("generate")
+
+
+def loaded(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -22,6 +29,20 @@ def generator():
 def test_the_command_page_is_up_to_date(generator):
     """docs/commands.md is what the programs print; `python docs/generate.py` renews it."""
     assert generator.TARGET.read_text("utf-8") == generator.page()
+
+
+def test_the_schema_page_is_up_to_date():
+    """docs/schema.md is what the migrations make and say; `python docs/generate.py` renews it."""
+    schema_page = loaded("schema_page")
+    assert schema_page.TARGET.read_text("utf-8") == schema_page.page()
+
+
+def test_the_queries_of_the_schema_page_run(tmp_path):
+    """Each example is SQL that the index understands."""
+    text = (ROOT / "docs" / "schema.md").read_text("utf-8")
+    with closing(open_writer(tmp_path / "index.db")) as db:
+        for query in re.search("```sql\n(.+?)```", text, re.DOTALL)[1].split("\n\n"):
+            assert list(db.execute(query)) == []
 
 
 def test_every_command_is_on_the_page(generator):

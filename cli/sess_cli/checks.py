@@ -20,7 +20,7 @@ from sess_cli.render import amounts, layout
 from sess_cli.sandbox import throw_away
 from sess_schema import connection, lock, migrate
 from sess_schema.errors import SessError, aside
-from sess_schema.queries import sources
+from sess_schema.queries import references, sources
 
 if TYPE_CHECKING:
     from sess_schema.paths import Home
@@ -137,6 +137,7 @@ def _index(home: Home, *, deep: bool) -> Iterator[Check]:
         yield Check("index", OK, f"opens, {size}, schema {migrate.latest()}")
         try:
             yield _structure(db, "integrity_check" if deep else "quick_check")
+            yield _references(db)
             yield _sources(db)
             yield _warnings(db)
             yield _calls(db)
@@ -162,6 +163,19 @@ def _structure(db: apsw.Connection, pragma: str) -> Check:
         f"{pragma} finds damage",
         problems,
         hint="`sessiond stop`, move the index away and run `sessiond sync`; keep the damaged one",
+    )
+
+
+def _references(db: apsw.Connection) -> Check:
+    broken = references.broken(db)
+    if not broken:
+        return Check("references", OK, "every row belongs to one that is there")
+    return Check(
+        "references",
+        FAIL,
+        "rows belong to others that are not there",
+        broken,
+        hint="some events may not be shown; please report it",
     )
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+
+import apsw
 
 
 def checks(world, *arguments, code):
@@ -21,12 +24,27 @@ def test_a_healthy_installation_is_all_ok(world):
     world.ingest()
     found = checks(world, "--deep", code=0)
     assert {name: check["state"] for name, check in found.items()} == dict.fromkeys(
-        ("SQLite", "home", "daemon", "roots", "index", "structure", "sources", "records", "calls",
-         "full text", "real path"),
+        ("SQLite", "home", "daemon", "roots", "index", "structure", "references", "sources", "records",
+         "calls", "full text", "real path"),
         "ok",
     )  # fmt: skip
     assert found["structure"]["message"] == "integrity_check finds nothing"
     assert found["sources"]["message"] == "1 live"
+
+
+def test_rows_without_their_owner_are_exit_code_4(world):
+    """What foreign keys would have refused is found, with its table and column."""
+    t = world.transcript()
+    t.append(t.prompt("hello"), t.answer("hello"))
+    world.ingest()
+    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+        db.execute("DELETE FROM turns WHERE role = 'assistant'")
+    found = checks(world, code=4)["references"]
+    assert found["state"] == "fail"
+    assert found["details"] == [
+        "1 of events.turn_id are not in turns",
+        "1 of usage.turn_id are not in turns",
+    ]
 
 
 def test_odd_records_and_open_files_are_warnings(world):

@@ -39,9 +39,13 @@ def sql(
     as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated, with a header.")] = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Ask the index in SQL, read-only.
+    """Run a read-only SQL query.
 
-    Tables: sources, sessions, turns, events, event_texts, usage, files, commits, warnings.
+    Views: v_sessions, v_events, v_calls, v_usage, v_files, v_edits, v_commits. They leave out
+    copies and what left its file, and agree with `sess stats`; docs/schema.md describes them.
+
+    \b
+    sess sql "SELECT tool, count(*) FROM v_calls WHERE status = 'error' GROUP BY 1"
     """
     import apsw  # noqa: PLC0415
 
@@ -72,7 +76,7 @@ def sql(
         except apsw.Error as error:
             raise SessError(
                 f"SQL: {error}",
-                hint="`sess sql 'SELECT name, sql FROM sqlite_schema'` shows the tables",
+                hint="`sess sql 'SELECT name, sql FROM sqlite_schema'` shows the views and tables",
                 code=Exit.USAGE,
             ) from error
 

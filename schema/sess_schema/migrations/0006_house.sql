@@ -38,3 +38,206 @@ INSERT INTO facts (name, value) SELECT 'last_cited_number', coalesce(max(id), 0)
 -- Calls written before this have no kind and no edits yet; the writer adds them from the archive.
 INSERT INTO facts (name, value)
 SELECT 'calls_to_describe', max(id) FROM events WHERE type = 'tool_use' HAVING max(id) IS NOT NULL;
+
+-- What earlier migrations leave unsaid, for docs/schema.md.
+-- sources: Files and databases that are read, and how far.
+-- sessions: One row per conversation, subagents included. `prompts` and `tool_calls` are those that
+--   it shows, copies from another session included; `v_sessions` counts each event once.
+-- sources.kind: transcript, attachment, database
+-- session_sources: Which sessions a source has records of.
+-- events.turn_id: the record that it is from
+-- events.result_turn_id: the record that its result is from
+-- events.session_id: the session that it was first written in
+-- event_texts: The texts of events, whole.
+-- event_texts.text: what was said
+-- event_texts.input: of a tool call
+-- event_texts.output: of a tool call
+-- event_texts.marks: for full text only: a word for failed calls, and words beside other scripts
+-- event_index: Full text over `event_texts`: `WHERE event_index MATCH 'word'`; rowid is `events.id`.
+-- files: Files that tool calls touched.
+-- commits: Commits that tool calls made.
+-- usage.cost_usd: only where the agent recorded it; `v_usage` has the cost of every response
+-- warnings: Records that are odd, and why.
+-- usage_sums: Responses summed per quarter of an hour, session and model.
+-- event_sums: Prompts and calls summed per quarter of an hour, session and tool.
+-- spans: When a session was at work, per quarter of an hour.
+-- facts: Small things that the writer must know about the index as a whole.
+-- migrations: Which versions of the schema were applied, and when.
+
+-- Few of these tables have foreign keys: SQLite cannot add one to a table that exists without copying
+-- it, and keys on `events` alone would make its rows a seventh slower to write. One writer fills the
+-- tables, and `sess doctor` looks for rows that belong to none.
+
+-- Views for people: `sess sql`, Datasette, notebooks. They show what is true now: rows that left
+-- their file, copies of records and second reports of one response are not in them, so that what they
+-- add up to is what `sess stats` says. An event belongs to the session that it was first written in;
+-- a fork does not have it again. `ts` is milliseconds since 1970, for comparing and sorting by an
+-- index; `time` is the same moment as text, in UTC.
+-- LEFT JOIN and subqueries, because SQLite leaves them out where a query does not ask for their columns.
+-- No index on tool or status: over 113,000 events a question about either takes 15 ms without and 4 to
+-- 14 ms with one, and writing events would take a tenth longer.
+
+-- One row per session, subagents and logs included.
+CREATE VIEW v_sessions AS
+SELECT
+    s.native_id AS session,                     -- its id, as the agent gives it
+    s.agent,
+    s.kind,                                     -- main, subagent, log
+    p.native_id AS parent,                      -- the session that started a subagent
+    coalesce(s.title, s.first_prompt) AS title,
+    s.project,                                  -- first working directory
+    s.git_branch AS branch,
+    s.mode,                                     -- agent, ask, plan, ...
+    s.agent_type,                               -- what kind of subagent
+    s.models,                                   -- JSON array in order of first use
+    s.version,                                  -- of the agent
+    strftime('%Y-%m-%dT%H:%M:%fZ', s.started_at / 1000.0, 'unixepoch') AS started,
+    strftime('%Y-%m-%dT%H:%M:%fZ', s.ended_at / 1000.0, 'unixepoch') AS ended,
+    s.started_at AS started_ts,
+    s.ended_at AS ended_ts,
+    coalesce(d.prompts, 0) AS prompts,
+    coalesce(d.tool_calls, 0) AS tool_calls,
+    coalesce(d.tool_errors, 0) AS tool_errors,  -- failed; refused ones are not
+    coalesce(c.requests, 0) AS requests,        -- responses of models
+    coalesce(c.tokens, 0) AS tokens,            -- input, output and both of the cache
+    coalesce(c.cost_usd, 0.0) AS cost_usd       -- of the responses whose price is known
+FROM sessions s
+LEFT JOIN sessions p ON p.id = s.parent_id
+LEFT JOIN (
+    SELECT session_id, sum(prompts) AS prompts, sum(calls) AS tool_calls,
+        sum(errors) AS tool_errors
+    FROM event_sums GROUP BY session_id
+) d ON d.session_id = s.id
+LEFT JOIN (
+    SELECT session_id, sum(requests) AS requests, sum(cost_nano) / 1e9 AS cost_usd,
+        sum(input_tokens + output_tokens + cache_write_tokens + cache_read_tokens) AS tokens
+    FROM usage_sums GROUP BY session_id
+) c ON c.session_id = s.id
+WHERE s.turns > 0;
+
+-- What a person would say happened, one row per event.
+CREATE VIEW v_events AS
+SELECT
+    e.id AS event,
+    s.native_id AS session,
+    s.agent,
+    s.project,
+    s.kind AS session_kind,                     -- main, subagent, log
+    strftime('%Y-%m-%dT%H:%M:%fZ', e.ts / 1000.0, 'unixepoch') AS time,
+    e.ts,
+    e.type,                                     -- user, assistant, thinking, tool_use, system, summary
+    e.label,                                    -- finer kind: command, compact, hook_success, ...
+    e.tool,                                     -- the agent's name for it
+    e.kind,                                     -- shell, read, write, edit, search, fetch, ...
+    e.status,                                   -- of a tool call: ok, error, denied, pending
+    e.unjoined,                                 -- a result without its call: orphan, answer
+    e.duration_ms,
+    e.summary,                                  -- a tool's input in one line
+    e.images,
+    (SELECT x.text FROM event_texts x WHERE x.id = e.id) AS text,
+    (SELECT x.input FROM event_texts x WHERE x.id = e.id) AS input,
+    (SELECT x.output FROM event_texts x WHERE x.id = e.id) AS output
+FROM events e
+LEFT JOIN sessions s ON s.id = e.session_id
+WHERE e.retired = 0;
+
+-- Tool calls, each with its result.
+CREATE VIEW v_calls AS
+SELECT
+    e.id AS event,
+    s.native_id AS session,
+    s.agent,
+    s.project,
+    s.kind AS session_kind,                     -- main, subagent, log
+    strftime('%Y-%m-%dT%H:%M:%fZ', e.ts / 1000.0, 'unixepoch') AS time,
+    e.ts,
+    e.tool,                                     -- the agent's name for it
+    e.kind,                                     -- shell, read, write, edit, search, fetch, ...
+    e.status,                                   -- ok, error, denied, pending
+    e.duration_ms,
+    e.summary,                                  -- the input in one line
+    (SELECT x.input FROM event_texts x WHERE x.id = e.id) AS input,
+    (SELECT x.output FROM event_texts x WHERE x.id = e.id) AS output
+FROM events e
+LEFT JOIN sessions s ON s.id = e.session_id
+WHERE e.type = 'tool_use' AND e.unjoined IS NULL AND e.retired = 0;
+
+-- Responses of models, each once, with what they cost.
+CREATE VIEW v_usage AS
+SELECT
+    s.native_id AS session,
+    s.agent,
+    s.project,
+    s.kind AS session_kind,                     -- main, subagent, log
+    strftime('%Y-%m-%dT%H:%M:%fZ', u.ts / 1000.0, 'unixepoch') AS time,
+    u.ts,
+    coalesce(u.model, 'unknown') AS model,
+    u.input_tokens,                             -- without those of the cache
+    u.output_tokens,
+    u.cache_write_tokens,
+    u.cache_read_tokens,
+    u.input_tokens + u.output_tokens + u.cache_write_tokens + u.cache_read_tokens AS tokens,
+    u.cost_nano / 1e9 AS cost_usd,              -- NULL: the price is not known
+    u.saved_nano / 1e9 AS saved_usd,            -- by the cache
+    u.cost_source,                              -- recorded, computed, unknown
+    u.stop_reason,
+    u.message_id,
+    u.request_id
+FROM usage u
+LEFT JOIN sessions s ON s.id = u.session_id
+WHERE u.counted;
+
+-- Files that tool calls touched.
+CREATE VIEW v_files AS
+SELECT
+    f.path,
+    f.action,                                   -- read, write, edit
+    e.id AS event,
+    s.native_id AS session,
+    s.agent,
+    s.project,
+    strftime('%Y-%m-%dT%H:%M:%fZ', e.ts / 1000.0, 'unixepoch') AS time,
+    e.ts,
+    e.tool,                                     -- the agent's name for it
+    e.status                                    -- ok, error, denied, pending
+FROM files f
+JOIN events e ON e.id = f.event_id
+LEFT JOIN sessions s ON s.id = e.session_id
+WHERE e.retired = 0;
+
+-- What tool calls changed in files, in lines.
+CREATE VIEW v_edits AS
+SELECT
+    d.path,
+    d.added,
+    d.removed,
+    e.id AS event,
+    d.number,                                   -- 0, 1, 2 ... inside the call
+    s.native_id AS session,
+    s.agent,
+    s.project,
+    strftime('%Y-%m-%dT%H:%M:%fZ', e.ts / 1000.0, 'unixepoch') AS time,
+    e.ts,
+    e.tool,                                     -- the agent's name for it
+    e.status                                    -- ok, error, denied, pending
+FROM edits d
+JOIN events e ON e.id = d.event_id
+LEFT JOIN sessions s ON s.id = e.session_id
+WHERE e.retired = 0;
+
+-- Commits that tool calls made.
+CREATE VIEW v_commits AS
+SELECT
+    c.sha,
+    c.branch,
+    c.subject,
+    e.id AS event,
+    s.native_id AS session,
+    s.agent,
+    s.project,
+    strftime('%Y-%m-%dT%H:%M:%fZ', e.ts / 1000.0, 'unixepoch') AS time,
+    e.ts
+FROM commits c
+JOIN events e ON e.id = c.event_id
+LEFT JOIN sessions s ON s.id = e.session_id
+WHERE e.retired = 0;
