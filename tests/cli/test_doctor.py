@@ -24,8 +24,8 @@ def test_a_healthy_installation_is_all_ok(world):
     world.ingest()
     found = checks(world, "--deep", code=0)
     assert {name: check["state"] for name, check in found.items()} == dict.fromkeys(
-        ("SQLite", "home", "daemon", "roots", "index", "structure", "references", "sources", "records",
-         "calls", "full text", "real path"),
+        ("SQLite", "home", "daemon", "roots", "index", "structure", "references", "sources",
+         "records", "calls", "full text", "real path"),
         "ok",
     )  # fmt: skip
     assert found["structure"]["message"] == "integrity_check finds nothing"
