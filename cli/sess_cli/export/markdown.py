@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from html import escape
 from typing import BinaryIO
 
-from sess_cli.export import ansi, differ, forge, shapes
+from sess_cli.export import ansi, forge, shapes
 from sess_cli.export.records import as_json
 from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts, layout, tallies
 from sess_cli.render.markdown import code, escaped, fenced, prose, quoted, shortened
+from sess_schema import differ
 from sess_schema.escape import safe
 from sess_schema.queries.sessions import one_line
 

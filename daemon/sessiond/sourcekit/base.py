@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from sess_schema.edits import Edit, Hunks
+
 if TYPE_CHECKING:
     from sessiond.engines.foreign import Foreign
     from sessiond.engines.known_rows import KnownRows
@@ -27,18 +29,13 @@ LOOK_AGAIN = "look_again"
 
 
 @dataclass(slots=True, frozen=True)
-class Edit:
-    """One change of one file: a text replaced by another, or a patch.
+class Described:
+    """What a tool call does, as far as its tool and its input tell."""
 
-    A whole new file has no `old`. `hunks` are oldStart, newStart and signed lines, where the agent
-    tells them.
-    """
-
-    path: str
-    old: str | None = None
-    new: str | None = None
-    patch: str | None = None
-    hunks: tuple[dict[str, Any], ...] = ()
+    kind: str  # see `sourcekit.kinds`
+    summary: str = ""  # in one line
+    files: tuple[tuple[str, str], ...] = ()  # (path, action)
+    edits: tuple[Edit, ...] = ()
 
 
 @dataclass(slots=True)
@@ -78,6 +75,7 @@ class Result:
     images: int = 0
     overflow: str | None = None  # base name of the file that holds the full output
     pointer: str | None = None  # to the result inside the raw record
+    hunks: Hunks = ()  # what changed in the file that the call names
 
 
 @dataclass(slots=True)
@@ -233,6 +231,14 @@ class Source(Protocol):
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
         """A parser that goes on where `state` left off."""
+
+    def describe_stored(
+        self, tool: str | None, record: Any, pointer: str, answer: Any
+    ) -> Described:
+        """What a parser would say of a call in a record of the archive.
+
+        `pointer` leads to its input, `answer` is the record of its result, if there is one.
+        """
 
 
 class Databases(Protocol):

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import apsw
 
+from sess_schema import edits
+from sess_schema.edits import Edit
 from sess_schema.marks import marks
-from sessiond.sourcekit.base import Edit, Event, Record
+from sessiond.sourcekit.base import Event, Record
 from sessiond.writing.commits import find_commits
 
 # CSI and OSC sequences. The archive keeps them for those who show colours.
@@ -59,7 +62,7 @@ class Row:
     input: str = ""
     output: str = ""
     files: tuple[tuple[str, str], ...] = ()
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[Edit, ...] | None = ()  # None: as they are stored
     stored: bool = False  # it is in the index already and must be replaced there
     loaded: bool = True  # the texts are here
     queued: bool = False
@@ -111,7 +114,7 @@ class EventRows:
         found = []
         for columns in self._db.execute(f"{_LOAD} WHERE {where}", values):
             row = Row(*columns)
-            row.stored, row.loaded = True, False
+            row.stored, row.loaded, row.edits = True, False, None
             found.append(row)
         return found
 
@@ -123,6 +126,12 @@ class EventRows:
                 "SELECT text, input, output FROM event_texts WHERE id = ?", (row.id,)
             )
             row.text, row.input, row.output = next(iter(texts))
+
+    def edits(self, row: Row) -> tuple[Edit, ...]:
+        """What a row says was changed; read from the index where it is not at hand."""
+        if row.edits is None:
+            row.edits = tuple(edits.of_event(self._db, row.id))
+        return row.edits
 
     def add(self, row: Row) -> None:
         self._rows.append(row)
@@ -138,6 +147,7 @@ class EventRows:
             self._rows.remove(row)
         if row.stored:
             self.remove([row])
+            self._db.execute("DELETE FROM edits WHERE event_id = ?", (row.id,))
 
     def flush(self) -> None:
         """Write the collected events; the full text follows at `index`."""
@@ -162,6 +172,15 @@ class EventRows:
                 if row.output and "git" in row.input
                 for sha, branch, subject in find_commits(row.output)
             ],
+        )
+        db.executemany(
+            "DELETE FROM edits WHERE event_id = ?",
+            [(row.id,) for row in old if row.edits is not None],
+        )
+        db.executemany(
+            "INSERT INTO edits (event_id, number, path, added, removed, data)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            [columns for row in rows if row.edits for columns in edit_rows(row.id, row.edits)],
         )
         for row in rows:
             row.stored, row.queued = True, False  # a later result replaces it
@@ -209,6 +228,14 @@ class EventRows:
             self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM events").get
             self._first_new = self._next_id + 1
         return self._first_new
+
+
+def edit_rows(
+    event: int, changed: tuple[Edit, ...]
+) -> Iterator[tuple[int, int, str, int, int, bytes]]:
+    """Rows of `edits`, with the lines counted."""
+    for number, (edit, counts) in enumerate(zip(changed, edits.count(changed), strict=True)):
+        yield event, number, clean(edit.path), *counts, edits.pack(edit)
 
 
 def _texts(row: Row) -> tuple[int, str, str, str, str]:

@@ -7,6 +7,7 @@ import os
 
 import apsw
 
+from sess_schema.edits import hunks_of, with_hunks, without_hunks
 from sessiond.engines.slices import Turn
 from sessiond.sourcekit.base import LINK_PROMPT, Event, Record, Result, SessionSpec
 from sessiond.writing.chunks import Chunks
@@ -85,7 +86,8 @@ class EventWriter:
                 row.turn_id, row.block = turn_id, block
                 row.tool, row.summary, row.pointer = event.tool, event.summary, event.pointer
                 answered, row.ts = row.ts, record.ts
-                row.input, row.files = event.input, event.files
+                row.input, row.files, row.kind = event.input, event.files, event.kind
+                row.edits = with_hunks(event.edits, hunks_of(self.rows.edits(row)))
                 row.duration_ms = _duration(row.duration_ms, record.ts, answered)
                 self.rows.replace(row)
                 return True
@@ -107,7 +109,7 @@ class EventWriter:
                 self._join(call, session, turn_id, record.ts, result)
                 return False
             row = Row(self.rows.new_id(), session.id, turn_id, block, "tool_use", unjoined=ANSWER)
-            row.tool, row.summary = call.tool, call.summary
+            row.tool, row.summary, row.kind = call.tool, call.summary, call.kind
         else:
             row = Row(self.rows.new_id(), session.id, turn_id, block, "tool_use", unjoined=ORPHAN)
         row.call_id, row.ts = result.call_id, record.ts
@@ -140,6 +142,9 @@ class EventWriter:
         row.ts = self._db.execute("SELECT ts FROM turns WHERE id = ?", (row.turn_id,)).get
         if unjoined == ANSWER:
             row.tool, row.summary, row.duration_ms = call.tool, call.summary, call.duration_ms
+            row.kind = call.kind
+        if hunks := hunks_of(self.rows.edits(call)):
+            row.edits, call.edits = with_hunks((), hunks), without_hunks(self.rows.edits(call))
         self._keep(row)
         self._reshape(row)
         call.status, call.output = "pending", ""
@@ -201,6 +206,8 @@ class EventWriter:
         call.result_session, call.result_retired = best.session_id, 0
         call.overflow = best.overflow
         call.duration_ms = _duration(best.duration_ms, call.ts, best.ts)
+        if hunks := hunks_of(self.rows.edits(best)):
+            call.edits = with_hunks(self.rows.edits(call), hunks)
         self.rows.replace(call)
         self._drop(best)
 
@@ -255,6 +262,8 @@ class EventWriter:
         if result.overflow and self._attachments:
             row.overflow = os.path.join(self._attachments, result.overflow)
             row.output = self._chunks.text_of(row.overflow) or row.output
+        if result.hunks:
+            row.edits = with_hunks(self.rows.edits(row), result.hunks)
         self.rows.replace(row)
 
     def move(self, old: int, new: int, session_id: int) -> None:
@@ -298,7 +307,7 @@ class EventWriter:
         for parent, child, text in self._prompts:
             for (call_id,) in self._db.execute(
                 "SELECT call_id FROM events e JOIN event_texts t ON t.id = e.id"
-                " WHERE session_id = ? AND tool IN ('Task', 'Agent') AND instr(input, ?)"
+                " WHERE session_id = ? AND kind = 'agent' AND instr(input, ?)"
                 " ORDER BY e.id DESC LIMIT 1",
                 (parent.id, clean(text)),
             ):

@@ -63,7 +63,7 @@ class Revision:
         self._db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (turn_id,))
 
     def _forget_details(self, row: Row) -> None:
-        for table in ("files", "commits"):
+        for table in ("files", "commits", "edits"):
             self._db.execute(f"DELETE FROM {table} WHERE event_id = ?", (row.id,))
 
 
@@ -72,6 +72,7 @@ def _told(row: Row) -> tuple[object, ...]:
         row.type,
         row.label,
         row.tool,
+        row.kind,
         row.status,
         row.ts,
         row.summary,

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sess_cli.export import differ, shapes
+from sess_cli.export import shapes
 from sess_cli.export.film import rows
 from sess_cli.export.film.frames import Look, Row
 from sess_cli.export.story import Item
+from sess_schema import differ
 
 _LOOKS = {
     "-": (Look("red"), Look("red", bold=True, underline=True)),

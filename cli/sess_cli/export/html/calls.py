@@ -7,10 +7,11 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from sess_cli.export import differ, shapes
+from sess_cli.export import shapes
 from sess_cli.export.html import highlight, markup, prose, values
 from sess_cli.export.html.markup import text
 from sess_cli.export.story import Item
+from sess_schema import differ
 
 _WEB = frozenset({"webfetch", "websearch", "fetch", "browse", "openurl"})
 _BLOCK = re.compile(r"(?: *\d{1,9}(?:→|\t)[^\n]*(?:\n|\Z))+")

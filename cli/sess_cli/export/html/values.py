@@ -11,9 +11,9 @@ import orjson
 
 from sess_cli.export import ansi
 from sess_cli.export.ansi import Style
-from sess_cli.export.differ import DiffLine
 from sess_cli.export.html import highlight, markup, prose
 from sess_cli.export.html.markup import text
+from sess_schema.differ import DiffLine
 
 _MOST_RUNS = 4_000  # stretches of colour in one output; after them the text goes on without
 _LARGEST_JSON = 100_000

@@ -11,9 +11,10 @@ from typing import Any
 
 import orjson
 
-from sessiond.sourcekit.base import Databases, Parser, SessionSpec
+from sessiond.sourcekit.base import Databases, Described, Parser, SessionSpec
 from sessiond.sourcekit.files import Places, small_json
 from sessiond.sourcekit.values import as_text
+from sessiond.sources.claude.describe import describe_stored
 from sessiond.sources.claude.records import ClaudeParser
 
 __all__ = ["ClaudeParser", "ClaudeSource"]
@@ -97,6 +98,11 @@ class ClaudeSource:
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
         return ClaudeParser(spec, state)
+
+    def describe_stored(
+        self, tool: str | None, record: Any, pointer: str, answer: Any
+    ) -> Described:
+        return describe_stored(tool, record, pointer, answer)
 
     # -- roots
 

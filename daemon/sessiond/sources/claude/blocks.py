@@ -8,8 +8,9 @@ from typing import Any
 
 from sessiond.sourcekit.base import Event, Result
 from sessiond.sourcekit.values import OPAQUE, as_dict, as_milliseconds, as_text, strings
+from sessiond.sources.claude.describe import describe, hunks_of_result
 from sessiond.sources.claude.repeats import Response
-from sessiond.sources.claude.summary import searchable_input, summarize, touched_files
+from sessiond.sources.claude.summary import searchable_input
 
 _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
 _NAMELESS = frozenset((*OPAQUE, "type", "id", "tool_use_id"))
@@ -82,15 +83,18 @@ def assistant_event(
 
 def tool_call(name: Any, call_id: str | None, given: Any, pointer: str) -> Event:
     tool = as_text(name)
+    described = describe(tool, given)
     return Event(
         "tool_use",
         tool=tool,
         status="pending",
-        summary=summarize(tool, given),
+        summary=described.summary,
         input=searchable_input(given),
         call_id=call_id,
         pointer=pointer,
-        files=touched_files(tool, given),
+        files=described.files,
+        kind=described.kind,
+        edits=described.edits,
     )
 
 
@@ -123,6 +127,7 @@ def tool_result(
     if isinstance(details, dict):
         result.duration_ms = _duration(details)
         result.overflow = _file_name(details.get("persistedOutputPath"))
+        result.hunks = hunks_of_result(details)
     if result.overflow is None and output.startswith(_SAVED):
         start = output.find(_SAVED_TO, 0, _HEAD)
         if start >= 0:

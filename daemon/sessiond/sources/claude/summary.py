@@ -19,7 +19,7 @@ _ACTIONS = {
     "NotebookEdit": "edit",
     "Write": "write",
 }
-_TEXT_EDITOR = "str_replace_based_edit_tool"
+TEXT_EDITORS = frozenset({"str_replace_based_edit_tool", "str_replace_editor"})
 _TEXT_EDITOR_ACTIONS = {"view": "read", "create": "write", "str_replace": "edit", "insert": "edit"}
 
 
@@ -44,9 +44,9 @@ def touched_files(tool: str | None, given: Any) -> tuple[tuple[str, str], ...]:
     if tool is None or not isinstance(given, dict):
         return ()
     action = _ACTIONS.get(tool)
-    if tool == _TEXT_EDITOR:
+    if tool in TEXT_EDITORS:
         action = _TEXT_EDITOR_ACTIONS.get(as_text(given.get("command")) or "")
-    path = _path(given)
+    path = path_of(given)
     return ((path, action),) if action and path else ()
 
 
@@ -63,7 +63,7 @@ def summarize(tool: str | None, given: Any) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
 
 
-def _path(given: dict[str, Any]) -> str:
+def path_of(given: dict[str, Any]) -> str:
     for name in ("file_path", "notebook_path", "path"):
         path = as_text(given.get(name))
         if path:
@@ -94,22 +94,22 @@ def _bash(given: dict[str, Any]) -> str:
 
 
 def _edit(given: dict[str, Any]) -> str:
-    path = _path(given)
+    path = path_of(given)
     return f"{path} (edit)" if path else ""
 
 
 def _multi_edit(given: dict[str, Any]) -> str:
-    path, edits = _path(given), len(_items(given, "edits"))
+    path, edits = path_of(given), len(_items(given, "edits"))
     return f"{path} ({edits} edit{'' if edits == 1 else 's'})" if path else ""
 
 
 def _notebook_edit(given: dict[str, Any]) -> str:
-    path = _path(given)
+    path = path_of(given)
     return f"{path} ({_said(given, 'edit_mode') or 'edit'})" if path else ""
 
 
 def _write(given: dict[str, Any]) -> str:
-    path = _path(given)
+    path = path_of(given)
     content = as_text(given.get("content")) or ""
     size = len(content) if content.isascii() else len(content.encode("utf-8", "replace"))
     return f"{path} ({size} bytes)" if path else ""
@@ -168,11 +168,11 @@ _SUMMARIES: dict[str, Callable[[dict[str, Any]], str]] = {
     "Glob": _value("pattern"),
     "Grep": _grep,
     "KillShell": _value("shell_id"),
-    "LS": _path,
+    "LS": path_of,
     "MultiEdit": _multi_edit,
     "NotebookEdit": _notebook_edit,
-    "NotebookRead": _path,
-    "Read": _path,
+    "NotebookRead": path_of,
+    "Read": path_of,
     "SendMessage": _send_message,
     "Skill": _skill,
     "SlashCommand": _value("command"),

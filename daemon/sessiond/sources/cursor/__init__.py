@@ -11,16 +11,20 @@ from typing import Any
 
 import orjson
 
+from sess_schema.decode import at_pointer
 from sessiond.engines.foreign import Foreign
 from sessiond.engines.known_rows import KnownRows
 from sessiond.reading import tail
-from sessiond.sourcekit.base import Conversation, Databases, Parser, SessionSpec
+from sessiond.sourcekit.base import Conversation, Databases, Described, Parser, SessionSpec
 from sessiond.sourcekit.files import Places
+from sessiond.sourcekit.values import as_dict
+from sessiond.sources.cursor.calls import describe
 from sessiond.sources.cursor.chats import META, chat
 from sessiond.sources.cursor.database import DatabaseReader
 from sessiond.sources.cursor.envelope import CursorParser, is_envelope
 from sessiond.sources.cursor.storedb import read_meta
 from sessiond.sources.cursor.tabs import tabs
+from sessiond.sources.cursor.tools import describe_data, is_call
 from sessiond.sources.cursor.workspaces import Workspaces
 
 __all__ = ["CursorSource"]
@@ -130,6 +134,17 @@ class CursorSource:
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
         return CursorParser(spec, state)
+
+    def describe_stored(
+        self,
+        tool: str | None,
+        record: Any,
+        pointer: str,
+        answer: Any,  # noqa: ARG002 - results tell nothing more
+    ) -> Described:
+        data = as_dict(at_pointer(record, pointer.rpartition("/")[0]))
+        is_bubble = "type" not in data and is_call(data)
+        return describe_data(data) if is_bubble else describe(tool, at_pointer(record, pointer))
 
     # -- roots
 

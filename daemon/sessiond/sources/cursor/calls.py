@@ -7,10 +7,15 @@ of `read_file_v2` is `path` of `Read`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import unquote
 
+from sess_schema import kinds
+from sess_schema.edits import Edit
+from sessiond.sourcekit.base import Described
+from sessiond.sourcekit.changes import bare, edits_of_arguments
+from sessiond.sourcekit.patches import edits_of_patch
 from sessiond.sourcekit.values import as_text, strings
 from sessiond.sources.cursor.richtext import readable, structured
 
@@ -31,6 +36,26 @@ _ALIASES = {
     "write": ("createfile", "newfile", "write", "writefile"),
 }
 _KINDS = {alias: kind for kind, aliases in _ALIASES.items() for alias in aliases}
+# What all agents call the same; tools that need no summary of their own are named here.
+_ACTS = {
+    "delete": kinds.EDIT, "edit": kinds.EDIT, "glob": kinds.SEARCH, "grep": kinds.SEARCH,
+    "list": kinds.SEARCH, "patch": kinds.EDIT, "read": kinds.READ, "shell": kinds.SHELL,
+    "task": kinds.AGENT, "todos": kinds.PLAN, "write": kinds.WRITE,
+}  # fmt: skip
+_OTHER_ACTS = {
+    **dict.fromkeys(("askfollowupquestion", "askquestion", "askuserquestion"), kinds.QUESTION),
+    **dict.fromkeys(("createplan", "todoread", "updateplan", "updatetodos"), kinds.PLAN),
+    **dict.fromkeys(("fetch", "fetchurl", "webfetch", "websearch"), kinds.FETCH),
+    **dict.fromkeys(
+        (
+            *("codebasesearch", "ripgrepsearch", "search", "searchsymbols", "semanticsearch"),
+            *("semanticsearchfull",),
+        ),
+        kinds.SEARCH,
+    ),
+    **dict.fromkeys(("callmcptool", "fetchmcpresource", "listmcpresources"), kinds.MCP),
+}
+_TELLING = frozenset({"oldstring", "newstring", "oldstr", "newstr", "patch"})
 _VERSION = re.compile(r"v\d$")
 _ACTIONS = {"delete": "edit", "edit": "edit", "patch": "edit", "read": "read", "write": "write"}
 
@@ -57,6 +82,38 @@ _LONGEST = 1000  # the whole arguments are kept beside it
 Files = tuple[tuple[str, str], ...]
 
 
+def describe(tool: str | None, given: Any, loose: Sequence[str] = ()) -> Described:
+    """What a call does; `loose` are texts that stand beside the named arguments."""
+    given = structured(given)
+    kind = _act(tool)
+    edits = _edits(tool, kind, given, loose)
+    if kind == kinds.OTHER and edits:
+        kind = kinds.EDIT
+    # A patch is loose text and tells of more files than the arguments beside it.
+    files = files_of_call(tool, [*loose]) or files_of_call(tool, given)
+    return Described(kind, summarize_call(tool, given or "\n".join(loose[:1])), files, edits)
+
+
+def _act(tool: str | None) -> str:
+    name = _VERSION.sub("", bare(tool or ""))
+    if name.startswith("mcp"):
+        return kinds.MCP
+    known = _KINDS.get(name)
+    return _ACTS[known] if known else _OTHER_ACTS.get(name, kinds.OTHER)
+
+
+def _edits(tool: str | None, kind: str, given: Any, loose: Sequence[str]) -> tuple[Edit, ...]:
+    named = given if isinstance(given, dict) else {}
+    if kind == kinds.OTHER and _TELLING.isdisjoint(map(bare, named)):
+        return ()
+    if kind not in (kinds.WRITE, kinds.EDIT, kinds.OTHER):
+        return ()
+    path = _named_file(named)
+    texts = (*loose, given) if isinstance(given, str) else loose
+    patched = (edits for text in texts if (edits := edits_of_patch(text, path)))
+    return next(patched, ()) or edits_of_arguments(path, named)
+
+
 def summarize_call(tool: str | None, given: Any) -> str:
     """What a call does, as a person would glance at it."""
     given, kind = structured(given), _kind(tool)
@@ -78,15 +135,15 @@ def files_of_call(tool: str | None, given: Any) -> Files:
     action = _ACTIONS.get(kind or "")
     if action is None or not isinstance(given, dict):
         return ()
+    path = _named_file(given)
+    return ((path, action),) if path else ()
+
+
+def _named_file(given: dict[str, Any]) -> str:
+    """The file that arguments name, by its whole path where they have it."""
     named = {bare(name): value for name, value in given.items()}
     paths = [path for name in _FILES if (path := as_path(named.get(name)))]
-    whole = (path for path in paths if _WHOLE_PATH.match(path))
-    return ((next(whole, paths[0]), action),) if paths else ()
-
-
-def bare(name: str) -> str:
-    """The same name, whether it was `target_file` or `targetFile`."""
-    return name.replace("_", "").casefold()
+    return next((path for path in paths if _WHOLE_PATH.match(path)), paths[0] if paths else "")
 
 
 def as_path(value: Any) -> str | None:

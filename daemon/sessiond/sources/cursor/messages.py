@@ -9,7 +9,7 @@ from sessiond.sourcekit.base import Event, Record, Result
 from sessiond.sourcekit.values import OPAQUE, as_dict, as_milliseconds, as_text, as_time, strings
 from sessiond.sources.claude.blocks import elements, result_text
 from sessiond.sources.claude.summary import searchable_input
-from sessiond.sources.cursor.calls import files_of_call, summarize_call
+from sessiond.sources.cursor.calls import describe
 from sessiond.sources.cursor.prompts import Part, read_parts, split_prompt
 from sessiond.sources.cursor.richtext import structured
 
@@ -157,17 +157,20 @@ def _tool_call(place: str, block: dict[str, Any]) -> Event:
     tool = as_text(block.get("toolName")) or as_text(block.get("name"))
     name = next((name for name in ("args", "input", "arguments") if name in block), "input")
     given = structured(block.get(name))
+    described = describe(tool, given)
     call_id = _call_id(block)
     return Event(
         "tool_use",
         tool=tool,
         # Transcripts give a call no id, and no result that would need one.
         status="pending" if call_id else None,
-        summary=summarize_call(tool, given),
+        summary=described.summary,
         input=searchable_input(given),
         call_id=call_id,
         pointer=f"{place}/{name}",
-        files=files_of_call(tool, given),
+        files=described.files,
+        kind=described.kind,
+        edits=described.edits,
     )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sessiond.sourcekit.base import Event, Result
+from sess_schema import kinds
+from sessiond.sourcekit.base import Described, Event, Result
+from sessiond.sourcekit.changes import bare
 from sessiond.sourcekit.values import (
     OPAQUE,
     as_dict,
@@ -17,7 +19,7 @@ from sessiond.sourcekit.values import (
     as_time,
     without_terminal_codes,
 )
-from sessiond.sources.cursor.calls import bare, files_of_call, summarize_call
+from sessiond.sources.cursor.calls import describe
 from sessiond.sources.cursor.richtext import readable, structured
 
 # Where the arguments of a call are, the best first: Cursor's own reading, then the model's words.
@@ -72,6 +74,7 @@ def is_call(data: Any) -> bool:
 def tool_event(data: dict[str, Any], pointer: str) -> Event:
     arguments = _read_arguments(data)
     tool = _tool_name(data, arguments)
+    described = _described(data, tool, arguments)
     result = _unpacked(data.get("result"))
     error = _error_text(data.get("error")) or _error_text(as_dict(result).get("error"))
     given, images = _searchable(arguments)
@@ -80,16 +83,30 @@ def tool_event(data: dict[str, Any], pointer: str) -> Event:
         "tool_use",
         tool=tool,
         status=_status(data, result, error),
-        summary=summarize_call(tool, arguments.named or "\n".join(arguments.loose[:1])),
+        summary=described.summary,
         input=given,
         output=_joined(output, error),
         duration_ms=_duration(data, result),
         images=images + more,
         call_id=first_line(data.get("toolCallId")) or first_line(data.get("id")),
         pointer=f"{pointer}/{arguments.place}" if arguments.place else None,
-        # A patch is loose text and tells of more files than the arguments beside it.
-        files=files_of_call(tool, arguments.loose) or files_of_call(tool, arguments.named),
+        files=described.files,
+        kind=described.kind,
+        edits=described.edits,
     )
+
+
+def describe_data(data: dict[str, Any]) -> Described:
+    """What a call does, by the bubble's data about it."""
+    arguments = _read_arguments(data)
+    return _described(data, _tool_name(data, arguments), arguments)
+
+
+def _described(data: dict[str, Any], tool: str, arguments: _Arguments) -> Described:
+    described = describe(tool, arguments.named, arguments.loose)
+    # The name of a call through the gateway may be the one that the server's tool has.
+    through_gateway = _given_name(data).startswith("mcp")
+    return replace(described, kind=kinds.MCP, edits=()) if through_gateway else described
 
 
 def tool_result(item: dict[str, Any], pointer: str) -> Result:
@@ -168,7 +185,7 @@ def _is_empty(value: Any) -> bool:
 
 
 def _tool_name(data: dict[str, Any], arguments: _Arguments) -> str:
-    name = (as_text(data.get("name")) or as_text(data.get("toolName")) or "").strip()
+    name = _given_name(data)
     if name.startswith("mcp") and not name.removeprefix("mcp").strip("-_"):
         name = as_text(arguments.named.get("name")) or arguments.tool or name
     if name:
@@ -177,6 +194,10 @@ def _tool_name(data: dict[str, Any], arguments: _Arguments) -> str:
     if isinstance(number, int) and not isinstance(number, bool):
         return f"tool-{number}"
     return as_text(number) or "unknown"
+
+
+def _given_name(data: dict[str, Any]) -> str:
+    return (as_text(data.get("name")) or as_text(data.get("toolName")) or "").strip()
 
 
 def _searchable(arguments: _Arguments) -> tuple[str, int]:

@@ -87,6 +87,7 @@ def test_a_call_of_a_chat_waits_for_its_result() -> None:
         input="ls -l\nList\n5",
         call_id="c1",
         pointer="/content/1/args",
+        kind="shell",
     )
 
 
@@ -101,6 +102,7 @@ def test_a_call_without_an_id_waits_for_nothing() -> None:
             input="/code/demo/a.py",
             pointer="/message/content/0/input",
             files=(("/code/demo/a.py", "read"),),
+            kind="read",
         )
     ]
 

@@ -7,7 +7,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sess_cli.export.differ import DiffLine, between, from_hunks, from_patch
+from sess_schema.differ import DiffLine, between, from_hunks, from_patch
 
 
 def told(lines: list[DiffLine]) -> list[str]:

@@ -1,0 +1,63 @@
+"""Patches in the forms that agents write, taken apart by file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sess_schema.edits import Edit
+
+_BEGIN, _END = "*** Begin Patch", "*** End Patch"
+_FILE = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+?)\s*$")
+_MOST_FILES = 1000
+
+
+def is_patch(text: str) -> bool:
+    """In the `*** Begin Patch` or the unified form."""
+    return _BEGIN in text or "\n@@ " in text or text.startswith("@@ ")
+
+
+def edits_of_patch(text: str, path: str = "") -> tuple[Edit, ...]:
+    """One edit for each file; `path` is the file of a patch that names none."""
+    if not is_patch(text):
+        return ()
+    parts = _begun(text) if _BEGIN in text else _unified(text, path)
+    return tuple(edit for edit, _ in zip(parts, range(_MOST_FILES), strict=False))
+
+
+def _begun(text: str) -> Iterator[Edit]:
+    path, lines = "", list[str]()
+    for line in [*text.split("\n"), _END]:
+        found = _FILE.match(line)
+        if found or line.startswith(_END):
+            if path:
+                yield Edit(path, patch="\n".join((_BEGIN, *lines, _END)))
+            path, lines = found[2] if found else "", [line]
+        else:
+            lines.append(line)
+
+
+def _unified(text: str, path: str) -> Iterator[Edit]:
+    """A file begins with `--- ` and `+++ ` in two lines that follow one another."""
+    lines = text.split("\n")
+    starts = [
+        at
+        for at, line in enumerate(lines[:-1])
+        if line.startswith("--- ") and lines[at + 1].startswith("+++ ")
+    ]
+    if not starts:
+        if path:
+            yield Edit(path, patch=text)
+        return
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        named = _named(lines[start], lines[start + 1]) or path
+        if named:
+            yield Edit(named, patch="\n".join(lines[start:end]))
+
+
+def _named(old: str, new: str) -> str:
+    for line, prefix in ((new, "b/"), (old, "a/")):
+        name = line[4:].split("\t")[0].strip()
+        if name and name != "/dev/null":
+            return name.removeprefix(prefix)
+    return ""

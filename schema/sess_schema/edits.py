@@ -1,0 +1,104 @@
+"""What a call changed in a file, in one form for all agents, to be stored, counted and drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from sess_schema import archive, differ
+from sess_schema.differ import Counts, DiffLine
+
+if TYPE_CHECKING:
+    import apsw
+
+
+Hunks = tuple[dict[str, Any], ...]
+
+
+@dataclass(slots=True, frozen=True)
+class Edit:
+    """One change of one file: a text replaced by another, or a patch.
+
+    A whole new file has no `old`. `hunks` are what the result says of the whole file: oldStart,
+    newStart and signed lines. They stand with the first edit of a call and speak for all that it
+    changed in the same file.
+    """
+
+    path: str
+    old: str | None = None
+    new: str | None = None
+    patch: str | None = None
+    hunks: Hunks = ()
+
+
+def with_hunks(edits: Sequence[Edit], hunks: Hunks) -> tuple[Edit, ...]:
+    """The edits of a call once its result is known; a result alone names no file."""
+    if not hunks:
+        return tuple(edits)
+    return (replace(edits[0], hunks=hunks), *edits[1:]) if edits else (Edit("", hunks=hunks),)
+
+
+def without_hunks(edits: Sequence[Edit]) -> tuple[Edit, ...]:
+    """The edits of a call whose result was taken off again."""
+    if not hunks_of(edits):
+        return tuple(edits)
+    return (replace(edits[0], hunks=()), *edits[1:]) if edits[0].path else ()
+
+
+def hunks_of(edits: Sequence[Edit]) -> Hunks:
+    return edits[0].hunks if edits else ()
+
+
+def shown(edits: Sequence[Edit]) -> list[Edit]:
+    """Those that tell something of their own: hunks speak for every edit of their file."""
+    if not hunks_of(edits):
+        return [*edits]
+    return [edits[0], *(edit for edit in edits[1:] if edit.path != edits[0].path)]
+
+
+def lines(edit: Edit, context: int | None = 3) -> list[DiffLine]:
+    """The diff of one edit, with numbers of lines where they are known."""
+    if edit.hunks:
+        return differ.from_hunks(edit.hunks)
+    if edit.patch is not None:
+        return differ.from_patch(edit.patch)
+    return differ.between(edit.old or "", edit.new or "", context=context)
+
+
+def count(edits: Sequence[Edit]) -> list[Counts]:
+    """Lines that each edit adds and removes; the sum is what `shown` draws."""
+    drawn = {id(edit) for edit in shown(edits)}
+    return [_count(edit) if id(edit) in drawn else Counts(0, 0) for edit in edits]
+
+
+def _count(edit: Edit) -> Counts:
+    if edit.hunks:
+        return differ.count_hunks(edit.hunks)
+    if edit.patch is not None:
+        return differ.count_patch(edit.patch)
+    return differ.count_between(edit.old or "", edit.new or "")
+
+
+# -- in the index
+
+
+def pack(edit: Edit) -> bytes:
+    """For `edits.data`."""
+    told = {"old": edit.old, "new": edit.new, "patch": edit.patch, "hunks": [*edit.hunks] or None}
+    return archive.pack(
+        orjson.dumps({name: value for name, value in told.items() if value is not None})
+    )
+
+
+def unpack(path: str, data: bytes) -> Edit:
+    told = orjson.loads(archive.unpack(data))
+    hunks = tuple(told.pop("hunks", ()))
+    return Edit(path, hunks=hunks, **told)
+
+
+def of_event(db: apsw.Connection, event: int) -> list[Edit]:
+    found = db.execute("SELECT path, data FROM edits WHERE event_id = ? ORDER BY number", (event,))
+    return [unpack(path, data) for path, data in found]
