@@ -13,6 +13,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.schema.stored import make
 
 from sess_schema.connection import open_writer
 from sess_schema.errors import Exit, SessError
@@ -191,6 +192,32 @@ def test_a_migration_that_fails_half_way_leaves_no_table(world):
         world.check()
     assert seen == {(0, False), (latest(), True)}
     assert said == {f'index "{index}": the disk is full'}
+
+
+def test_an_upgrade_that_fails_half_way_loses_nothing(tmp_path):
+    """Whichever write fails, the index is the old one or the new one, with every event in it."""
+    index = make.unpack(1, tmp_path)
+    stored = index.read_bytes()
+    with closing(apsw.Connection(str(index))) as db:
+        texts = list(db.execute("SELECT * FROM event_texts"))
+    with Disk() as disk:
+        open_writer(index).close()
+    seen = set()
+    for call in points(disk.calls)[::3]:
+        for path in index.parent.iterdir():
+            path.unlink()
+        index.write_bytes(stored)
+        with Disk(apsw.FullError, call), suppress(SessError):
+            close(open_writer(index))
+        with closing(apsw.Connection(str(index))) as db:
+            seen.add(db.pragma("user_version"))
+            if db.pragma("user_version") == 1:
+                assert list(db.execute("SELECT * FROM event_texts")) == texts
+        with Disk(), closing(open_writer(index)) as db:
+            found = db.execute("SELECT id, text, input, output FROM event_texts")
+            assert list(found) == [row[:4] for row in texts]
+            assert db.pragma("integrity_check") == "ok"
+    assert seen == {1, latest()}
 
 
 class SmallDisk:
