@@ -143,6 +143,10 @@ def test_views_name_things_as_people_do(told):
         ("/code/demo/a.py", "edit", "Edit", MAIN),
         ("/code/demo/b.py", "read", "Read", FORK),
     ]
+    assert told.sql("SELECT path, added, removed, tool, session FROM v_edits") == [
+        ("/code/demo/a.py", 1, 1, "Edit", MAIN)
+    ]
+    assert told.sql("SELECT tool, kind FROM v_calls WHERE session = ?", FORK) == [("Read", "read")]
     assert told.sql("SELECT sha, branch, subject, session FROM v_commits") == [
         ("1a2b3c4", "main", "Fix the test", MAIN)
     ]
