@@ -20,9 +20,9 @@ from sess_schema.connection import open_reader, open_writer
 from sess_schema.queries import references
 from sessiond.config import Config
 from sessiond.ingest import Ingest
-from sessiond.reading.survey import roots_of
+from sessiond.reading.territory import Territory
 from sessiond.sources import all_sources
-from sessiond.writing.store import Store
+from sessiond.writing.transaction import Store
 
 TEN_O_CLOCK = datetime(2026, 2, 1, 10, tzinfo=UTC)
 BIN = Path(sys.executable).parent
@@ -118,7 +118,8 @@ class World:
 
     def places(self):
         sources = all_sources(Config({"claude": [str(self.projects)]}))
-        return [place for place in roots_of(sources) if place[1] == str(self.projects.resolve())]
+        places = Territory(sources).places
+        return [place for place in places if place.path == str(self.projects.resolve())]
 
     def run(self, program, *arguments, check=None, **options):
         """A real program of ours in this home."""

@@ -18,21 +18,43 @@ import apsw
 
 from sess_schema.errors import sqlite_error
 from sessiond.engines.databases import read_database, return_parts
-from sessiond.engines.slices import SliceReader
-from sessiond.engines.steps import Step, Summary
+from sessiond.engines.documents import read_document
+from sessiond.engines.lines import read_log
+from sessiond.engines.steps import (
+    AddSlice,
+    ChangeConversation,
+    CompareLog,
+    Fail,
+    Finish,
+    KeepState,
+    RefreshSession,
+    ReplaceAttachment,
+    ReplaceDocument,
+    Step,
+    Summary,
+    Vanish,
+)
 from sessiond.reading import tail
 from sessiond.reading.survey import Candidate, Survey, survey, vanished
 from sessiond.reading.tail import Stat
-from sessiond.reading.tracked import GONE, LIVE, PARK_AFTER, PARKED, UNREADABLE, Tracked, load_all
-from sessiond.sourcekit.base import SessionSpec, Source
+from sessiond.reading.territory import Place
+from sessiond.reading.tracked import (
+    GONE,
+    LIVE,
+    PARK_AFTER,
+    PARKED,
+    UNREADABLE,
+    WHOLES,
+    Tracked,
+    load_all,
+)
+from sessiond.sourcekit.base import SessionSpec
 from sessiond.writing import rewrite
-from sessiond.writing.conversations import PartWriter
-from sessiond.writing.store import Store
+from sessiond.writing.conversations import ConversationWriter
+from sessiond.writing.transaction import Store
 
 COMMIT_BYTES = 32 << 20
 COMMIT_SECONDS = 2.0
-HEAD = 64 << 10
-SETTLE_SECONDS = 2.0
 
 
 class Stopped(Exception):
@@ -54,7 +76,6 @@ class Ingest:
 
     def __init__(self, store: Store, *, settle: bool = True) -> None:
         self._store = store
-        self._parts = PartWriter(store)
         self._settle_all = settle  # take an unfinished last line as it is, however fresh
         self._tracked: dict[str, Tracked] | None = None
         self.stop = threading.Event()
@@ -86,14 +107,15 @@ class Ingest:
             raise
 
     def reconcile(
-        self, places: Sequence[tuple[Source, str]], *, roots: bool = True, force: bool = False
+        self, places: Sequence[Place], *, roots: bool = True, force: bool = False
     ) -> Summary:
         """Bring everything below the given places up to date; a root may be absent."""
-        there = [place for place in places if not roots or os.path.lexists(place[1])]
-        seen = survey(there)
+        there = [place for place in places if not roots or os.path.lexists(place.path)]
+        outer = frozenset(place.path for place in places) if roots else frozenset()
+        seen = survey(there, outer)
         summary = self.ingest(seen, force=force)
         with self._undone_on_error():
-            gone = vanished(self.tracked, seen.files, [place for _, place in places])
+            gone = vanished(self.tracked, seen.files, [place.path for place in places])
             summary.gone += self._mark_gone(list(gone))
         return summary
 
@@ -102,7 +124,7 @@ class Ingest:
         with self._undone_on_error():
             known = [self.tracked[path] for path in paths if path in self.tracked]
             return self._mark_gone(
-                [s for s in known if s.state != GONE and not os.path.lexists(s.path)]
+                [s for s in known if s.state != GONE and not os.path.lexists(tail.log_file(s.path))]
             )
 
     def _mark_gone(self, gone: list[Tracked]) -> int:
@@ -115,7 +137,7 @@ class Ingest:
         return len(gone)
 
     def _parts_of(self, source: Tracked) -> list[Tracked]:
-        if source.kind != "database":
+        if not source.is_whole:
             return []
         return [part for part in self.tracked.values() if part.part_of == source.id]
 
@@ -156,14 +178,14 @@ class Ingest:
 
     def _unread(self, file: Candidate) -> int:
         known = self.tracked.get(file.path)
-        if known and known.kind == "database" and known.stat:
+        if known and known.is_whole and known.stat:
             return 0
         return max(0, file.stat.size - (known.progress.checkpoint.offset if known else 0))
 
     def _find_moved(self, files: Sequence[Candidate]) -> None:
         """A file under a new path whose old path is gone is the same source."""
         for file in files:
-            if file.path in self.tracked or file.kind == "database":
+            if file.path in self.tracked or file.kind in WHOLES:
                 continue
             same_inode = self._store.db.execute(
                 "SELECT path FROM sources WHERE inode = ? AND dev = ?",
@@ -173,7 +195,7 @@ class Ingest:
                 known = self.tracked[path]
                 if (
                     os.path.basename(path) == os.path.basename(file.path)
-                    and not os.path.lexists(path)
+                    and not os.path.lexists(tail.log_file(path))
                     and self._still_same(known, file.path)
                 ):
                     with self._store.db:
@@ -185,7 +207,7 @@ class Ingest:
     def _still_same(known: Tracked, path: str) -> bool:
         """Inode numbers are reused; the bytes decide."""
         try:
-            fd = tail.open_regular(path)
+            fd, _ = tail.open_log(path)
         except (OSError, tail.Unreadable):
             return False
         try:
@@ -235,50 +257,63 @@ class Ingest:
             self._commit()
 
     def _write(self, step: Step, summary: Summary) -> None:
-        db = self._store.db
+        now = self._store.transaction
         source = step.source
         self.tracked[source.path] = source
-        if step.compare or step.rewritten:
-            self._compare(step, summary)
-        elif step.attachment:
-            summary.warnings += self._replace_attachment(source)
-        elif step.part is not None and step.spec is not None:
-            self._store.apply(source, step.spec, step.part)
-            summary.turns += len(step.part.turns)
-            summary.warnings += len(step.part.problems)
-        elif step.conversation is not None:
-            source.save_identity(db)
-            part = self._part(source, step.conversation.spec)
-            summary.turns += self._parts.apply(source, part, step.conversation)
-        elif step.state is not None:
-            return_parts(db, source, self._parts_of(source))
-            source.save_reader_state(db, step.state)
-        elif step.spec is not None:
-            self._store.refresh(source, step.spec)
-        elif step.gone:
-            source.save_state(db, GONE)
-            summary.gone += 1
-        elif step.problem is not None:
-            if step.crashed:
-                self._count_crash(source, step.file.stat, step.problem)
-            else:
-                source.failures += 1
-                source.save_state(db, UNREADABLE, step.problem)
-            if source.kind == "database":
-                summary.failed[source.path] = source.failures
-            summary.skipped.append((source.path, step.problem))
-        if step.stat is not None:
-            if step.part is None:
-                self._store.chunks.drop_unfinished(source)
-            if step.unsettled or step.partial:  # without its stat the file is looked at again
-                summary.unsettled += [source.path] if step.unsettled else []
-                if source.state != LIVE:
-                    source.save_state(db, LIVE)
-            else:
-                source.save_stat(db, step.stat, step.file.sidecar_ns)
+        match step:
+            case AddSlice(spec=spec, part=part):
+                now.add_slice(source, spec, part)
+                summary.turns += len(part.turns)
+                summary.warnings += len(part.problems)
+            case CompareLog():
+                self._compare(step, summary)
+            case ReplaceAttachment():
+                summary.warnings += self._replace_attachment(source)
+            case RefreshSession(spec=spec):
+                now.refresh(source, spec)
+            case ChangeConversation(conversation=conversation):
+                source.save_identity(now.db)
+                part_source = self._part(source, conversation.spec)
+                writer = ConversationWriter(now)
+                summary.turns += writer.apply(source, part_source, conversation)
+            case ReplaceDocument(data=data):
+                return_parts(now.db, source, self._parts_of(source))
+                now.chunks.replace_document(source, data)
+            case KeepState(state=state):
+                return_parts(now.db, source, self._parts_of(source))
+                source.save_reader_state(now.db, state)
+            case Finish():
+                self._finish(step, summary)
+            case Vanish():
+                source.save_state(now.db, GONE)
+                summary.gone += 1
+            case Fail():
+                self._fail(step, summary)
         self._uncommitted += step.weight
         summary.read_bytes += step.weight
         self.on_progress(summary)
+
+    def _finish(self, step: Finish, summary: Summary) -> None:
+        now, source = self._store.transaction, step.source
+        if step.empty:
+            now.chunks.drop_unfinished(source)
+        if step.unsettled or step.partial:  # without its stat the file is looked at again
+            summary.unsettled += [source.path] if step.unsettled else []
+            if source.state != LIVE:
+                source.save_state(now.db, LIVE)
+        else:
+            source.save_stat(now.db, step.stat, step.file.sidecar_ns)
+
+    def _fail(self, step: Fail, summary: Summary) -> None:
+        source = step.source
+        if step.crashed:
+            self._count_crash(source, step.file.stat, step.problem)
+        else:
+            source.failures += 1
+            source.save_state(self._store.db, UNREADABLE, step.problem)
+        if source.is_whole:
+            summary.failed[source.path] = source.failures
+        summary.skipped.append((source.path, step.problem))
 
     def _part(self, database: Tracked, spec: SessionSpec) -> Tracked:
         """The conversation of a database as a source of its own."""
@@ -288,24 +323,24 @@ class Ingest:
         return self.tracked[path]
 
     def _compare(self, step: Step, summary: Summary) -> None:
-        """Set a changed file against its archive: append to it, or read it again as a rewrite."""
+        """Set a changed log against its archive: append to it, or read it again as a rewrite."""
         source = step.source
-        fd = tail.open_regular(source.path)
+        fd, _ = tail.open_log(source.path)
         try:
-            kept = rewrite.common_prefix(self._store, source, fd)
+            kept = rewrite.common_prefix(self._store.db, source, fd)
         finally:
             os.close(fd)
         rewritten = kept < source.progress.checkpoint.offset
         if rewritten:
-            rewrite.rewind(self._store, source, kept)
-        for again in self._read_file(step.file, source, compared=True):
+            rewrite.rewind(self._store.transaction, source, kept)
+        for again in self._read_log(step.file, source, compared=True):
             if self.stop.is_set():
                 raise Stopped
-            if rewritten and (again.gone or again.rewritten or again.problem):
+            if rewritten and isinstance(again, Vanish | CompareLog | Fail):
                 raise tail.Unreadable("changed again while it was read")
             self._write(again, summary)
         if rewritten:
-            rewrite.settle(self._store, source)
+            rewrite.finish(self._store.transaction, source)
             source.archived_to = 0
 
     def _replace_attachment(self, source: Tracked) -> int:
@@ -313,9 +348,9 @@ class Ingest:
         try:
             size = os.fstat(fd).st_size
             if size != source.progress.checkpoint.offset or size != rewrite.common_prefix(
-                self._store, source, fd
+                self._store.db, source, fd
             ):
-                return self._store.replace_attachment(source, fd)
+                return self._store.transaction.replace_attachment(source, fd)
         finally:
             os.close(fd)
         return 0
@@ -347,75 +382,14 @@ class Ingest:
             source = known or Tracked(file.path, file.source.agent, file.kind)
             if file.kind == "database":
                 yield from read_database(file, source, self._store.db)
+            elif file.kind == "document":
+                yield from read_document(file, source, self._store.db)
             else:
-                yield from self._read_file(file, source)
+                yield from self._read_log(file, source)
 
-    def _read_file(
+    def _read_log(
         self, file: Candidate, source: Tracked, *, compared: bool = False
     ) -> Iterator[Step]:
-        """Everything new in one file; its last step carries the stat taken before the reading."""
-        try:
-            fd = tail.open_regular(file.path)
-        except FileNotFoundError:
-            if source.id is not None:
-                yield Step(file, source, gone=True)
-            return
-        except tail.Unreadable as error:
-            yield Step(file, source, problem=str(error))
-            return
-        try:
-            stat = Stat.of(os.fstat(fd))
-            if source.stat == stat and source.state != UNREADABLE and not compared:
-                yield Step(file, source, self._identify(file, fd), stat=stat)
-            elif file.kind == "attachment":
-                yield Step(file, source, attachment=True, stat=stat)
-            elif not compared and self._must_compare(source, stat):
-                yield Step(file, source, compare=True)
-            else:
-                yield from self._read_transcript(file, source, fd, stat)
-        except tail.Rewritten:
-            yield Step(file, source, rewritten=True)
-        except OSError as error:
-            yield Step(file, source, problem=(error.strerror or str(error)).lower())
-        except Exception as error:
-            yield Step(file, source, problem=f"{type(error).__name__}: {error}", crashed=True)
-        finally:
-            os.close(fd)
-
-    @staticmethod
-    def _must_compare(source: Tracked, stat: Stat) -> bool:
-        """Only an append makes a file larger in place; anything else may be a rewrite."""
-        old = source.stat
-        return old is not None and (stat.inode != old.inode or stat.size <= old.size)
-
-    def _read_transcript(
-        self, file: Candidate, source: Tracked, fd: int, stat: Stat
-    ) -> Iterator[Step]:
-        progress = source.progress
-        tail.verify(progress.checkpoint, fd)
-        if stat.size == 0:
-            yield Step(file, source, stat=stat)
-            return
-        spec = self._identify(file, fd)
-        assert spec is not None
-        parser = file.source.parser(spec, source.parser_state(self._store.db))
-        last: Step | None = None
-        for part in SliceReader(fd, spec, parser, progress).slices():
-            if last is not None:
-                yield last
-            last = Step(file, source, spec, part)
-            if part.unfinished and not self._settled(stat):
-                part.unfinished = b""
-                last.unsettled = True
-        last = last or Step(file, source, spec)
-        last.stat = stat
-        yield last
-
-    @staticmethod
-    def _identify(file: Candidate, fd: int) -> SessionSpec | None:
-        if file.kind != "transcript":
-            return None
-        return file.source.identify(file.path, tail.read_at(fd, HEAD, 0))
-
-    def _settled(self, stat: Stat) -> bool:
-        return self._settle_all or time.time() - stat.mtime_ns / 1e9 > SETTLE_SECONDS
+        return read_log(
+            file, source, self._store.db, settle_all=self._settle_all, compared=compared
+        )

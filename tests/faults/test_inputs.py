@@ -12,7 +12,7 @@ from sess_schema.connection import open_writer
 from sessiond.ingest import Ingest
 from sessiond.reading.survey import survey
 from sessiond.sources.claude import ClaudeSource
-from sessiond.writing.store import Store
+from sessiond.writing.transaction import Store, Transaction
 
 HINT = "hint: the rest is indexed; what was skipped is tried at each sync"
 
@@ -263,7 +263,7 @@ def test_a_huge_line_needs_bounded_memory(world, good, measured, megabytes):
     assert world.restored(t.path) == t.path.read_bytes()
 
 
-@pytest.mark.parametrize("where", ["identify", "apply"])
+@pytest.mark.parametrize("where", ["identify", "add_slice"])
 def test_a_file_that_crashes_its_reader_is_parked(world, good, monkeypatch, where):
     """Three crashes and it is left alone until it changes; the others are read each time."""
     t = world.transcript("22222222-1111-4111-8111-111111111111")
@@ -279,7 +279,7 @@ def test_a_file_that_crashes_its_reader_is_parked(world, good, monkeypatch, wher
 
         return call
 
-    owner = ClaudeSource if where == "identify" else Store
+    owner = ClaudeSource if where == "identify" else Transaction
     with monkeypatch.context() as patch:
         patch.setattr(owner, where, poisoned(getattr(owner, where)))
         for number in range(5):

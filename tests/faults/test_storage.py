@@ -19,7 +19,7 @@ from sess_schema.connection import open_writer
 from sess_schema.errors import Exit, SessError
 from sess_schema.migrate import latest
 from sessiond.ingest import Ingest
-from sessiond.writing.store import Store
+from sessiond.writing.transaction import Store
 
 BIN = Path(sys.executable).parent
 SPREAD = 60  # points of failure per kind; every one when SESSIOND_ALL_FAULTS is set

@@ -24,10 +24,10 @@ from sessiond.commands.progress_line import progress_line
 from sessiond.engines.steps import Summary
 from sessiond.ingest import Ingest
 from sessiond.prices.repricing import pricer_of, reprice_if_due
-from sessiond.reading.survey import roots_of
+from sessiond.reading.territory import Place, Territory
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
-from sessiond.writing.store import Store
+from sessiond.writing.transaction import Store
 
 WAIT_FOR_OTHER_SYNC = 5.0
 BAR_FROM = 8 << 20
@@ -45,7 +45,7 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
         held.describe(mode="sync", version=__version__)
         settings = config.load(home.config_file)
         sources = all_sources(settings)
-        places = _places(sources, targets) if targets else roots_of(sources)
+        places = _places(sources, targets) if targets else Territory(sources).places
         with progress_line(show=not as_json) as progress:
             db = open_writer(home.index, progress)
         with closing(db):
@@ -59,7 +59,7 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
             seconds = time.monotonic() - started
     finally:
         held.release()
-    _report(summary, seconds, as_json=as_json, quiet=quiet, roots=[root for _, root in places])
+    _report(summary, seconds, as_json=as_json, quiet=quiet, roots=[place.path for place in places])
     return Exit.SKIPPED_SOME if summary.skipped else Exit.OK
 
 
@@ -78,17 +78,10 @@ def _daemon_lives(home: paths.Home) -> bool:
     return holder is not None and holder.get("mode") == "daemon"
 
 
-def _places(sources: Sequence[Source], targets: Sequence[str]) -> list[tuple[Source, str]]:
-    """A file belongs to the first agent that knows it, a directory may hold files of any."""
-    places = []
-    for target in targets:
-        path = os.path.realpath(os.path.expanduser(target))
-        if os.path.isdir(path):
-            places += [(source, path) for source in sources]
-        else:
-            knows = (source for source in sources if source.classify(path))
-            places.append((next(knows, sources[-1]), path))
-    return places
+def _places(sources: Sequence[Source], targets: Sequence[str]) -> list[Place]:
+    """Named files and directories may be of any agent; their own content tells."""
+    found = (os.path.realpath(os.path.expanduser(target)) for target in targets)
+    return [Place(path, tuple(sources)) for path in found]
 
 
 def _report(
@@ -191,7 +184,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         if "--roots" in arguments:
             sources = all_sources(config.load(paths.home().config_file))
-            sys.stdout.writelines(f"{root}\n" for _, root in roots_of(sources))
+            sys.stdout.writelines(f"{place.path}\n" for place in Territory(sources).places)
             return Exit.OK
         logging.basicConfig(format="sessiond: %(message)s")  # warnings, on stderr
         return run([a for a in arguments if not a.startswith("--")], quiet="--quiet" in arguments)

@@ -11,7 +11,7 @@ import apsw
 from sessiond.engines.foreign import Changed, Foreign, ForeignError
 from sessiond.engines.known_rows import GONE as NO_PLACE
 from sessiond.engines.known_rows import KnownRows
-from sessiond.engines.steps import Step
+from sessiond.engines.steps import ChangeConversation, Fail, Finish, KeepState, Step, Vanish
 from sessiond.reading.survey import Candidate
 from sessiond.reading.tracked import GONE, LIVE, Tracked
 from sessiond.sourcekit.base import LOOK_AGAIN
@@ -31,23 +31,23 @@ def read_database(file: Candidate, source: Tracked, index: apsw.Connection) -> I
         try:
             with Foreign(file.path, live=live) as foreign:
                 for conversation in file.source.databases.conversations(foreign, known, state):
-                    yield Step(file, source, conversation=conversation)
+                    yield ChangeConversation(file, source, conversation)
         except Changed:
             continue
         except ForeignError as error:
             if source.id is not None and not os.path.lexists(file.path):
-                yield Step(file, source, gone=True)
+                yield Vanish(file, source)
             else:
-                yield Step(file, source, problem=str(error))
+                yield Fail(file, source, str(error))
             return
         except apsw.Error:  # of the index
             raise
         except Exception as error:
-            problem = f"{type(error).__name__}: {error}"
-            yield Step(file, source, problem=problem, crashed=True)
+            yield Fail(file, source, f"{type(error).__name__}: {error}", crashed=True)
             return
         partial = state.pop(LOOK_AGAIN, False)
-        yield Step(file, source, state=state, stat=file.stat, unsettled=unsettled, partial=partial)
+        yield KeepState(file, source, state)
+        yield Finish(file, source, file.stat, unsettled=unsettled, partial=partial, empty=True)
         return
 
 

@@ -1,4 +1,4 @@
-"""The rows of a foreign database as the index knows them."""
+"""The records of a document or the rows of a foreign database, as the index knows them."""
 
 from __future__ import annotations
 
@@ -64,6 +64,16 @@ class KnownRows:
                 " ON r.source_id = ? AND r.key = k.value"
                 " JOIN turns t ON t.id = r.turn_id AND t.retired = 0 ORDER BY t.offset",
                 (json.dumps(list(keys)), self._database.id),
+            )
+        ]
+
+    def conversations(self) -> list[str]:
+        """The conversations that were there at the last reading."""
+        return [
+            path.rpartition("#")[2]
+            for (path,) in self._db.execute(
+                "SELECT path FROM sources WHERE part_of = ? AND state = 'live'",
+                (self._database.id,),
             )
         ]
 

@@ -26,31 +26,94 @@ class Summary:
     directories: int = 0
     skipped: list[tuple[str, str]] = field(default_factory=list)
     unsettled: list[str] = field(default_factory=list)  # to be looked at again in a moment
-    failed: dict[str, int] = field(default_factory=dict)  # databases, and how often in a row
+    failed: dict[str, int] = field(default_factory=dict)  # whole files, and how often in a row
 
 
 @dataclass(slots=True)
 class Step:
-    """A piece of work for the writer: part of a file, or what ends it."""
+    """A piece of work for the writer; each kind of it is a class of its own."""
 
     file: Candidate
     source: Tracked
-    spec: SessionSpec | None = None
-    part: Slice | None = None
-    conversation: Conversation | None = None  # of a database
-    state: dict[str, Any] | None = None  # a database was read to its end; what its reader keeps
-    stat: Stat | None = None  # the file was read to its end
-    attachment: bool = False  # read whole by the writer
-    rewritten: bool = False
-    compare: bool = False  # it changed without growing: only the archive tells what
-    unsettled: bool = False  # the last line is still being written
-    partial: bool = False  # not everything was compared: the next walk looks again
-    gone: bool = False
-    problem: str | None = None
-    crashed: bool = False
 
     @property
     def weight(self) -> int:
-        if self.conversation is not None:
-            return sum(len(item.raw) for item in self.conversation.items)
-        return len(self.part.raw) if self.part else 0
+        """How many bytes of the source it brings."""
+        return 0
+
+
+@dataclass(slots=True)
+class AddSlice(Step):
+    """New lines of a log."""
+
+    spec: SessionSpec
+    part: Slice
+
+    @property
+    def weight(self) -> int:
+        return len(self.part.raw)
+
+
+@dataclass(slots=True)
+class CompareLog(Step):
+    """A log changed without growing: only the archive tells how."""
+
+
+@dataclass(slots=True)
+class ReplaceAttachment(Step):
+    """An overflowed output, read whole by the writer."""
+
+
+@dataclass(slots=True)
+class RefreshSession(Step):
+    """The log is as it was, but a file beside it tells more about its session."""
+
+    spec: SessionSpec
+
+
+@dataclass(slots=True)
+class ChangeConversation(Step):
+    """What changed in a conversation of a document or a database."""
+
+    conversation: Conversation
+
+    @property
+    def weight(self) -> int:
+        return sum(len(item.raw) for item in self.conversation.items)
+
+
+@dataclass(slots=True)
+class ReplaceDocument(Step):
+    """A document as it is now, to be archived; its conversations were handed over before."""
+
+    data: bytes
+
+
+@dataclass(slots=True)
+class KeepState(Step):
+    """A database was read to its end; what its reader wants back the next time."""
+
+    state: dict[str, Any]
+
+
+@dataclass(slots=True)
+class Finish(Step):
+    """The source was read to its end, as it was when the stat was taken."""
+
+    stat: Stat
+    unsettled: bool = False  # it is still being written: look again in a moment
+    partial: bool = False  # not everything was compared: the next walk looks again
+    empty: bool = False  # nothing was read, so no unfinished line is left of it
+
+
+@dataclass(slots=True)
+class Vanish(Step):
+    """The file is gone; what it told stays."""
+
+
+@dataclass(slots=True)
+class Fail(Step):
+    """The source cannot be read now."""
+
+    problem: str
+    crashed: bool = False  # by a fault of ours, not of the file's

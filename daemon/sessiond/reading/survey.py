@@ -7,11 +7,19 @@ import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from sessiond.reading import tail
 from sessiond.reading.tail import Stat
+from sessiond.reading.territory import (
+    KINDS,
+    Ambiguous,
+    Claim,
+    Place,
+    claims_by_name,
+    decide,
+    is_below,
+)
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Source
-
-_KINDS = ("attachment", "transcript", "database")
 
 
 @dataclass(slots=True, frozen=True)
@@ -34,86 +42,78 @@ class Survey:
     skipped: list[tuple[str, str]] = field(default_factory=list)  # (path, why)
 
 
-def roots_of(sources: Sequence[Source]) -> list[tuple[Source, str]]:
-    """Each root once, with links resolved; a root inside another is left to the outer one."""
-    found: dict[str, Source] = {}
-    for source in sources:
-        for root in source.roots():
-            found.setdefault(os.path.realpath(root), source)
-    return [
-        (source, root)
-        for root, source in found.items()
-        if not any(root != other and root.startswith(other + os.sep) for other in found)
-    ]
+def survey(places: Sequence[Place], roots: frozenset[str] = frozenset()) -> Survey:
+    """Walk directories, or take single files, without following links.
 
-
-def survey(places: Sequence[tuple[Source, str]]) -> Survey:
-    """Walk directories, or take single files, without following links."""
+    A directory in `roots` is a place of its own and not walked as a part of another one.
+    """
     seen = Survey()
-    for source, place in places:
-        _visit(source, place, seen)
-    # Of two agents that are asked about the same place, the first takes the file.
-    seen.files = list({file.path: file for file in reversed(seen.files)}.values())
+    for place in places:
+        _visit(place, roots, seen)
+    seen.files = list({file.path: file for file in seen.files}.values())
     seen.skipped = list(dict.fromkeys(seen.skipped))
     # Attachments first: a line that mentions one then finds it. Old files first: an original
     # is read before its fork. Databases last: the first reading of one may take minutes.
-    seen.files.sort(key=lambda file: (_KINDS.index(file.kind), file.stat.mtime_ns, file.path))
+    seen.files.sort(key=lambda file: (KINDS.index(file.kind), file.stat.mtime_ns, file.path))
     return seen
 
 
-def reaches(source: Source, root: str, path: str) -> bool:
-    """Whether a walk from the root comes to the path."""
-    folder = os.path.dirname(path)
-    while len(folder) > len(root):
-        if not source.enters(folder):
-            return False
-        folder = os.path.dirname(folder)
-    return True
-
-
-def _visit(source: Source, place: str, seen: Survey) -> None:
+def _visit(place: Place, roots: frozenset[str], seen: Survey) -> None:
+    path = tail.log_file(place.path)
     try:
-        found = os.lstat(place)
+        found = os.lstat(path)
     except OSError as error:
-        seen.skipped.append((place, _reason(error)))
+        seen.skipped.append((place.path, _reason(error)))
         return
     if not stat.S_ISDIR(found.st_mode):
-        _consider(source, place, found, seen)
+        _consider(claims_by_name(place.sources, tail.log_name(path)), path, found, seen)
         return
-    pending = [place]
+    pending = [(path, place.sources)]
     while pending:
-        directory = pending.pop()
+        directory, sources = pending.pop()
         try:
             entries = list(os.scandir(directory))
         except OSError as error:
             seen.skipped.append((directory, _reason(error)))
             continue
         seen.directories += 1  # one that cannot be read cannot be watched either
+        names = {entry.name for entry in entries}
         for entry in entries:
             try:
                 if entry.is_dir(follow_symlinks=False):
-                    if source.enters(entry.path):
-                        pending.append(entry.path)
-                elif source.classify(entry.path) in _KINDS:
-                    _consider(source, entry.path, entry.stat(follow_symlinks=False), seen)
+                    enter = tuple(one for one in sources if one.enters(entry.path))
+                    if enter and entry.path not in roots:
+                        pending.append((entry.path, enter))
+                elif entry.name.endswith(tail.PACKED) and tail.log_name(entry.name) in names:
+                    continue  # the plain file is read
+                elif claims := claims_by_name(sources, tail.log_name(entry.path)):
+                    _consider(claims, entry.path, entry.stat(follow_symlinks=False), seen)
                 elif entry.is_symlink() and entry.is_dir():
                     seen.skipped.append((entry.path, "is a symbolic link to a directory"))
             except OSError as error:
                 seen.skipped.append((entry.path, _reason(error)))
 
 
-def _consider(source: Source, path: str, found: os.stat_result, seen: Survey) -> None:
-    kind = source.classify(path)
-    if kind not in _KINDS:
-        seen.skipped.append((path, "is not a transcript that sessiond knows"))
-    elif stat.S_ISLNK(found.st_mode):
+def _consider(claims: Sequence[Claim], path: str, found: os.stat_result, seen: Survey) -> None:
+    """Note a file that some agent may have written, or why it is not read."""
+    name = tail.log_name(path)
+    if stat.S_ISLNK(found.st_mode):
         seen.skipped.append((path, "is a symbolic link"))
     elif not stat.S_ISREG(found.st_mode):
         seen.skipped.append((path, "is not a regular file"))
     elif not _storable(path):
         seen.skipped.append((path, "has a name that is not UTF-8"))
     else:
-        seen.files.append(Candidate(source, path, kind, Stat.of(found), _sidecar(source, path)))
+        try:
+            claimed = decide(claims, name)
+        except Ambiguous as error:
+            seen.skipped.append((path, str(error)))
+            return
+        if claimed is None:
+            seen.skipped.append((path, "is not a transcript that sessiond knows"))
+            return
+        source, kind = claimed
+        seen.files.append(Candidate(source, name, kind, Stat.of(found), _sidecar(source, name)))
 
 
 def _sidecar(source: Source, path: str) -> int:
@@ -149,9 +149,9 @@ def vanished(
     for path, source in tracked.items():
         if source.state == "gone" or path in present or source.id is None or source.part_of:
             continue
-        if any(path == place or path.startswith(place + os.sep) for place in places):
+        if any(is_below(path, place) for place in places):
             try:
-                found = os.lstat(path)
+                found = os.lstat(tail.log_file(path))
             except (FileNotFoundError, NotADirectoryError):
                 yield source
             except OSError:

@@ -81,6 +81,52 @@ def open_regular(path: str) -> int:
     return fd
 
 
+PACKED = ".zst"  # some agents compress logs that have rested for long; the log is the same one
+_LARGEST_UNPACKED = 4 << 30
+
+
+def log_name(path: str) -> str:
+    """The name of a log, whether it is compressed now or not."""
+    return path.removesuffix(PACKED)
+
+
+def log_file(path: str) -> str:
+    """The file that holds a log now; the plain one if there are both."""
+    return path + PACKED if not os.path.lexists(path) and os.path.lexists(path + PACKED) else path
+
+
+def open_log(path: str) -> tuple[int, Stat]:
+    """A descriptor of the bytes of a log, and the stat of the file that holds them."""
+    try:
+        fd = open_regular(path)
+    except FileNotFoundError:
+        fd = open_regular(path + PACKED)
+        try:
+            return _unpacked(fd), Stat.of(os.fstat(fd))
+        finally:
+            os.close(fd)
+    return fd, Stat.of(os.fstat(fd))
+
+
+def _unpacked(packed: int) -> int:
+    """The same bytes as a file of their own that has no name."""
+    import tempfile  # noqa: PLC0415 - few agents compress
+
+    import zstandard  # noqa: PLC0415
+
+    with os.fdopen(os.dup(packed), "rb") as source, tempfile.TemporaryFile() as plain:
+        size = 0
+        try:
+            for piece in zstandard.ZstdDecompressor().read_to_iter(source):
+                size += plain.write(piece)
+                if size > _LARGEST_UNPACKED:
+                    raise Unreadable(f"is larger than {_LARGEST_UNPACKED >> 30} GiB unpacked")
+        except zstandard.ZstdError as error:
+            raise Unreadable("is not a whole zstd file") from error
+        plain.flush()
+        return os.dup(plain.fileno())
+
+
 def read_at(fd: int, count: int, offset: int) -> bytes:
     """os.pread, also where there is none."""
     if hasattr(os, "pread"):

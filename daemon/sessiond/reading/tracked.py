@@ -10,15 +10,25 @@ from typing import Any
 import apsw
 
 from sess_schema import __version__
-from sessiond.engines.slices import Progress
 from sessiond.reading.tail import Checkpoint, Stat
 
 LIVE, GONE, PARKED, UNREADABLE = "live", "gone", "parked", "unreadable"
 PARK_AFTER = 3  # crashes of the same file
+WHOLES = ("document", "database")  # kinds whose conversations are sources of their own
 
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+@dataclass(slots=True)
+class Progress:
+    """Everything that must commit with the rows of a slice."""
+
+    checkpoint: Checkpoint = field(default_factory=Checkpoint)
+    lines: int = 0
+    blank_lines: int = 0
+    parser_state: dict[str, Any] | None = field(default_factory=dict)  # None: not loaded
 
 
 @dataclass(slots=True)
@@ -39,7 +49,11 @@ class Tracked:
     progress: Progress = field(default_factory=Progress)
     has_pending: bool = False
     archived_to: int = 0  # beyond the offset only while a rewritten file is read again
-    part_of: int | None = None  # the database that holds this conversation
+    part_of: int | None = None  # the document or database that holds this conversation
+
+    @property
+    def is_whole(self) -> bool:
+        return self.kind in WHOLES
 
     def save_identity(self, db: apsw.Connection) -> None:
         if self.id is None:

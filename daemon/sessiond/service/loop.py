@@ -19,16 +19,20 @@ from sess_schema.connection import open_writer, wait_for_locks
 from sess_schema.errors import Exit, SessError
 from sessiond import config
 from sessiond.commands.sync import already_running
+from sessiond.engines.lines import SETTLE_SECONDS
 from sessiond.engines.steps import Summary
-from sessiond.ingest import SETTLE_SECONDS, Ingest
+from sessiond.ingest import Ingest
 from sessiond.prices.repricing import pricer_of, reprice_if_due
-from sessiond.reading.survey import reaches, roots_of, survey
+from sessiond.reading import tail
+from sessiond.reading.survey import survey
+from sessiond.reading.territory import Place, Territory
+from sessiond.reading.tracked import WHOLES
 from sessiond.service import heartbeat, notify
 from sessiond.service.pace import Pace
 from sessiond.service.watch import Hints, Watcher
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
-from sessiond.writing.store import Store
+from sessiond.writing.transaction import Store
 
 log = logging.getLogger("sessiond")
 
@@ -50,7 +54,7 @@ class Service:
         self._watcher = Watcher()
         self._heart = heartbeat.Heart(home.status)
         self._sources: list[Source] = []
-        self._places: list[tuple[Source, str]] = []
+        self._territory = Territory([])
         self._settings = config.Config()
         self._next_walk = 0.0
         self._recheck: dict[str, float] = {}
@@ -165,8 +169,8 @@ class Service:
 
     def _roots(self) -> list[str]:
         """The roots as they are now: one may have become a link to another place."""
-        self._places = roots_of(self._sources)
-        return [root for _, root in self._places]
+        self._territory = Territory(self._sources)
+        return [place.path for place in self._territory.places]
 
     def _patience(self) -> float:
         # While the index cannot be written nothing but the next try is due.
@@ -190,7 +194,7 @@ class Service:
             return
         try:
             if hints.lost or now >= self._next_walk:
-                summary = ingest.reconcile(self._places)
+                summary = ingest.reconcile(self._territory.places)
                 self._after_walk(summary)
             else:
                 due = {path for path, when in self._recheck.items() if when <= now}
@@ -225,36 +229,32 @@ class Service:
     def _ingest_hinted(self, ingest: Ingest, hinted: set[str], due: set[str]) -> Summary:
         for path in due:
             self._recheck.pop(path, None)
-        places: dict[str, Source] = {}
+        places: dict[str, Place] = {}
         force = False
-        for path in hinted | due:
-            source = self._source_of(path)
-            if source is None:
+        for path in map(tail.log_name, hinted | due):
+            around = self._territory.place_of(path)
+            if around is None:
                 continue
-            kind = source.classify(path)
-            # A sidecar tells about a file that is here already.
-            concerned = source.owner(path) if kind == "sidecar" else path
-            if source.classify(concerned) == "database":
-                again = self._pace.too_soon(concerned)
-                if again:
-                    self._recheck.setdefault(concerned, again)
-                else:
-                    places[concerned] = source
-            elif kind is not None or (os.path.isdir(path) and source.enters(path)):
-                places[concerned] = source
-                force = force or path in due or kind == "sidecar"
-        seen = survey([(source, path) for path, source in places.items() if os.path.lexists(path)])
+            for source in around.sources:
+                kind = source.classify(path)
+                # A sidecar tells about a file that is here already.
+                concerned = source.owner(path) if kind == "sidecar" else path
+                if source.classify(concerned) in WHOLES:
+                    again = self._pace.too_soon(concerned)
+                    if again:
+                        self._recheck.setdefault(concerned, again)
+                    else:
+                        places[concerned] = Place(concerned, around.sources)
+                elif kind is not None or (os.path.isdir(path) and source.enters(path)):
+                    places[concerned] = Place(concerned, around.sources)
+                    force = force or path in due or kind == "sidecar"
+        there = [place for path, place in places.items() if os.path.lexists(tail.log_file(path))]
+        seen = survey(there, self._territory.roots - places.keys())
         seen.skipped = [entry for entry in seen.skipped if entry[0] not in hinted]
         summary = ingest.ingest(seen, force=force)
         self._pace.read(seen.files, changed=summary.turns > 0)
         summary.gone += ingest.mark_deleted(list(places))
         return summary
-
-    def _source_of(self, path: str) -> Source | None:
-        for source, root in self._places:
-            if path == root or path.startswith(root + os.sep):
-                return source if reaches(source, root, path) else None
-        return None
 
     def _after_walk(self, summary: Summary) -> None:
         period = self._settings.reconcile_seconds

@@ -1,4 +1,4 @@
-"""How often a database is looked at that its program writes all the time."""
+"""How often a file is looked at that its program rewrites all the time."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sessiond.reading.survey import Candidate
+from sessiond.reading.tracked import WHOLES
 
 SHORTEST, LONGEST = 0.3, 1.2  # seconds; what is written last must be found two seconds later
 
@@ -31,7 +32,7 @@ class Pace:
 
     def read(self, files: Iterable[Candidate], *, changed: bool) -> None:
         for file in files:
-            if file.kind == "database":
+            if file.kind in WHOLES:
                 last = self._looks.get(file.path)
                 pause = min(LONGEST, last.pause * 2) if last and not changed else SHORTEST
                 self._looks[file.path] = _Look(time.monotonic(), pause)

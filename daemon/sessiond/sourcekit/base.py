@@ -6,11 +6,14 @@ remember from one record to the next goes into a small JSON state that commits w
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sess_schema.edits import Edit, Hunks
+from sessiond.sourcekit.files import Folders
 
 if TYPE_CHECKING:
     from sessiond.engines.foreign import Foreign
@@ -94,6 +97,7 @@ class Usage:
     speed: str | None = None
     cost_usd: float | None = None
     geo: str | None = None  # where it was computed
+    context_window: int | None = None  # of the model, where the agent records it
 
 
 @dataclass(slots=True)
@@ -110,6 +114,15 @@ class Link:
     native_id: str  # of the subagent's session
     call_id: str
     rank: int
+
+
+@dataclass(slots=True, frozen=True)
+class Retire:
+    """Earlier records of the same log that this one replaces or takes back."""
+
+    native_id: str | None = None  # this record, and
+    onward: bool = False  # with it everything after; all of the log, if the id is not known
+    prompts: int = 0  # or: the last so many prompts, with everything after
 
 
 @dataclass(slots=True)
@@ -138,6 +151,7 @@ class Record:
     advice: list[Usage] = field(default_factory=list)  # of other models, asked for this response
     titles: list[Title] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
+    retires: list[Retire] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # what was odd about it
 
 
@@ -156,15 +170,16 @@ class SessionSpec:
     project: str | None = None
     attachments: str | None = None  # directory of the outputs that were too long for a line
     fallback: int = 0  # of the sources of a session, only those with the smallest are shown
+    resume: tuple[str, ...] = ()  # the command that goes on with it, in its project
 
 
 @dataclass(slots=True)
 class Item:
-    """One record of a conversation in a database, new or changed."""
+    """One record of a conversation in a document or a database."""
 
-    key: str  # names it in the database
-    place: int  # its rowid there
-    digest: int  # of its value
+    key: str  # names it in the document or the database
+    place: int = 0  # its rowid there
+    digest: int = 0  # of its value
     raw: bytes = b""  # the line that stands for it in the archive
     record: Record | None = None  # None: it tells nothing, and only its digest is remembered
     alias: str | None = None  # the id that it gives itself, where the key has another
@@ -176,7 +191,10 @@ class Item:
 
 @dataclass(slots=True)
 class Conversation:
-    """What changed in one conversation of a database, and what is known about it as a whole."""
+    """What changed in one conversation, and what is known about it as a whole.
+
+    The reader of a document gives all its items; what changed is found for it.
+    """
 
     spec: SessionSpec
     order: list[str] = field(default_factory=list)  # keys of all its records, as people read them
@@ -205,32 +223,66 @@ class Parser(Protocol):
         """What must be given back to the next parser of this file; small and JSON."""
 
 
-class Source(Protocol):
-    """One agent's files: where they are and how to read them."""
+class NotReady(Exception):
+    """A document is not whole yet, or not the agent's; the text says why in a few words."""
 
-    agent: str
-    databases: Databases | None  # how to read those of its files that are databases
+
+class Source:
+    """One agent: where its files are, how they are told apart, and how they are read."""
+
+    agent: str  # its name in the index, in configuration and in filters
+    title: str  # its name to people
+    variables: tuple[str, ...] = ()  # environment variables that move its places
+    databases: Databases | None = None  # how to read those of its files that are databases
+    documents: Documents | None = None  # and those that are rewritten whole
+
+    def __init__(
+        self,
+        extra_roots: Sequence[str] = (),
+        environ: Mapping[str, str] = os.environ,
+        platform: str = sys.platform,
+    ) -> None:
+        self.extra_roots = extra_roots
+        self.environ = environ
+        self.folders = Folders(environ, platform)
+        self.platform = platform
+
+    def places(self) -> list[str]:
+        """Where the agent keeps its files on this system, whether the directories exist or not."""
+        raise NotImplementedError
 
     def roots(self) -> list[str]:
-        """Directories to watch, whether they exist or not."""
+        """Directories to watch: the agent's own, and those of config.toml."""
+        roots = [*self.places(), *map(self.folders.expand, self.extra_roots)]
+        return list(dict.fromkeys(map(os.path.normpath, roots)))
 
     def classify(self, path: str) -> str | None:
-        """`transcript`, `attachment`, `database` or `sidecar`, by the name of the file."""
+        """`transcript`, `document`, `database`, `attachment` or `sidecar`, by name and place."""
+        raise NotImplementedError
 
-    def sidecars(self, path: str) -> Sequence[str]:
+    def claims(self, path: str, head: bytes) -> bool:
+        """Whether the first bytes of a file are this agent's; asked where places overlap."""
+        raise NotImplementedError
+
+    def enters(self, directory: str) -> bool:  # noqa: ARG002 - anything may be below
+        """Whether files of this agent may be in a directory below a root."""
+        return True
+
+    def sidecars(self, path: str) -> Sequence[str]:  # noqa: ARG002 - most files stand alone
         """Files whose change means that this one must be looked at, whether they exist or not."""
+        return ()
 
     def owner(self, sidecar: str) -> str:
         """The file that a sidecar tells more about."""
-
-    def enters(self, directory: str) -> bool:
-        """Whether files of this agent may be in a directory below a root."""
+        raise NotImplementedError
 
     def identify(self, path: str, head: bytes) -> SessionSpec:
         """The session of a transcript, from its path, its first bytes and its sidecar."""
+        raise NotImplementedError
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        """A parser that goes on where `state` left off."""
+        """A parser of a transcript that goes on where `state` left off."""
+        raise NotImplementedError
 
     def describe_stored(
         self, tool: str | None, record: Any, pointer: str, answer: Any
@@ -239,6 +291,18 @@ class Source(Protocol):
 
         `pointer` leads to its input, `answer` is the record of its result, if there is one.
         """
+        raise NotImplementedError
+
+    def probe(self, word: str) -> dict[str, bytes]:  # noqa: ARG002 - most cannot be faked
+        """Files by path, as the agent would write them, in which `sess doctor` looks for a word."""
+        return {}
+
+
+class Documents(Protocol):
+    """An agent's documents: the conversations in one, each read whole."""
+
+    def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
+        """Every conversation with all its items in order; keys need to be unique in each."""
 
 
 class Databases(Protocol):

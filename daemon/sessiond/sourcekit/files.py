@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -38,11 +39,12 @@ def small_json(path: str, largest: int = _LARGEST_FILE) -> dict[str, Any]:
     return facts if isinstance(facts, dict) else {}
 
 
-class Places:
+class Folders:
     """The directories of a user, as the environment and the system have them."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], platform: str = sys.platform) -> None:
         self._environ = environ
+        self._platform = platform
 
     def home(self) -> str:
         return self._environ.get("HOME") or os.path.expanduser("~")
@@ -50,9 +52,22 @@ class Places:
     def config_home(self) -> str:
         return self._environ.get("XDG_CONFIG_HOME") or os.path.join(self.home(), ".config")
 
+    def data_home(self) -> str:
+        return self._environ.get("XDG_DATA_HOME") or os.path.join(self.home(), ".local", "share")
+
     def roaming(self) -> str:
         """Where programs keep their data on Windows."""
         return self._environ.get("APPDATA") or os.path.join(self.home(), "AppData", "Roaming")
+
+    def local(self) -> str:
+        """Where they keep on Windows what stays on one machine."""
+        return self._environ.get("LOCALAPPDATA") or os.path.join(self.home(), "AppData", "Local")
+
+    def application_data(self) -> str:
+        """Where desktop programs keep their settings on this system."""
+        if self._platform == "darwin":
+            return os.path.join(self.home(), "Library", "Application Support")
+        return self.roaming() if self._platform == "win32" else self.config_home()
 
     def expand(self, path: str) -> str:
         if path == "~" or path.startswith(("~/", "~" + os.sep)):

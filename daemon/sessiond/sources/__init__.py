@@ -1,16 +1,21 @@
-"""The agents whose transcripts are read: one package each, listed here."""
+"""The agents whose transcripts are read: one module or package here each, found by being here."""
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
+
 from sessiond.config import Config
 from sessiond.sourcekit.base import Source
-from sessiond.sources.claude import ClaudeSource
-from sessiond.sources.cursor import CursorSource
+
+
+@cache
+def source_classes() -> tuple[type[Source], ...]:
+    """Every agent's `SOURCE`, by name."""
+    names = sorted(module.name for module in iter_modules(__path__))
+    return tuple(import_module(f"{__name__}.{name}").SOURCE for name in names)
 
 
 def all_sources(config: Config) -> list[Source]:
-    """In the order in which they are asked whether a file is theirs: the pickiest first."""
-    return [
-        CursorSource(config.roots.get("cursor", ())),
-        ClaudeSource(config.roots.get("claude", ())),
-    ]
+    return [made(config.roots.get(made.agent, ())) for made in source_classes()]

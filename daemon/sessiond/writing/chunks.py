@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import apsw
 
 from sess_schema import archive
-from sessiond.engines.slices import Problem, Progress, Slice
+from sessiond.engines.slices import Problem, Slice
 from sessiond.reading.tail import Checkpoint, read_at
-from sessiond.reading.tracked import Tracked
+from sessiond.reading.tracked import Progress, Tracked
 from sessiond.writing.event_rows import clean
 
 SMALL_CHUNK = 64 << 10  # a last chunk below this grows; above, the next one begins
@@ -124,6 +124,13 @@ class Chunks:
         reason = f"only the first {LONGEST_ATTACHMENT >> 20} MiB of this output are searchable"
         self.add_problems(source, [Problem(0, 0, reason, "")])
         return False
+
+    def replace_document(self, source: Tracked, data: bytes) -> None:
+        """Archive a document as it is now; what left it is kept with its conversations."""
+        source.save_identity(self._db)
+        self._db.execute("DELETE FROM chunks WHERE source_id = ?", (source.id,))
+        self._add_pieces(source, archive.LIVE, 0, data)
+        source.save_progress(self._db, Progress(Checkpoint(len(data))))
 
     def text_of(self, path: str) -> str | None:
         """What an archived attachment says, up to the limit; None if there is none."""

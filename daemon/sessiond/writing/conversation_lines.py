@@ -14,7 +14,7 @@ from sessiond.engines.slices import Problem, Turn, said
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Conversation, Item, Record
 from sessiond.writing.sessions import Session
-from sessiond.writing.store import Store
+from sessiond.writing.transaction import Transaction
 
 PLACE_BITS = 32
 PREVIEW = 100
@@ -24,9 +24,9 @@ HEADER, SESSION = "header", "session"  # where the time of a record is from that
 class Lines:
     """Writes turns and chunks of conversations."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._db = store.db
+    def __init__(self, transaction: Transaction) -> None:
+        self._all = transaction
+        self._db = transaction.db
 
     @staticmethod
     def date(record: Record, key: str, change: Conversation) -> None:
@@ -45,7 +45,7 @@ class Lines:
             Turn(_place(lines[item.key]), len(item.raw), lines[item.key], record, said(record))
             for item, record in new
         ]
-        self._store.write_turns(part, change.spec, turns)
+        self._all.turns.write(part, change.spec, turns)
         self._db.executemany(
             "INSERT INTO chunks (source_id, retired, offset, length, data) VALUES (?, 0, ?, ?, ?)",
             [
@@ -92,7 +92,7 @@ class Lines:
     def _warn(self, part: Tracked, at: tuple[int, int], item: Item, record: Record) -> None:
         preview = item.raw[: PREVIEW * 4].decode("utf-8", "replace")[:PREVIEW]
         problems = [Problem(*at, warning, preview) for warning in record.warnings]
-        self._store.chunks.add_problems(part, problems)
+        self._all.chunks.add_problems(part, problems)
 
     def retire(self, part: Tracked, session: Session, turn_ids: Sequence[int]) -> None:
         """Records that left the conversation stay in the index under the number of a generation."""
@@ -100,7 +100,7 @@ class Lines:
             return
         part.generation += 1
         for turn_id in turn_ids:
-            self._store.retire(turn_id, session.id, part.generation)
+            self._all.copies.retire(turn_id, session.id, part.generation)
             offset = self._db.execute("SELECT offset FROM turns WHERE id = ?", (turn_id,)).get
             for table in ("chunks", "warnings"):
                 self._db.execute(
@@ -111,7 +111,7 @@ class Lines:
             self._db.execute(
                 "UPDATE turns SET retired = ? WHERE id = ?", (part.generation, turn_id)
             )
-        self._store.part_lost(part)
+        self._all.events.part_lost(part.id or 0, part.generation)
 
     def arrange(self, whole: Tracked, part: Tracked, change: Conversation) -> None:
         """Put every stored line where the conversation has it now, and date it as it is now."""

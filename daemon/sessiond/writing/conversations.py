@@ -13,24 +13,24 @@ import apsw
 
 from sessiond.engines.known_rows import GONE as NO_PLACE
 from sessiond.reading.tracked import GONE, LIVE, Tracked, now_ms
-from sessiond.sourcekit.base import TITLE_PROMPT, Conversation, Item, Record
-from sessiond.sources.claude.injected import prompt_title
-from sessiond.sources.cursor.projects import common_folder
+from sessiond.sourcekit.base import TITLE_PROMPT, Conversation, Item, Record, SessionSpec
+from sessiond.sourcekit.folders import common_folder
+from sessiond.sourcekit.titles import prompt_title
 from sessiond.writing import mirrors
 from sessiond.writing.conversation_lines import Lines
 from sessiond.writing.revision import Revision
 from sessiond.writing.sessions import Session
-from sessiond.writing.store import Store
+from sessiond.writing.transaction import Transaction
 
 
-class PartWriter:
-    """Writes what changed in conversations, inside the store's transaction."""
+class ConversationWriter:
+    """Writes what changed in conversations."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._db: apsw.Connection = store.db
-        self._revision = Revision(store)
-        self._lines = Lines(store)
+    def __init__(self, transaction: Transaction) -> None:
+        self._all = transaction
+        self._db: apsw.Connection = transaction.db
+        self._revision = Revision(transaction)
+        self._lines = Lines(transaction)
 
     def apply(self, whole: Tracked, part: Tracked, change: Conversation) -> int:
         """Bring one conversation up to date; how many records were written."""
@@ -40,11 +40,11 @@ class PartWriter:
         if not change.order and part.id is None:  # begun, but nothing was said in it
             self._remember(whole, [(item, None) for item in change.items])
             return 0
-        session, needless = self._session(whole, part, change)
+        session, outranked = self._session(whole, part, change)
         written = self._records(whole, part, session, change)
         self._forget(whole, change.removed)
         self._move(whole, change.moved)
-        self._finish(part, session, change, needless=needless)
+        self._finish(part, session, change, outranked=outranked)
         return written
 
     def _records(
@@ -81,21 +81,24 @@ class PartWriter:
         new = part.id is None
         part.part_of = whole.id
         part.save_identity(self._db)
-        session = self._store.sessions.get(part.agent, change.spec)
+        session = self._all.sessions.get(part.agent, change.spec)
         if new:
             mirrors.enroll(self._db, part.id, session.id, change.spec.fallback)
-            hid = self._store.retire_mirrors(session.id)
-            if hid and not self._store.is_needless(part, session, change.spec):
+            hid = mirrors.retire(self._all, session.id)
+            if hid and not self._is_outranked(part, session, change.spec):
                 session.unlearn()  # what worse sources said
-                self._store.sessions.get(part.agent, change.spec)
-        needless = self._store.is_needless(part, session, change.spec)
-        if not needless:
+                self._all.sessions.get(part.agent, change.spec)
+        outranked = self._is_outranked(part, session, change.spec)
+        if not outranked:
             self._learn(session, change)
         for child_id in change.children:
-            child = self._store.sessions.named(part.agent, child_id)
+            child = self._all.sessions.named(part.agent, child_id)
             if child.parent_id is None and child.id != session.id:
                 child.kind, child.parent_id = "subagent", session.id
-        return session, needless
+        return session, outranked
+
+    def _is_outranked(self, part: Tracked, session: Session, spec: SessionSpec) -> bool:
+        return mirrors.is_outranked(self._db, part.id, session.id, spec.fallback)
 
     @staticmethod
     def _learn(session: Session, change: Conversation) -> None:
@@ -107,23 +110,23 @@ class PartWriter:
             session.models.append(change.model)
 
     def _finish(
-        self, part: Tracked, session: Session, change: Conversation, *, needless: bool
+        self, part: Tracked, session: Session, change: Conversation, *, outranked: bool
     ) -> None:
         """What the rows say about the session now, whatever they said before."""
-        self._store.events.flush()
+        self._all.events.flush()
         ((first, last, count),) = self._db.execute(
             "SELECT min(ts) FILTER (WHERE ts_from IS NOT 'session'),"
             " max(ts) FILTER (WHERE ts_from IS NOT 'session'), count(*)"
             " FROM turns WHERE session_id = ? AND retired = 0",
             (session.id,),
         )
-        if not needless:
+        if not outranked:
             session.started_at = first if first is not None else change.created_at
             session.ended_at = last if last is not None else change.updated_at or change.created_at
             if session.project_rank == 0:
                 session.project = common_folder(self._touched(session)) or session.project
             self._entitle(session)
-        self._store.recount_later(session.id)
+        self._all.counters.changed(session.id)
         changed = change.updated_at or last or change.created_at or 0
         self._db.execute(
             "UPDATE sources SET generation = ?, lines = ?, mtime_ns = ?, read_at = ? WHERE id = ?",

@@ -23,7 +23,8 @@ _COLUMNS = (
     "retired", "chars", "kind", "unjoined",
 )  # fmt: skip
 _LOAD = (
-    f"SELECT {', '.join(f'e.{name}' for name in _COLUMNS)}, c.retired, r.session_id, r.retired"
+    f"SELECT {', '.join(f'e.{name}' for name in _COLUMNS)}, c.retired OR c.superseded,"
+    " r.session_id, r.retired OR r.superseded"
     " FROM events e JOIN turns c ON c.id = e.turn_id LEFT JOIN turns r ON r.id = e.result_turn_id"
 )
 _STORE = f"INSERT INTO events ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
@@ -105,9 +106,6 @@ class EventRows:
         self._next_id = 0
         self._rows: list[Row] = []
         self._changed: set[int] = set()  # older events whose text must be indexed again
-
-    def forget(self) -> None:
-        self._first_new, self._rows, self._changed = None, [], set()
 
     def stored(self, where: str, *values: Any) -> list[Row]:
         """Rows of the index, without their texts."""

@@ -31,11 +31,6 @@ class EventWriter:
         self._attachments: str | None = None
         self.reshaped: set[int] = set()  # sessions that got or lost an event outside `add`
 
-    def forget(self) -> None:
-        self.rows.forget()
-        self.reshaped.clear()
-        self._calls, self._prompts = {}, []
-
     def begin(self, spec: SessionSpec, turns: list[Turn]) -> None:
         """Look up the stored calls that this slice may complete."""
         self._attachments = spec.attachments
@@ -275,6 +270,15 @@ class EventWriter:
                 if row.result_turn_id == old:
                     row.result_turn_id, row.result_session = new, session_id
                     row.result_retired = 0
+
+    def left(self, turn_id: int) -> None:
+        """A later record of its file took a turn back; the rows at hand must know."""
+        for rows in self._calls.values():
+            for row in rows:
+                if row.turn_id == turn_id:
+                    row.call_retired = row.retired = 1
+                if row.result_turn_id == turn_id:
+                    row.result_retired = 1
 
     def returned(self, turn_id: int) -> None:
         """A turn that a rewrite had retired is in the file again."""

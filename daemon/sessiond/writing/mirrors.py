@@ -1,16 +1,27 @@
-"""Sources that repeat what a better one tells: archived, but shown only where they are alone.
+"""Sources that repeat what a better one has: archived, but shown only where they are alone.
 
-A conversation of Cursor may be in the editor's database, in a chat of its agent and in a
-transcript. Whichever is read first, the outcome is the same.
+A conversation may be in an editor's database, in a chat of its agent and in a transcript.
+Whichever is read first, the outcome is the same.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import apsw
+
+if TYPE_CHECKING:
+    from sessiond.writing.transaction import Transaction
+
+_OUTRANKED = (
+    "SELECT r.id, r.generation FROM session_sources m JOIN sources r ON r.id = m.source_id"
+    " WHERE m.session_id = ?1 AND r.fallback > (SELECT min(o.fallback) FROM session_sources n"
+    " JOIN sources o ON o.id = n.source_id WHERE n.session_id = ?1)"
+)
 
 
 def enroll(db: apsw.Connection, source_id: int | None, session_id: int, fallback: int) -> None:
-    """A source tells of a session."""
+    """A source has records of a session."""
     db.execute(
         "INSERT OR IGNORE INTO session_sources (session_id, source_id) VALUES (?, ?)",
         (session_id, source_id),
@@ -19,30 +30,27 @@ def enroll(db: apsw.Connection, source_id: int | None, session_id: int, fallback
         db.execute("UPDATE sources SET fallback = ? WHERE id = ?", (fallback, source_id))
 
 
-def mirrors(db: apsw.Connection, session_id: int) -> dict[int, int]:
-    """The sources of a session that a better one makes needless, with their generations."""
-    found = dict(
-        iter(
-            db.execute(
-                "SELECT r.id, r.generation FROM session_sources m JOIN sources r"
-                " ON r.id = m.source_id WHERE m.session_id = ?1 AND r.fallback > (SELECT"
-                " min(o.fallback) FROM session_sources n JOIN sources o ON o.id = n.source_id"
-                " WHERE n.session_id = ?1)",
-                (session_id,),
-            )
-        )
+def is_outranked(
+    db: apsw.Connection, source_id: int | None, session_id: int, fallback: int
+) -> bool:
+    """Whether a better source has the session."""
+    return bool(fallback) and any(
+        found == source_id for found, _ in db.execute(_OUTRANKED, (session_id,))
     )
-    db.executemany(
-        "UPDATE sources SET kind = 'mirror' WHERE id = ?", [(source_id,) for source_id in found]
-    )
-    return found
 
 
-def live_turns(db: apsw.Connection, session_id: int, source_id: int) -> list[int]:
-    return [
-        turn_id
-        for (turn_id,) in db.execute(
+def retire(everything: Transaction, session_id: int) -> bool:
+    """Hide what a better source has as well; whether there was anything to hide."""
+    db = everything.db
+    found: list[Any] = db.execute(_OUTRANKED, (session_id,)).fetchall()
+    for source_id, generation in found:
+        db.execute("UPDATE sources SET kind = 'mirror' WHERE id = ?", (source_id,))
+        live: list[Any] = db.execute(
             "SELECT id FROM turns WHERE session_id = ? AND source_id = ? AND retired = 0",
             (session_id, source_id),
-        )
-    ]
+        ).fetchall()
+        for (turn_id,) in live:
+            everything.copies.retire(turn_id, session_id, generation)
+            db.execute("UPDATE turns SET retired = ? WHERE id = ?", (generation, turn_id))
+    everything.counters.changed(session_id)
+    return bool(found)

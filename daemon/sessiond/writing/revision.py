@@ -6,22 +6,22 @@ from sessiond.engines.slices import said
 from sessiond.sourcekit.base import Record
 from sessiond.writing.event_rows import Row, clean, row_of
 from sessiond.writing.sessions import Session
-from sessiond.writing.store import Store
+from sessiond.writing.transaction import Transaction
 
 
 class Revision:
     """Sets the events of a stored turn to what its record says now."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._db = store.db
+    def __init__(self, transaction: Transaction) -> None:
+        self._all = transaction
+        self._db = transaction.db
 
     def apply(self, session: Session, turn_id: int, record: Record) -> bool:
         """False when other records are joined with the turn: it must become a new one."""
         if self._is_joined(turn_id, record):
             return False
         self._part_from_copies(session, turn_id)
-        rows = self._store.events.rows
+        rows = self._all.events.rows
         old = {row.block: row for row in rows.stored("e.turn_id = ?", turn_id)}
         for block, event in enumerate(record.events):
             row = old.pop(block, None)
@@ -41,7 +41,7 @@ class Revision:
         if record.model and record.model not in session.models:
             session.models.append(record.model)
         if record.usage is not None:
-            self._store.usage.add(session, turn_id, record, record.usage)
+            self._all.usage.add(session, turn_id, record, record.usage)
         return True
 
     def _is_joined(self, turn_id: int, record: Record) -> bool:
@@ -59,7 +59,7 @@ class Revision:
 
     def _part_from_copies(self, session: Session, turn_id: int) -> None:
         """It no longer says what its copies say."""
-        self._store.retire(turn_id, session.id, 0)
+        self._all.copies.retire(turn_id, session.id, 0)
         self._db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (turn_id,))
 
     def _forget_details(self, row: Row) -> None:

@@ -6,17 +6,18 @@ as they are; the others are kept beside the new ones under the number of the gen
 
 from __future__ import annotations
 
+import apsw
+
 from sess_schema import archive
-from sessiond.engines.slices import Progress
 from sessiond.reading import tail
-from sessiond.reading.tracked import Tracked
-from sessiond.writing.store import Store
+from sessiond.reading.tracked import Progress, Tracked
+from sessiond.writing.transaction import Transaction
 
 
-def common_prefix(store: Store, source: Tracked, fd: int) -> int:
+def common_prefix(db: apsw.Connection, source: Tracked, fd: int) -> int:
     """How many archived bytes the file still begins with, up to a border between chunks."""
     kept = 0
-    for offset, length, packed in store.db.execute(
+    for offset, length, packed in db.execute(
         "SELECT offset, length, data FROM chunks WHERE source_id = ? AND retired = 0"
         " ORDER BY offset",
         (source.id,),
@@ -27,9 +28,9 @@ def common_prefix(store: Store, source: Tracked, fd: int) -> int:
     return kept
 
 
-def rewind(store: Store, source: Tracked, kept: int) -> None:
+def rewind(everything: Transaction, source: Tracked, kept: int) -> None:
     """Retire every turn of the source and start to read it from its first byte."""
-    db = store.db
+    db = everything.db
     source.generation += 1
     new = source.generation
     db.execute(
@@ -52,15 +53,15 @@ def rewind(store: Store, source: Tracked, kept: int) -> None:
         (source.id,),
     )
     for (session_id,) in list(alone):
-        store.sessions.by_id(session_id).unlearn()
-        store.titles.take_back(session_id)
+        everything.sessions.by_id(session_id).unlearn()
+        everything.titles.take_back(session_id)
     source.archived_to = kept
     source.save_progress(db, Progress())
 
 
-def settle(store: Store, source: Tracked) -> None:
+def finish(everything: Transaction, source: Tracked) -> None:
     """After the new reading: hand over or retire the events of turns that did not come back."""
-    db = store.db
+    db = everything.db
     members = "SELECT session_id FROM session_sources WHERE source_id = ?"
     lost = db.execute(
         f"SELECT id, session_id FROM turns WHERE source_id = ? AND retired = ? AND copy_of IS NULL"
@@ -68,7 +69,6 @@ def settle(store: Store, source: Tracked) -> None:
         (source.id, source.generation, source.id),
     )
     for turn_id, session_id in list(lost):
-        store.retire(turn_id, session_id, source.generation)
-    store.part_lost(source)
-    for (session_id,) in list(db.execute(members, (source.id,))):
-        store.recount(session_id)
+        everything.copies.retire(turn_id, session_id, source.generation)
+    everything.events.part_lost(source.id or 0, source.generation)
+    everything.counters.changed(*(key for (key,) in db.execute(members, (source.id,))))

@@ -115,12 +115,6 @@ class Sessions:
         self._by_id: dict[int, Session] = {}
         self._next_id: int | None = None
 
-    def forget(self) -> None:
-        """After a commit or a roll-back the database is the truth again."""
-        self._by_key.clear()
-        self._by_id.clear()
-        self._next_id = None
-
     def save(self) -> None:
         self._db.executemany(_SAVE, map(self._row, self._by_id.values()))
 

@@ -16,17 +16,13 @@ from sessiond.writing.sessions import Session, Sessions
 
 
 class Titles:
-    """Collects what changed in a transaction and settles it at its end."""
+    """Collects what changed in a transaction and chooses at its end."""
 
     def __init__(self, db: apsw.Connection, sessions: Sessions) -> None:
         self._db = db
         self._sessions = sessions
         self._concerned: set[int] = set()
         self._any: bool | None = None  # whether there are any such titles at all
-
-    def forget(self) -> None:
-        self._concerned.clear()
-        self._any = None
 
     def give(self, session: Session, title: Title, position: int) -> None:
         if title.rank != TITLE_SUMMARY or title.leaf is None:
@@ -60,7 +56,8 @@ class Titles:
         if found:
             self._concerned |= found | {session.id for session in sessions}
 
-    def settle(self) -> None:
+    def choose(self) -> None:
+        """The best title of every session that one came to or went from."""
         for session_id in self._concerned:
             session = self._sessions.by_id(session_id)
             if session.title_rank >= TITLE_AI:

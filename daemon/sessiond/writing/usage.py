@@ -107,15 +107,6 @@ class UsageWriter:
         self._newest = 0  # turn of a line that is not settled yet
         self._settled_at = -1  # the last turn then
 
-    def forget(self) -> None:
-        self._best = {}
-        self._logged = {}
-        self._holders = {}
-        self._moved = set()
-        self._messages = set()
-        self._newest = 0
-        self._settled_at = -1
-
     def add(self, session: Session, turn_id: int, record: Record, usage: Usage) -> None:
         line = Line(
             session.id, turn_id, _response(session, record, usage), usage.message_id,

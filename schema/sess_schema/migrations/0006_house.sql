@@ -1,6 +1,6 @@
 -- Kinds and edits of tool calls, records that a later one replaces, and lasting names of events.
 
--- The turn, in the same file, that replaced this one or took it back; 0 for none.
+-- 1: a later record of the same file replaced this one or took it back.
 ALTER TABLE turns ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
 
 -- What a tool call does: shell, read, write, edit, search, fetch, agent, plan, question, mcp, other.

@@ -5,19 +5,18 @@ from __future__ import annotations
 import glob
 import os
 import re
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
 
-from sessiond.sourcekit.base import Databases, Described, Parser, SessionSpec
-from sessiond.sourcekit.files import Places, small_json
+from sessiond.sourcekit.base import Described, Parser, SessionSpec, Source
+from sessiond.sourcekit.files import small_json
 from sessiond.sourcekit.values import as_text
 from sessiond.sources.claude.describe import describe_stored
 from sessiond.sources.claude.records import ClaudeParser
 
-__all__ = ["ClaudeParser", "ClaudeSource"]
+__all__ = ["SOURCE", "ClaudeParser", "ClaudeSource"]
 
 _PROJECTS = "projects"
 _SUBAGENTS = "subagents"
@@ -29,27 +28,16 @@ _SIDECAR = ".meta.json"
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SESSION_ID = re.compile(rb'(?<!\\)"sessionId"\s*:\s*"([\w.-]{1,200})"')
 _FIRST_LINES = 20
+_OWN_KEYS = {"sessionId", "uuid", "parentUuid", "leafUuid"}
 
 
-class ClaudeSource:
+class ClaudeSource(Source):
     agent = "claude"
-    databases: Databases | None = None
+    title = "Claude Code"
+    variables = ("CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME")
 
-    def __init__(
-        self,
-        extra_roots: Sequence[str] = (),
-        environ: Mapping[str, str] = os.environ,
-        platform: str = sys.platform,
-    ) -> None:
-        self._extra_roots = extra_roots
-        self._environ = environ
-        self._places = Places(environ)
-        self._platform = platform
-
-    def roots(self) -> list[str]:
-        roots = [*self._project_roots(), *self._desktop_roots()]
-        roots += map(self._places.expand, self._extra_roots)
-        return list(dict.fromkeys(map(os.path.normpath, roots)))
+    def places(self) -> list[str]:
+        return [*self._project_roots(), *self._desktop_roots()]
 
     def classify(self, path: str) -> str | None:
         folder, name = os.path.split(path)
@@ -76,8 +64,10 @@ class ClaudeSource:
     def owner(self, sidecar: str) -> str:
         return sidecar.removesuffix(_SIDECAR) + _TRANSCRIPT
 
-    def enters(self, directory: str) -> bool:  # noqa: ARG002 - anything may be below
-        return True
+    def claims(self, path: str, head: bytes) -> bool:
+        return os.path.basename(os.path.dirname(path)) == _TOOL_RESULTS or any(
+            _OWN_KEYS & record.keys() for record in _first_records(head)
+        )
 
     def identify(self, path: str, head: bytes) -> SessionSpec:
         folder, name = os.path.split(path)
@@ -94,7 +84,21 @@ class ClaudeSource:
             stem,
             home=_home(stem, folder),
             attachments=os.path.join(folder, stem, _TOOL_RESULTS),
+            resume=("claude", "--resume", stem),
         )
+
+    def probe(self, word: str) -> dict[str, bytes]:
+        session = "d0c70000-0000-4000-8000-000000000001"
+        record = {
+            "type": "user",
+            "uuid": "d0c7-1",
+            "sessionId": session,
+            "timestamp": "2026-01-01T00:00:00.000Z",
+            "cwd": "/doctor",
+            "message": {"role": "user", "content": f"put the {word} on"},
+        }
+        path = os.path.join(self._project_roots()[0], "-doctor", session + _TRANSCRIPT)
+        return {path: orjson.dumps(record) + b"\n"}
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
         return ClaudeParser(spec, state)
@@ -107,12 +111,12 @@ class ClaudeSource:
     # -- roots
 
     def _project_roots(self) -> list[str]:
-        listed = self._environ.get("CLAUDE_CONFIG_DIR", "").split(",")
-        configured = [self._places.expand(entry.strip()) for entry in listed if entry.strip()]
+        listed = self.environ.get("CLAUDE_CONFIG_DIR", "").split(",")
+        configured = [self.folders.expand(entry.strip()) for entry in listed if entry.strip()]
         if not configured:
             configured = [
-                os.path.join(self._places.home(), ".claude"),
-                os.path.join(self._places.config_home(), "claude"),
+                os.path.join(self.folders.home(), ".claude"),
+                os.path.join(self.folders.config_home(), "claude"),
             ]
         return [
             folder
@@ -122,22 +126,11 @@ class ClaudeSource:
         ]
 
     def _desktop_roots(self) -> list[str]:
-        if self._platform == "darwin":
-            parents = [os.path.join(self._places.home(), "Library", "Application Support")]
-        elif self._platform == "win32":
-            parents = self._windows_data()
-        else:
-            parents = [self._places.config_home()]
+        parents = [self.folders.application_data()]
+        if self.platform == "win32":
+            packages = os.path.join(glob.escape(self.folders.local()), "Packages", "*Claude*")
+            parents += sorted(glob.glob(os.path.join(packages, "LocalCache", "Roaming")))
         return [os.path.join(parent, "Claude", _DESKTOP) for parent in parents]
-
-    def _windows_data(self) -> list[str]:
-        parents = [self._places.roaming()]
-        local = self._environ.get("LOCALAPPDATA") or os.path.join(
-            self._places.home(), "AppData", "Local"
-        )
-        packages = os.path.join(glob.escape(local), "Packages", "*Claude*")
-        parents += sorted(glob.glob(os.path.join(packages, "LocalCache", "Roaming")))
-        return parents
 
 
 def _home(session: str | None, folder: str) -> str:
@@ -160,17 +153,23 @@ def _session_folder(folder: str) -> str | None:
 
 def _session_in(head: bytes) -> str | None:
     """The session that the first records say they belong to."""
-    for line in head.split(b"\n", _FIRST_LINES)[:_FIRST_LINES]:
-        try:
-            record = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            continue
-        session = as_text(record.get("sessionId")) if isinstance(record, dict) else None
+    for record in _first_records(head):
+        session = as_text(record.get("sessionId"))
         if session:
             return session
     # A first line longer than the head is cut and does not decode.
     found = _SESSION_ID.search(head)
     return found[1].decode("utf-8", "replace") if found else None
+
+
+def _first_records(head: bytes) -> Iterator[dict[str, Any]]:
+    for line in head.split(b"\n", _FIRST_LINES)[:_FIRST_LINES]:
+        try:
+            record = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            continue
+        if isinstance(record, dict):
+            yield record
 
 
 def _subagent(
@@ -190,3 +189,6 @@ def _subagent(
         title=as_text(facts.get("description")) or as_text(facts.get("name")),
         attachments=os.path.join(session_folder, _TOOL_RESULTS) if session_folder else None,
     )
+
+
+SOURCE = ClaudeSource

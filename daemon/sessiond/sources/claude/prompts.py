@@ -5,15 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Link, Title
+from sessiond.sourcekit.titles import command_title, prompt_title
 from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.claude import blocks
-from sessiond.sources.claude.injected import (
-    Part,
-    command_title,
-    prompt_title,
-    split_prompt,
-    task_link,
-)
+from sessiond.sources.claude.injected import Part, split_prompt, task_link
 
 _MACHINE_ORIGINS = frozenset({"coordinator", "task-notification"})
 

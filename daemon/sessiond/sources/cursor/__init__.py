@@ -15,8 +15,7 @@ from sess_schema.decode import at_pointer
 from sessiond.engines.foreign import Foreign
 from sessiond.engines.known_rows import KnownRows
 from sessiond.reading import tail
-from sessiond.sourcekit.base import Conversation, Databases, Described, Parser, SessionSpec
-from sessiond.sourcekit.files import Places
+from sessiond.sourcekit.base import Conversation, Described, Parser, SessionSpec, Source
 from sessiond.sourcekit.values import as_dict
 from sessiond.sources.cursor.calls import describe
 from sessiond.sources.cursor.chats import META, chat
@@ -27,7 +26,7 @@ from sessiond.sources.cursor.tabs import tabs
 from sessiond.sources.cursor.tools import describe_data, is_call
 from sessiond.sources.cursor.workspaces import Workspaces
 
-__all__ = ["CursorSource"]
+__all__ = ["SOURCE", "CursorSource"]
 
 _STATE = "state.vscdb"
 _STORE = "store.db"
@@ -44,8 +43,10 @@ _HEAD = 64 << 10
 _COMPOSER_ID = re.compile(rb'"composerId"\s*:\s*"([\w.:-]{1,200})"')
 
 
-class CursorSource:
+class CursorSource(Source):
     agent = "cursor"
+    title = "Cursor"
+    variables = ("CURSOR_CONFIG_DIR", "XDG_CONFIG_HOME")
 
     def __init__(
         self,
@@ -53,21 +54,20 @@ class CursorSource:
         environ: Mapping[str, str] = os.environ,
         platform: str = sys.platform,
     ) -> None:
-        self._extra_roots = extra_roots
-        self._environ = environ
-        self._places = Places(environ)
-        self._platform = platform
-        self.databases: Databases | None = CursorDatabases()
+        super().__init__(extra_roots, environ, platform)
+        self.databases = CursorDatabases()
         slugs = [os.path.join(place, _PROJECTS) for place in self._agent_directories()]
         self._slugs = {*slugs, *map(os.path.realpath, slugs)}
 
-    def roots(self) -> list[str]:
+    def places(self) -> list[str]:
         user = self._user_directory()
         roots = [os.path.join(user, _GLOBAL), os.path.join(user, _WINDOWS)]
         for place in self._agent_directories():
             roots += [os.path.join(place, _CHATS), os.path.join(place, _PROJECTS)]
-        roots += map(self._places.expand, self._extra_roots)
-        return list(dict.fromkeys(map(os.path.normpath, roots)))
+        return roots
+
+    def claims(self, path: str, head: bytes) -> bool:
+        return self._is_database(os.path.basename(path)) or _is_export(head)
 
     def classify(self, path: str) -> str | None:
         folder, name = os.path.split(path)
@@ -149,20 +149,14 @@ class CursorSource:
     # -- roots
 
     def _user_directory(self) -> str:
-        if self._platform == "darwin":
-            parent = os.path.join(self._places.home(), "Library", "Application Support")
-        elif self._platform == "win32":
-            parent = self._places.roaming()
-        else:
-            parent = self._places.config_home()
-        return os.path.join(parent, "Cursor", "User")
+        return os.path.join(self.folders.application_data(), "Cursor", "User")
 
     def _agent_directories(self) -> list[str]:
-        moved = self._environ.get("CURSOR_CONFIG_DIR", "").strip()
-        places = [self._places.expand(moved)] if moved else []
-        places.append(os.path.join(self._places.home(), ".cursor"))
-        if self._platform not in ("darwin", "win32"):
-            places.append(os.path.join(self._places.config_home(), "cursor"))
+        moved = self.environ.get("CURSOR_CONFIG_DIR", "").strip()
+        places = [self.folders.expand(moved)] if moved else []
+        places.append(os.path.join(self.folders.home(), ".cursor"))
+        if self.platform not in ("darwin", "win32"):
+            places.append(os.path.join(self.folders.config_home(), "cursor"))
         return places
 
 
@@ -196,6 +190,10 @@ def _is_ours(path: str) -> bool:
         return False
     finally:
         os.close(fd)
+    return _is_export(head)
+
+
+def _is_export(head: bytes) -> bool:
     if _composer_in(head):
         return True
     try:
@@ -218,3 +216,6 @@ def _composer_in(head: bytes) -> str | None:
     # A first line longer than the head is cut and does not decode.
     found = _COMPOSER_ID.search(head) if b'"bubble"' in head else None
     return found[1].decode() if found else None
+
+
+SOURCE = CursorSource

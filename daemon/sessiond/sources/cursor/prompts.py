@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
 
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title
+from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.values import as_time
-from sessiond.sources.claude.injected import prompt_title
 
 _QUERY, _TIMESTAMP = "user_query", "timestamp"
 _LABELS = {

@@ -92,10 +92,15 @@ def test_main_sessions() -> None:
     """A UUID names a session anywhere; any other name only in its folder."""
     source = ClaudeSource()
     assert source.identify(f"/r/-w/{SESSION}.jsonl", b"") == SessionSpec(
-        SESSION, attachments=f"/r/-w/{SESSION}/tool-results"
+        SESSION,
+        attachments=f"/r/-w/{SESSION}/tool-results",
+        resume=("claude", "--resume", SESSION),
     )
     assert source.identify("/r/-w/one/chat.jsonl", b"") == SessionSpec(
-        "chat", home="/r/-w/one", attachments="/r/-w/one/chat/tool-results"
+        "chat",
+        home="/r/-w/one",
+        attachments="/r/-w/one/chat/tool-results",
+        resume=("claude", "--resume", "chat"),
     )
 
 

@@ -16,9 +16,9 @@ from sess_schema.connection import open_reader, open_writer
 from sess_schema.queries.search import Search
 from sess_schema.session.reader import Reader
 from sessiond.ingest import Ingest
-from sessiond.reading.survey import roots_of
+from sessiond.reading.territory import Territory
 from sessiond.sources.cursor import CursorSource
-from sessiond.writing.store import Store
+from sessiond.writing.transaction import Store
 
 FACTS = (
     "kind", "project", "title", "models", "mode", "started_at", "ended_at", "events", "prompts",
@@ -49,7 +49,7 @@ class Cursor:
         self.world.state.mkdir(mode=0o700, exist_ok=True)
         source = CursorSource(environ={"HOME": str(self.world.root)})
         with closing(open_writer(self.world.state / "index.db")) as db:
-            return Ingest(Store(db)).reconcile(roots_of([source]))
+            return Ingest(Store(db)).reconcile(Territory([source]).places)
 
     def delete(self, key):
         self.db.execute("DELETE FROM cursorDiskKV WHERE key = ?", (key,))

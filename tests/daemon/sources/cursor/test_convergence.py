@@ -31,9 +31,9 @@ from sess_schema.connection import open_reader, open_writer
 from sess_schema.records import Records
 from sess_schema.session.reader import Reader
 from sessiond.ingest import Ingest
-from sessiond.reading.survey import roots_of
+from sessiond.reading.territory import Territory
 from sessiond.sources.cursor import CursorSource
-from sessiond.writing.store import Store
+from sessiond.writing.transaction import Store
 
 COMPOSERS, BUBBLES = ("c0", "c1", "c2"), 5
 KINDS = (
@@ -176,7 +176,7 @@ class Cursor:
         """A pass of a new process."""
         source = CursorSource(environ={"HOME": str(self.root)}, platform="linux")
         with closing(open_writer(self.root / index)) as db:
-            summary = Ingest(Store(db)).reconcile(roots_of([source]))
+            summary = Ingest(Store(db)).reconcile(Territory([source]).places)
             assert summary.skipped == []
             return summary
 

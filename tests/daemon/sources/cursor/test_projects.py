@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sessiond.sourcekit.files import small_json
+from sessiond.sourcekit.folders import common_folder
 from sessiond.sources.cursor.projects import (
-    common_folder,
     folder_of,
     folder_of_workspace,
 )

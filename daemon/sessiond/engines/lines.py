@@ -1,0 +1,270 @@
+"""Append-only logs of JSON lines: everything new since the checkpoint, in slices."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import apsw
+import orjson
+
+from sess_schema import archive, decode
+from sessiond.engines.slices import Problem, Slice, Turn, hash64, said
+from sessiond.engines.steps import (
+    AddSlice,
+    CompareLog,
+    Fail,
+    Finish,
+    RefreshSession,
+    ReplaceAttachment,
+    Step,
+    Vanish,
+)
+from sessiond.reading import tail
+from sessiond.reading.survey import Candidate
+from sessiond.reading.tail import Stat
+from sessiond.reading.tracked import UNREADABLE, Progress, Tracked
+from sessiond.sourcekit.base import Event, Parser, Record, SessionSpec
+from sessiond.sourcekit.values import strings
+
+HEAD = 64 << 10  # what tells whose a file is
+SETTLE_SECONDS = 2.0  # a last line that did not grow for so long stays as it is
+PREVIEW = 100
+PACK_AHEAD = 64 << 10  # smaller slices are packed by the writer, together with the last chunk
+
+
+def read_log(
+    file: Candidate,
+    source: Tracked,
+    index: apsw.Connection,
+    *,
+    settle_all: bool,
+    compared: bool = False,
+) -> Iterator[Step]:
+    """Everything new in one log or attachment; the last step carries the stat from before."""
+    try:
+        fd, stat = tail.open_log(file.path)
+    except FileNotFoundError:
+        if source.id is not None:
+            yield Vanish(file, source)
+        return
+    except tail.Unreadable as error:
+        yield Fail(file, source, str(error))
+        return
+    try:
+        if source.stat == stat and source.state != UNREADABLE and not compared:
+            if file.kind == "transcript":
+                yield RefreshSession(file, source, _identify(file, fd))
+            yield Finish(file, source, stat)
+        elif file.kind == "attachment":
+            yield ReplaceAttachment(file, source)
+            yield Finish(file, source, stat, empty=True)
+        elif not compared and _may_be_rewritten(source, stat):
+            yield CompareLog(file, source)
+        else:
+            yield from _read_new(file, source, fd, stat, index, settle_all=settle_all)
+    except tail.Rewritten:
+        yield CompareLog(file, source)
+    except OSError as error:
+        yield Fail(file, source, (error.strerror or str(error)).lower())
+    except Exception as error:
+        yield Fail(file, source, f"{type(error).__name__}: {error}", crashed=True)
+    finally:
+        os.close(fd)
+
+
+def _may_be_rewritten(source: Tracked, stat: Stat) -> bool:
+    """Only an append makes a file larger in place; anything else may be a rewrite."""
+    old = source.stat
+    return old is not None and (stat.inode != old.inode or stat.size <= old.size)
+
+
+def _identify(file: Candidate, fd: int) -> SessionSpec:
+    return file.source.identify(file.path, tail.read_at(fd, HEAD, 0))
+
+
+def _read_new(
+    file: Candidate,
+    source: Tracked,
+    fd: int,
+    stat: Stat,
+    index: apsw.Connection,
+    *,
+    settle_all: bool,
+) -> Iterator[Step]:
+    tail.verify(source.progress.checkpoint, fd)
+    if stat.size == 0:
+        yield Finish(file, source, stat, empty=True)
+        return
+    spec = _identify(file, fd)
+    parser = file.source.parser(spec, source.parser_state(index))
+    unsettled, empty = False, True
+    for part in LogReader(fd, spec, parser, source.progress).slices():
+        if part.unfinished and not (settle_all or _rests(stat)):
+            part.unfinished = b""
+            unsettled = True
+        empty = False
+        yield AddSlice(file, source, spec, part)
+    if empty:
+        yield RefreshSession(file, source, spec)
+    yield Finish(file, source, stat, unsettled=unsettled, empty=empty)
+
+
+def _rests(stat: Stat) -> bool:
+    """Nobody has written to it for a while."""
+    return time.time() - stat.mtime_ns / 1e9 > SETTLE_SECONDS
+
+
+class LogReader:
+    """Reads one open file; keeps the parser and the counters between slices."""
+
+    def __init__(self, fd: int, spec: SessionSpec, parser: Parser, progress: Progress) -> None:
+        self._fd = fd
+        self._spec = spec
+        self._parser = parser
+        self._checkpoint = progress.checkpoint
+        self._lines = progress.lines
+        self._blank = progress.blank_lines
+        self._turns: list[Turn] = []
+        self._problems: list[Problem] = []
+
+    def slices(self) -> Iterator[Slice]:
+        for block in tail.blocks(self._fd, self._checkpoint):
+            self._turns, self._problems = [], []
+            oversize_from = None
+            if block.kind == "lines":
+                self._read_lines(block.start, block.data)
+            elif block.kind == "rest":
+                if not self._read_rest(block.start, block.data):
+                    yield self._slice(block.start, b"", None, unfinished=block.data)
+                    return
+            else:
+                oversize_from = self._oversize(block)
+            yield self._slice(block.start, block.data, oversize_from)
+
+    def _slice(
+        self, start: int, raw: bytes, oversize_from: int | None, unfinished: bytes = b""
+    ) -> Slice:
+        if raw:
+            self._checkpoint = tail.advance(
+                self._checkpoint, self._fd, start + len(raw), oversize_from
+            )
+        packed = archive.pack(raw) if len(raw) >= PACK_AHEAD else None
+        progress = Progress(self._checkpoint, self._lines, self._blank, self._parser.state())
+        return Slice(start, raw, packed, self._turns, self._problems, progress, unfinished)
+
+    def _read_lines(self, start: int, data: bytes) -> None:
+        offset = start
+        lines = data.split(b"\n")
+        lines.pop()  # after the last newline
+        if self._inside_a_line(start):
+            rest = lines.pop(0)
+            if rest.strip():
+                self._read_line(offset, rest)
+            offset += len(rest) + 1
+        for line in lines:
+            self._lines += 1
+            if line:
+                self._read_line(offset, line)
+            else:
+                self._blank += 1
+            offset += len(line) + 1
+
+    def _inside_a_line(self, start: int) -> bool:
+        """A whole record without its newline was read before; the newline came later."""
+        return start > 0 and tail.read_at(self._fd, 1, start - 1) != b"\n"
+
+    def _read_rest(self, start: int, data: bytes) -> bool:
+        """A last line without newline is taken once it is a whole object: none can grow longer."""
+        try:
+            value = orjson.loads(data)
+        except orjson.JSONDecodeError:
+            return False
+        if not isinstance(value, dict):
+            return False
+        if not self._inside_a_line(start):
+            self._lines += 1
+        self._add(start, data, value)
+        return True
+
+    def _read_line(self, offset: int, line: bytes) -> None:
+        if len(line) > tail.LONGEST_LINE:
+            self._add_oversize(offset, len(line), line[: PREVIEW * 4])
+            return
+        try:
+            value = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            self._read_odd_line(offset, line)
+            return
+        if isinstance(value, dict):
+            self._add(offset, line, value)
+        else:
+            self._add_unparsed(offset, line, "other", value, "record is not an object")
+
+    def _read_odd_line(self, offset: int, line: bytes) -> None:
+        if not line.strip():
+            self._blank += 1
+            return
+        for piece in decode.split_line(line):
+            raw = line[piece.start : piece.end]
+            at = offset + piece.start
+            if piece.broken:
+                text = raw.decode("utf-8", "replace")
+                self._add_unparsed(at, raw, "broken", text, piece.problem or "not JSON")
+            elif isinstance(piece.value, dict):
+                self._add(at, raw, piece.value, piece.problem)
+            else:
+                self._add_unparsed(at, raw, "other", piece.value, "record is not an object")
+
+    def _add(
+        self, offset: int, raw: bytes, value: dict[str, Any], problem: str | None = None
+    ) -> None:
+        try:
+            record = self._parser.parse(value)
+        except Exception as error:
+            reason = f"parser failed: {type(error).__name__}"
+            self._add_unparsed(offset, raw, "broken", value, reason)
+            return
+        if problem:
+            self._problem(offset, raw, problem)
+        for warning in record.warnings:
+            self._problem(offset, raw, warning)
+        self._append(offset, raw, record)
+
+    def _add_unparsed(self, offset: int, raw: bytes, kind: str, value: Any, reason: str) -> None:
+        text = "\n".join(strings(value)).strip()
+        record = Record(kind, events=[Event("system", text, label=kind)] if text else [])
+        self._problem(offset, raw, reason)
+        self._append(offset, raw, record)
+
+    def _append(self, offset: int, raw: bytes, record: Record) -> None:
+        digest = said(record) if record.native_id else self._digest_of_place(offset, raw)
+        self._turns.append(Turn(offset, len(raw), self._lines, record, digest))
+
+    def _digest_of_place(self, offset: int, raw: bytes) -> int:
+        """A record without an id is only the same in a copy of its whole file."""
+        owner = f"{self._spec.home}\0{self._spec.native_id}".encode("utf-8", "replace")
+        return hash64(owner, b"%d" % offset, raw)
+
+    def _problem(self, offset: int, raw: bytes, reason: str) -> None:
+        preview = raw[: PREVIEW * 4].decode("utf-8", "replace")[:PREVIEW]
+        self._problems.append(Problem(self._lines, offset, reason, preview))
+
+    def _oversize(self, block: tail.Block) -> int | None:
+        begun = self._checkpoint.oversize_from
+        if begun is None:
+            begun = block.start
+            self._lines += 1
+        if block.kind == "oversize":
+            return begun
+        length = block.start + len(block.data) - 1 - begun
+        self._add_oversize(begun, length, tail.read_at(self._fd, PREVIEW * 4, begun))
+        return None
+
+    def _add_oversize(self, offset: int, length: int, head: bytes) -> None:
+        reason = f"line of {length >> 20} MiB is archived but not searchable"
+        self._problem(offset, head, reason)
+        digest = self._digest_of_place(offset, b"%d %s" % (length, head))
+        self._turns.append(Turn(offset, length, self._lines, Record("oversize"), digest))

@@ -1,0 +1,95 @@
+"""Whose a file is: by the place where it lies, and by its content where places overlap."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sessiond.reading import tail
+from sessiond.sourcekit.base import Source
+
+HEAD = 64 << 10
+KINDS = ("attachment", "transcript", "document", "database")  # in the order of reading
+
+
+class Ambiguous(Exception):
+    """Two agents say that a file is theirs; the text names them."""
+
+
+@dataclass(slots=True, frozen=True)
+class Place:
+    """A file or a directory, and the agents that may have files there."""
+
+    path: str
+    sources: tuple[Source, ...]
+
+
+class Territory:
+    """The roots of all agents. A file belongs to those with the innermost root around it."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        roots: dict[str, list[Source]] = {}
+        for source in sources:
+            for root in source.roots():
+                owners = roots.setdefault(os.path.realpath(root), [])
+                if source not in owners:
+                    owners.append(source)
+        self.places = [Place(root, tuple(owners)) for root, owners in roots.items()]
+        self.roots = frozenset(roots)
+
+    def place_of(self, path: str) -> Place | None:
+        """The innermost place around a path, with the agents whose walk comes to it."""
+        around = [place for place in self.places if is_below(path, place.path)]
+        if not around:
+            return None
+        place = max(around, key=lambda one: len(one.path))
+        reaching = tuple(source for source in place.sources if _reaches(source, place.path, path))
+        return Place(place.path, reaching) if reaching else None
+
+
+def is_below(path: str, root: str) -> bool:
+    return path == root or path.startswith(root + os.sep)
+
+
+Claim = tuple[Source, str]  # an agent, and what a file is to it
+
+
+def claims_by_name(sources: Sequence[Source], path: str) -> list[Claim]:
+    """The agents that a file may belong to, as far as its name and place tell."""
+    return [(source, kind) for source in sources if (kind := source.classify(path)) in KINDS]
+
+
+def decide(claims: Sequence[Claim], path: str) -> Claim | None:
+    """Of several agents that a file may belong to, the one whose content it has."""
+    if len(claims) == 1:
+        return claims[0]
+    head = _head(path)
+    certain = [claim for claim in claims if claim[0].claims(path, head)]
+    if len(certain) > 1:
+        names = " and of ".join(sorted(source.agent for source, _ in certain))
+        raise Ambiguous(f"may be a file of {names}")
+    return certain[0] if certain else None
+
+
+def _head(path: str) -> bytes:
+    try:
+        fd, _ = tail.open_log(path)
+    except (OSError, tail.Unreadable):
+        return b""
+    try:
+        return tail.read_at(fd, HEAD, 0)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+
+
+def _reaches(source: Source, root: str, path: str) -> bool:
+    """Whether a walk from the root comes to the path."""
+    folder = os.path.dirname(path)
+    while len(folder) > len(root):
+        if not source.enters(folder):
+            return False
+        folder = os.path.dirname(folder)
+    return True

@@ -1,0 +1,176 @@
+"""Records that stand in several places: forks, resumes, hard links, replays after a compaction.
+
+Each is a turn of its own; one of them owns the events. Which one does not depend on what was read
+first: the one in the session that began first.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sessiond.engines.slices import Turn
+from sessiond.writing.sessions import Session
+
+if TYPE_CHECKING:
+    from sessiond.writing.transaction import Transaction
+
+_TWIN = "id, session_id, source_id, retired, superseded, forked, copy_of"
+
+
+@dataclass(slots=True)
+class Twin:
+    """A turn that says the same as one that is being read."""
+
+    id: int
+    session_id: int
+    source_id: int
+    retired: int
+    superseded: int
+    forked: int
+    copy_of: int | None
+
+    @property
+    def left(self) -> bool:
+        """It is no longer in its file, or a later record of the file replaced it."""
+        return bool(self.retired or self.superseded)
+
+
+Twins = dict[tuple[str | None, int], list[Twin]]  # by native id and digest
+
+
+class Copies:
+    """Finds the twins of records, and keeps one owner of their events."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._all = transaction
+        self._db = transaction.db
+        self._unwritten: dict[int, Twin] = {}  # turns of the slice at hand
+        self._by_id: dict[int, Twin] = {}  # all that concern it
+        self._replays: dict[tuple[int, int | None, int], Twin] = {}  # of the slice: what and when
+
+    def begin(self, turns: list[Turn]) -> Twins:
+        """Stored turns by native id and digest: what a fork or a hard link copies."""
+        self._replays, self._by_id = {}, {}
+        known: Twins = {}
+        named = [turn.record.native_id for turn in turns if turn.record.native_id]
+        nameless = [turn.digest for turn in turns if not turn.record.native_id]
+        for condition, wanted in (
+            ("native_id IN (SELECT value FROM json_each(?))", named),
+            ("native_id IS NULL AND digest IN (SELECT value FROM json_each(?))", nameless),
+        ):
+            if not wanted:
+                continue
+            for native_id, digest, *rest in self._db.execute(
+                f"SELECT native_id, digest, {_TWIN} FROM turns WHERE {condition} ORDER BY id",
+                (json.dumps(wanted),),
+            ):
+                twin = self._by_id[rest[0]] = Twin(*rest)
+                known.setdefault((native_id, digest), []).append(twin)
+        return known
+
+    def add(self, twin: Twin, turn: Turn) -> None:
+        """A turn of the slice at hand that is not in the index yet."""
+        self._unwritten[twin.id] = self._by_id[twin.id] = twin
+        if turn.record.events or turn.record.results:
+            self._replays.setdefault((twin.session_id, turn.record.ts, turn.digest), twin)
+
+    def written(self) -> None:
+        self._unwritten.clear()
+
+    def replayed(self, session: Session, turn: Turn) -> list[Twin]:
+        """A compaction writes preserved records again: new native ids, old times, same words."""
+        record = turn.record
+        if (
+            record.ts is None
+            or record.ts_from is not None
+            or session.ended_at is None
+            or record.ts >= session.ended_at
+            or not (record.events or record.results)
+        ):
+            return []
+        here = self._replays.get((session.id, record.ts, turn.digest))
+        if here is not None:
+            return [here]
+        return [
+            Twin(*row)
+            for row in self._db.execute(
+                f"SELECT {_TWIN} FROM turns WHERE session_id = ? AND ts = ? AND digest = ?"
+                " AND retired = 0 AND superseded = 0 LIMIT 1",
+                (session.id, record.ts, turn.digest),
+            )
+        ]
+
+    def owner_of(self, session: Session, turn: Turn, turn_id: int, same: list[Twin]) -> int | None:
+        """The turn that owns the events of a new one; None if that is itself.
+
+        It takes them over from a twin if its session began first, or if the twin has left.
+        """
+        if not same:
+            return None
+        owner = self._root(same[0])
+        if owner.session_id == session.id and not owner.left:
+            return owner.id
+        new = (False, int(turn.record.forked), *session.age())
+        above = self._all.sessions.by_id(owner.session_id)
+        old = (owner.left, owner.forked, *above.age())
+        if new >= old:
+            return owner.id
+        self._all.events.flush()
+        self.hand_over(owner.id, owner.session_id, turn_id, session.id)
+        owner.copy_of = turn_id
+        if turn.record.native_id:
+            self._all.titles.arrived([turn.record.native_id], above, session)
+        return None
+
+    def _root(self, twin: Twin) -> Twin:
+        """The turn that a copy goes back to."""
+        while twin.copy_of is not None:
+            twin = self._unwritten.get(twin.copy_of) or Twin(
+                *next(
+                    iter(
+                        self._db.execute(f"SELECT {_TWIN} FROM turns WHERE id = ?", (twin.copy_of,))
+                    )
+                )
+            )
+        return twin
+
+    def hand_over(self, old: int, old_session: int, new: int, session_id: int) -> None:
+        """Another turn becomes the owner of what a copied record produced."""
+        db = self._db
+        self._all.usage.save()
+        self._all.events.move(old, new, session_id)
+        self._all.counters.changed(old_session, session_id)
+        db.execute(
+            "UPDATE events SET turn_id = ?, session_id = ?, retired = 0 WHERE turn_id = ?",
+            (new, session_id, old),
+        )
+        db.execute("UPDATE events SET result_turn_id = ? WHERE result_turn_id = ?", (new, old))
+        db.execute("UPDATE usage SET turn_id = ? WHERE turn_id = ?", (new, old))
+        db.execute("UPDATE turns SET copy_of = ? WHERE copy_of = ?", (new, old))
+        db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (new,))
+        db.execute("UPDATE turns SET copy_of = ? WHERE id = ?", (new, old))
+
+    def supersede(self, turn_id: int, session_id: int, generation: int) -> None:
+        """A later record of its file replaced a record or took it back."""
+        self._db.execute("UPDATE turns SET superseded = 1 WHERE id = ?", (turn_id,))
+        if turn_id in self._by_id:
+            self._by_id[turn_id].superseded = 1
+        self.retire(turn_id, session_id, generation)
+
+    def retire(self, turn_id: int, session_id: int, generation: int) -> None:
+        """A record left its source: a copy inherits its events, or they leave with it."""
+        heirs = self._db.execute(
+            "SELECT id, session_id FROM turns WHERE copy_of = ? AND retired = 0 AND superseded = 0",
+            (turn_id,),
+        )
+        heir = min(heirs, key=lambda turn: self._all.sessions.by_id(turn[1]).age(), default=None)
+        if heir:
+            self.hand_over(turn_id, session_id, heir[0], heir[1])
+            if turn_id in self._by_id:
+                self._by_id[turn_id].copy_of = heir[0]
+        else:
+            self._db.execute(
+                "UPDATE events SET retired = ? WHERE turn_id = ?", (generation, turn_id)
+            )

@@ -1,0 +1,41 @@
+"""How many records, events, prompts and calls each session shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import apsw
+
+from sessiond.writing.sessions import Sessions
+
+_COUNTS = (
+    "SELECT count(*), count(*) FILTER (WHERE type = 'user'),"
+    " count(*) FILTER (WHERE type = 'tool_use') FROM events WHERE id IN ("
+    " SELECT e.id FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
+    " WHERE t.session_id = ? AND t.retired = 0 AND t.superseded = 0)"
+)
+
+
+class Counters:
+    """Counts the rows of sessions whose copies, joins or replaced records changed what they show.
+
+    A session that only grew is counted as its records come; see `Session.count`.
+    """
+
+    def __init__(self, db: apsw.Connection, sessions: Sessions) -> None:
+        self._db = db
+        self._sessions = sessions
+        self._changed: set[int] = set()
+
+    def changed(self, *session_ids: int) -> None:
+        self._changed.update(session_ids)
+
+    def recount(self, also: Iterable[int] = ()) -> None:
+        for session_id in self._changed.union(also):
+            session = self._sessions.by_id(session_id)
+            session.turns = self._db.execute(
+                "SELECT count(*) FROM turns WHERE session_id = ?", (session_id,)
+            ).get
+            counts = self._db.execute(_COUNTS, (session_id,))
+            session.events, session.prompts, session.tool_calls = next(iter(counts))
+        self._changed.clear()

@@ -1,0 +1,62 @@
+"""Records that a later record of the same log replaces or takes back.
+
+Their lines are still in the file, so the turns stay where they are; only their events leave.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sessiond.engines.slices import Turn
+from sessiond.reading.tracked import Tracked
+from sessiond.sourcekit.base import Retire
+from sessiond.writing.sessions import Session
+
+if TYPE_CHECKING:
+    from sessiond.writing.transaction import Transaction
+
+_HERE = "source_id = ?1 AND session_id = ?2 AND offset < ?3 AND retired = 0 AND superseded = 0"
+# A prompt may be said in a record that only copies another session's.
+_PROMPTED = (
+    "EXISTS (SELECT 1 FROM events e WHERE e.turn_id = coalesce(t.copy_of, t.id)"
+    " AND e.type = 'user')"
+)
+
+
+def apply(
+    everything: Transaction, source: Tracked, session: Session, turn: Turn, operation: Retire
+) -> None:
+    """Take the events of the records that an operation names out of what the session shows."""
+    here = (source.id, session.id, turn.offset)
+    value: int | str | None
+    if operation.prompts:
+        condition, value = "offset >= ?4", _nth_prompt(everything, here, operation.prompts)
+    elif operation.onward:
+        condition, value = "offset >= ?4", _first_of(everything, here, operation.native_id)
+    else:
+        condition, value = "native_id = ?4", operation.native_id
+    found: list[Any] = everything.db.execute(
+        f"SELECT id FROM turns t WHERE {_HERE} AND {condition}", (*here, value)
+    ).fetchall()
+    for (turn_id,) in found:
+        everything.copies.supersede(turn_id, session.id, source.generation)
+        everything.events.left(turn_id)
+    if found:
+        everything.counters.changed(session.id)
+
+
+def _nth_prompt(everything: Transaction, here: tuple[object, ...], count: int) -> int:
+    """Where the last prompts begin; all there are, if there are fewer."""
+    found: list[Any] = everything.db.execute(
+        f"SELECT offset FROM turns t WHERE {_HERE} AND {_PROMPTED} ORDER BY offset DESC LIMIT ?4",
+        (*here, count),
+    ).fetchall()
+    return int(found[-1][0]) if found else 1 << 62
+
+
+def _first_of(everything: Transaction, here: tuple[object, ...], native_id: str | None) -> int:
+    """Where a record begins; an id that is not known takes everything back."""
+    offset = everything.db.execute(
+        f"SELECT min(offset) FROM turns t WHERE {_HERE} AND native_id = ?4", (*here, native_id)
+    ).get
+    return int(offset or 0)

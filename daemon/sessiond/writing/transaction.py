@@ -1,0 +1,96 @@
+"""One transaction on the index: everything that readers of sources found, written or not at all."""
+
+from __future__ import annotations
+
+import apsw
+
+from sess_schema import sums
+from sessiond.engines.slices import Slice
+from sessiond.prices.pricing import Pricer
+from sessiond.reading.tracked import Tracked
+from sessiond.sourcekit.base import SessionSpec
+from sessiond.writing.chunks import Chunks
+from sessiond.writing.copies import Copies
+from sessiond.writing.counters import Counters
+from sessiond.writing.events import EventWriter
+from sessiond.writing.sessions import Sessions
+from sessiond.writing.titles import Titles
+from sessiond.writing.turns import TurnWriter
+from sessiond.writing.usage import UsageWriter
+
+
+class Transaction:
+    """What is pending until the commit lives here and goes with it."""
+
+    def __init__(self, db: apsw.Connection, pricer: Pricer) -> None:
+        self.db = db
+        self.chunks = Chunks(db)
+        self.sessions = Sessions(db)
+        self.counters = Counters(db, self.sessions)
+        self.events = EventWriter(db, self.sessions, self.chunks)
+        self.titles = Titles(db, self.sessions)
+        self.usage = UsageWriter(db, self.sessions, pricer=pricer)
+        self.copies = Copies(self)
+        self.turns = TurnWriter(self)
+
+    def flush(self) -> None:
+        """Write everything that waited for the end. The order matters."""
+        self.titles.choose()  # needs every record and its owner
+        self.counters.recount(self.events.reshaped)  # needs every join
+        self.sessions.save()  # takes the titles and the counts
+        self.usage.save()  # asks which session is older, and so needs them saved
+        sums.settle(self.db)  # adds up the events and the usage as they are now
+        # Last: any statement that opens a savepoint would make FTS5 flush what it has collected.
+        self.events.rows.index()
+
+    def add_slice(self, source: Tracked, spec: SessionSpec, part: Slice) -> None:
+        """Write one slice of a log and move the source's checkpoint past it."""
+        source.save_identity(self.db)
+        self.chunks.add(source, part)
+        self.chunks.add_problems(source, part.problems)
+        if part.turns:
+            self.turns.write(source, spec, part.turns)
+        source.save_progress(self.db, part.progress)
+
+    def replace_attachment(self, source: Tracked, fd: int) -> int:
+        """Archive an overflowed output and complete the event that waits for it.
+
+        Returns how many warnings that gave.
+        """
+        whole = self.chunks.replace(source, fd)
+        self.events.fill_overflow(source.path)
+        return 0 if whole else 1
+
+    def refresh(self, source: Tracked, spec: SessionSpec) -> None:
+        """A sidecar may have come after the last line of its transcript."""
+        if source.progress.lines:
+            self.sessions.get(source.agent, spec)
+
+
+class Store:
+    """The writer's half of the index. The caller opens and commits the transactions."""
+
+    def __init__(self, db: apsw.Connection, pricer: Pricer | None = None) -> None:
+        self.db = db
+        self._pricer = pricer or Pricer()
+        self._open: Transaction | None = None
+
+    @property
+    def transaction(self) -> Transaction:
+        """The one that is open."""
+        assert self._open is not None, "no transaction is open"
+        return self._open
+
+    def begin(self) -> None:
+        self.db.execute("BEGIN IMMEDIATE")
+        self._open = Transaction(self.db, self._pricer)
+
+    def commit(self) -> None:
+        self.transaction.flush()
+        self.db.execute("COMMIT")
+        self._open = None
+
+    def roll_back(self) -> None:
+        self._open = None
+        if self.db.in_transaction:
+            self.db.execute("ROLLBACK")

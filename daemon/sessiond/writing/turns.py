@@ -1,0 +1,181 @@
+"""Records into `turns`: whose they are, whether they are copies, and what they take back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sessiond.engines.slices import Turn
+from sessiond.reading.tracked import Tracked
+from sessiond.sourcekit.base import Record, SessionSpec, Usage
+from sessiond.writing import mirrors, supersede
+from sessiond.writing.copies import Twin
+from sessiond.writing.sessions import Session
+
+if TYPE_CHECKING:
+    from sessiond.writing.transaction import Transaction
+
+_INSERT = (
+    "INSERT INTO turns (id, source_id, session_id, offset, length, line, kind, role,"
+    " native_id, parent_id, ts, ts_from, digest, forked, copy_of)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+)
+
+
+class TurnWriter:
+    """Writes the records of one source, slice by slice."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._all = transaction
+        self._db = transaction.db
+        self._next_id: int | None = None
+        self._rows: list[tuple[Any, ...]] = []
+        self._chains: dict[str, Session] = {}  # sidechain records of the slice
+        self._outranked: dict[int, bool] = {}  # sessions of the slice: a better source has them
+
+    def write(self, source: Tracked, spec: SessionSpec, turns: list[Turn]) -> None:
+        everything = self._all
+        main = everything.sessions.get(source.agent, spec)
+        known = everything.copies.begin(turns)
+        everything.events.begin(spec, turns)
+        self._rows, self._chains, self._outranked = [], {}, {}
+        for turn in turns:
+            record = turn.record
+            session = self._session_of(source, spec, main, record)
+            self._learn(source, spec, session, turn)
+            if record.retires:
+                self.flush()
+                for operation in record.retires:
+                    supersede.apply(everything, source, session, turn, operation)
+            same = known.setdefault((record.native_id, turn.digest), [])
+            if source.part_of is None:
+                same = same or everything.copies.replayed(session, turn)
+            if self._return(source, turn, same):
+                continue
+            self._add(source, session, turn, same)
+            known[record.native_id, turn.digest] = [*same, self._twin(source, session, turn)]
+        self.flush()
+        for session_id, outranked in self._outranked.items():
+            if outranked:
+                mirrors.retire(everything, session_id)
+        everything.titles.arrived([t.record.native_id for t in turns if t.record.native_id], main)
+
+    def flush(self) -> None:
+        """Put what was collected into the index."""
+        self._db.executemany(_INSERT, self._rows)
+        self._rows = []
+        self._all.copies.written()
+        self._all.events.flush()
+
+    def _session_of(
+        self, source: Tracked, spec: SessionSpec, main: Session, record: Record
+    ) -> Session:
+        if record.sidechain and spec.kind == "main":
+            return self._sidechain(main, record)
+        if record.session and record.session != spec.native_id:
+            return self._all.sessions.get(source.agent, SessionSpec(record.session))
+        return main
+
+    def _learn(self, source: Tracked, spec: SessionSpec, session: Session, turn: Turn) -> None:
+        """Take what a record says about its session as a whole."""
+        if session.id not in self._outranked:
+            mirrors.enroll(self._db, source.id, session.id, spec.fallback)
+            self._outranked[session.id] = mirrors.is_outranked(
+                self._db, source.id, session.id, spec.fallback
+            )
+        if not self._outranked[session.id]:
+            session.learn(turn.record)
+            for title in turn.record.titles:
+                self._all.titles.give(session, title, turn.offset)
+        for link in turn.record.links:
+            self._all.sessions.link(source.agent, spec, session, link)
+
+    def _add(self, source: Tracked, session: Session, turn: Turn, same: list[Twin]) -> None:
+        record = turn.record
+        if self._next_id is None:
+            self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM turns").get
+        self._next_id += 1
+        turn.id = self._next_id
+        turn.copy_of = self._all.copies.owner_of(session, turn, turn.id, same)
+        self._rows.append(
+            (
+                turn.id,
+                source.id,
+                session.id,
+                turn.offset,
+                turn.length,
+                turn.line,
+                record.kind,
+                record.role,
+                record.native_id,
+                record.parent_id,
+                record.ts,
+                record.ts_from,
+                turn.digest,
+                int(record.forked),
+                turn.copy_of,
+            )
+        )
+        if same:
+            self._all.counters.changed(session.id)
+            self._all.events.share(session, turn.copy_of or turn.id)
+            self._all.events.settle(record)
+            self._spend(self._all.usage.hold, session, turn.id, record)
+        else:
+            session.count(self._all.events.add(session, turn.id, record))
+            self._spend(self._all.usage.add, session, turn.id, record)
+
+    def _twin(self, source: Tracked, session: Session, turn: Turn) -> Twin:
+        twin = Twin(
+            turn.id, session.id, source.id or 0, 0, 0, int(turn.record.forked), turn.copy_of
+        )
+        self._all.copies.add(twin, turn)
+        return twin
+
+    def _spend(
+        self,
+        take: Callable[[Session, int, Record, Usage], None],
+        session: Session,
+        turn_id: int,
+        record: Record,
+    ) -> None:
+        if record.usage is not None:
+            if record.usage_agent:
+                session = self._all.sessions.sidechain(session, record.usage_agent)
+            for usage in (record.usage, *record.advice):
+                take(session, turn_id, record, usage)
+
+    def _sidechain(self, main: Session, record: Record) -> Session:
+        """The subagent that a sidechain record belongs to: its parent's, or a new one."""
+        if record.agent_id:
+            return self._all.sessions.sidechain(main, f"agent-{record.agent_id}")
+        parent = self._chains.get(record.parent_id or "")
+        if parent is None and record.parent_id:
+            for (above,) in self._db.execute(
+                "SELECT t.session_id FROM turns t JOIN sessions s ON s.id = t.session_id"
+                " WHERE t.native_id = ? AND s.parent_id = ? LIMIT 1",
+                (record.parent_id, main.id),
+            ):
+                parent = self._all.sessions.by_id(above)
+        session = parent or self._all.sessions.sidechain(main, f"sidechain-{record.native_id}")
+        if parent is None:
+            self._all.events.await_prompt(main, session, record)
+        if record.native_id:
+            self._chains[record.native_id] = session
+        return session
+
+    def _return(self, source: Tracked, turn: Turn, same: list[Twin]) -> bool:
+        """Bring back the row and the events of a record that a rewritten file still holds."""
+        for twin in same:
+            if twin.retired and twin.source_id == source.id:
+                self._db.execute(
+                    "UPDATE turns SET retired = 0, superseded = 0, offset = ?, length = ?, line = ?"
+                    " WHERE id = ?",
+                    (turn.offset, turn.length, turn.line, twin.id),
+                )
+                self._db.execute("UPDATE events SET retired = 0 WHERE turn_id = ?", (twin.id,))
+                twin.retired = twin.superseded = 0
+                turn.id = twin.id
+                self._all.events.returned(twin.id)
+                return True
+        return False
