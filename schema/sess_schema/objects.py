@@ -12,8 +12,6 @@ class Said(Protocol):
     """An event as the index has it, or without its secrets."""
 
     @property
-    def event(self) -> int: ...
-    @property
     def ts(self) -> int | None: ...
     @property
     def type(self) -> str: ...
@@ -39,6 +37,7 @@ def event(
     said: Said,
     given: Any,
     *,
+    key: str,
     images: int,
     files: Sequence[Mapping[str, str]] = (),
     subagent: str | None = None,
@@ -47,7 +46,7 @@ def event(
     """One event; `given` is the input of a call as the agent wrote it."""
     called = said.type == "tool_use"
     return {
-        "event": said.event,
+        "event": key,
         "ts": times.iso(said.ts),
         "type": said.type,
         "label": said.label,

@@ -12,6 +12,7 @@ from markdown_it import MarkdownIt
 from sess_cli.export import markdown as document
 from sess_cli.export.story import Story
 from sess_cli.render import markdown
+from sess_schema.citations import Citations
 from sess_schema.connection import open_reader
 from sess_schema.escape import safe
 from sess_schema.queries import sessions
@@ -118,8 +119,10 @@ def test_an_event_says_where_it_is_from(world):
     t.append(t.prompt("go"), t.call("c1", command="ls"), t.result("c1", "a\nb"))
     world.ingest()
     prompt, call = [number for (number,) in world.sql("SELECT id FROM events ORDER BY id")]
+    with closing(open_reader(world.state / "index.db")) as db:
+        key = Citations(db).key(prompt)
     assert written(world, prompt) == (
-        f"**user**\n\n> go\n\nFrom `{MAIN}#{prompt}`, project `/code/demo` on `main`,"
+        f"**user**\n\n> go\n\nFrom `{MAIN}#{key}`, project `/code/demo` on `main`,"
         " 2026-02-01 10:00.\n"
     )
     assert "```text\nls\n```" in written(world, call)

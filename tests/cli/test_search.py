@@ -12,12 +12,12 @@ MAIN = "11111111-1111-4111-8111-111111111111"
 
 
 def test_json_has_the_documented_fields(story, sess):
-    """One object per hit with full ids, UTC times and the event's number."""
+    """One object per hit with full ids, UTC times and the event's key."""
     (hit,) = sess.json("search", "flaky")
     event = hit.pop("event")
     score = hit.pop("score")
     assert hit == {
-        "version": 1,
+        "version": 2,
         "session": MAIN,
         "agent": "claude",
         "project": "/code/demo",
@@ -36,7 +36,7 @@ def test_json_has_the_documented_fields(story, sess):
         "line": None,
         "superseded": False,
     }
-    assert isinstance(event, int)
+    assert re.fullmatch("[0-9a-f]{12}", event)
     assert score > 0
 
 
@@ -92,7 +92,7 @@ def test_text_in_a_pipe_is_whole_and_plain(story, sess):
     assert len(lines) == 2
     assert lines[0].startswith("11111111  please fix the flaky retry test · /code/demo · ")
     event = sess.json("search", "flaky")[0]["event"]
-    assert lines[1] == f"  user  #{event}  please fix the flaky retry test"
+    assert lines[1] == f"  user  #{event[:8]}  please fix the flaky retry test"
 
 
 def test_a_terminal_gets_lines_that_fit(story, sess):

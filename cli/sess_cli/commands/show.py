@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,8 +13,6 @@ if TYPE_CHECKING:
 
     from sess_schema.queries.sessions import SessionRow
     from sess_schema.session.reader import Reader
-
-_AT_EVENT = re.compile(r"(.+)#(\d{1,18})")
 
 
 def register(app: typer.Typer) -> None:
@@ -38,25 +35,15 @@ def show(
 
     ID#EVENT starts at an event that `sess search` named.
     """
-    from sess_cli import fresh  # noqa: PLC0415
-    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+    from sess_cli import cited, fresh  # noqa: PLC0415
     from sess_schema.queries import sessions  # noqa: PLC0415
     from sess_schema.session.reader import Reader  # noqa: PLC0415
 
-    at_event = _AT_EVENT.fullmatch(session)
-    name, event = (at_event[1], int(at_event[2])) if at_event else (session, None)
+    name, at = cited.divided(session)
     with fresh.open_with_sessions(sync=not no_sync) as db:
         row = sessions.resolve(db, name)
         reader = Reader(db, row.key, superseded=superseded)
-        if event is not None and not reader.holds(event):
-            rewritten = Reader(db, row.key, superseded=True).holds(event)
-            raise SessError(
-                f"session {row.session} has no event #{event}" + (" any more" if rewritten else ""),
-                hint=f"`sess show {row.session}#{event} --superseded` shows what was rewritten"
-                if rewritten
-                else f"`sess show {row.session}` shows all of it",
-                code=Exit.NOTHING_FOUND,
-            )
+        event = None if at is None else cited.event_of(db, row, at, superseded=superseded)
         if as_json:
             _write_json(db, row, reader, event)
             return
@@ -83,6 +70,7 @@ def _write_json(db: apsw.Connection, row: SessionRow, reader: Reader, event: int
             objects.event(
                 entry,
                 reader.input(entry) if entry.type == "tool_use" else None,
+                key=reader.keys.of[entry.event],
                 images=entry.images,
                 files=reader.files(entry.event),
                 subagent=subagents.get(entry.call_id) if entry.call_id else None,

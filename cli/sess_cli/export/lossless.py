@@ -79,6 +79,7 @@ def item_object(story: Story, item: Item) -> dict[str, Any]:
     said = objects.event(
         item,
         item.input,
+        key=item.key,
         images=item.image_count,
         files=[{**file, "path": story.cleaned(file["path"])} for file in item.files],
         subagent=item.agent.row.session if item.agent is not None else None,

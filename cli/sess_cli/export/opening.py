@@ -7,8 +7,9 @@ import apsw
 from sess_cli.export import files
 from sess_cli.export.html import page
 from sess_cli.export.redact import Redactor
-from sess_cli.export.story import Story, key_of
+from sess_cli.export.story import Story
 from sess_schema import paths
+from sess_schema.citations import Citations
 from sess_schema.errors import SessError
 from sess_schema.program import say
 from sess_schema.queries import sessions
@@ -23,7 +24,7 @@ def open_at(db: apsw.Connection, session: int, event: int, *, utc: bool) -> None
     story = Story(db, sessions.by_key(db, session), Redactor())
     with files.new_file(str(path)) as out:
         page.write(story, out, page.Look(level="everything", utc=utc))
-    address = f"{path.as_uri()}#{key_of(db, event)}"
+    address = f"{path.as_uri()}#{Citations(db).key(event, session)}"
     say(address)
     if not webbrowser.open(address):
         raise SessError("no browser could be opened", hint="open the address above in one")

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import blake2s
 from typing import Any
 
 import apsw
@@ -69,9 +68,9 @@ class Commit:
 class Item:
     """One event: what a person would say happened."""
 
-    event: int  # its number in this index: `sess show ID#EVENT`
+    event: int  # its number in this index
     number: int  # 0, 1, 2 ... in its conversation
-    key: str  # the same in every export, however much the session grows
+    key: str  # the same in every export and on every machine: `sess show ID#KEY`
     kind: str  # user, assistant, thinking, tool_use, system, summary
     label: str | None
     tool: str | None
@@ -197,7 +196,7 @@ class Story:
         waiting: Item | None = None
         for number, entry in enumerate(reader.entries()):
             item = Item(
-                entry.event, number, _key(entry.record, entry.block), entry.type, entry.label,
+                entry.event, number, reader.keys.of[entry.event], entry.type, entry.label,
                 entry.tool, entry.status, entry.ts, entry.duration_ms, entry.summary or "",
                 entry.text, entry.input or None, entry.output, [],
                 commits=commits.get(entry.event, []),
@@ -333,17 +332,3 @@ class Story:
         ):
             found.setdefault(event, []).append(Commit(sha, branch, subject))
         return found
-
-
-def key_of(db: apsw.Connection, event: int) -> str:
-    """The key of an event's item."""
-    ((record, block),) = db.execute(
-        "SELECT coalesce(t.native_id, t.digest), e.block FROM events e"
-        " JOIN turns t ON t.id = e.turn_id WHERE e.id = ?",
-        (event,),
-    )
-    return _key(record, int(str(block)))
-
-
-def _key(record: object, block: int) -> str:
-    return blake2s(f"{record}/{block}".encode("utf-8", "replace"), digest_size=6).hexdigest()

@@ -17,6 +17,7 @@ import apsw
 
 from sess_cli.export import resuming
 from sess_cli.render import markdown
+from sess_schema.citations import Citations
 from sess_schema.errors import SessError
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
@@ -109,7 +110,7 @@ def _write_markdown(db: apsw.Connection, row: SessionRow, out: BinaryIO, *, utc:
 def name_of(db: apsw.Connection, session: int, event: int | None) -> str:
     """What `sess show` takes."""
     short = sessions.ShortIds(db).of(sessions.by_key(db, session))
-    return short if event is None else f"{short}#{event}"
+    return short if event is None else f"{short}#{Citations(db).short(event, session)}"
 
 
 def read_in_pager(db: apsw.Connection, session: int, event: int | None, *, utc: bool) -> None:

@@ -189,8 +189,8 @@ class Finder(Acting):
     def _about(self, passage: Passage) -> Text | None:
         if passage.card is None:
             return None
-        row, event = passage.card.row, passage.place.event
-        name = looks.line(passage.card.name) + (f"#{event}" if event is not None else "")
+        row, cite = passage.card.row, passage.cite
+        name = looks.line(passage.card.name) + (f"#{cite}" if cite else "")
         parts = [amounts.clock(passage.when, utc=self._utc)]
         if row.parent is not None:
             parts.append(looks.line(f"subagent {row.agent_type or ''}"))

@@ -18,6 +18,7 @@ from sess_cli.finder import looks
 from sess_cli.finder.cards import Card, Cards
 from sess_cli.finder.worker import Latest
 from sess_cli.render import amounts, layout
+from sess_schema.citations import Citations
 from sess_schema.escape import safe
 from sess_schema.queries.search.terms import Leaf
 from sess_schema.session.reader import Entry, Reader
@@ -49,6 +50,7 @@ class Place:
 class Passage:
     place: Place
     card: Card | None
+    cite: str | None = None  # the chosen event, behind a `#`
     lines: list[Text] = field(default_factory=list)
     top: int = 0  # where the chosen event begins
     match: int = 0  # the line of its first match
@@ -79,7 +81,7 @@ class Passages:
         self._finish(passage)
 
     def _failed(self, place: Place, error: Exception) -> None:
-        self._finish(Passage(place, None, [Text(looks.line(str(error)), looks.FAILED)]))
+        self._finish(Passage(place, None, lines=[Text(looks.line(str(error)), looks.FAILED)]))
 
     def _finish(self, passage: Passage) -> None:
         passage.strips = [Strip(line.render(_CONSOLE)) for line in passage.lines]
@@ -91,7 +93,8 @@ def read(db: apsw.Connection, place: Place, card: Card) -> Passage:
     order = reader.order
     at = order.index(place.event) if place.event in reader.places else len(order)
     first, last = max(0, at - BEFORE), min(len(order), at + AFTER)
-    passage = Passage(place, card)
+    cite = None if place.event is None else Citations(db).short(place.event, place.session)
+    passage = Passage(place, card, cite)
     if first:
         passage.add([_about(first, "earlier event"), _SPACE])
     shown = [

@@ -40,7 +40,7 @@ def event_text(db: apsw.Connection, row: SessionRow, event: int, *, utc: bool = 
     if entry.type in ("user", "assistant"):
         lines[:0] = [f"**{entry.type}**", ""]
     when = amounts.clock(entry.ts, utc=utc)
-    lines += [f"From {code(f'{row.session}#{event}')}, {where(row)}, {when}."]
+    lines += [f"From {code(f'{row.session}#{reader.keys.of[event]}')}, {where(row)}, {when}."]
     return "\n".join(lines) + "\n"
 
 
@@ -66,11 +66,12 @@ def _entry_lines(reader: Reader, row: SessionRow, entry: Entry) -> Iterator[str]
 
 
 def _call_lines(reader: Reader, row: SessionRow, entry: Entry) -> Iterator[str]:
+    key = reader.keys.of[entry.event]
     about = [entry.status or "pending"]
     if entry.duration_ms is not None:
         about.append(amounts.duration(entry.duration_ms))
     name = escaped(sessions.one_line(entry.tool or "unknown tool"))
-    yield f"**{name}** {', '.join(about)} · #{entry.event}"
+    yield f"**{name}** {', '.join(about)} · #{key}"
     yield ""
     changes = _changes(reader, entry)
     yield from fenced(shortened(changes or entry.input), "diff" if changes else "")
@@ -80,7 +81,7 @@ def _call_lines(reader: Reader, row: SessionRow, entry: Entry) -> Iterator[str]:
         shown = shortened(entry.output)
         yield from fenced(shown)
         if len(shown) < len(entry.output.strip("\n").rstrip()):
-            full = f"sess show --full {row.session}#{entry.event}"
+            full = f"sess show --full {row.session}#{key}"
             yield f"*Shortened; {code(full)} has all of it.*"
             yield ""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sess_cli.render import amounts, layout
 from sess_cli.render.header import header_lines
 from sess_cli.search.results import STATUS_STYLE
+from sess_schema import citations
 from sess_schema.queries import sessions
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class TranscriptView:
             child.call_id: child for child in sessions.children(db, row.key) if child.call_id
         }
         self._ids = sessions.ShortIds(db)
+        self._keys = citations.of_session(db, row.key)
         self._day = ""
         self._owner = row.key
         self._hidden = 0
@@ -64,7 +66,7 @@ class TranscriptView:
                 yield from self._skipped_lines(skipped - len(waiting))
                 for block in waiting:
                     yield from block
-                yield self._terminal.style(f"▶ event #{at}", "match")
+                yield self._terminal.style(f"▶ event #{self._cite(entry)}", "match")
             block = [*self._entry(reader, entry, chosen=entry.event == at)]
             if reached:
                 yield from block
@@ -125,7 +127,7 @@ class TranscriptView:
 
     def _prompt(self, entry: Entry) -> Iterator[str]:
         yield ""
-        yield self._rule(f"{self._clock(entry)}#{entry.event}", "dim", right=True)
+        yield self._rule(f"{self._clock(entry)}#{self._cite(entry)}", "dim", right=True)
         lead = "❯ "
         for line in self._folded(entry.text, PROMPT_LINES, wrap=True, indent=2):
             yield self._terminal.style(lead, "cyan", "bold") + self._terminal.style(line, "bold")
@@ -150,7 +152,7 @@ class TranscriptView:
 
     def _notice(self, entry: Entry) -> Iterator[str]:
         label = self._terminal.line(entry.label or entry.type)
-        yield self._terminal.style(f"· {label}  #{entry.event}", "dim")
+        yield self._terminal.style(f"· {label}  #{self._cite(entry)}", "dim")
         for line in self._folded(entry.text, OUTPUT_LINES, wrap=True, indent=4):
             yield "    " + self._terminal.style(line, "dim")
 
@@ -163,13 +165,13 @@ class TranscriptView:
         bullet = t.style("●", "green" if status == "ok" else style)
         tool = t.line(entry.tool or "result of an unknown call")
         took = f" {amounts.duration(entry.duration_ms)}" if entry.duration_ms is not None else ""
-        end = f"{status}{took}  #{entry.event}"
+        end = f"{status}{took}  #{self._cite(entry)}"
         summary = t.line(entry.summary or "")
         if t.width is not None:
             tool = layout.cut(tool, t.width // 2)
             room = t.width - layout.cells(tool) - len(end) - 6
             summary = layout.pad(layout.cut(summary, max(4, room)), room)
-        shown_end = t.style(f"{status}{took}", style) + t.style(f"  #{entry.event}", "dim")
+        shown_end = t.style(f"{status}{took}", style) + t.style(f"  #{self._cite(entry)}", "dim")
         yield f"{bullet} {t.style(tool, 'bold')}  {summary}  {shown_end}"
         if self._full and entry.input:
             for line in self._folded(entry.input, 0, wrap=False, indent=4):
@@ -240,6 +242,9 @@ class TranscriptView:
         more = len(lines) - keep + (cut_off.count("\n") + 1 if cut_off else 0)
         if more:
             yield f"… {amounts.plural(more, 'more line')}"
+
+    def _cite(self, entry: Entry) -> str:
+        return self._keys.short(entry.event)
 
     def _clock(self, entry: Entry) -> str:
         if entry.ts is None:

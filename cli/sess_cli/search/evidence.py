@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import apsw
 
 from sess_cli.render import amounts, layout
+from sess_schema.citations import Citations
 from sess_schema.queries import sessions
 from sess_schema.queries.search import Hit, Results
 
@@ -17,6 +18,7 @@ _BYTES_PER_TOKEN = 3
 _PIECES = 8  # at least so many should fit
 _WIDEST, _NARROWEST = 3000, 40
 _PER_SESSION = 3
+_HEAD = 100  # bytes that say where a piece is from, about
 _SMALLEST = 30  # tokens worth filling
 
 
@@ -40,18 +42,18 @@ def packed(
     db: apsw.Connection, results: Results, budget: int, *, utc: bool, as_json: bool = False
 ) -> Iterator[Piece]:
     """The best pieces, in order, that fit into the budget together, as they will be written."""
-    ids = sessions.ShortIds(db)
+    ids, cites = sessions.ShortIds(db), Citations(db)
     left = budget
     per_session: dict[int, int] = {}
     seen: set[str] = set()
-    widest = max(_NARROWEST, min(_WIDEST, budget * _BYTES_PER_TOKEN // _PIECES))
+    widest = max(_NARROWEST, min(_WIDEST, budget * _BYTES_PER_TOKEN // _PIECES - _HEAD))
     for ranked in results.ranked():
         if left < _SMALLEST:
             return
         for width, brief in ((widest, False), (widest // 2, False), (_NARROWEST, True)):
             hit = results.hit(ranked, width)
             session = sessions.by_key(db, hit.session_key)
-            cite = f"{ids.of(session)}#{hit.event}"
+            cite = f"{ids.of(session)}#{cites.short(hit.event, hit.session_key)}"
             about = _brief(hit, utc=utc) if brief else _about(db, hit, session, utc=utc)
             piece = Piece(cite, f"[{cite}] {about}\n{hit.snippet.text}")
             used = tokens_of(_written(piece, as_json=as_json))

@@ -126,13 +126,17 @@ def _files(db: apsw.Connection, results: Results, wishes: Wishes) -> bool:
 
 
 def _ids(db: apsw.Connection, results: Results, limit: int) -> int:
+    from sess_schema.citations import Citations  # noqa: PLC0415
+
     terminal = Terminal()
     names: dict[int, str] = {}
+    cites = Citations(db)
     number = 0
     for number, ranked in enumerate(results.ranked(), 1):
         if ranked.session not in names:
             names[ranked.session] = sessions.by_key(db, ranked.session).session
-        terminal.write(terminal.line(f"{names[ranked.session]}#{ranked.event}"))
+        key = cites.key(ranked.event, ranked.session)
+        terminal.write(terminal.line(f"{names[ranked.session]}#{key}"))
         terminal.stream.flush()
         if number == limit:
             break

@@ -8,12 +8,13 @@ from typing import Any
 import apsw
 
 from sess_schema import times
+from sess_schema.citations import Citations
 from sess_schema.errors import SessError
 from sess_schema.queries.neighbours import Neighbour, Neighbours
 from sess_schema.queries.search import Hit, Results
 from sess_schema.queries.search.locate import location
 
-VERSION = 1
+VERSION = 2
 FIELDS = (
     "version", "session", "agent", "project", "title", "parent", "event", "ts", "type", "label",
     "tool", "status", "snippet", "matches", "field", "offsets", "path", "line", "score",
@@ -43,11 +44,16 @@ class Objects:
     before: int = 0
     after: int = 0
     neighbours: Neighbours = field(init=False)
+    cites: Citations = field(init=False)
 
     def __post_init__(self) -> None:
         self.neighbours = Neighbours(self.db)
+        self.cites = Citations(self.db)
 
     def of(self, hit: Hit) -> dict[str, Any]:
+        def key(event: int) -> str:
+            return self.cites.key(event, hit.session_key)
+
         path, line = (None, None)
         if "path" in self.fields or "line" in self.fields:
             path, line = location(self.db, hit, self.results.texts(hit.event))
@@ -58,7 +64,7 @@ class Objects:
             "project": hit.project,
             "title": hit.title,
             "parent": hit.parent,
-            "event": hit.event,
+            "event": key(hit.event),
             "ts": times.iso(hit.ts),
             "type": hit.type,
             "label": hit.label,
@@ -75,13 +81,15 @@ class Objects:
         }
         if self.before or self.after:
             around = self.neighbours.around(hit.session_key, hit.event, self.before, self.after)
-            whole["before"], whole["after"] = ([*map(_short, part)] for part in around)
+            whole["before"], whole["after"] = (
+                [_short(one, key(one.event)) for one in beside] for beside in around
+            )
         return {name: whole[name] for name in self.fields if name in whole}
 
 
-def _short(neighbour: Neighbour) -> dict[str, Any]:
+def _short(neighbour: Neighbour, key: str) -> dict[str, Any]:
     return {
-        "event": neighbour.event,
+        "event": key,
         "ts": times.iso(neighbour.ts),
         "type": neighbour.type,
         "tool": neighbour.tool,

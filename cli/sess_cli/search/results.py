@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from sess_cli.render import amounts, layout
 from sess_schema import times
+from sess_schema.citations import Citations
 from sess_schema.queries import sessions
 from sess_schema.queries.neighbours import Neighbour, Neighbours
 from sess_schema.queries.search.excerpt import Excerpt
@@ -54,6 +55,7 @@ class ResultView:
         self._utc = utc
         self._ids = sessions.ShortIds(db)
         self._row = lru_cache(_RECENT)(partial(sessions.by_key, db))  # hits jump between sessions
+        self._cites = Citations(db)
         self._neighbours = Neighbours(db)
         self._now = times.now_ms()
         self._several_agents = len(sessions.agents(db)) > 1
@@ -126,9 +128,9 @@ class ResultView:
             before, after = self._neighbours.around(
                 hit.session_key, hit.event, around.before, around.after
             )
-        yield from self._beside(before, indent)
+        yield from self._beside(hit, before, indent)
         yield from self._event_lines(hit, indent)
-        yield from self._beside(after, indent)
+        yield from self._beside(hit, after, indent)
 
     def _event_lines(self, hit: Hit, indent: str) -> Iterator[str]:
         t = self._terminal
@@ -141,7 +143,7 @@ class ResultView:
         if hit.status and hit.status != "ok":
             head += " " + t.style(hit.status, STATUS_STYLE.get(hit.status, "dim"))
             used += 1 + len(hit.status)
-        number = f"#{hit.event}"
+        number = f"#{self._cites.short(hit.event, hit.session_key)}"
         head += f"  {t.style(number, 'dim')}  "
         used += 4 + len(number)
         place = self._place(hit)
@@ -171,7 +173,7 @@ class ResultView:
             path = path[len(hit.project.rstrip(os.sep)) + 1 :]
         return self._terminal.line(f"{path}:{line}" if line else path)
 
-    def _beside(self, around: list[Neighbour], indent: str) -> Iterator[str]:
+    def _beside(self, hit: Hit, around: list[Neighbour], indent: str) -> Iterator[str]:
         """Neighbours, each once, with a mark that tells them from hits."""
         t = self._terminal
         for one in around:
@@ -180,7 +182,8 @@ class ResultView:
             self._drawn.add(one.event)
             what = t.line(one.tool) if one.type == "tool_use" and one.tool else one.type
             status = f" {one.status}" if one.status and one.status != "ok" else ""
-            line = f"{indent}· {what}{status}  #{one.event}  {t.line(one.text)}"
+            cite = self._cites.short(one.event, hit.session_key)
+            line = f"{indent}· {what}{status}  #{cite}  {t.line(one.text)}"
             yield t.style(line if t.width is None else layout.cut(line, t.width), "dim")
 
     def _cleaned(self, snippet: Excerpt) -> Excerpt:

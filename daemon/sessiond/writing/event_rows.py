@@ -27,6 +27,11 @@ _LOAD = (
     " r.session_id, r.retired OR r.superseded"
     " FROM events e JOIN turns c ON c.id = e.turn_id LEFT JOIN turns r ON r.id = e.result_turn_id"
 )
+# Numbers that people cited events by are never given out again.
+_LAST_ID = (
+    "SELECT max(coalesce((SELECT max(id) FROM events), 0), coalesce((SELECT"
+    " CAST(value AS INTEGER) FROM facts WHERE name = 'last_cited_number'), 0))"
+)
 _STORE = f"INSERT INTO events ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 
 
@@ -223,7 +228,7 @@ class EventRows:
     def _first_new_id(self) -> int:
         """The first event id that this transaction gives out."""
         if self._first_new is None:
-            self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM events").get
+            self._next_id = self._db.execute(_LAST_ID).get
             self._first_new = self._next_id + 1
         return self._first_new
 

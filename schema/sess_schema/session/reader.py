@@ -10,15 +10,16 @@ from typing import Any
 
 import apsw
 
+from sess_schema import citations
 from sess_schema.records import Records
 from sess_schema.session import shown
 
 EVERYTHING = 1 << 30  # characters: more than any text has
 _BATCH = 64  # events whose texts are in memory at a time
 _COLUMNS = (
-    "SELECT e.id, e.block, e.type, e.label, e.tool, e.status, e.ts, e.duration_ms, e.summary,"
+    "SELECT e.id, e.type, e.label, e.tool, e.status, e.ts, e.duration_ms, e.summary,"
     " e.images, e.call_id, e.pointer, e.result_pointer, e.overflow, e.retired, e.session_id,"
-    " e.unjoined, coalesce(o.native_id, o.digest), substr(x.text, 1, ?2), substr(x.input, 1, ?2),"
+    " e.unjoined, substr(x.text, 1, ?2), substr(x.input, 1, ?2),"
     " substr(x.output, 1, ?2), o.source_id, o.retired, o.offset, o.length,"
     " r.source_id, r.retired, r.offset, r.length"
     " FROM events e JOIN turns o ON o.id = e.turn_id JOIN event_texts x ON x.id = e.id"
@@ -33,7 +34,6 @@ class Entry:
     """One event with its texts."""
 
     event: int
-    block: int  # its number among the events of its record
     type: str
     label: str | None
     tool: str | None
@@ -49,7 +49,6 @@ class Entry:
     retired: int
     owner: int  # the session it was first written in
     unjoined: str | None  # a result that is an event of its own: orphan, answer
-    record: str | int  # what its record is known by, whatever file has it
     text: str
     input: str
     output: str
@@ -86,6 +85,11 @@ class Reader:
         ):
             found.setdefault(event, (source, offset))
         return found
+
+    @cached_property
+    def keys(self) -> citations.Keys:
+        """What the events are cited by."""
+        return citations.of_session(self._db, self._session)
 
     @cached_property
     def order(self) -> list[int]:

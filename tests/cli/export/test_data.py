@@ -49,6 +49,7 @@ def test_json_has_every_event_and_every_record_as_it_was_written(world, busy):
     assert [event["type"] for event in whole["events"]] == [
         "user", "tool_use", "tool_use", "tool_use", "system", "assistant",
     ]  # fmt: skip
+    assert all(event["event"] == event["key"] for event in whole["events"])
     prompt, failed, edit, task, broken, answer = whole["events"]
     assert prompt["images"] == 1
     assert prompt["image_data"] == [{"media_type": "image/png", "data": PIXEL}]

@@ -321,7 +321,7 @@ def test_from_and_to_take_events_numbers_and_times(session):
     for n in range(10):
         session.write(t.prompt(f"prompt-{n}"))
     with session.opened() as story:
-        events = [item.event for item in story.items()]
+        events = [item.key for item in story.items()]
 
         def told(begin, end=None):
             chosen = Extent(begin, end, utc=True)
@@ -341,7 +341,7 @@ def test_from_and_to_take_events_numbers_and_times(session):
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (["--from", "#999999"], 1, "has no event #999999"),
+        (["--from", "#abcdef99"], 1, "has no event #abcdef99"),
         (["--to", "99"], 1, "has no event 99"),
         (["--from", "soon"], 2, 'not an event or a time: "soon"'),
         (["--duration", "soon"], 2, 'not a length: "soon"'),

@@ -13,6 +13,7 @@ import sys
 import termios
 import threading
 import time
+from contextlib import closing
 
 from textual import events
 from textual.keys import _character_to_key, key_to_character
@@ -20,6 +21,8 @@ from textual.keys import _character_to_key, key_to_character
 from sess_cli.finder import looks
 from sess_cli.finder.app import Finder
 from sess_cli.finder.help import Help
+from sess_schema.citations import Citations
+from sess_schema.connection import open_reader
 
 PATIENCE = 10
 
@@ -82,6 +85,11 @@ class Screen:
 
     def chosen(self, facet):
         return self.app._facets.chip(facet).choice.label
+
+    def cite(self):
+        """How the chosen event is named behind a `#`."""
+        with closing(open_reader(self.app._index)) as db:
+            return Citations(db).short(self.app.item.event)
 
     def said(self):
         return [one.message for one in self.app._notifications]

@@ -26,7 +26,7 @@ def test_the_id_of_a_hit_is_copied(shop):
         await screen.until(lambda: screen.app.clipboard == "33333333")
         await screen.type("socket")
         await screen.press("tab", "y")
-        event = screen.app.item.event
+        event = screen.cite()
         await screen.until(lambda: screen.app.clipboard == f"agent-abc12345#{event}")
         await screen.until(lambda: screen.said() == [f"copied agent-abc12345#{event}"])
 
@@ -44,7 +44,7 @@ def test_markdown_is_copied(shop):
         await screen.press("tab", "m")
         await screen.until(lambda: screen.app.clipboard.startswith("**Bash** error, 1.0s"))
         assert "```text\nFAILED: gateway timeout after 30 s\n```" in screen.app.clipboard
-        assert f"From `{MAIN}#{screen.app.item.event}`" in screen.app.clipboard
+        assert f"From `{MAIN}#{screen.cite()}" in screen.app.clipboard
 
     drive(shop, script)
 

@@ -19,7 +19,7 @@ def test_the_preview_shows_the_hit_in_its_conversation(shop):
             "▌   FAILED: gateway timeout after 30 s",
         ]
         assert screen.marked(screen.app._preview) == ["FAILED"]
-        assert f"11111111#{screen.app.item.event}" in screen.heading()
+        assert f"11111111#{screen.cite()}" in screen.heading()
 
     drive(shop, script)
 
@@ -45,9 +45,9 @@ def test_moving_in_the_list_moves_the_preview(shop):
         first = screen.app.item.event
         await screen.press("down")
         assert screen.app._results.has_focus
-        second = screen.app.item.event
+        second, cite = screen.app.item.event, screen.cite()
         assert second != first
-        await screen.until(lambda: f"#{second}" in screen.heading())
+        await screen.until(lambda: f"#{cite}" in screen.heading())
         await screen.press("up", "up")
         assert screen.app._line.has_focus
         await screen.press("pagedown")

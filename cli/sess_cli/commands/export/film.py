@@ -52,7 +52,7 @@ Speed = Annotated[
 Begin = Annotated[
     str | None,
     typer.Option(
-        "--from", metavar="WHERE", help="From this event (#1234, or its number) or time on."
+        "--from", metavar="WHERE", help="From this event (#1a2b3c4d, or its number) or time on."
     ),
 ]
 End = Annotated[str | None, typer.Option("--to", metavar="WHERE", help="Up to this event or time.")]

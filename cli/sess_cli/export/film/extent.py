@@ -6,16 +6,18 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from sess_cli.cited import event_of
 from sess_cli.export.film.scenes import TOOLS
 from sess_cli.export.story import Item, Story
 from sess_schema import times
+from sess_schema.citations import looks_like_one
 from sess_schema.errors import Exit, SessError
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
 _AFTER = re.compile(r"\+(\d{1,6})\s*([smh])")
 _UNITS = {"s": times.SECOND, "m": times.MINUTE, "h": times.HOUR}
 _HINT = (
-    "write #1234 (an event as `sess show` names it), 12 (its number), 14:30, +5m (into the"
+    "write #1a2b3c4d (an event as `sess show` names it), 12 (its number), 14:30, +5m (into the"
     " session) or 2026-02-20T14:30"
 )
 
@@ -30,9 +32,8 @@ class Extent:
 
     def items(self, story: Story) -> Iterator[Item]:
         """The events within, both ends included."""
-        started = story.row.started
-        begins = _Bound(self.begin, started, utc=self.utc) if self.begin else None
-        ends = _Bound(self.end, started, utc=self.utc, last=True) if self.end else None
+        begins = _Bound(self.begin, story, utc=self.utc) if self.begin else None
+        ends = _Bound(self.end, story, utc=self.utc, last=True) if self.end else None
         inside = begins is None
         moment: int | None = None
         for item in story.items():
@@ -56,16 +57,16 @@ class Extent:
 
 
 class _Bound:
-    def __init__(self, given: str, started: int | None, *, utc: bool, last: bool = False) -> None:
+    def __init__(self, given: str, story: Story, *, utc: bool, last: bool = False) -> None:
         self.given = given
         self._event = self._number = self._moment = -1
         text = given.strip()
         if text.isascii() and text.isdigit() and len(text) < 12:
             self._number = int(text)
-        elif text.startswith("#") and text[1:].isascii() and text[1:].isdigit() and len(text) < 18:
-            self._event = int(text[1:])
+        elif text.startswith("#") and looks_like_one(text[1:]):
+            self._event = event_of(story.db, story.row, text[1:])
         else:
-            self._moment = _moment(text, started, utc=utc, last=last)
+            self._moment = _moment(text, story.row.started, utc=utc, last=last)
 
     @property
     def is_event(self) -> bool:

@@ -87,7 +87,7 @@ def explained(db: apsw.Connection, asked: Stats, name: str) -> Report:
     rows = [
         {
             "session": one.session,
-            "event": one.event,
+            "event": links.key(one.event),
             "ts": times.iso(one.ts),
             "tool": one.tool,
             "class": one.name,
@@ -131,7 +131,7 @@ def _class(name: str, ones: list[Failure], total: int, links: Links) -> dict[str
         "tools": [*grouped(ones, lambda one: one.tool)],
         "newest": times.iso(newest.ts),
         "session": newest.session,
-        "event": newest.event,
+        "event": links.key(newest.event),
         "_link": links.event(newest.session, newest.event),
     }
 

@@ -64,7 +64,7 @@ def _row(line: Line, links: Links, zone: tzinfo | None) -> dict[str, Any]:
     return {
         "type": line.kind,
         "session": line.session,
-        "event": line.event,
+        "event": links.key(line.event),
         "ts": times.iso(line.ts),
         "model": line.model,
         "tool": line.tool,

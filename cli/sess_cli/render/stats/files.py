@@ -63,7 +63,7 @@ def _sessions(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
             "title": one.title or "",
             "project": one.project,
             **_facts(one, asked.zone),
-            "event": one.event,
+            "event": links.key(one.event),
             "_link": links.event(one.session, one.event),
             "paths": sorted(one.paths),
         }

@@ -1,8 +1,10 @@
-"""Events as `sess show` takes them: `1a2b3c4d#567`."""
+"""Events as `sess show` takes them: `1a2b3c4d#9f8e7d6c`."""
 
 from __future__ import annotations
 
 import apsw
+
+from sess_schema.citations import Citations
 
 _SHORT = 8
 _AGENT = "agent-"
@@ -14,6 +16,7 @@ class Links:
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
         self._ids: dict[str, str] = {}
+        self._cites = Citations(db)
 
     def session(self, native_id: str) -> str:
         """The shortest beginning that no other session has, eight characters or more."""
@@ -26,7 +29,13 @@ class Links:
         return found
 
     def event(self, native_id: str, event: int | None) -> str:
-        return self.session(native_id) + (f"#{event}" if event is not None else "")
+        return self.session(native_id) + (
+            f"#{self._cites.short(event)}" if event is not None else ""
+        )
+
+    def key(self, event: int | None) -> str | None:
+        """The whole key, for scripts."""
+        return None if event is None else self._cites.key(event)
 
     def _shared(self, beginning: str) -> bool:
         count: int = self._db.execute(

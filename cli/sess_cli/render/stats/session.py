@@ -26,6 +26,7 @@ def facts(db: apsw.Connection, asked: Stats) -> dict[str, Any]:
     """One object; the names are a contract."""
     found = session.read(db, asked)
     failed = failures.read(db, asked, paths.home().config).calls
+    links = Links(db)
     return {
         "group": "session",
         "duration_ms": found.duration,
@@ -45,11 +46,21 @@ def facts(db: apsw.Connection, asked: Stats) -> dict[str, Any]:
             for tool, use in sorted(found.tools.items())
         ],
         "slowest": [
-            {"session": one.session, "event": one.event, "tool": one.tool, "duration_ms": one.taken}
+            {
+                "session": one.session,
+                "event": links.key(one.event),
+                "tool": one.tool,
+                "duration_ms": one.taken,
+            }
             for one in found.slowest
         ],
         "failures": [
-            {"session": one.session, "event": one.event, "tool": one.tool, "class": one.name}
+            {
+                "session": one.session,
+                "event": links.key(one.event),
+                "tool": one.tool,
+                "class": one.name,
+            }
             for one in failed
         ],
         "files": [{"path": path, "changes": count} for path, count in found.files.items()],

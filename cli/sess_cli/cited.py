@@ -1,0 +1,40 @@
+"""Events as people name them on a command line: `SESSION#EVENT`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sess_schema import citations
+from sess_schema.errors import Exit, SessError
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_schema.queries.sessions import SessionRow
+
+
+def divided(given: str) -> tuple[str, str | None]:
+    """The session and the event of a citation; no event where it names a whole session."""
+    session, mark, event = given.rpartition("#")
+    if mark and session and citations.looks_like_one(event):
+        return session, event
+    return given, None
+
+
+def event_of(db: apsw.Connection, row: SessionRow, given: str, *, superseded: bool = False) -> int:
+    """The event that a citation names. One by its old number is understood with a note."""
+    found = citations.resolve(db, row.key, given, superseded=superseded)
+    if found is not None:
+        if found.by_number:
+            from sess_schema.program import say  # noqa: PLC0415
+
+            say(f"note: #{given} is an old event number; the lasting form is #{found.short}")
+        return found.event
+    rewritten = citations.resolve(db, row.key, given, superseded=True) is not None
+    raise SessError(
+        f"session {row.session} has no event #{given}" + (" any more" if rewritten else ""),
+        hint=f"`sess show {row.session}#{given} --superseded` shows what was rewritten"
+        if rewritten
+        else f"`sess show {row.session}` shows all of it",
+        code=Exit.NOTHING_FOUND,
+    )

@@ -1,0 +1,181 @@
+"""Citations that last: `SESSION#EVENT` names one event on every machine and after a rebuild.
+
+The key of an event comes from the id that the agent gave to its record, and from the event's place
+in that record. Nothing that an index decides goes into it: no row number, no path, no order of
+reading. What is printed is the beginning of the key that no other event of the session has.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+
+import apsw
+
+from sess_schema.errors import Exit, SessError
+from sess_schema.session import shown
+
+try:  # hashlib also loads OpenSSL, which takes as long as many a search
+    from _blake2 import blake2s
+except ImportError:
+    from hashlib import blake2s
+
+SHORTEST = 8  # hex digits that are printed, or more
+_SHORTEST_TYPED = 4
+_BYTES = 6
+_SESSIONS_AT_HAND = 200
+_MANY_EVENTS = 300  # in a session: reading all of them takes longer than a search
+_CANDIDATES = 5
+_DIGITS = frozenset("0123456789abcdef")
+
+# Texts are read only where a record has no id of its own; outputs are not, for they may come later.
+# Records that were rewritten stand last: they never take a key from what is in the file now.
+_EVENTS = (
+    f"SELECT e.id, {shown.CURRENT}, coalesce(t.native_id, (SELECT"
+    " concat_ws(char(10), t.offset, iif(t.ts_from IS NULL, t.ts, ''), t.kind, x.text, x.input)"
+    " FROM event_texts x WHERE x.id = e.id)), e.block, e.unjoined, e.call_id"
+    f" FROM {shown.EVENTS} WHERE {{}} ORDER BY 2 DESC, t.offset, e.id"
+)
+_ALL = _EVENTS.format("t.session_id = ?1")
+# What may have the same name as an event: its own record, and others with the same id.
+_RECORD = (
+    "SELECT t.native_id, t.offset FROM events e JOIN turns t ON t.id = e.turn_id"
+    " OR t.copy_of = e.turn_id WHERE e.id = ?2 AND +t.session_id = ?1"
+    " ORDER BY t.retired > 0, t.offset LIMIT 1"
+)
+_OF_RECORD = _EVENTS.format("t.native_id = ?2 AND +t.session_id = ?1")
+_OF_PLACE = _EVENTS.format("t.session_id = ?1 AND t.offset = ?2 AND t.native_id IS NULL")
+_OWNER = "SELECT t.session_id FROM events e JOIN turns t ON t.id = e.turn_id WHERE e.id = ?"
+_HOW_MANY = "SELECT events FROM sessions WHERE id = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The keys of one session's events."""
+
+    of: dict[int, str]
+    live: frozenset[int]  # events that are in the transcript now
+    ordered: list[str]
+
+    def short(self, event: int) -> str:
+        """The beginning of a key that no other event of the session has."""
+        key = self.of[event]
+        at = bisect_left(self.ordered, key)
+        near = self.ordered[max(0, at - 1) : at] + self.ordered[at + 1 : at + 2]
+        length = SHORTEST
+        while length < len(key) and any(other.startswith(key[:length]) for other in near):
+            length += 1
+        return key[:length]
+
+
+class Citations:
+    """The keys of events, each session read once at most."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._keys = lru_cache(_SESSIONS_AT_HAND)(partial(of_session, db))
+        self._has_many = lru_cache(_SESSIONS_AT_HAND)(self._count)
+
+    def key(self, event: int, session: int | None = None) -> str:
+        """The whole key; without a session, as the session that wrote the event names it."""
+        session = self._owner(event) if session is None else session
+        native_id, offset = next(iter(self._db.execute(_RECORD, (session, event))))
+        sql, record = (_OF_PLACE, offset) if native_id is None else (_OF_RECORD, native_id)
+        return _assigned(self._db.execute(sql, (session, record)))[0][event]
+
+    def short(self, event: int, session: int | None = None) -> str:
+        """What is printed behind the `#`; the whole key where finding less would take long."""
+        session = self._owner(event) if session is None else session
+        if self._has_many(session):
+            return self.key(event, session)
+        return self._keys(session).short(event)
+
+    def _owner(self, event: int) -> int:
+        return int(self._db.execute(_OWNER, (event,)).get)
+
+    def _count(self, session: int) -> bool:
+        return int(self._db.execute(_HOW_MANY, (session,)).get) > _MANY_EVENTS
+
+
+def of_session(db: apsw.Connection, session: int) -> Keys:
+    of, live = _assigned(db.execute(_ALL, (session,)))
+    return Keys(of, frozenset(live), sorted(of.values()))
+
+
+def _assigned(rows: Iterable[Any]) -> tuple[dict[int, str], set[int]]:
+    """The key of each event, and which of them are in the transcript now."""
+    of: dict[int, str] = {}
+    live: set[int] = set()
+    used: dict[str, int] = {}
+    for event, is_live, record, block, unjoined, call_id in rows:
+        if event in of:
+            continue
+        # The number of a result that stands alone depends on what was read first.
+        name = f"{record}/{block}" if unjoined is None else f"{record}/result/{call_id}"
+        # An agent may give an id to two records: the second one's events are told apart.
+        used[name] = number = used.get(name, 0) + 1
+        of[event] = _digest(name if number == 1 else f"{name}#{number}")
+        if is_live:
+            live.add(event)
+    return of, live
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """An event that a citation names."""
+
+    event: int
+    short: str
+    by_number: bool = False  # an old citation, by the event's number in this index
+
+
+def resolve(
+    db: apsw.Connection, session: int, given: str, *, superseded: bool = False
+) -> Cited | None:
+    """The event of a session that a key, the beginning of one or an old number names; None if
+    the session has none such."""
+    keys = of_session(db, session)
+    wanted = set(keys.of) if superseded else keys.live
+    if _is_number(given):
+        event = int(given)
+        if event > _last_cited_number(db) or event not in keys.of:
+            raise SessError(
+                f"#{given} is an old event number that this index cannot resolve",
+                hint="search for the event again: citations by key last",
+                code=Exit.NOTHING_FOUND,
+            )
+        return Cited(event, keys.short(event), by_number=True) if event in wanted else None
+    beginning = given.lower()
+    if len(beginning) < _SHORTEST_TYPED:
+        raise SessError(f"event too short: #{given}", hint=f"{_SHORTEST_TYPED} digits or more")
+    found = [event for event in wanted if keys.of[event].startswith(beginning)]
+    if len(found) > 1:
+        raise SessError(f"#{given} means {len(found)} events: {_listed(keys, found)}")
+    return Cited(found[0], keys.short(found[0])) if found else None
+
+
+def looks_like_one(text: str) -> bool:
+    """Whether a text can stand behind the `#`."""
+    return 0 < len(text) <= 2 * _BYTES and _DIGITS.issuperset(text.lower())
+
+
+def _is_number(given: str) -> bool:
+    return given.isdigit() and len(given) < SHORTEST
+
+
+def _last_cited_number(db: apsw.Connection) -> int:
+    found = db.execute("SELECT value FROM facts WHERE name = 'last_cited_number'").get
+    return int(found or 0)
+
+
+def _listed(keys: Keys, events: Iterable[int]) -> str:
+    names = sorted(f"#{keys.short(event)}" for event in events)
+    more = len(names) - _CANDIDATES
+    return ", ".join(names[:_CANDIDATES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _digest(text: str) -> str:
+    return blake2s(text.encode("utf-8", "replace"), digest_size=_BYTES).hexdigest()

@@ -1,0 +1,269 @@
+"""Citations: a key names the same event on every machine, after a rebuild, and never another."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from hashlib import blake2s
+
+import pytest
+
+from sess_schema import citations
+from sess_schema.citations import Citations
+from sess_schema.connection import open_reader, open_writer
+from sess_schema.errors import Exit, SessError
+from sess_schema.queries import sessions
+from sess_schema.session.reader import Reader
+
+MAIN = "11111111-1111-4111-8111-111111111111"
+FORK = "22222222-2222-4222-8222-222222222222"
+
+
+@pytest.fixture
+def elsewhere(world, tmp_path_factory):
+    """Another home with an index of its own."""
+    return type(world)(tmp_path_factory.mktemp("elsewhere") / "deeper")
+
+
+def cited(world, session=MAIN, *, superseded=False):
+    """What each event of a session says, by its key."""
+    with closing(open_reader(world.state / "index.db")) as db:
+        key = sessions.resolve(db, session).key
+        keys = citations.of_session(db, key)
+        return {
+            keys.of[entry.event]: entry.text or entry.summary or entry.output
+            for entry in Reader(db, key, superseded=superseded).entries()
+        }
+
+
+def resolved(world, given, session=MAIN, **options):
+    with closing(open_reader(world.state / "index.db")) as db:
+        return citations.resolve(db, sessions.resolve(db, session).key, given, **options)
+
+
+def refused(world, given, **options):
+    with pytest.raises(SessError) as caught:
+        resolved(world, given, **options)
+    return caught.value
+
+
+def busy(world):
+    t = world.transcript(MAIN)
+    nameless = {"type": "summary", "summary": "about the teapot", "leafUuid": "x"}
+    t.append(
+        t.prompt("brew"),
+        t.assistant(
+            [
+                {"type": "text", "text": "two things"},
+                {"type": "tool_use", "id": "c1", "name": "Bash", "input": {"command": "ls"}},
+            ]
+        ),
+        t.result("c1", "a.py"),
+        t.result("lost", "no call is known"),
+        nameless,
+        b"{broken\n",
+        t.answer("done"),
+    )
+    return t
+
+
+def test_the_key_is_that_of_the_record_and_the_place_in_it(world):
+    """Anchors of pages that were shared before stay good."""
+    t = world.transcript(MAIN)
+    prompt, answer = (
+        t.prompt("brew"),
+        t.assistant([{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]),
+    )
+    t.append(prompt, answer)
+    world.ingest()
+
+    def key(record, block):
+        name = f"{record['uuid']}/{block}"
+        return blake2s(name.encode(), digest_size=6).hexdigest()
+
+    assert cited(world) == {key(prompt, 0): "brew", key(answer, 0): "one", key(answer, 1): "two"}
+
+
+def test_keys_are_the_same_in_another_home_and_after_a_rebuild(world, elsewhere):
+    """Neither the path of a file nor the order of reading goes into a key."""
+    busy(world)
+    world.ingest()
+    before = cited(world)
+    assert len(before) == 7
+    first = elsewhere.transcript(FORK, folder="-somewhere-else")
+    first.append(first.prompt("read before the other"))
+    elsewhere.ingest()
+    place = elsewhere.projects / "-moved-here"
+    place.mkdir()
+    shutil.copy(world.transcript(MAIN).path, place)
+    elsewhere.ingest()
+    assert cited(elsewhere) == before
+
+
+def test_a_result_without_its_call_has_the_same_key_however_it_was_parted(world, elsewhere):
+    """Read alone, or parted from its call by a rewrite: the number of its block differs."""
+    t = world.transcript(MAIN)
+    call, result = t.call("c1", command="ls"), t.result("c1", "a.py")
+    t.append(call, result)
+    world.ingest()
+    t.path.write_bytes(t.encode(result))
+    world.ingest()
+    elsewhere.transcript(MAIN).append(result)
+    elsewhere.ingest()
+    assert cited(world) == cited(elsewhere)
+    assert [*cited(world).values()] == ["a.py"]
+
+
+def test_a_result_that_comes_later_does_not_change_the_key_of_its_call(world):
+    """Also where the record has no id."""
+    t = world.transcript(MAIN)
+    call = t.call("c1", command="ls")
+    del call["uuid"]
+    t.append(call)
+    world.ingest()
+    before = cited(world)
+    t.append(t.result("c1", "a.py"))
+    world.ingest()
+    assert cited(world) == before == {next(iter(before)): "ls"}
+
+
+def test_a_rewrite_that_keeps_a_record_keeps_its_key(world):
+    """Lines before it may go or come."""
+    t = world.transcript(MAIN)
+    first, second, third = t.prompt("one"), t.answer("two"), t.prompt("three")
+    t.append(first, second, third)
+    world.ingest()
+    before = {text: key for key, text in cited(world).items()}
+    t.path.write_bytes(b"".join(map(t.encode, (t.prompt("zero, put in front"), second, third))))
+    world.ingest()
+    after = {text: key for key, text in cited(world).items()}
+    assert {after["two"], after["three"]} == {before["two"], before["three"]}
+    assert before["one"] not in after.values()
+
+
+def test_a_key_names_nothing_else_when_its_record_left(world):
+    """The one that left can be asked for; what stands in its place has another key."""
+    t = world.transcript(MAIN)
+    nameless = {"type": "summary", "summary": "old name", "leafUuid": "x"}
+    t.append(t.prompt("brew"), nameless)
+    world.ingest()
+    before = {text: key for key, text in cited(world).items()}
+    t.path.write_bytes(t.encode(t.prompt("pour")) + t.encode({**nameless, "summary": "new name"}))
+    world.ingest()
+    for text in ("brew", "old name"):
+        assert resolved(world, before[text]) is None
+        kept = resolved(world, before[text], superseded=True)
+        (said,) = world.sql("SELECT text FROM event_texts WHERE id = ?", kept.event)[0]
+        assert said == text
+
+
+def test_an_id_that_an_agent_used_twice_names_its_first_record(world):
+    """The second one has a key of its own."""
+    t = world.transcript(MAIN)
+    first, second = t.prompt("first"), t.prompt("second")
+    second["uuid"] = first["uuid"]
+    t.append(first)
+    world.ingest()
+    (only,) = cited(world)
+    t.append(second)
+    world.ingest()
+    found = cited(world)
+    assert found[only] == "first"
+    assert sorted(found.values()) == ["first", "second"]
+    assert len(found) == 2
+
+
+def test_one_key_alone_is_what_all_together_give(world):
+    """`search` asks for single events, `show` for whole sessions."""
+    t = busy(world)
+    fork = world.transcript(FORK)
+    again = t.prompt("the same id again")
+    again["uuid"] = "00000000-0000-0000-0000-00000000000a"
+    t.append(again, {**t.prompt("and again"), "uuid": again["uuid"]})
+    for line in t.path.read_bytes().splitlines(keepends=True)[:4]:
+        fork.append(line.replace(MAIN.encode(), FORK.encode()))
+    world.ingest()
+    with closing(open_reader(world.state / "index.db")) as db:
+        for name in (MAIN, FORK):
+            session = sessions.resolve(db, name).key
+            keys = citations.of_session(db, session)
+            assert len(keys.of) >= 4
+            for event, key in keys.of.items():
+                assert Citations(db).key(event, session) == key
+
+
+def test_the_shortest_beginning_that_is_unique_is_printed():
+    """Eight digits, more where two keys begin alike."""
+    of = {1: "aaaaaaaa0000", 2: "aaaaaaaa0011", 3: "bbbbbbbb0000"}
+    keys = citations.Keys(of, frozenset(of), sorted(of.values()))
+    assert [keys.short(event) for event in of] == ["aaaaaaaa000", "aaaaaaaa001", "bbbbbbbb"]
+
+
+def test_a_beginning_with_several_meanings_is_refused_with_all_of_them(world, monkeypatch):
+    """One line; nothing is guessed."""
+    t = busy(world)
+    world.ingest()
+    of = iter(["abcd11112222", "abcd11113333", *(f"{n}fffffffffff" for n in range(9))])
+    monkeypatch.setattr(citations, "_digest", lambda _name: next(of))
+    error = refused(world, "ABCD1111")
+    assert error.message == "#ABCD1111 means 2 events: #abcd11112, #abcd11113"
+    assert t.session == MAIN
+
+
+def test_three_digits_are_too_few(world):
+    """They would mean another event tomorrow."""
+    busy(world)
+    world.ingest()
+    assert refused(world, "abc").message == "event too short: #abc"
+
+
+def upgraded(world):
+    """Make this index one that had events when citations were numbers."""
+    with closing(open_writer(world.state / "index.db")) as db:
+        db.execute(
+            "UPDATE facts SET value = (SELECT max(id) FROM events) WHERE name = 'last_cited_number'"
+        )
+        return db.execute("SELECT value FROM facts WHERE name = 'last_cited_number'").get
+
+
+def test_old_numbers_resolve_where_they_were_given_out(world):
+    """An index that was upgraded knows them; later events have no number to cite."""
+    t = busy(world)
+    world.ingest()
+    last = int(upgraded(world))
+    with closing(open_reader(world.state / "index.db")) as db:
+        keys = citations.of_session(db, sessions.resolve(db, MAIN).key)
+    found = resolved(world, "1")
+    assert found == citations.Cited(1, keys.short(1), by_number=True)
+    t.append(t.prompt("afterwards"))
+    world.ingest()
+    error = refused(world, str(last + 1))
+    assert error.message == (f"#{last + 1} is an old event number that this index cannot resolve")
+    assert error.code == Exit.NOTHING_FOUND
+
+
+def test_old_numbers_of_another_session_and_of_a_new_index_are_refused(world):
+    """A number never means an event of another session."""
+    busy(world)
+    other = world.transcript(FORK)
+    other.append(other.prompt("elsewhere"))
+    world.ingest()
+    ((event,),) = world.sql(
+        "SELECT e.id FROM events e JOIN event_texts x ON x.id = e.id WHERE x.text = 'elsewhere'"
+    )
+    assert "old event number" in refused(world, str(event)).message
+    upgraded(world)
+    assert "old event number" in refused(world, str(event)).message
+    assert resolved(world, str(event), FORK).event == event
+
+
+def test_numbers_that_were_cited_are_never_given_out_again(world):
+    """Even where the events with the largest ones are gone."""
+    t = busy(world)
+    world.ingest()
+    last = int(upgraded(world))
+    with closing(open_writer(world.state / "index.db")) as db:
+        db.execute("DELETE FROM events WHERE id > 2")
+    t.append(t.prompt("afterwards"))
+    world.ingest()
+    assert world.sql("SELECT max(id) FROM events") == [(last + 1,)]
