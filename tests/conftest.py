@@ -209,8 +209,15 @@ class World:
         sources = self.sql(
             f"SELECT {path}, offset, lines, blank_lines, state FROM sources p ORDER BY 1"
         )
+        edits = self.sql(
+            "SELECT s.native_id, t.line, e.block, e.kind, e.call_id, d.number, d.path, d.added,"
+            " d.removed, length(d.data) FROM events e LEFT JOIN edits d ON d.event_id = e.id"
+            " JOIN sessions s ON s.id = e.session_id JOIN turns t ON t.id = e.turn_id"
+            " ORDER BY 1, 2, 3, e.call_id, d.number"
+        )
         return {
             "events": events,
+            "edits": edits,
             "sessions": sessions,
             "turns": turns,
             "usage": usage,

@@ -59,6 +59,11 @@ class Records:
                 return found
         return None
 
+    def holding(self, place: Sequence[int], pointer: str) -> Any:
+        """The record in which a JSON pointer leads somewhere; several may be glued together."""
+        values = self._values(tuple(place))
+        return next((one for one in values if decode.at_pointer(one, pointer) is not None), None)
+
     def _values(self, place: tuple[int, ...]) -> list[Any]:
         if self._last[0] != place:
             raw = self.bytes_of(place).rstrip(b"\r\n")

@@ -16,6 +16,20 @@ def session_id(letter):
     return f"{letter * 8}-1111-4111-8111-111111111111"
 
 
+def called(transcript, call, number):
+    """Every second call edits a file."""
+    if number % 2:
+        return transcript.call(call, command=f"step {number}")
+    path = f"/w/{number}.py"
+    return transcript.call(call, "Edit", file_path=path, old_string="a", new_string="b\nc")
+
+
+def patch(count):
+    """What a result says that it changed: `count` lines more."""
+    hunk = {"oldStart": 1, "newStart": 1, "lines": ["-a", "+b", *["+more"] * count]}
+    return {"toolUseResult": {"structuredPatch": [hunk]}}
+
+
 def conversation(world, rng):
     """A session and its forks: session id → records. Copies keep uuid and time."""
     files = {}
@@ -23,9 +37,10 @@ def conversation(world, rng):
     lines = [original.prompt("where do we start")]
     for number in range(rng.randint(1, 4)):
         call = f"toolu_{number}"
-        lines.append(original.call(call, command=f"step {number}"))
+        lines.append(called(original, call, number))
         if rng.random() < 0.8:
-            lines.append(original.result(call, f"out {number}", is_error=rng.random() < 0.3))
+            failed = rng.random() < 0.3
+            lines.append(original.result(call, f"out {number}", is_error=failed, **patch(number)))
         for tokens in rng.sample((1, 40, 90), rng.randint(1, 3)):
             block = {"type": "text", "text": f"thought {number} {tokens}"}
             lines.append(
@@ -41,7 +56,9 @@ def conversation(world, rng):
         if rng.random() < 0.5:
             copies = [{**copy, "forkedFrom": {"sessionId": original.session}} for copy in copies]
         open_call = rng.choice(range(4))
-        own = [fork.result(f"toolu_{open_call}", f"fork {letter}")] if rng.random() < 0.5 else []
+        told = patch(open_call + LETTERS.index(letter))
+        own = [fork.result(f"toolu_{open_call}", f"fork {letter}", **told)]
+        own = own if rng.random() < 0.5 else []
         own.append(fork.prompt(f"in fork {letter}"))
         if rng.random() < 0.5:
             own += [{**copies[-1], "uuid": f"replayed-{letter}"}]

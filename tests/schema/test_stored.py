@@ -22,8 +22,6 @@ from sess_schema.connection import open_writer
 
 MIGRATIONS = migrate.migrations()
 VERSIONS = range(1, migrate.latest())
-# Columns that a fresh load fills and an upgrade does not yet.
-NOT_UPGRADED: frozenset[str] = frozenset({"events.kind", "edits"})
 WORDS = ("React", "steeping", "naive", "café", "418", "kettle*", '"is\ue000error"', "Dampf")
 
 _EVENT = "s.native_id, t.line, e.block"
@@ -66,11 +64,10 @@ def said(world):
     """Everything that the index says, and what is found in it."""
     found = world.dump()
     for name, query in SAID.items():
-        if name not in NOT_UPGRADED:
-            rows = [dict(zip(columns(world, query), row, strict=True)) for row in world.sql(query)]
-            for row in rows:
-                row.pop("session_id", None)
-            found[f"all {name}"] = sorted(rows, key=repr)
+        rows = [dict(zip(columns(world, query), row, strict=True)) for row in world.sql(query)]
+        for row in rows:
+            row.pop("session_id", None)
+        found[f"all {name}"] = sorted(rows, key=repr)
     found["found"] = {word: sorted(world.found(word)) for word in WORDS}
     return found
 

@@ -27,6 +27,7 @@ from sessiond.prices.repricing import pricer_of, reprice_if_due
 from sessiond.reading.territory import Place, Territory
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
+from sessiond.writing.describe_calls import describe_calls
 from sessiond.writing.transaction import Store
 
 WAIT_FOR_OTHER_SYNC = 5.0
@@ -51,6 +52,7 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
         with closing(db):
             with progress_line(show=not as_json) as progress:
                 reprice_if_due(db, settings, progress)
+                describe_calls(db, {one.agent: one.describe_stored for one in sources}, progress)
             ingest = Ingest(Store(db, pricer_of(settings)))
             started = time.monotonic()
             with _Bar(show=not as_json and sys.stderr.isatty()) as bar:

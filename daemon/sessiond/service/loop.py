@@ -32,6 +32,7 @@ from sessiond.service.pace import Pace
 from sessiond.service.watch import Hints, Watcher
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
+from sessiond.writing.describe_calls import describe_calls
 from sessiond.writing.transaction import Store
 
 log = logging.getLogger("sessiond")
@@ -126,6 +127,7 @@ class Service:
 
     def _serve(self, db: apsw.Connection) -> None:
         self._reprice(db)
+        self._describe(db)
         ingest = Ingest(Store(db, pricer_of(self._settings)), settle=False)
         ingest.stop = self._stop
         ingest.on_progress = self._progress
@@ -166,6 +168,16 @@ class Service:
             return
         if changed:
             log.info("priced %d responses anew", changed)
+
+    def _describe(self, db: apsw.Connection) -> None:
+        describers = {source.agent: source.describe_stored for source in self._sources}
+        try:
+            count = describe_calls(db, describers, notify.busy)
+        except apsw.Error as error:  # a full disk: the next start goes on from there
+            log.warning("calls from before have no kind yet: %s", error)
+            return
+        if count:
+            log.info("described %d tool calls from before", count)
 
     def _roots(self) -> list[str]:
         """The roots as they are now: one may have become a link to another place."""

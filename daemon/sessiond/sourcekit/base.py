@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -285,11 +285,11 @@ class Source:
         raise NotImplementedError
 
     def describe_stored(
-        self, tool: str | None, record: Any, pointer: str, answer: Any
+        self, tool: str | None, record: Any, pointer: str, answer: Callable[[], Any]
     ) -> Described:
         """What a parser would say of a call in a record of the archive.
 
-        `pointer` leads to its input, `answer` is the record of its result, if there is one.
+        `pointer` leads to its input, `answer` reads the record of its result, if there is one.
         """
         raise NotImplementedError
 

@@ -12,6 +12,7 @@ _NEW = ("newstring", "newstr", "newtext")
 _WHOLE = ("content", "contents", "filetext", "codeedit", "newsource")
 _PATCHES = ("patch", "input", "diff", "patchtext")
 _MOST_EDITS = 1000
+_MOST_LINES = 10**9
 
 
 def bare(name: str) -> str:
@@ -22,6 +23,22 @@ def bare(name: str) -> str:
 def edits_of_arguments(path: str, given: dict[str, Any]) -> tuple[Edit, ...]:
     """What a call with these arguments changes; `path` is the file that they name."""
     return _edits(path, {bare(name): value for name, value in given.items()})
+
+
+def as_hunk(told: Any) -> dict[str, Any] | None:
+    """A stretch of a structured patch, with nothing but what diffs are drawn from."""
+    lines = told.get("lines") if isinstance(told, dict) else None
+    if not isinstance(lines, list):
+        return None
+    return {
+        "oldStart": _line_number(told.get("oldStart")),
+        "newStart": _line_number(told.get("newStart")),
+        "lines": [line for line in lines if isinstance(line, str)],
+    }
+
+
+def _line_number(value: Any) -> int:
+    return value if isinstance(value, int) and 0 <= value < _MOST_LINES else 1
 
 
 def _edits(path: str, named: dict[str, Any]) -> tuple[Edit, ...]:

@@ -33,6 +33,9 @@ _LAST_ID = (
     " CAST(value AS INTEGER) FROM facts WHERE name = 'last_cited_number'), 0))"
 )
 _STORE = f"INSERT INTO events ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+WRITE_EDITS = (
+    "INSERT INTO edits (event_id, number, path, added, removed, data) VALUES (?, ?, ?, ?, ?, ?)"
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -181,8 +184,7 @@ class EventRows:
             [(row.id,) for row in old if row.edits is not None],
         )
         db.executemany(
-            "INSERT INTO edits (event_id, number, path, added, removed, data)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
+            WRITE_EDITS,
             [columns for row in rows if row.edits for columns in edit_rows(row.id, row.edits)],
         )
         for row in rows:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -104,7 +104,7 @@ class ClaudeSource(Source):
         return ClaudeParser(spec, state)
 
     def describe_stored(
-        self, tool: str | None, record: Any, pointer: str, answer: Any
+        self, tool: str | None, record: Any, pointer: str, answer: Callable[[], Any]
     ) -> Described:
         return describe_stored(tool, record, pointer, answer)
 

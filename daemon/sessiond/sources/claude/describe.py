@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ from sess_schema import kinds
 from sess_schema.decode import at_pointer
 from sess_schema.edits import Edit, Hunks, with_hunks
 from sessiond.sourcekit.base import Described
-from sessiond.sourcekit.changes import edits_of_arguments
+from sessiond.sourcekit.changes import as_hunk, edits_of_arguments
 from sessiond.sourcekit.values import as_text
 from sessiond.sources.claude.summary import TEXT_EDITORS, path_of, summarize, touched_files
 
@@ -49,9 +50,12 @@ def describe(tool: str | None, given: Any) -> Described:
     return Described(kind, summarize(tool, given), touched_files(tool, given), edits)
 
 
-def describe_stored(tool: str | None, record: Any, pointer: str, answer: Any) -> Described:
+def describe_stored(
+    tool: str | None, record: Any, pointer: str, answer: Callable[[], Any]
+) -> Described:
     described = describe(tool, at_pointer(record, pointer))
-    hunks = _hunks_of_record(answer) if isinstance(answer, dict) else ()
+    result = answer() if described.edits else None
+    hunks = _hunks_of_record(result) if isinstance(result, dict) else ()
     return replace(described, edits=with_hunks(described.edits, hunks)) if hunks else described
 
 
@@ -66,13 +70,8 @@ def _hunks_of_record(record: dict[str, Any]) -> Hunks:
 def hunks_of_result(details: Any) -> Hunks:
     """The lines that changed, with their numbers in the file."""
     patch = details.get("structuredPatch") if isinstance(details, dict) else None
-    if not isinstance(patch, list):
-        return ()
-    return tuple(hunk for hunk in patch if isinstance(hunk, dict) and _has_lines(hunk))
-
-
-def _has_lines(hunk: dict[str, Any]) -> bool:
-    return isinstance(hunk.get("lines"), list)
+    found = map(as_hunk, patch) if isinstance(patch, list) else ()
+    return tuple(hunk for hunk in found if hunk is not None)
 
 
 def _kind(tool: str | None, given: Any) -> str:

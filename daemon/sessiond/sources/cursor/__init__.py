@@ -6,7 +6,7 @@ import glob
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -140,7 +140,7 @@ class CursorSource(Source):
         tool: str | None,
         record: Any,
         pointer: str,
-        answer: Any,  # noqa: ARG002 - results tell nothing more
+        answer: Callable[[], Any],  # noqa: ARG002 - results tell nothing more
     ) -> Described:
         data = as_dict(at_pointer(record, pointer.rpartition("/")[0]))
         is_bubble = "type" not in data and is_call(data)
