@@ -34,6 +34,10 @@ GROUP BY summary ORDER BY 2 DESC LIMIT 10;
 
 -- who changed a file, newest first
 SELECT time, session, action FROM v_files WHERE path LIKE '%/README.md' ORDER BY ts DESC;
+
+-- full text
+SELECT time, session, type, summary FROM v_events
+WHERE event IN (SELECT rowid FROM event_index WHERE event_index MATCH 'timeout') ORDER BY ts DESC;
 ```
 
 An event belongs to the session that it was first written in: a fork shows it, but does not have it
