@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shlex
@@ -239,26 +240,23 @@ def _calls(db: apsw.Connection) -> Check:
 
 
 def _real_path() -> Check:
-    """A new transcript in a home of its own must be found by its words."""
+    """What agents would write in a home of its own must be found by its words."""
     word = f"kettle{secrets.token_hex(6)}"
     started = time.monotonic()
     with throw_away() as sandbox:
-        transcript = sandbox.projects / "-doctor" / "d0c70000-0000-4000-8000-000000000001.jsonl"
-        transcript.parent.mkdir()
-        transcript.write_text(
-            '{"type":"user","uuid":"d0c7-1","sessionId":"d0c70000-0000-4000-8000-000000000001",'
-            '"timestamp":"2026-01-01T00:00:00.000Z","cwd":"/doctor",'
-            f'"message":{{"role":"user","content":"put the {word} on"}}}}\n',
-            "utf-8",
-        )
+        wrote = sandbox.run("sessiond.commands.probe", word)
         asked = sandbox.sess("search", word, "--json", capture=True)
     took = amounts.duration(round((time.monotonic() - started) * 1000))
-    if asked.returncode == 0 and word in asked.stdout:
-        return Check("real path", OK, f"wrote, indexed and found a transcript in {took}")
+    agents = set(wrote.stdout.split())
+    found = {json.loads(line)["agent"] for line in asked.stdout.splitlines() if word in line}
+    if agents and found == agents:
+        names = ", ".join(sorted(agents))
+        return Check("real path", OK, f"wrote, indexed and found transcripts of {names} in {took}")
+    missing = ", ".join(sorted(agents - found)) or "any agent"
     return Check(
         "real path",
         FAIL,
-        f"a new transcript was not found (exit code {asked.returncode})",
-        asked.stderr.splitlines()[:5],
+        f"a new transcript of {missing} was not found (exit code {asked.returncode})",
+        [*wrote.stderr.splitlines(), *asked.stderr.splitlines()][:5],
         hint="`sess --debug demo` shows more",
     )

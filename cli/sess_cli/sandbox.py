@@ -13,8 +13,12 @@ from pathlib import Path
 
 from sess_schema.program import module
 
-# Variables that lead agents, or us, to another home.
-_LEADING = ("CLAUDE_", "CODEX_", "CURSOR_", "SESSIOND_", "XDG_")
+# Everything else stays outside: who knows which variable leads an agent to another home.
+_KEPT = (
+    "PATH", "PYTHON", "VIRTUAL_ENV", "LANG", "LC_", "TZ", "TERM", "COLORTERM", "NO_COLOR",
+    "FORCE_COLOR", "COLUMNS", "LINES", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH",
+    "DYLD_",
+)  # fmt: skip
 
 
 class Sandbox:
@@ -25,7 +29,7 @@ class Sandbox:
         self.projects = root / ".claude" / "projects"
         self.projects.mkdir(parents=True)
         self.environment = {
-            name: value for name, value in os.environ.items() if not name.startswith(_LEADING)
+            name: value for name, value in os.environ.items() if name.upper().startswith(_KEPT)
         }
         self.environment |= {
             "HOME": str(root),
@@ -38,9 +42,15 @@ class Sandbox:
 
     def sess(self, *arguments: str, capture: bool = False) -> subprocess.CompletedProcess[str]:
         """Run this same client inside."""
+        return self.run("sess_cli", *arguments, capture=capture)
+
+    def run(
+        self, name: str, *arguments: str, capture: bool = True
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a module of ours inside."""
         sys.stdout.flush()
         return subprocess.run(
-            [*module("sess_cli"), *arguments],
+            [*module(name), *arguments],
             env=self.environment,
             capture_output=capture,
             text=True,

@@ -105,13 +105,13 @@ def read(db: apsw.Connection, session: str | None, now: int | None = None) -> St
     if key is not None:
         family = "u.session_id IN (SELECT id FROM sessions WHERE id = ?1 OR parent_id = ?1)"
         found.session = _spent(db, family, key)
-        for model, size in db.execute(
-            "SELECT coalesce(u.model, ''), u.input_tokens + u.cache_write_tokens"
+        for model, window, size in db.execute(
+            "SELECT coalesce(u.model, ''), u.context_window, u.input_tokens + u.cache_write_tokens"
             " + u.cache_read_tokens FROM usage u WHERE u.session_id = ? AND u.counted"
             " ORDER BY u.ts DESC LIMIT 1",
             (key,),
         ):
-            found.context, found.context_window = size, window_of(model, size)
+            found.context, found.context_window = size, window or window_of(model, size)
     return found
 
 

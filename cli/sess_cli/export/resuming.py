@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 import re
 import shlex
 from typing import TYPE_CHECKING
@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from sess_cli.export.story import Story
     from sess_schema.queries.sessions import SessionRow
 
-# How each agent goes on with a session.
-COMMANDS = {"claude": ("claude", "--resume"), "cursor": ("cursor-agent", "--resume")}
 # An id is the name of somebody's file; it must not become an option.
-HARMLESS_ID = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]*")
-_STORE = "store.db"  # the chats of cursor-agent; those of the editor can only be opened there
+_HARMLESS = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]*")
 
 
-def is_in_editor(row: SessionRow) -> bool:
-    return row.agent == "cursor" and os.path.basename(row.file or "") != _STORE
+def arguments(row: SessionRow) -> tuple[str, ...]:
+    """The program and its arguments; nothing where none is known or the id may be an option."""
+    if row.resume is None or not _HARMLESS.fullmatch(row.session):
+        return ()
+    return tuple(map(str, json.loads(row.resume)))
 
 
 def command(story: Story) -> str:
@@ -28,12 +28,10 @@ def command(story: Story) -> str:
     A page outlives the transcript, and looks the same whether it was made before or after.
     """
     row = story.row
-    known = COMMANDS.get(row.agent)
-    if known is None or is_in_editor(row) or row.parent_key is not None:
+    known = arguments(row)
+    if not known or row.parent_key is not None:
         return ""
-    if not HARMLESS_ID.fullmatch(row.session):
-        return ""
-    resumed = " ".join((*known, row.session))
+    resumed = shlex.join(known)
     project = story.project
     if not project or any(not c.isprintable() for c in project):
         return resumed

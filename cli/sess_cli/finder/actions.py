@@ -57,19 +57,17 @@ def resume(db: apsw.Connection, session: int) -> Resume:
     while row.parent_key is not None and row.parent_key not in seen:
         row = sessions.by_key(db, row.parent_key)
         seen.add(row.key)
-    command = resuming.COMMANDS.get(row.agent)
-    if resuming.is_in_editor(row):
-        raise SessError("this conversation can only be gone on with in Cursor itself")
-    if command is None:
-        raise SessError(f"there is no known command to resume a session of {row.agent}")
-    if not resuming.HARMLESS_ID.fullmatch(row.session):
+    if row.resume is None:
+        raise SessError("no command resumes this session", hint=f"open it in {row.agent} itself")
+    command = resuming.arguments(row)
+    if not command:
         raise SessError("this session has no id that could be resumed")
     if row.source_gone:
         raise SessError(
             "the agent has deleted this transcript", hint=f"`sess restore {row.session} -o FILE`"
         )
     exists = row.project is not None and os.path.isdir(row.project)
-    return Resume((*command, row.session), row.project if exists else None)
+    return Resume(command, row.project if exists else None)
 
 
 def export(db: apsw.Connection, session: int, folder: Path, *, utc: bool) -> Path:

@@ -20,17 +20,10 @@ from tempfile import NamedTemporaryFile
 from sess_schema import paths
 from sess_schema.errors import Exit, SessError
 from sessiond.service.notify import LAUNCHD_LABEL
+from sessiond.sources import source_classes
 
 UNIT = "sessiond.service"
-# A service does not see the variables of the shell that installed it.
-MOVES_DATA = (
-    "SESSIOND_HOME",
-    "XDG_CONFIG_HOME",
-    "XDG_DATA_HOME",
-    "XDG_STATE_HOME",
-    "CLAUDE_CONFIG_DIR",
-    "CODEX_HOME",
-)
+_OWN_VARIABLES = ("SESSIOND_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 # By this line we know our own files when they are to be replaced or removed.
 MARK = "Written by `sessiond install`; `sessiond uninstall` removes it."
 
@@ -171,11 +164,20 @@ def program() -> Path:
         raise SessError(f'there is no program "{script}"', hint=_REINSTALL) from None
 
 
+def variables() -> tuple[str, ...]:
+    """Variables that move our data or an agent's.
+
+    A service does not see those of the shell that installed it, so it is given them.
+    """
+    agents = (name for source in source_classes() for name in source.variables)
+    return tuple(dict.fromkeys((*_OWN_VARIABLES, *agents)))
+
+
 def moved_data(environment: Mapping[str, str]) -> dict[str, str]:
     """The variables that are set now and say where data is, as absolute paths."""
     return {
         name: os.path.abspath(os.path.expanduser(environment[name]))
-        for name in MOVES_DATA
+        for name in variables()
         if environment.get(name)
     }
 

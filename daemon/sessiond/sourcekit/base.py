@@ -136,7 +136,7 @@ class Record:
     ts: int | None = None
     ts_from: str | None = None
     sidechain: bool = False
-    agent_id: str | None = None  # of the subagent that a sidechain record belongs to
+    subagent: str | None = None  # native id of the subagent that a sidechain record belongs to
     forked: bool = False
     session: str | None = None  # native id, where a file has records of several sessions
     session_alias: str | None = None

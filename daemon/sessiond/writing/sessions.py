@@ -48,6 +48,7 @@ class Session:
     tool_calls: int = 0
     mode: str | None = None
     project_rank: int = 0
+    resume: str | None = None  # a JSON array
 
     def learn(self, record: Record) -> None:
         """Take what a record tells about its whole session."""
@@ -135,6 +136,8 @@ class Sessions:
             session.project = spec.project
         if spec.title:
             session.entitle(spec.title, TITLE_AI)
+        if spec.resume:
+            session.resume = json.dumps(spec.resume)
         if spec.call_id:
             self._link(session, spec.call_id, LINK_META)
         return session

@@ -147,8 +147,8 @@ class TurnWriter:
 
     def _sidechain(self, main: Session, record: Record) -> Session:
         """The subagent that a sidechain record belongs to: its parent's, or a new one."""
-        if record.agent_id:
-            return self._all.sessions.sidechain(main, f"agent-{record.agent_id}")
+        if record.subagent:
+            return self._all.sessions.sidechain(main, record.subagent)
         parent = self._chains.get(record.parent_id or "")
         if parent is None and record.parent_id:
             for (above,) in self._db.execute(

@@ -21,6 +21,7 @@ COLUMNS = (
     "session_id", "turn_id", "response_uid", "message_id", "request_id", "model", "ts",
     "stop_reason", "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
     "cache_read_tokens", "web_searches", "service_tier", "speed", "geo", "cost_usd",
+    "context_window",
 )  # fmt: skip
 _WRITTEN = (*COLUMNS, "sidechain", "cost_nano", "cost_source", "saved_nano")
 _SAVE = (
@@ -67,6 +68,7 @@ class Line(NamedTuple):
     speed: str | None
     geo: str | None
     cost_usd: float | None
+    context_window: int | None
 
     def finality(self) -> tuple[Any, ...]:
         """Of two lines of a request, the greater one counts.
@@ -113,7 +115,7 @@ class UsageWriter:
             usage.request_id, usage.model, record.ts, usage.stop_reason, usage.input_tokens,
             usage.output_tokens, usage.cache_write_tokens, usage.cache_write_1h_tokens,
             usage.cache_read_tokens, usage.web_searches, usage.service_tier, usage.speed,
-            usage.geo, usage.cost_usd,
+            usage.geo, usage.cost_usd, usage.context_window,
         )  # fmt: skip
         self._holders.setdefault(line.response_uid, set()).add(session.id)
         self._newest = max(self._newest, turn_id)

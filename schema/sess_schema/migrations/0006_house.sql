@@ -12,6 +12,18 @@ ALTER TABLE events ADD COLUMN unjoined TEXT;
 UPDATE events SET unjoined = label, label = NULL
 WHERE type = 'tool_use' AND label IN ('orphan', 'answer');
 
+-- The command that goes on with a session: a JSON array. NULL: none is known.
+ALTER TABLE sessions ADD COLUMN resume TEXT;
+UPDATE sessions SET resume = json_array('claude', '--resume', native_id)
+WHERE agent = 'claude' AND kind = 'main' AND turns > 0;
+UPDATE sessions SET resume = json_array('cursor-agent', '--resume', native_id)
+WHERE agent = 'cursor' AND id IN
+    (SELECT m.session_id FROM session_sources m JOIN sources r ON r.id = m.source_id
+     WHERE r.path LIKE '%store.db#%');
+
+-- Tokens that fit the model's window, where the agent recorded it.
+ALTER TABLE usage ADD COLUMN context_window INTEGER;
+
 -- What calls changed in files, in one form for all agents.
 CREATE TABLE edits (
     event_id INTEGER NOT NULL,

@@ -41,7 +41,7 @@ _COLUMNS = (
     "s.id, s.agent, s.native_id, s.home, s.alias, s.kind, s.parent_id, p.native_id, s.call_id,"
     " s.agent_type, s.project, s.title, s.git_branch, s.models, s.version,"
     f" coalesce(s.started_at, s.ended_at, {_MTIME}), coalesce(s.ended_at, {_MTIME}),"
-    f" s.events, s.prompts, s.tool_calls, {_SOURCE}, {_GONE}, s.mode"
+    f" s.events, s.prompts, s.tool_calls, {_SOURCE}, {_GONE}, s.mode, s.resume"
 )
 _FROM = "FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id"
 
@@ -73,6 +73,7 @@ class SessionRow:
     source: str | None
     source_gone: int
     mode: str | None
+    resume: str | None  # the command that goes on with it: a JSON array
 
     @property
     def file(self) -> str | None:

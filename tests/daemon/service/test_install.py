@@ -19,7 +19,7 @@ PROGRAM = Path("/opt/my tools/100%/bin/sessiond")
 @pytest.fixture
 def user(tmp_path, monkeypatch):
     """An empty home on Linux, and no variable that moves data."""
-    for name in install.MOVES_DATA:
+    for name in install.variables():
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()

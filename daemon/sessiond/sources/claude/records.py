@@ -84,7 +84,8 @@ class ClaudeParser:
         record.version = as_text(value.get("version"))
         record.sidechain = value.get("isSidechain") is True
         if record.sidechain:
-            record.agent_id = as_text(value.get("agentId"))
+            agent_id = as_text(value.get("agentId"))
+            record.subagent = agent_file(agent_id) if agent_id else None
         record.forked = bool(value.get("forkedFrom")) or value.get("sessionKind") == "bg"
         if self._spec.kind == "main":
             session = as_text(value.get("sessionId"))

@@ -38,7 +38,12 @@ def chat(foreign: Foreign, known: KnownRows, state: dict[str, Any]) -> Iterator[
         return
     created = facts.created_at or meta.created_at
     change = Conversation(
-        SessionSpec(agent_id, title=meta.title or facts.title, fallback=1),
+        SessionSpec(
+            agent_id,
+            title=meta.title or facts.title,
+            fallback=1,
+            resume=("cursor-agent", "--resume", agent_id),
+        ),
         project=meta.cwd or (folder_of_root(foreign, facts.root) if facts.root else None),
         project_rank=_BY_META,
         mode=facts.mode,

@@ -22,6 +22,7 @@ class Filled:
     session: str
     title: str | None
     model: str = "unknown"  # of the largest prompt
+    recorded_window: int | None = None  # by the agent, for that prompt
     sizes: list[int] = field(default_factory=list)  # sorted
     compactions: list[int | None] = field(default_factory=list)  # tokens before each, where known
 
@@ -31,7 +32,7 @@ class Filled:
 
     @property
     def window(self) -> int:
-        return window_of(self.model, self.peak)
+        return self.recorded_window or window_of(self.model, self.peak)
 
     def mark(self, percent: int) -> int:
         return percentile(self.sizes, percent) or 0
@@ -42,13 +43,13 @@ def read(db: apsw.Connection, asked: Stats) -> list[Filled]:
     found: dict[int, Filled] = {}
     wanted = scope.responses(db, asked)
     size = "u.input_tokens + u.cache_write_tokens + u.cache_read_tokens"
-    for session, name, title, model, tokens in db.execute(
+    for session, name, title, model, window, tokens in db.execute(
         f"SELECT u.session_id, s.native_id, coalesce(s.title, s.first_prompt), {MODEL},"
-        f" {size} AS size {wanted.sql} ORDER BY u.session_id, size",
+        f" u.context_window, {size} AS size {wanted.sql} ORDER BY u.session_id, size",
         wanted.values,
     ):
         one = found.setdefault(session, Filled(name, title))
-        one.model = model
+        one.model, one.recorded_window = model, window
         one.sizes.append(tokens)
     told = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
     for session, name, title, ts, text in db.execute(

@@ -1,0 +1,29 @@
+"""Writes what each agent would write, for `sess doctor` to see whether it is found.
+
+Runs as `python -m sessiond.commands.probe WORD` in a home that is thrown away afterwards.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from sessiond.config import Config
+from sessiond.sources import all_sources
+
+
+def write(word: str) -> list[str]:
+    """Put a file that says the word where each agent keeps its own; the agents that have one."""
+    agents = []
+    for source in all_sources(Config()):
+        files = source.probe(word)
+        for path, data in files.items():
+            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+            with open(path, "xb") as file:
+                file.write(data)
+        agents += [source.agent] if files else []
+    return agents
+
+
+if __name__ == "__main__":
+    sys.stdout.writelines(f"{agent}\n" for agent in write(sys.argv[1]))
