@@ -7,13 +7,18 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import zlib
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from uuid import UUID
 
+import apsw
 import pytest
+from hypothesis import settings
+from tests import forked
 
 from sess_schema import archive
 from sess_schema.connection import open_reader, open_writer
@@ -28,9 +33,31 @@ TEN_O_CLOCK = datetime(2026, 2, 1, 10, tzinfo=UTC)
 BIN = Path(sys.executable).parent
 
 
-def interruptible():
-    """For `preexec_fn`: tests that run in the background have SIGINT ignored, and so would we."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+# Under `nohup` and in the background these are ignored, and would be in every program we start.
+# What has a handler here is back to normal after exec.
+for number in (signal.SIGHUP, signal.SIGINT):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, lambda *_: None)
+
+# A busy machine makes no test fail; under CI the same examples are tried each time.
+settings.register_profile("patient", deadline=None, derandomize="CI" in os.environ)
+settings.load_profile("patient")
+
+
+@cache
+def empty_index() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        index = Path(folder) / "index.db"
+        open_writer(index).close()
+        return index.read_bytes()
+
+
+def opened(index: Path) -> apsw.Connection:
+    """The writer of an index; a new one is a copy, which is quicker than migrating from nothing."""
+    if not index.exists():
+        index.touch(mode=0o600)
+        index.write_bytes(empty_index())
+    return open_writer(index)
 
 
 class Transcript:
@@ -113,7 +140,7 @@ class World:
     def ingest(self, *, settle=True):
         """One pass in this process."""
         self.state.mkdir(mode=0o700, exist_ok=True)
-        with closing(open_writer(self.state / "index.db")) as db:
+        with closing(opened(self.state / "index.db")) as db:
             return Ingest(Store(db), settle=settle).reconcile(self.places())
 
     def places(self):
@@ -123,21 +150,28 @@ class World:
 
     def run(self, program, *arguments, check=None, **options):
         """A real program of ours in this home."""
-        done = subprocess.run(
-            [BIN / program, *map(str, arguments)],
-            env=self.env,
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            **options,
-        )
+        if options.keys() <= {"input", "cwd"} and forked.possible(program, self.env):
+            given = options.get("input"), options.get("cwd")
+            done = forked.run(program, arguments, self.env, stdin=given[0], cwd=given[1])
+        else:
+            done = subprocess.run(
+                [BIN / program, *map(str, arguments)],
+                env=self.env,
+                check=False,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                **options,
+            )
         if check is not None:
             assert done.returncode == check, (done.returncode, done.stdout, done.stderr)
         return done
 
     def start(self):
-        """A daemon in the foreground of a child process."""
+        """A daemon in the foreground of a process of its own."""
+        if forked.possible("sessiond", self.env):
+            with open(os.devnull, "r+b") as nowhere:
+                return forked.start("sessiond", ["start"], self.env, [nowhere.fileno()] * 3)
         return subprocess.Popen(
             [BIN / "sessiond", "start"],
             env=self.env,

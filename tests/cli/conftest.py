@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests import forked
 
 SESS = str(Path(sys.executable).parent / "sess")
 MAIN = "11111111-1111-4111-8111-111111111111"
@@ -39,13 +40,13 @@ class Client:
         if not colour:
             environment["NO_COLOR"] = "1"
         outer, inner = pty.openpty()
-        process = subprocess.Popen(
-            [*program, *arguments],
-            stdin=inner,
-            stdout=inner,
-            stderr=inner,
-            env={**environment, **env},
-        )
+        environment |= env
+        if program == (SESS,) and forked.possible("sess", environment):
+            process = forked.start("sess", arguments, environment, [inner] * 3)
+        else:
+            process = subprocess.Popen(
+                [*program, *arguments], stdin=inner, stdout=inner, stderr=inner, env=environment
+            )
         os.close(inner)
         received = b""
         try:

@@ -6,11 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
-from tests.conftest import interruptible
+from tests.waiting import LIMIT, computed, wait_until
 
 from sess_cli import fresh, main
 from sess_cli.start import plain_words
@@ -230,11 +229,10 @@ def test_ctrl_c_is_exit_code_130(world):
         [BIN / "sess", "sql", "--no-sync", endless],
         env=world.env,
         stderr=subprocess.PIPE,
-        preexec_fn=interruptible,  # noqa: PLW1509
     )
-    time.sleep(1)
+    wait_until(lambda: computed(process.pid) > 1)  # many times what it takes to begin
     os.kill(process.pid, signal.SIGINT)
-    _, stderr = process.communicate(timeout=10)
+    _, stderr = process.communicate(timeout=LIMIT)
     assert (process.returncode, stderr) == (130, b"")
 
 

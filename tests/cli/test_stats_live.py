@@ -15,7 +15,7 @@ import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from tests.conftest import BIN, interruptible
+from tests.conftest import BIN
 
 SESSION = "11111111-1111-4111-8111-111111111111"
 
@@ -84,7 +84,6 @@ def watched(world, *arguments):
         stderr=theirs,
         env={**world.env, "TERM": "xterm", "NO_COLOR": "1"},
         start_new_session=True,
-        preexec_fn=interruptible,  # noqa: PLW1509
     )
     os.close(theirs)
     try:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import closing
 
 import pytest
+from tests.conftest import opened
 
 from sess_schema.marks import FAILED
+from sessiond.ingest import Ingest
 from sessiond.writing import chunks
+from sessiond.writing.transaction import Store
 
 
 def test_a_call_is_joined_with_a_result_of_a_later_pass(world):
@@ -402,3 +406,25 @@ def test_a_subagent_finds_a_parent_that_is_not_named_by_a_uuid(world):
     assert world.sql(
         "SELECT p.native_id, p.turns FROM sessions c JOIN sessions p ON p.id = c.parent_id"
     ) == [("my-session", 1)]
+
+
+def test_a_pass_that_is_stopped_keeps_what_it_wrote_and_reads_no_more(world, monkeypatch):
+    """The file in hand is committed; the next pass goes on with the others."""
+    for number in range(3):
+        t = world.transcript(f"{number:08d}-1111-4111-8111-111111111111")
+        t.append(t.prompt(f"text {number}"))
+    world.state.mkdir(mode=0o700)
+    with closing(opened(world.state / "index.db")) as db:
+        ingest = Ingest(Store(db))
+        write = ingest._write
+
+        def write_and_stop(step, summary):
+            write(step, summary)
+            ingest.stop.set()
+
+        monkeypatch.setattr(ingest, "_write", write_and_stop)
+        ingest.reconcile(world.places())
+    assert len(world.found("text")) == 1
+    world.ingest()
+    assert sorted(world.found("text")) == ["text 0", "text 1", "text 2"]
+    world.check()

@@ -10,19 +10,11 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.waiting import wait_until
 
 BIN = Path(sys.executable).parent
 PR_CAPBSET_DROP = 24
 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
-
-
-def wait_until(happens, seconds=15.0, what="it did not happen"):
-    """Until a condition holds; fails after the deadline."""
-    end = time.monotonic() + seconds
-    while not (found := happens()):
-        assert time.monotonic() < end, what
-        time.sleep(0.03)
-    return found
 
 
 def obey_permissions():
@@ -35,20 +27,20 @@ def obey_permissions():
 
 
 class Measured:
-    """A finished program with the most memory and the time it took."""
+    """A finished program with the most memory it had and how much it read."""
 
-    def __init__(self, code, stdout, stderr, megabytes, seconds):
+    def __init__(self, code, stdout, stderr, megabytes, megabytes_read):
         self.code, self.stdout, self.stderr = code, stdout, stderr
-        self.megabytes, self.seconds = megabytes, seconds
+        self.megabytes, self.megabytes_read = megabytes, megabytes_read
 
 
-def resident_peak(pid):
-    """Megabytes, from /proc. getrusage would count this process too, up to the child's exec."""
+def told_by_kernel(pid, file, name):
+    """A number from /proc. getrusage would count this process too, up to the child's exec."""
     try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        lines = Path(f"/proc/{pid}/{file}").read_text().splitlines()
     except OSError:
-        return 0.0
-    return sum(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:"))
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith(name))
 
 
 @pytest.fixture
@@ -57,21 +49,21 @@ def measured(world, tmp_path):
 
     def run(program, *arguments):
         out, err = tmp_path / "measured.out", tmp_path / "measured.err"
-        started = time.monotonic()
         with out.open("wb") as stdout, err.open("wb") as stderr:
             process = subprocess.Popen(
                 [BIN / program, *map(str, arguments)], env=world.env, stdout=stdout, stderr=stderr
             )
-            peak = 0.0
+            peak = read = 0
             while process.poll() is None:
-                peak = max(peak, resident_peak(process.pid))
+                peak = max(peak, told_by_kernel(process.pid, "status", "VmHWM:"))
+                read = max(read, told_by_kernel(process.pid, "io", "rchar:"))
                 time.sleep(0.01)
         return Measured(
             process.returncode,
             out.read_text(),
             err.read_text(),
-            peak,
-            time.monotonic() - started,
+            peak / 1024,
+            read / 1e6,
         )
 
     return run

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -100,27 +99,25 @@ def test_every_way_to_search_sees_one_state(world, monkeypatch):
 
 
 def test_readers_in_other_processes_never_wait_for_the_writer(world):
-    """Searches while another process loads: each ends soon and sees a whole state."""
+    """Searches while another process loads: none meets a lock, each sees a whole state."""
     grow(world, 0, 1, 10)
     world.run("sessiond", "sync", check=0)
     grow(world, 1, 300, 40)
     writer = subprocess.Popen(
         [BIN / "sessiond", "sync", "--quiet"], env=world.env, stderr=subprocess.PIPE
     )
-    slowest, reads, states = 0.0, 0, set()
+    reads, states = 0, set()
     while writer.poll() is None:
-        started = time.monotonic()
         with closing(open_reader(world.state / "index.db")) as db:
+            db.set_busy_timeout(0)  # what would have to wait fails
             db.execute("BEGIN")
             found = db.execute(
                 "SELECT count(*) FROM event_index WHERE event_index MATCH 'everywhere'"
             ).get
             states.add((found, db.execute("SELECT count(*) FROM events").get))
-        slowest = max(slowest, time.monotonic() - started)
         reads += 1
     assert (writer.returncode, writer.communicate()[1]) == (0, b"")
-    assert reads > 20
-    assert slowest < 1
+    assert reads > 1
     assert all(found == events for found, events in states)
     assert world.found("everywhere")[-1].startswith("everywhere 299 39")
     world.check()

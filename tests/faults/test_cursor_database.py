@@ -23,7 +23,7 @@ from tests.cursor_databases import (
     put_conversation,
     small_talk,
 )
-from tests.faults.conftest import wait_until
+from tests.waiting import wait_until
 
 from sess_schema.errors import SessError
 
@@ -260,7 +260,7 @@ def test_the_daemon_tries_again_by_itself(world, good, database, start_plain, na
         assert_reported(world, database, reason)
         good.append(good.prompt("meanwhile"))
         wait_until(lambda: world.found("meanwhile"))
-    wait_until(lambda: world.shown("c1"), seconds=40, what="it was not tried again")
+    wait_until(lambda: world.shown("c1"), what="it was not tried again")
     wait_until(lambda: status_of(world, database)["state"] == "live")
     assert process.poll() is None
     process.terminate()
@@ -472,7 +472,7 @@ def test_a_huge_value_needs_bounded_memory(world, good, measured, megabytes):
     assert_well(world, database)
     assert world.shown("c2")[0][1] == "c2 please fix the parser"
     again = measured("sessiond", "sync")
-    assert again.seconds < done.seconds + 1
+    assert again.megabytes_read < megabytes
 
 
 def test_a_workspace_in_trouble_costs_only_itself(world, good, database):

@@ -224,14 +224,13 @@ def test_many_empty_files_are_nothing_to_read(world, good):
 
 @pytest.mark.parametrize("gigabytes", [1, pytest.param(4, marks=pytest.mark.soak)])
 def test_a_sparse_file_of_gigabytes_needs_little(world, good, measured, gigabytes):
-    """NULs after a few lines: under 300 MB and 30 s; the lines before are found."""
+    """NULs after a few lines: under 300 MB of memory; the lines before are found."""
     t = world.transcript("22222222-1111-4111-8111-111111111111")
     t.append(*(t.prompt(f"sparse {n}") for n in range(3)))
     os.truncate(t.path, gigabytes << 30)
     done = measured("sessiond", "sync")
     assert (done.code, done.stderr) == (0, "")
     assert done.megabytes < 300
-    assert done.seconds < 30
     assert len(world.found("sparse")) == 3
     assert world.found("good") == ["good words"]
     assert world.sql("SELECT offset FROM sources WHERE path = ?", str(t.path)) == [
@@ -240,7 +239,7 @@ def test_a_sparse_file_of_gigabytes_needs_little(world, good, measured, gigabyte
     assert sum(path.stat().st_size for path in world.state.iterdir()) < 4 << 20
     again = measured("sessiond", "sync")
     assert (again.code, again.stderr) == (0, "")
-    assert again.seconds < 5
+    assert again.megabytes_read < 100
 
 
 @pytest.mark.parametrize("megabytes", [30, 100])

@@ -50,13 +50,13 @@ _MEMORY = 64 << 20  # bytes that RE2 may use to remember states; it takes what i
 class Redactor:
     """Masks what nobody should share, and counts what it masked."""
 
-    def __init__(self, home: str | None = os.path.expanduser("~")) -> None:
+    def __init__(self, home: str | None = "~") -> None:
         self.masked: Counter[str] = Counter()
         self._screen = _screen()
         self._spotless: set[str] = set()
         self._own: list[tuple[str, re.Pattern[str]]] = []
         self._own_is_telling = False
-        given = (home or "").rstrip("/\\")
+        given = os.path.expanduser(home or "").rstrip("/\\")
         if len(given) > 1:
             self._own_is_telling = given.count("/") > 1  # `/root` is a part of many addresses
             for own in dict.fromkeys((given, os.path.realpath(given))):

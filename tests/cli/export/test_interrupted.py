@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from tests.conftest import BIN, World, interruptible
+from tests.conftest import BIN, World
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 
@@ -33,7 +33,6 @@ def stopped(world, folder, number, *arguments):
         env=world.env,
         cwd=folder,
         stderr=subprocess.DEVNULL,
-        preexec_fn=interruptible,  # noqa: PLW1509
     ) as process:
         while not [*folder.rglob(".sess-*")] and process.poll() is None:
             time.sleep(0.005)

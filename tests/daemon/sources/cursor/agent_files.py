@@ -7,6 +7,7 @@ import json
 import sqlite3
 from contextlib import closing
 
+from tests.conftest import opened
 from tests.cursor_databases import (
     CREATED,
     bubble,
@@ -17,7 +18,7 @@ from tests.cursor_databases import (
     put_conversation,
 )
 
-from sess_schema.connection import open_reader, open_writer
+from sess_schema.connection import open_reader
 from sess_schema.queries.search import Search
 from sess_schema.session.reader import Reader
 from sessiond.ingest import Ingest
@@ -158,7 +159,7 @@ class Index:
     def read(self):
         self.world.state.mkdir(mode=0o700, exist_ok=True)
         source = CursorSource(environ={"HOME": str(self.world.root)})
-        with closing(open_writer(self.world.state / "index.db")) as db:
+        with closing(opened(self.world.state / "index.db")) as db:
             return Ingest(Store(db)).reconcile(Territory([source]).places)
 
     def entries(self, session=CHAT):

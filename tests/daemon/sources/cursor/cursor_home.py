@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import closing
 
+from tests.conftest import opened
 from tests.cursor_databases import (
     CREATED,
     bubble,
@@ -12,7 +13,7 @@ from tests.cursor_databases import (
     make_global,
 )
 
-from sess_schema.connection import open_reader, open_writer
+from sess_schema.connection import open_reader
 from sess_schema.queries.search import Search
 from sess_schema.session.reader import Reader
 from sessiond.ingest import Ingest
@@ -48,7 +49,7 @@ class Cursor:
         """A pass of a new process over the places of Cursor."""
         self.world.state.mkdir(mode=0o700, exist_ok=True)
         source = CursorSource(environ={"HOME": str(self.world.root)})
-        with closing(open_writer(self.world.state / "index.db")) as db:
+        with closing(opened(self.world.state / "index.db")) as db:
             return Ingest(Store(db)).reconcile(Territory([source]).places)
 
     def delete(self, key):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.conftest import opened
 from tests.cursor_databases import (
     CREATED,
     bubble,
@@ -175,7 +176,7 @@ class Cursor:
     def read(self, index="index.db"):
         """A pass of a new process."""
         source = CursorSource(environ={"HOME": str(self.root)}, platform="linux")
-        with closing(open_writer(self.root / index)) as db:
+        with closing(opened(self.root / index)) as db:
             summary = Ingest(Store(db)).reconcile(Territory([source]).places)
             assert summary.skipped == []
             return summary

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import select
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.cursor_databases import GENERATIONS, global_database, user_directory
+from tests.waiting import LIMIT, let_it_write, wait_until
 
 from sess_schema import archive
 from sess_schema.connection import open_reader
@@ -21,7 +23,6 @@ from sess_schema.queries.search import Search
 from sess_schema.session.reader import Reader
 
 ROOT = Path(__file__).parents[4]
-CONVERGED = 2.0  # seconds from the last write until the index must tell the same
 STYLES = pytest.mark.parametrize("style", ["insert", "update"])
 ZSTD = b"\x28\xb5\x2f\xfd"
 
@@ -47,20 +48,19 @@ class Writer:
 
     @property
     def busy(self):
-        return self.outcome is None and self.process.poll() is None
+        """It writes; when it has ended it says so."""
+        return not select.select([self.process.stdout], [], [], 0)[0]
 
     def end(self):
-        """Wait for its last write; the moment of it."""
+        """Wait for its last write."""
         said = self.process.stdout.readline()
-        moment = time.monotonic()
         assert said == "done\n", f"the writer met a lock: {said}"
         self.outcome = json.loads(self.process.stdout.readline())
-        return moment
 
     def close(self):
         """Let it close its database."""
         self.process.stdin.close()
-        assert self.process.wait(20) == 0
+        assert self.process.wait(LIMIT) == 0
 
     def digest_alone(self, folder):
         """What the database is like after a run that nobody looked at."""
@@ -71,7 +71,7 @@ class Writer:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             check=True,
-            timeout=60,
+            timeout=LIMIT,
         )
         return digest(path)
 
@@ -95,6 +95,22 @@ def write(world):
         writer.process.stdout.close()
 
 
+def a_line_is_read(world, text):
+    """A line of another agent, once the daemon has read it: it has done all that came before."""
+    t = world.transcript()
+    line = t.encode(t.prompt(text, uuid=text))
+    t.append(line)
+    wait_until((world.state / "index.db").exists)
+    wait_until(lambda: world.found(text))
+    return len(line)
+
+
+def quiet(status):
+    """What the daemon tells about itself, once it has nothing new to tell for three beats."""
+    facts = json.loads(status.read_text())
+    return facts if time.time() * 1000 - facts["at"] > 3000 else None
+
+
 @pytest.fixture
 def daemon(world):
     """A running daemon; stopped at the end however the test went."""
@@ -107,14 +123,7 @@ def daemon(world):
 def stop(process):
     if process.poll() is None:
         process.terminate()
-    process.wait(10)
-
-
-def wait_until(happens, seconds=10.0):
-    end = time.monotonic() + seconds
-    while not happens():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
+    process.wait(LIMIT)
 
 
 def digest(path):
@@ -179,11 +188,9 @@ def difference(world, outcome):
     return None
 
 
-def assert_converged(world, outcome, since, seconds=CONVERGED):
-    """Soon the index says what the database says."""
-    while wrong := difference(world, outcome):
-        assert time.monotonic() - since < seconds, wrong
-        time.sleep(0.02)
+def assert_converges(world, outcome):
+    """In the end the index says what the database says."""
+    wait_until(lambda: not difference(world, outcome), lambda: difference(world, outcome))
 
 
 def assert_right(world, outcome):
@@ -284,8 +291,8 @@ def assert_as_read_at_once(world, writer, tmp_path):
 
 def follow(world, writer, daemon, tmp_path):
     """What must hold when a writer has ended beside a daemon, and then when both have stopped."""
-    moment = writer.end()
-    assert_converged(world, writer.outcome, moment)
+    writer.end()
+    assert_converges(world, writer.outcome)
     assert_right(world, writer.outcome)
     assert_shown(world, writer.outcome)
     stop(daemon)
@@ -296,7 +303,7 @@ def follow(world, writer, daemon, tmp_path):
 
 @STYLES
 def test_the_daemon_follows_a_writer(world, write, daemon, tmp_path, style):
-    """Two seconds after the last write all is told, once; the file is as if nobody had read it."""
+    """After the last write all is told, once; the file is as if nobody had read it."""
     follow(world, write("--conversations", 14, "--style", style), daemon, tmp_path)
 
 
@@ -322,15 +329,14 @@ def disturb(world, writer, tmp_path, seed):
     kills = 0
     while writer.busy and kills < 12:
         process = world.start()
-        time.sleep(rng.uniform(0.2, 0.8))
+        let_it_write(world, rng.randrange(6), or_until=lambda: not writer.busy)
         process.kill()
         process.wait()
         kills += 1
     process = world.start()
     try:
-        moment = writer.end()
-        wait_until((world.state / "status.json").exists)
-        assert_converged(world, writer.outcome, max(moment, time.monotonic() - 0.5))
+        writer.end()
+        assert_converges(world, writer.outcome)
         assert_right(world, writer.outcome)
     finally:
         stop(process)
@@ -360,8 +366,7 @@ def test_killing_the_daemon_beside_other_writers(world, write, tmp_path, style, 
 def test_syncing_meanwhile_gives_what_one_reading_gives(world, write, tmp_path, style):
     """`sessiond sync` in a loop beside the writer; each of them reads a whole state."""
     writer = write("--conversations", 10, "--style", style, "--seed", 3)
-    end = time.monotonic() + 4
-    while time.monotonic() < end:
+    while writer.busy:
         world.run("sessiond", "sync", check=0)
     writer.end()
     world.run("sessiond", "sync", check=0)
@@ -382,33 +387,30 @@ def test_reading_leaves_the_files_as_the_writer_left_them(world, write):
         world.run("sess", "search", "the", check=0)
     process = world.start()
     try:
-        wait_until((world.state / "status.json").exists)
-        assert_converged(world, writer.outcome, time.monotonic())
+        assert_converges(world, writer.outcome)
         world.run("sess", "list", check=0)
-        time.sleep(1)
+        a_line_is_read(world, "marker")
     finally:
         stop(process)
     assert (digest(writer.database), digest(log)) == before
 
 
 def test_our_reading_does_not_wake_us(world, write, daemon):
-    """When the writer rests the daemon rests: no hints, nothing read, nothing logged."""
+    """When the writer rests the daemon rests: between two lines it reads only the second."""
     writer = write("--conversations", 5)
-    moment = writer.end()
-    assert_converged(world, writer.outcome, moment)
-
-    def activity():
-        facts = json.loads((world.state / "status.json").read_text())
-        log = (world.state / "sessiond.log").read_text()
-        return facts["hints"], facts["turns"], facts["read_bytes"], log
-
-    time.sleep(2.5)  # the heartbeat is written once a second
-    before = activity()
-    assert before[0] > 0
-    for _ in range(3):
+    writer.end()
+    assert_converges(world, writer.outcome)
+    a_line_is_read(world, "first")
+    status, log = world.state / "status.json", world.state / "sessiond.log"
+    before, logged = wait_until(lambda: quiet(status)), log.read_text()
+    for _ in range(8):
         world.run("sess", "search", "the", check=0)
-        time.sleep(1)
-    assert activity() == before
+    size = a_line_is_read(world, "second")
+    after = wait_until(lambda: (facts := json.loads(status.read_text())) != before and facts)
+    assert after["turns"] == before["turns"] + 1
+    assert after["read_bytes"] == before["read_bytes"] + size
+    assert after["hints"] - before["hints"] < 8
+    assert log.read_text() == logged
 
 
 @pytest.mark.parametrize("make", GENERATIONS, ids=lambda make: make.__name__)
@@ -420,8 +422,7 @@ def test_a_closed_database_gets_no_files_beside_it(world, make):
     world.run("sessiond", "sync", check=0)
     process = world.start()
     try:
-        wait_until((world.state / "status.json").exists)
-        time.sleep(1)
+        a_line_is_read(world, "marker")
         assert files_below(folder) == before
         done = world.run("sess", "show", composer, "--json", check=0)
         assert len(done.stdout.splitlines()) >= 2
@@ -434,8 +435,8 @@ def test_a_closed_database_gets_no_files_beside_it(world, make):
 def test_secrets_stay_where_they_are(world, write, daemon):
     """Tokens of the ItemTable are in no file of ours, packed or not, and in no output."""
     writer = write("--conversations", 6)
-    moment = writer.end()
-    assert_converged(world, writer.outcome, moment)
+    writer.end()
+    assert_converges(world, writer.outcome)
     secrets = [secret.encode() for secret in writer.outcome["secrets"]]
     assert secrets
     said = [
