@@ -456,7 +456,7 @@ def test_strange_keys_are_no_conversations(world, good):
     world.check()
 
 
-@pytest.mark.parametrize("megabytes", [30, 100])
+@pytest.mark.parametrize("megabytes", [30, pytest.param(100, marks=pytest.mark.soak)])
 def test_a_huge_value_needs_bounded_memory(world, good, measured, megabytes):
     """A pasted file in one bubble: what is around it is found, and the memory stays bounded."""
     database = make_database(global_database(world.root), "c1")

@@ -124,8 +124,7 @@ def test_an_overflow_of_the_event_queue_loses_nothing(world, start, until):
     lines = t.count
     process.send_signal(signal.SIGCONT)
     until(
-        lambda: world.sql("SELECT count(*), sum(lines) FROM sources") == [(3001, 3000 * lines + 1)],
-        seconds=40,
+        lambda: world.sql("SELECT count(*), sum(lines) FROM sources") == [(3001, 3000 * lines + 1)]
     )
     until(lambda: facts(world)["overflows"] > 0)
     assert world.sql("SELECT count(*) FROM events") == [(3000 * lines + 1,)]
