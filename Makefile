@@ -10,7 +10,7 @@ BIN := .venv/bin
 PACKAGE := pyproject.toml $(wildcard systemd/*.service systemd/*/*.conf launchd/*.plist)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test browser lint bench soak clean
+.PHONY: help run check test browser lint bench soak clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,9 @@ run: .venv/installed ## index the transcripts of this machine, list them, search
 	   echo; $(BIN)/sess demo ;; \
 	*) $(BIN)/sess list --no-sync ;; \
 	esac
+
+check: lint ## lint, and the tests that take under a minute together: for every save
+	$(BIN)/pytest -n 2 -q -m 'not slow and not soak' --ignore=tests/browser --ignore=tests/faults
 
 test: .venv/installed-dev browser ## run the tests; those of pages need Chromium
 	$(BIN)/pytest -n 2

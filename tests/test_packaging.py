@@ -137,3 +137,51 @@ def test_the_wheel_is_complete(tmp_path):
     assert expected - names == set()
     assert "sess = sess_cli.start:run" in programs
     assert "sessiond = sessiond.main:run" in programs
+
+
+CHANGELOG = """# Changelog
+
+## [Unreleased]
+
+## [0.2.0] - 2026-12-01
+
+### Added
+
+- a thing
+
+## [0.1.0] - 2026-11-16
+
+- the first
+"""
+
+
+@pytest.mark.parametrize(
+    ("tag", "changelog", "problem"),
+    [
+        ("v0.2.0", CHANGELOG, None),
+        ("0.2.0", CHANGELOG, "the tag is 0.2.0, but pyproject.toml says 0.2.0"),
+        ("v0.3.0", CHANGELOG, "the tag is v0.3.0, but pyproject.toml says 0.2.0"),
+        (
+            "v0.2.0",
+            CHANGELOG.replace(" - 2026-12-01", ""),
+            "the changelog has no dated section for 0.2.0",
+        ),
+        (
+            "v0.2.0",
+            CHANGELOG.replace("[0.1.0]", "[0.2.0]").replace("[0.2.0]", "[0.2.1]", 1),
+            "0.2.0 is not the newest section of the changelog",
+        ),
+        (
+            "v0.2.0",
+            CHANGELOG.replace("[Unreleased]\n", "[Unreleased]\n\n- later\n"),
+            "the changelog still has entries under Unreleased",
+        ),
+    ],
+)
+def test_a_release_needs_tag_version_and_changelog_to_agree(tag, changelog, problem):
+    """One sentence for each way in which they do not."""
+    spec = importlib.util.spec_from_file_location("release", ROOT / "scripts/check_release.py")
+    release = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(release)
+    assert release.problem(tag, "0.2.0", changelog) == problem
+    assert release.notes(CHANGELOG, "0.2.0") == "### Added\n\n- a thing"
