@@ -244,7 +244,7 @@ def _real_path() -> Check:
     word = f"kettle{secrets.token_hex(6)}"
     started = time.monotonic()
     with throw_away() as sandbox:
-        wrote = sandbox.run("sessiond.commands.probe", word)
+        wrote = sandbox.run("sessiond.service.probe", word)
         asked = sandbox.sess("search", word, "--json", capture=True)
     took = amounts.duration(round((time.monotonic() - started) * 1000))
     agents = set(wrote.stdout.split())

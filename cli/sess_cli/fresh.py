@@ -73,7 +73,10 @@ def roots() -> list[str]:
     import subprocess  # noqa: PLC0415
 
     asked = subprocess.run(
-        [*module("sessiond.commands.sync"), "--roots"], capture_output=True, text=True, check=False
+        [*module("sessiond.service.one_pass"), "--roots"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return asked.stdout.splitlines() if asked.returncode == 0 else []
 
@@ -86,7 +89,7 @@ def _sync(home: Home) -> bool:
         return False
     import subprocess  # noqa: PLC0415 - with a daemon there is nothing to run
 
-    child = subprocess.run([*module("sessiond.commands.sync"), "--quiet"], check=False)
+    child = subprocess.run([*module("sessiond.service.one_pass"), "--quiet"], check=False)
     if child.returncode in _FINE:
         return False
     if child.returncode == Exit.INTERRUPTED:

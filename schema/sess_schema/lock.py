@@ -9,6 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from sess_schema.errors import Exit, SessError
+
 try:
     import fcntl
 except ImportError:  # Windows has no flock; msvcrt locks a byte range instead
@@ -83,3 +85,14 @@ def holder(path: Path) -> dict[str, Any] | None:
         return facts
     finally:
         os.close(fd)
+
+
+def already_running(path: Path) -> SessError:
+    """What to say when somebody else writes the index."""
+    other = holder(path) or {}
+    what = "a sync" if other.get("mode") == "sync" else "a daemon"
+    return SessError(
+        f"{what} is already running (pid {other.get('pid', 'unknown')})",
+        hint="it keeps the index up to date; `sessiond status` shows how far it is",
+        code=Exit.ALREADY_RUNNING,
+    )

@@ -7,16 +7,30 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
+from typing import Annotated, Any
 
 import apsw
+import typer
 
 from sess_schema import lock, paths
 from sess_schema.connection import open_reader
 from sess_schema.errors import Exit, SessError
 from sess_schema.escape import safe
 from sess_schema.program import counted
+from sessiond.commands.options import AsJson
 from sessiond.service import heartbeat
+
+
+def register(app: typer.Typer) -> None:
+    app.command("status")(status)
+
+
+def status(
+    as_json: AsJson = False,
+    every: Annotated[bool, typer.Option("--all", help="List every source.")] = False,
+) -> None:
+    """Show what is watched, indexed, lagging and skipped, and why."""
+    raise typer.Exit(show(as_json=as_json, every=every))
 
 
 def show(*, as_json: bool, every: bool) -> int:

@@ -1,200 +1,28 @@
-"""One pass over all sources, then exit: `sessiond sync`, and what `sess` runs when no daemon lives.
-
-Runs as `python -m sessiond.commands.sync` without the command-line framework, which would double
-its start.
-"""
+"""`sessiond sync`: read what is new, once."""
 
 from __future__ import annotations
 
-import json
-import logging
-import os
-import sys
-import time
-from collections.abc import Sequence
-from contextlib import closing
-from typing import Self
+from typing import Annotated
 
-from sess_schema import __version__, lock, paths, program
-from sess_schema.connection import open_writer
-from sess_schema.errors import Exit, SessError
-from sess_schema.program import counted
-from sessiond import config
-from sessiond.commands.progress_line import progress_line
-from sessiond.engines.steps import Summary
-from sessiond.ingest import Ingest
-from sessiond.prices.repricing import pricer_of, reprice_if_due
-from sessiond.reading.territory import Place, Territory
-from sessiond.sourcekit.base import Source
-from sessiond.sources import all_sources
-from sessiond.writing.describe_calls import describe_calls
-from sessiond.writing.transaction import Store
+import typer
 
-WAIT_FOR_OTHER_SYNC = 5.0
-BAR_FROM = 8 << 20
-MOST_SKIPPED_SHOWN = 10
+from sessiond.commands.options import AsJson
 
 
-def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -> int:
-    """Bring the index up to date and say what was done."""
-    home = paths.home()
-    home.create()
-    held = lock.acquire(home.lock, wait=0 if _daemon_lives(home) else WAIT_FOR_OTHER_SYNC)
-    if held is None:
-        raise already_running(home)
-    try:
-        held.describe(mode="sync", version=__version__)
-        settings = config.load(home.config_file)
-        sources = all_sources(settings)
-        places = _places(sources, targets) if targets else Territory(sources).places
-        with progress_line(show=not as_json) as progress:
-            db = open_writer(home.index, progress)
-        with closing(db):
-            with progress_line(show=not as_json) as progress:
-                reprice_if_due(db, settings, progress)
-                describe_calls(db, {one.agent: one.describe_stored for one in sources}, progress)
-            ingest = Ingest(Store(db, pricer_of(settings)))
-            started = time.monotonic()
-            with _Bar(show=not as_json and sys.stderr.isatty()) as bar:
-                ingest.on_progress = bar.update
-                summary = ingest.reconcile(places, roots=not targets)
-            seconds = time.monotonic() - started
-    finally:
-        held.release()
-    _report(summary, seconds, as_json=as_json, quiet=quiet, roots=[place.path for place in places])
-    return Exit.SKIPPED_SOME if summary.skipped else Exit.OK
+def register(app: typer.Typer) -> None:
+    app.command("sync")(sync)
 
 
-def already_running(home: paths.Home) -> SessError:
-    other = lock.holder(home.lock) or {}
-    what = "a sync" if other.get("mode") == "sync" else "a daemon"
-    return SessError(
-        f"{what} is already running (pid {other.get('pid', 'unknown')})",
-        hint="it keeps the index up to date; `sessiond status` shows how far it is",
-        code=Exit.ALREADY_RUNNING,
-    )
-
-
-def _daemon_lives(home: paths.Home) -> bool:
-    holder = lock.holder(home.lock)
-    return holder is not None and holder.get("mode") == "daemon"
-
-
-def _places(sources: Sequence[Source], targets: Sequence[str]) -> list[Place]:
-    """Named files and directories may be of any agent; their own content tells."""
-    found = (os.path.realpath(os.path.expanduser(target)) for target in targets)
-    return [Place(path, tuple(sources)) for path in found]
-
-
-def _report(
-    summary: Summary, seconds: float, *, as_json: bool, quiet: bool, roots: Sequence[str]
+def sync(
+    paths: Annotated[
+        list[str] | None, typer.Argument(help="Files or directories; all known places if none.")
+    ] = None,
+    as_json: AsJson = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Say nothing unless it fails.")
+    ] = False,
 ) -> None:
-    if as_json:
-        facts = {
-            "seen": summary.seen,
-            "changed": summary.changed,
-            "read_bytes": summary.read_bytes,
-            "turns": summary.turns,
-            "warnings": summary.warnings,
-            "gone": summary.gone,
-            "skipped": [{"path": path, "reason": why} for path, why in summary.skipped],
-            "roots": list(roots),
-            "seconds": round(seconds, 3),
-        }
-        sys.stdout.write(json.dumps(facts) + "\n")
-        return
-    if quiet:
-        return
-    _report_skipped(summary.skipped)
-    if not summary.seen and not summary.gone:
-        if not summary.skipped:
-            sys.stdout.write("no transcripts found in:\n")
-            sys.stdout.writelines(f"  {root}\n" for root in roots)
-        return
-    rate = f", {summary.read_bytes / 1e6 / seconds:.0f} MB/s" if summary.read_bytes > 1e6 else ""
-    sys.stdout.write(
-        f"{counted(summary.seen, 'file')} seen, {summary.changed} changed,"
-        f" {counted(summary.turns, 'record')} read ({summary.read_bytes / 1e6:.1f} MB{rate})"
-        f" in {seconds:.1f} s"
-        + (
-            f"; {counted(summary.warnings, 'odd record')} (`sess doctor`)"
-            if summary.warnings
-            else ""
-        )
-        + (f"; {counted(summary.gone, 'file')} gone, the sessions stay" if summary.gone else "")
-        + "\n"
-    )
+    """Read what is new, once, and exit."""
+    from sessiond.service import one_pass  # noqa: PLC0415
 
-
-def _report_skipped(skipped: Sequence[tuple[str, str]]) -> None:
-    if not skipped:
-        return
-    from sessiond.service.logs import printable  # noqa: PLC0415 - only when something is wrong
-
-    for path, why in skipped[:MOST_SKIPPED_SHOWN]:
-        program.say(f'sessiond: skipped "{printable(path)}": {why}')
-    more = len(skipped) - MOST_SKIPPED_SHOWN
-    if more > 0:
-        program.say(f"sessiond: skipped {more} more; `sessiond sync --json` lists them")
-    program.say("hint: the rest is indexed; what was skipped is tried at each sync")
-
-
-class _Bar:
-    """A progress bar on a terminal, drawn only when there is much to read."""
-
-    def __init__(self, *, show: bool) -> None:
-        self._show = show
-        self._progress: object | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def update(self, summary: Summary) -> None:
-        if not self._show or summary.total_bytes < BAR_FROM:
-            return
-        from rich.console import Console  # noqa: PLC0415 - only when it draws
-        from rich.progress import (  # noqa: PLC0415
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TimeRemainingColumn,
-            TransferSpeedColumn,
-        )
-
-        if self._progress is None:
-            self._progress = Progress(
-                "indexing",
-                BarColumn(),
-                DownloadColumn(),
-                TransferSpeedColumn(),
-                TimeRemainingColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self._progress.add_task("indexing", total=summary.total_bytes)
-            self._progress.start()
-        assert isinstance(self._progress, Progress)
-        self._progress.update(self._progress.task_ids[0], completed=summary.read_bytes)
-
-    def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()  # type: ignore[attr-defined]
-
-
-def main(arguments: Sequence[str]) -> int:
-    """`--quiet` and paths; `--roots` only prints where transcripts are looked for."""
-    try:
-        if "--roots" in arguments:
-            sources = all_sources(config.load(paths.home().config_file))
-            sys.stdout.writelines(f"{place.path}\n" for place in Territory(sources).places)
-            return Exit.OK
-        logging.basicConfig(format="sessiond: %(message)s")  # warnings, on stderr
-        return run([a for a in arguments if not a.startswith("--")], quiet="--quiet" in arguments)
-    except KeyboardInterrupt:
-        return Exit.INTERRUPTED
-    except Exception as error:
-        return program.explain("sessiond", error)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    raise typer.Exit(one_pass.run(paths or [], as_json=as_json, quiet=quiet))

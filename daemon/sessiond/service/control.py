@@ -8,12 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from contextlib import closing
 from typing import Any
 
 from sess_schema import lock, paths, program
 from sess_schema.errors import Exit, SessError
-from sessiond.commands.sync import already_running
 from sessiond.service import heartbeat
 
 Say = Callable[[str], None]
@@ -26,7 +24,7 @@ def start_detached(say: Say) -> int:
     home = paths.home()
     home.create()
     if lock.holder(home.lock) is not None:
-        raise already_running(home)
+        raise lock.already_running(home.lock)
     process = subprocess.Popen(
         [*program.module("sessiond"), "start"],
         stdin=subprocess.DEVNULL,
@@ -110,29 +108,3 @@ def _end(holder: dict[str, Any]) -> None:
                 code=Exit.NO_DAEMON,
             )
         time.sleep(0.02)
-
-
-def reprice(say: Say) -> int:
-    """Price every response of the index anew."""
-    from sess_schema.connection import open_writer  # noqa: PLC0415
-    from sessiond import config  # noqa: PLC0415
-    from sessiond.commands.progress_line import progress_line  # noqa: PLC0415
-    from sessiond.prices import repricing  # noqa: PLC0415
-
-    home = paths.home()
-    home.create()
-    held = lock.acquire(home.lock)
-    if held is None:
-        running_now = already_running(home)
-        running_now.hint = (
-            "`sessiond stop` first; it prices anew by itself when config.toml changed"
-        )
-        raise running_now
-    try:
-        settings = config.load(home.config_file)
-        with progress_line() as progress, closing(open_writer(home.index, progress)) as db:
-            changed = repricing.reprice_all(db, settings, progress)
-    finally:
-        held.release()
-    say(f"{program.counted(changed, 'response')} priced anew")
-    return Exit.OK

@@ -18,7 +18,6 @@ from sess_schema import __version__, lock, paths
 from sess_schema.connection import open_writer, wait_for_locks
 from sess_schema.errors import Exit, SessError
 from sessiond import config
-from sessiond.commands.sync import already_running
 from sessiond.engines.lines import SETTLE_SECONDS
 from sessiond.engines.steps import Summary
 from sessiond.ingest import Ingest
@@ -69,7 +68,7 @@ class Service:
         self._home.create()
         held = lock.acquire(self._home.lock)
         if held is None:
-            raise already_running(self._home)
+            raise lock.already_running(self._home.lock)
         try:
             held.describe(
                 mode="daemon",

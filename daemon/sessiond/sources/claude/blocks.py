@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from sessiond.sourcekit.base import Event, Result
-from sessiond.sourcekit.values import OPAQUE, as_dict, as_milliseconds, as_text, strings
+from sessiond.sourcekit.content import NAMELESS, elements, result_text, searchable_input
+from sessiond.sourcekit.values import as_dict, as_milliseconds, as_text, strings
 from sessiond.sources.claude.describe import describe, hunks_of_result
 from sessiond.sources.claude.repeats import Response
-from sessiond.sources.claude.summary import searchable_input
 
 _CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
-_NAMELESS = frozenset((*OPAQUE, "type", "id", "tool_use_id"))
 _REFUSALS = (
     "The user doesn't want to proceed",
     "The user doesn't want to take this action",
@@ -28,24 +26,6 @@ _HEAD = 2000  # where the client puts its own words
 _SAVED = "<persisted-output>"
 _SAVED_TO = "saved to: "
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}")
-
-
-def elements(content: Any, place: str, warnings: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(JSON pointer, block) of a message's content in any of its shapes."""
-    if isinstance(content, str):
-        yield place, {"type": "text", "text": content}
-    elif isinstance(content, dict):
-        yield place, content
-    elif isinstance(content, list):
-        for index, block in enumerate(content):
-            if isinstance(block, dict):
-                yield f"{place}/{index}", block
-            elif isinstance(block, str):
-                yield f"{place}/{index}", {"type": "text", "text": block}
-            else:
-                warnings.append(f"content element {index} is not an object")
-    elif content is not None:
-        warnings.append("content is neither text nor a list")
 
 
 def joined_texts(content: Any, warnings: list[str]) -> str:
@@ -103,7 +83,7 @@ def other_event(block: dict[str, Any]) -> Event | None:
     kind = as_text(block.get("type")) or "block"
     if kind == "redacted_thinking":
         return None
-    text = "\n".join(strings(block, _NAMELESS)).strip()
+    text = "\n".join(strings(block, NAMELESS)).strip()
     return Event("system", text, label=kind) if text else None
 
 
@@ -134,47 +114,6 @@ def tool_result(
             start += len(_SAVED_TO)
             result.overflow = _file_name(output[start : start + 4096].partition("\n")[0])
     return result
-
-
-def result_text(content: Any) -> tuple[str, int]:
-    """The text of a result in any of its shapes, and how many images it has."""
-    if isinstance(content, str):
-        return content, 0
-    if content is None:
-        return "", 0
-    if isinstance(content, list):
-        texts: list[str] = []
-        images = 0
-        for item in content:
-            if isinstance(item, str):
-                texts.append(item)
-            elif isinstance(item, dict):
-                text, more = _item_text(item)
-                images += more
-                if text is not None:
-                    texts.append(text)
-        return "\n".join(texts), images
-    if isinstance(content, dict):
-        text, images = _item_text(content)
-        if text is None:
-            text = "" if images else "\n".join(strings(content, _NAMELESS))
-        return text, images
-    if isinstance(content, bool):
-        return ("true" if content else "false"), 0
-    return str(content), 0
-
-
-def _item_text(item: dict[str, Any]) -> tuple[str | None, int]:
-    text = item.get("text")
-    if isinstance(text, str):
-        return text, 0
-    kind = item.get("type")
-    if kind == "image":
-        return None, 1
-    if kind == "web_search_result":
-        found = (as_text(item.get("title")), as_text(item.get("url")))
-        return "\n".join(filter(None, found)), 0
-    return None, 0
 
 
 def _is_server_error(content: Any) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from sessiond.sourcekit import content as contents
 from sessiond.sourcekit.base import (
     LINK_PROGRESS,
     LINK_QUEUE,
@@ -263,7 +264,7 @@ class ClaudeParser:
             machine = mode
         prompt = Prompt(machine, queued="queued" if mode != "bash" else "bash")
         content = attachment.get("prompt")
-        for _, block in blocks.elements(content, "/attachment/prompt", record.warnings):
+        for _, block in contents.elements(content, "/attachment/prompt", record.warnings):
             prompt.add(block)
         self._finish_prompt(record, prompt)
 
@@ -297,4 +298,4 @@ def _elements(
     record: Record, value: dict[str, Any], message: dict[str, Any]
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     place = "/content" if message is value else "/message/content"
-    return blocks.elements(message.get("content"), place, record.warnings)
+    return contents.elements(message.get("content"), place, record.warnings)

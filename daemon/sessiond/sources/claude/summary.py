@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
-from sessiond.sourcekit.values import as_text, strings
+from sessiond.sourcekit.values import as_text
 
 _LONGEST = 1000  # the whole input is kept beside it
 _PROMPT = 80
@@ -21,22 +20,6 @@ _ACTIONS = {
 }
 TEXT_EDITORS = frozenset({"str_replace_based_edit_tool", "str_replace_editor"})
 _TEXT_EDITOR_ACTIONS = {"view": "read", "create": "write", "str_replace": "edit", "insert": "edit"}
-
-
-def searchable_input(given: Any) -> str:
-    """The values of an input, one per line, without their names."""
-    if not isinstance(given, dict):
-        return "\n".join(strings(given))
-    lines: list[str] = []
-    for value in given.values():
-        if isinstance(value, str):
-            if value:
-                lines.append(value)
-        elif isinstance(value, (dict, list)):
-            lines.extend(strings(value))
-        elif value is not None:
-            lines.append(json.dumps(value))
-    return "\n".join(lines)
 
 
 def touched_files(tool: str | None, given: Any) -> tuple[tuple[str, str], ...]:

@@ -6,9 +6,8 @@ import re
 from typing import Any
 
 from sessiond.sourcekit.base import Event, Record, Result
+from sessiond.sourcekit.content import elements, result_text, searchable_input
 from sessiond.sourcekit.values import OPAQUE, as_dict, as_milliseconds, as_text, as_time, strings
-from sessiond.sources.claude.blocks import elements, result_text
-from sessiond.sources.claude.summary import searchable_input
 from sessiond.sources.cursor.calls import describe
 from sessiond.sources.cursor.prompts import Part, read_parts, split_prompt
 from sessiond.sources.cursor.richtext import structured

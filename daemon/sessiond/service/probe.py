@@ -1,6 +1,6 @@
 """Writes what each agent would write, for `sess doctor` to see whether it is found.
 
-Runs as `python -m sessiond.commands.probe WORD` in a home that is thrown away afterwards.
+Runs as `python -m sessiond.service.probe WORD` in a home that is thrown away afterwards.
 """
 
 from __future__ import annotations

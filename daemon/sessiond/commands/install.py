@@ -1,0 +1,30 @@
+"""`sessiond install` and `sessiond uninstall`: the service of this system."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    app.command("install")(install)
+    app.command("uninstall")(uninstall)
+
+
+def install(
+    hardened: Annotated[
+        bool, typer.Option("--hardened", help="Also confine it with mount namespaces (systemd).")
+    ] = False,
+) -> None:
+    """Install and start the service of this system (systemd or launchd)."""
+    from sessiond.service import install as service_files  # noqa: PLC0415
+
+    raise typer.Exit(service_files.install(hardened=hardened, say=typer.echo))
+
+
+def uninstall() -> None:
+    """Stop and remove the service; the index stays."""
+    from sessiond.service import install as service_files  # noqa: PLC0415
+
+    raise typer.Exit(service_files.uninstall(say=typer.echo))

@@ -1,0 +1,35 @@
+"""`sessiond reprice`: price every response again."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    app.command("reprice")(reprice)
+
+
+def reprice() -> None:
+    """Price every response anew, with the built-in table and config.toml."""
+    from sess_schema import lock, paths, program  # noqa: PLC0415
+    from sess_schema.connection import open_writer  # noqa: PLC0415
+    from sessiond import config  # noqa: PLC0415
+    from sessiond.prices import repricing  # noqa: PLC0415
+    from sessiond.service.progress_line import progress_line  # noqa: PLC0415
+
+    home = paths.home()
+    home.create()
+    held = lock.acquire(home.lock)
+    if held is None:
+        running = lock.already_running(home.lock)
+        running.hint = "`sessiond stop` first; it prices anew by itself when config.toml changed"
+        raise running
+    try:
+        settings = config.load(home.config_file)
+        with progress_line() as progress, closing(open_writer(home.index, progress)) as db:
+            changed = repricing.reprice_all(db, settings, progress)
+    finally:
+        held.release()
+    typer.echo(f"{program.counted(changed, 'response')} priced anew")
