@@ -150,9 +150,8 @@ class World:
 
     def run(self, program, *arguments, check=None, **options):
         """A real program of ours in this home."""
-        if options.keys() <= {"input", "cwd"} and forked.possible(program, self.env):
-            given = options.get("input"), options.get("cwd")
-            done = forked.run(program, arguments, self.env, stdin=given[0], cwd=given[1])
+        if forked.possible(program, self.env, options):
+            done = forked.run(program, arguments, self.env, **options)
         else:
             done = subprocess.run(
                 [BIN / program, *map(str, arguments)],
@@ -167,16 +166,18 @@ class World:
             assert done.returncode == check, (done.returncode, done.stdout, done.stderr)
         return done
 
-    def start(self):
+    def start(self, **options):
         """A daemon in the foreground of a process of its own."""
-        if forked.possible("sessiond", self.env):
+        if forked.possible("sessiond", self.env, options):
             with open(os.devnull, "r+b") as nowhere:
-                return forked.start("sessiond", ["start"], self.env, [nowhere.fileno()] * 3)
+                streams = [nowhere.fileno()] * 3
+                return forked.start("sessiond", ["start"], self.env, streams, **options)
         return subprocess.Popen(
             [BIN / "sessiond", "start"],
             env=self.env,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            **options,
         )
 
     def sql(self, query, *values):

@@ -7,7 +7,6 @@ has its imports behind it. Tests about start-up, signals and daemons start the i
 
 from __future__ import annotations
 
-import array
 import atexit
 import contextlib
 import gc
@@ -26,6 +25,11 @@ import traceback
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tests.rights import obey_permissions
 
 BIN = Path(sys.executable).parent
 _ENTRIES = {"sess": "sess_cli.start", "sessiond": "sessiond.main"}
@@ -67,40 +71,43 @@ class Running:
         self.send_signal(signal.SIGKILL)
 
 
-def possible(program, environment) -> bool:
+def possible(program, environment, options) -> bool:
     """Whether a process forked from the server is what a new one would be."""
     differing = dict(os.environ.items() ^ environment.items())
     return (
         program in _ENTRIES
+        and options.keys() <= {"input", "cwd", "preexec_fn"}
+        and options.get("preexec_fn", obey_permissions) is obey_permissions
         and sys.platform == "linux"  # forking without exec is not safe on macOS
         and not any(name.startswith(_READ_AT_START) for name in differing)
     )
 
 
-def start(program, arguments, environment, streams, cwd=None) -> Running:
+def start(program, arguments, environment, streams, *, cwd=None, preexec_fn=None) -> Running:
     """A program of ours with these three descriptors as its streams."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     command = [str(BIN / program), *map(str, arguments)]
-    request = json.dumps([program, command, environment, os.fspath(cwd or Path.cwd())])
+    plain = preexec_fn is not None
+    request = json.dumps([program, command, environment, os.fspath(cwd or Path.cwd()), plain])
     with theirs:
         descriptors = [*streams, theirs.fileno()]
         socket.send_fds(_server(), [request.encode("utf-8", "surrogateescape")], descriptors)
     return Running(ours, command)
 
 
-def run(program, arguments, environment, *, stdin=None, cwd=None, seconds=60.0):
+def run(program, arguments, environment, *, input=None, seconds=60.0, **options):  # noqa: A002
     """As `subprocess.run` with text and captured output."""
     end = time.monotonic() + seconds
-    ends = [os.pipe(), os.pipe()] + ([os.pipe()] if stdin is not None else [])
+    ends = [os.pipe(), os.pipe()] + ([os.pipe()] if input is not None else [])
     (out, child_out), (err, child_err) = ends[:2]
-    child_in, feed = ends[2] if stdin is not None else (0, None)
+    child_in, feed = ends[2] if input is not None else (0, None)
     try:
         streams = [child_in, child_out, child_err]
-        running = start(program, arguments, environment, streams, cwd)
+        running = start(program, arguments, environment, streams, **options)
     finally:
-        for one in (child_out, child_err, *([child_in] if stdin is not None else [])):
+        for one in (child_out, child_err, *([child_in] if input is not None else [])):
             os.close(one)
-    feeder = threading.Thread(target=_feed, args=(feed, (stdin or "").encode()))
+    feeder = threading.Thread(target=_feed, args=(feed, (input or "").encode()))
     feeder.start()
     received = {out: bytearray(), err: bytearray()}
     with selectors.DefaultSelector() as selector:
@@ -176,7 +183,7 @@ def _serve(requests: socket.socket) -> None:
                             other.close()
                         reply.close()
                         requests.close()
-                        _become(*json.loads(request), array.array("i", descriptors))
+                        _become(descriptors, *json.loads(request))
                     for one in descriptors:
                         os.close(one)
                     reply.send(str(pid).encode())
@@ -192,7 +199,7 @@ def _serve(requests: socket.socket) -> None:
                         reply.send(str(status).encode())
 
 
-def _become(program, command, environment, cwd, streams) -> None:
+def _become(streams, program, command, environment, cwd, plain) -> None:  # noqa: PLR0917
     """Turn into the program, as the interpreter would start it, and end as it would."""
     code = 1
     try:
@@ -203,6 +210,8 @@ def _become(program, command, environment, cwd, streams) -> None:
         os.environ.clear()
         os.environ.update(environment)
         time.tzset()
+        if plain:
+            obey_permissions()
         sys.argv[:] = command
         sys.path[0] = str(BIN)
         _open_streams()

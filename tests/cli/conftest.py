@@ -41,7 +41,7 @@ class Client:
             environment["NO_COLOR"] = "1"
         outer, inner = pty.openpty()
         environment |= env
-        if program == (SESS,) and forked.possible("sess", environment):
+        if program == (SESS,) and forked.possible("sess", environment, {}):
             process = forked.start("sess", arguments, environment, [inner] * 3)
         else:
             process = subprocess.Popen(

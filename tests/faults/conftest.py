@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import subprocess
 import sys
@@ -10,20 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.rights import obey_permissions
 from tests.waiting import wait_until
 
 BIN = Path(sys.executable).parent
-PR_CAPBSET_DROP = 24
-CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 1, 2
-
-
-def obey_permissions():
-    """In a child before exec: root loses the right to read what its mode forbids."""
-    if os.geteuid() == 0:
-        libc = ctypes.CDLL(None, use_errno=True)
-        for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
-            if libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0):
-                raise OSError(ctypes.get_errno(), "prctl")
 
 
 class Measured:

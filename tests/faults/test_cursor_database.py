@@ -66,13 +66,7 @@ def start_plain(world, plain_user):
     started = []
 
     def start():
-        process = subprocess.Popen(
-            [f"{BIN}/sessiond", "start"],
-            env=world.env,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            preexec_fn=plain_user,  # noqa: PLW1509 - there are no threads here
-        )
+        process = world.start(preexec_fn=plain_user)
         started.append(process)
         return process
 

@@ -27,13 +27,15 @@ def start(world, until):
     running = []
 
     def run(*before, **options):
-        process = subprocess.Popen(
-            [*before, BIN / "sessiond", "start"],
-            env=world.env,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            **options,
-        )
+        if before:
+            process = subprocess.Popen(
+                [*before, BIN / "sessiond", "start"],
+                env=world.env,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+        else:
+            process = world.start(**options)
         running.append(process)
         until((world.state / "status.json").exists, what="it did not start")
         return process
