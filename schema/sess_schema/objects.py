@@ -28,6 +28,8 @@ class Said(Protocol):
     @property
     def unjoined(self) -> str | None: ...
     @property
+    def call_kind(self) -> str | None: ...
+    @property
     def duration_ms(self) -> int | None: ...
     @property
     def text(self) -> str: ...
@@ -51,6 +53,7 @@ def event(
         "type": said.type,
         "label": said.label,
         "tool": said.tool,
+        "kind": said.call_kind,
         "summary": said.summary or None,
         "input": given if called else None,
         "output": said.output if called else None,

@@ -100,6 +100,7 @@ def test_json_has_one_object_per_event(story, sess):
         "type": "tool_use",
         "label": None,
         "tool": "Bash",
+        "kind": "shell",
         "summary": "go test ./... # run them",
         "input": {"command": "go test ./...", "description": "run them"},
         "output": "FAIL: retry was called 2 times",

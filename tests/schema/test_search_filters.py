@@ -12,6 +12,7 @@ import pytest
 from tests.schema.search_corpus import FORK, MAIN, NOW, REWRITTEN, SHOP, SUBAGENT, UNDATED
 from tests.schema.search_oracle import Ask, Index, excluding, rows, term
 
+from sess_schema import kinds
 from sess_schema.errors import SessError
 from sess_schema.queries import fields
 from sess_schema.queries.search import Filter, Search, ranking
@@ -55,6 +56,10 @@ def ms(*day):
 
 def below(path):
     return lambda f, e: (f"{f.of(e)['project']}/").startswith(f"{path}/")
+
+
+def does(kind):
+    return lambda _, e: e.kind == kind
 
 
 def named(part):
@@ -119,6 +124,7 @@ FILTERS = [
     ("tool", "Bash", tool("bash")), ("tool", "eDIT", tool("edit")), ("tool", "Bas", never),
     ("tool", "mcp__*", tool("mcp__*")), ("tool", "*__search", tool("*__search")),
     ("tool", "[be]*", tool("[be]*")), ("tool", "?ead", tool("read")), ("tool", "%", never),
+    *[("kind", name, does(name)) for name in kinds.ALL], ("kind", "SHELL", does("shell")),
     *[("type", name, kind(name)) for name in fields.TYPES], ("type", "tool", kind("tool_use")),
     ("type", "prompt", kind("user")), ("type", "error", status("error", "denied")),
     ("model", "opus", model("opus")), ("model", "HAIKU", model("haiku")), ("model", "gpt", never),
@@ -212,7 +218,18 @@ def test_a_filter_narrows_every_mode(index, facts, case):
 def test_filters_are_combined(index, facts):
     """Those of a field with one value are alternatives, all others must hold together."""
     pick = random.Random(10)
-    either = {"agent", "project", "tool", "type", "model", "branch", "session", "role", "file"}
+    either = {
+        "agent",
+        "project",
+        "tool",
+        "kind",
+        "type",
+        "model",
+        "branch",
+        "session",
+        "role",
+        "file",
+    }
     for _ in range(150):
         chosen = pick.sample(FILTERS, pick.choice([1, 2, 3]))
         chosen.append(pick.choice([one for one in FILTERS if one[0] == chosen[0][0]]))

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from sess_schema.errors import SessError
-from sess_schema.queries.views import budget, edits, error_rules, kinds
+from sess_schema.queries.views import budget, error_rules, programs
 from sess_schema.queries.views.calendar import streaks
 from sess_schema.queries.views.capacity import window_of
 from sess_schema.queries.views.error_rules import API_RULES, RULES, Classifier, Rule
@@ -33,24 +33,23 @@ from sess_schema.queries.views.error_rules import API_RULES, RULES, Classifier, 
 )
 def test_the_first_program_of_a_command(command, wanted):
     """Not the `cd` before it, nor assignments or `sudo`."""
-    assert kinds.program(command) == wanted
+    assert programs.program(command) == wanted
 
 
 def test_searches_are_tools_and_programs():
     """Grep, Glob and LS, and search programs in a shell."""
-    assert kinds.is_search("Grep", None)
-    assert kinds.is_search("list_dir", None)
-    assert kinds.is_search("Bash", "cd x && rg needle")
-    assert not kinds.is_search("Bash", "git grep needle")
-    assert not kinds.is_search("Read", "grep")
-    assert not kinds.is_search(None, None)
+    assert programs.is_search("search", None)
+    assert programs.is_search("shell", "cd x && rg needle")
+    assert not programs.is_search("shell", "git grep needle")
+    assert not programs.is_search("read", "grep")
+    assert not programs.is_search(None, None)
 
 
 def test_mcp_tools_are_of_a_server():
     """`mcp__server__tool`, and only that."""
-    assert kinds.mcp("mcp__files__read_text") == ("files", "read_text")
-    assert kinds.mcp("mcp__a_b__c__d") == ("a_b", "c__d")
-    assert kinds.mcp("mcp__files") is None
+    assert programs.mcp("mcp__files__read_text") == ("files", "read_text")
+    assert programs.mcp("mcp__a_b__c__d") == ("a_b", "c__d")
+    assert programs.mcp("mcp__files") is None
 
 
 # One real text for each class, and which tool said it.
@@ -150,7 +149,7 @@ SAMPLES = {
 def test_each_class_is_found_by_what_tools_really_said(name):
     """The first rule that matches wins, so each sample proves its place in the order."""
     tool, text = SAMPLES[name]
-    assert Classifier(RULES).of(tool, text) == name
+    assert Classifier(RULES).of(tool, "shell" if tool == "Bash" else None, text) == name
 
 
 def test_every_class_has_a_sample():
@@ -177,7 +176,7 @@ def test_every_class_has_a_sample():
 )
 def test_errors_of_the_service_have_classes_of_their_own(text, wanted):
     """429, 529, 5xx, aborted and the rest."""
-    assert Classifier(API_RULES).of("unknown", text) == wanted
+    assert Classifier(API_RULES).of("unknown", None, text) == wanted
 
 
 def test_rules_of_ones_own_come_first_and_may_look_ahead(tmp_path):
@@ -186,10 +185,10 @@ def test_rules_of_ones_own_come_first_and_may_look_ahead(tmp_path):
         "[[rule]]\nname = 'ours'\npattern = 'exit code (?!0)'\ntools = ['Bash']\n"
     )
     rules = error_rules.own_rules(tmp_path)
-    assert rules == [Rule("ours", "exit code (?!0)", ("Bash",))]
+    assert rules == [Rule("ours", "exit code (?!0)", tools=("Bash",))]
     classes = Classifier([*rules, *RULES])
-    assert classes.of("Bash", "Exit code 1\nfatal: no") == "ours"
-    assert classes.of("Other", "Exit code 1\nbad") == "exit code"
+    assert classes.of("Bash", "shell", "Exit code 1\nfatal: no") == "ours"
+    assert classes.of("Other", None, "Exit code 1\nbad") == "exit code"
 
 
 @pytest.mark.parametrize(
@@ -212,28 +211,6 @@ def test_a_bad_file_of_rules_is_explained(tmp_path, text, message):
     assert message in caught.value.message
     assert "errors.toml" in caught.value.message
     assert "[[rule]]" in (caught.value.hint or "")
-
-
-@pytest.mark.parametrize(
-    ("given", "wanted"),
-    [
-        ({"old_string": "a\nb\nc", "new_string": "a\nB\nc"}, (1, 1)),
-        ({"old_string": "", "new_string": "x\ny\n"}, (2, 0)),
-        ({"oldString": "x\ny", "newString": ""}, (0, 2)),
-        ({"old_string": "a\nkeep\nb", "new_string": "A\nkeep\nB\nC"}, (3, 2)),
-        ({"edits": [{"old_string": "a", "new_string": "b"}, {"new_string": "c\nd"}]}, (3, 1)),
-        ({"content": "one\ntwo\n"}, (2, 0)),
-        ({"new_source": "cell"}, (1, 0)),
-        ("*** Begin Patch\n*** Update File: a\n@@\n-old\n+new\n+more\n*** End Patch", (2, 1)),
-        ({"patch": "--- a\n+++ b\n@@ -1 +1 @@\n-old\n+new"}, (1, 1)),
-        ({"command": "ls"}, (0, 0)),
-        (None, (0, 0)),
-        (7, (0, 0)),
-    ],
-)
-def test_lines_of_an_edit(given, wanted):
-    """What differs, not what is repeated around it."""
-    assert edits.lines(given) == wanted
 
 
 @pytest.mark.parametrize(

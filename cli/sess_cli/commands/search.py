@@ -44,6 +44,9 @@ def search(
     agents: Agents = None,
     projects: Projects = None,
     tools: Annotated[Texts, _texts("--tool", "NAME", "Calls of this tool (mcp__* works).")] = None,
+    kinds: Annotated[
+        Texts, _texts("--kind", "KIND", "Calls that do this: shell, edit, read, search, ...")
+    ] = None,
     types: Annotated[
         Texts,
         _texts("--type", "TYPE", "user, assistant, thinking, tool_use, system, summary, error."),
@@ -139,7 +142,7 @@ def search(
     if _manage_saved(list_saved=list_saved, unsave=unsave, list_history=list_history):
         return
     filters = _filters(
-        agent=agents, project=projects, tool=tools, type=types, role=roles, has=things,
+        agent=agents, project=projects, tool=tools, kind=kinds, type=types, role=roles, has=things,
         file=files, model=models, branch=branches, title=titles, session=sessions,
         since=_one(since), until=_one(until), **{"is": states},
     )  # fmt: skip

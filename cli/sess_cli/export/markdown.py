@@ -11,7 +11,7 @@ from sess_cli.export.records import as_json
 from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts, layout, tallies
 from sess_cli.render.markdown import code, escaped, fenced, prose, quoted, shortened
-from sess_schema import differ
+from sess_schema import edits, kinds, labels
 from sess_schema.escape import safe
 from sess_schema.queries.sessions import one_line
 
@@ -93,7 +93,7 @@ class _Document:
             yield from self._call(item)
         elif item.kind == "summary":
             yield from self._folded("Summary", quoted(item.text))
-        elif item.label == "compact":
+        elif item.label == labels.COMPACT:
             yield f"*{escaped(one_line(item.text))}*"
             yield ""
         if item.images:
@@ -119,7 +119,7 @@ class _Document:
     def _inside(self, item: Item) -> Iterator[str]:
         kind = shapes.kind_of(item)
         changes = _changes(item)
-        if kind == "todo" and shapes.todos(item):
+        if kind == shapes.TODO and shapes.todos(item):
             for todo in shapes.todos(item):
                 yield f"- [{_BOX[todo.state]}] {escaped(todo.text)}"
             yield ""
@@ -165,10 +165,9 @@ def _changes(item: Item) -> str:
     """An edit as a diff, by the lines of the file where the agent told them."""
     if patch := shapes.patch_text(item):
         return patch
-    lines = differ.from_hunks(item.patch)
-    if not lines:
-        edits = shapes.edits(item)
-        lines = [line for edit in edits for line in differ.between(edit.old, edit.new)]
+    if shapes.kind_of(item) == kinds.WRITE and not edits.hunks_of(item.edits):
+        return ""
+    lines = (line for edit in edits.shown(item.edits) for line in edits.lines(edit))
     return "\n".join(f"{line.sign} {line.text}" for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""What a tool call is about, whatever the agent calls the tool and its arguments."""
+"""What a tool call is about, whatever the agent calls its arguments."""
 
 from __future__ import annotations
 
@@ -8,30 +8,14 @@ from functools import lru_cache
 from typing import Any
 
 from sess_cli.export.story import Item
+from sess_schema import edits, kinds
 
-_SHELLS = frozenset({
-    "bash", "shell", "runterminalcmd", "runterminalcommand", "execcommand", "localshell",
-    "runshellcommand", "terminal", "execute", "executecommand", "powershell",
-})  # fmt: skip
-_WRITES = frozenset({"write", "writefile", "create", "createfile", "writetofile", "save"})
-_TODOS = frozenset({"todowrite", "updatetodos", "updateplan", "todolist", "writetodos"})
-_AGENTS = frozenset({"task", "agent", "subagent", "spawnagent", "dispatchagent"})
-_SEARCHES = frozenset({
-    "grep", "glob", "ls", "search", "ripgreprawsearch", "ripgrepsearch", "codebasesearch",
-    "filesearch", "listdir", "globfilesearch", "semanticsearchfull", "findfiles", "searchfiles",
-})  # fmt: skip
-_READS = frozenset({"read", "readfile", "notebookread", "view", "cat", "viewfile"})
+TODO = "todo"
 _PATHS = (
     "filepath", "path", "targetfile", "notebookpath", "relativeworkspacepath", "file", "filename",
 )  # fmt: skip
 _DONE = frozenset({"completed", "complete", "done", "finished"})
 _DOING = frozenset({"in_progress", "inprogress", "active", "doing"})
-
-
-@dataclass(slots=True, frozen=True)
-class Edit:
-    old: str
-    new: str
 
 
 @dataclass(slots=True, frozen=True)
@@ -41,21 +25,16 @@ class Todo:
 
 
 def kind_of(item: Item) -> str:
-    """shell, edit, write, todo, agent, search, read, or other."""
-    name = bare(item.tool or "")
-    if name in _SHELLS:
-        return "shell"
-    if name in _TODOS:
-        return "todo"
-    if name in _AGENTS:
-        return "agent"
-    if name in _WRITES and written(item) is not None:
-        return "write"
-    if edits(item) or patch_text(item):
-        return "edit"
-    if name in _SEARCHES:
-        return "search"
-    return "read" if name in _READS else "other"
+    """The kind of a call, or `todo` for a list of things to do; `other` where it tells too little.
+
+    A call whose arguments are not known cannot be drawn as what it is.
+    """
+    kind = item.call_kind if item.call_kind in kinds.ALL else kinds.OTHER
+    if kind == kinds.WRITE and item.edits and written(item) is not None:
+        return kinds.WRITE
+    if kind in (kinds.EDIT, kinds.WRITE):
+        return kinds.EDIT if item.edits else kinds.OTHER
+    return TODO if kind == kinds.PLAN and _listed(item) is not None else kind
 
 
 def path_of(item: Item) -> str:
@@ -84,25 +63,9 @@ def prompt(item: Item) -> str:
     return _said(_named(item), "prompt") or _said(_named(item), "task")
 
 
-def edits(item: Item) -> list[Edit]:
-    """Each replaced text with what replaced it."""
-    named = _named(item)
-    several = named.get("edits")
-    if isinstance(several, list):
-        found = [_edit({bare(k): v for k, v in e.items()}) for e in several if isinstance(e, dict)]
-    else:
-        found = [_edit(named)]
-    return [edit for edit in found if edit is not None]
-
-
 def patch_text(item: Item) -> str:
-    """A patch in the `*** Begin Patch` or the unified form."""
-    given = item.input
-    texts = [given] if isinstance(given, str) else _named(item).values()
-    for text in texts:
-        if isinstance(text, str) and ("*** Begin Patch" in text or "\n@@ " in text):
-            return text
-    return ""
+    """The patches of a call that gave any."""
+    return "\n".join(edit.patch for edit in edits.shown(item.edits) if edit.patch is not None)
 
 
 def written(item: Item) -> str | None:
@@ -115,9 +78,18 @@ def written(item: Item) -> str | None:
 
 
 def todos(item: Item) -> list[Todo]:
+    return [*_todos(_listed(item) or [])]
+
+
+def _listed(item: Item) -> list[Any] | None:
     named = _named(item)
-    listed = named.get("todos") or named.get("plan") or named.get("items")
-    return [*_todos(listed)] if isinstance(listed, list) else []
+    lists = (named.get(name) for name in ("todos", "plan", "items"))
+    return next((one for one in lists if isinstance(one, list)), None)
+
+
+def says(item: Item, name: str) -> str:
+    """An argument that is a text."""
+    return _said(_named(item), name)
 
 
 def arguments(item: Item) -> list[tuple[str, Any]]:
@@ -131,14 +103,6 @@ def arguments(item: Item) -> list[tuple[str, Any]]:
 def bare(name: str) -> str:
     """The same name, whether it was `target_file`, `targetFile` or `TargetFile`; no version."""
     return name.replace("_", "").replace("-", "").casefold().removesuffix("v2")
-
-
-def _edit(named: dict[str, Any]) -> Edit | None:
-    old = next((named[n] for n in ("oldstring", "oldstr", "oldtext") if n in named), None)
-    new = next((named[n] for n in ("newstring", "newstr", "newtext") if n in named), None)
-    if isinstance(old, str) or isinstance(new, str):
-        return Edit(old if isinstance(old, str) else "", new if isinstance(new, str) else "")
-    return None
 
 
 def _todos(listed: list[Any]) -> Iterator[Todo]:

@@ -16,6 +16,8 @@ import apsw
 
 from sess_cli.export.records import Image, images_in, text_in
 from sess_cli.export.redact import Redactor
+from sess_schema import labels
+from sess_schema.edits import Edit
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats, Tally
@@ -23,8 +25,6 @@ from sess_schema.session import shown
 from sess_schema.session.reader import Entry, Reader
 
 _ESCAPE = (b"\\u001b", b"\\u001B", b"\x1b")
-_EDITS = frozenset({"Edit", "MultiEdit", "Write", "NotebookEdit"})
-_TITLES = frozenset({"summary", "ai-title", "custom-title"})
 # The index cuts longer titles; half a secret at the end would not be known as one.
 _LONGEST_TITLE = 200
 _LAST_WORD = re.compile(r"[!-~]+\Z")
@@ -81,7 +81,8 @@ class Item:
     text: str  # of all others
     input: Any  # as the agent wrote it: mostly an object
     output: str  # with its escape sequences, if it had any
-    patch: list[dict[str, Any]]  # of edits: oldStart, newStart, lines, where the agent told
+    call_kind: str | None = None  # of calls: shell, read, edit ...
+    edits: list[Edit] = field(default_factory=list)  # what a call changed in files
     images: list[Image] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     spent: Spent | None = None  # since the event before
@@ -106,7 +107,7 @@ class Item:
     @property
     def is_title(self) -> bool:
         """It names the session; the head of an export tells it already."""
-        return self.kind == "summary" and self.label in _TITLES
+        return self.kind == "summary" and self.label in labels.TITLES
 
 
 class Story:
@@ -124,6 +125,7 @@ class Story:
         """`clean` takes secrets out of a text."""
         self.db = db
         self._clean = clean
+        self._known: dict[str, str] = {}  # arguments of the call at hand without their secrets
         self.row = self._cleaned_row(row)
         self._images = images
         self._above = above | {row.key}
@@ -198,7 +200,8 @@ class Story:
             item = Item(
                 entry.event, number, reader.keys.of[entry.event], entry.type, entry.label,
                 entry.tool, entry.status, entry.ts, entry.duration_ms, entry.summary or "",
-                entry.text, entry.input or None, entry.output, [],
+                entry.text, entry.input or None, entry.output, entry.call_kind,
+                reader.edits(entry.event),
                 commits=commits.get(entry.event, []),
                 agent=by_call.pop(entry.call_id, None) if entry.call_id else None,
                 copied_from=self._name_of(entry.owner),
@@ -230,14 +233,10 @@ class Story:
         return self._originals[owner]
 
     def _fill_result(self, item: Item, reader: Reader, entry: Entry) -> None:
-        """What the texts of the index do not tell: colours, images, line numbers."""
+        """What the texts of the index do not tell: colours, images."""
         raw = reader.result_bytes(entry)
         if not entry.overflow and any(mark in raw for mark in _ESCAPE):
             item.output = text_in(reader.result(entry)) or item.output
-        if item.tool in _EDITS and b'"structuredPatch"' in raw:
-            patch = reader.result(entry, "/toolUseResult/structuredPatch")
-            hunks = patch if isinstance(patch, list) else []
-            item.patch = [hunk for hunk in hunks if isinstance(hunk, dict)]
         if self._images and (b"image/" in raw or b'"image"' in raw):
             item.images = images_in(reader.result(entry))
 
@@ -272,12 +271,28 @@ class Story:
             item.text = self.cleaned(item.text)
             item.output = self.cleaned(item.output)
             item.input = self.cleaned_value(item.input)
-            item.patch = [self._cleaned_hunk(hunk) for hunk in item.patch]
+            item.edits = [self._cleaned_edit(edit) for edit in item.edits]
+            self._known.clear()
             item.commits = [
                 Commit(one.sha, self._cleaned_name(one.branch), self.cleaned(one.subject))
                 for one in item.commits
             ]
         return item
+
+    def _cleaned_edit(self, edit: Edit) -> Edit:
+        return Edit(
+            self.cleaned(edit.path),
+            self._cleaned_again(edit.old),
+            self._cleaned_again(edit.new),
+            self._cleaned_again(edit.patch),
+            tuple(self._cleaned_hunk(hunk) for hunk in edit.hunks),
+        )
+
+    def _cleaned_again(self, text: str | None) -> str | None:
+        """A text that most often is an argument of the call as well, which was cleaned before."""
+        if text is None or text not in self._known:
+            return self._cleaned_name(text)
+        return self._known[text]
 
     def _cleaned_hunk(self, hunk: dict[str, Any]) -> dict[str, Any]:
         """Its lines at once, which is quicker, unless a secret spans some of them."""
@@ -291,7 +306,8 @@ class Story:
     def _named(self, name: str, value: Any) -> Any:
         """A value whose name may say that it is a secret."""
         if isinstance(value, str) and self._clean is not None:
-            return self._clean.named(name, value)
+            cleaned = self._known[value] = self._clean.named(name, value)
+            return cleaned
         if isinstance(value, list):
             return [self._named(name, inner) for inner in value]
         return self.cleaned_value(value)

@@ -18,6 +18,7 @@ from sess_cli.finder import looks
 from sess_cli.finder.cards import Card, Cards
 from sess_cli.finder.worker import Latest
 from sess_cli.render import amounts, layout
+from sess_schema import labels
 from sess_schema.citations import Citations
 from sess_schema.escape import safe
 from sess_schema.queries.search.terms import Leaf
@@ -32,7 +33,6 @@ _MOST_CHOSEN = 200  # lines of the chosen one
 _AROUND = 4  # lines beside a match that stay unfolded
 _WINDOW = 100_000  # characters on both sides of the first match in an endless text
 _MOST_MARKS = 500
-_TITLES = ("summary", "ai-title", "custom-title")
 _SPACE = Text()  # between what is said
 # Rich asks a console how to wrap; nothing is ever written to this one.
 _CONSOLE = Console(width=80, color_system=None, force_terminal=False, legacy_windows=False)
@@ -140,14 +140,14 @@ class _Drawing:
             yield text if text is _SPACE else Text.assemble(self._bar, text)
 
     def _body(self, event: Entry) -> Iterator[Text]:
-        hidden = event.type == "system" and event.label != "compact"
-        hidden = hidden or (event.type == "summary" and event.label in _TITLES)
+        hidden = event.type == "system" and event.label != labels.COMPACT
+        hidden = hidden or (event.type == "summary" and event.label in labels.TITLES)
         if hidden and not self._chosen:
             return
         if event.type == "user":
             yield from self._said("❯ ", event.text, looks.BOLD, event.type)
         elif event.type == "assistant":
-            failed = event.label == "api_error"
+            failed = event.label == labels.API_ERROR
             yield from self._said(
                 "", event.text, looks.FAILED if failed else looks.PLAIN, "assistant"
             )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sess_cli.render import amounts, layout
+from sess_schema import edits, kinds, labels
 from sess_schema.escape import safe
 from sess_schema.queries import sessions
 from sess_schema.session.reader import Reader
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 # Of a long input or output: lines from its beginning and from its end, and cells of a line.
 HEAD, TAIL, WIDEST = 40, 15, 400
 _LATER = 3  # levels below the headings of prompts
-_HIDDEN_SUMMARIES = ("summary", "ai-title", "custom-title")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
 _BACKTICKS = re.compile("`{3,}")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([ \t]*[\w+#.-]*)(.*)")
@@ -55,10 +55,10 @@ def _entry_lines(reader: Reader, row: SessionRow, entry: Entry) -> Iterator[str]
         yield from quoted(f"*Thinking*\n\n{shortened(entry.text)}")
     elif entry.type == "tool_use":
         yield from _call_lines(reader, row, entry)
-    elif entry.type == "system" and entry.label == "compact":
+    elif entry.type == "system" and entry.label == labels.COMPACT:
         yield f"*{escaped(sessions.one_line(entry.text))}*"
         yield ""
-    elif entry.type == "summary" and entry.label not in _HIDDEN_SUMMARIES:
+    elif entry.type == "summary" and entry.label not in labels.TITLES:
         yield from quoted(f"*Summary*\n\n{entry.text}")
     if entry.images:
         yield f"*{amounts.plural(entry.images, 'image')}*"
@@ -88,19 +88,16 @@ def _call_lines(reader: Reader, row: SessionRow, entry: Entry) -> Iterator[str]:
 
 def _changes(reader: Reader, entry: Entry) -> str:
     """An edit as the lines it took out and put in."""
-    if entry.tool not in ("Edit", "MultiEdit"):
+    if entry.call_kind != kinds.EDIT:
         return ""
-    given: Any = reader.input(entry)
-    if not isinstance(given, dict):
-        return ""
-    edits = given.get("edits")
-    lines = [f"  {given.get('file_path', '')}"]
-    for edit in edits if isinstance(edits, list) else [given]:
-        for name, sign in (("old_string", "-"), ("new_string", "+")):
-            text = edit.get(name) if isinstance(edit, dict) else None
-            if isinstance(text, str):
-                lines += [f"{sign} {line}" for line in text.splitlines()]
-    return "\n".join(lines) if len(lines) > 1 else ""
+    lines: list[str] = []
+    path = ""
+    for edit in edits.shown(reader.edits(entry.event)):
+        if edit.path != path:
+            path = edit.path
+            lines.append(f"  {path}")
+        lines += [f"{line.sign} {line.text}" for line in edits.lines(edit, context=0)]
+    return "\n".join(lines)
 
 
 def where(row: SessionRow) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from itertools import groupby
+from typing import TYPE_CHECKING
 
 from sess_cli.render import amounts, layout
 from sess_cli.render.header import header_lines
 from sess_cli.search.results import STATUS_STYLE
-from sess_schema import citations
+from sess_schema import citations, edits, kinds, labels
 from sess_schema.queries import sessions
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ PROMPT_LINES, THINKING_LINES, OUTPUT_LINES, ERROR_LINES, DIFF_LINES = 40, 3, 5, 
 MOST_CHARACTERS = 4000
 BEFORE_EVENT = 3
 PIPE_RULE = 40
-_TITLES = ("summary", "ai-title", "custom-title")
+_SIGNS = {"-": "red", "+": "green"}
 
 
 class TranscriptView:
@@ -88,9 +89,9 @@ class TranscriptView:
             yield self._terminal.style(words, "dim")
 
     def _entry(self, reader: Reader, entry: Entry, *, chosen: bool) -> Iterator[str]:
-        compaction = entry.label == "compact"
+        compaction = entry.label == labels.COMPACT
         if not self._full and not chosen:
-            if entry.type == "summary" and entry.label in _TITLES:  # stands in the header
+            if entry.type == "summary" and entry.label in labels.TITLES:  # stands in the header
                 return
             if entry.type == "system" and not compaction:
                 self._hidden += 1
@@ -138,7 +139,7 @@ class TranscriptView:
         yield ""
 
     def _answer(self, entry: Entry) -> Iterator[str]:
-        styles = ("red",) if entry.label == "api_error" else ()
+        styles = ("red",) if entry.label == labels.API_ERROR else ()
         yield ""
         for line in self._wrapped(entry.text, indent=2):
             yield f"  {self._terminal.style(line, *styles)}".rstrip()
@@ -176,7 +177,7 @@ class TranscriptView:
         if self._full and entry.input:
             for line in self._folded(entry.input, 0, wrap=False, indent=4):
                 yield "    " + t.style(line, "blue")
-        elif entry.tool in ("Edit", "MultiEdit"):
+        elif entry.call_kind == kinds.EDIT:
             yield from self._changes(reader, entry)
         failed = status in ("error", "denied")
         for line in self._folded(
@@ -192,18 +193,15 @@ class TranscriptView:
             yield f"    → {t.style(name, 'cyan')}{kind}, {amounts.plural(child.events, 'event')}"
 
     def _changes(self, reader: Reader, entry: Entry) -> Iterator[str]:
-        given: Any = reader.input(entry)
-        if not isinstance(given, dict):
-            return
-        edits = given.get("edits")
-        for edit in edits if isinstance(edits, list) else [given]:
-            if not isinstance(edit, dict):
-                continue
-            for name, sign, style in (("old_string", "-", "red"), ("new_string", "+", "green")):
-                text = edit.get(name)
-                for line in self._folded(
-                    text if isinstance(text, str) else "", DIFF_LINES, wrap=False, indent=6
-                ):
+        """The lines that an edit took out and put in, those next to one another folded."""
+        for edit in edits.shown(reader.edits(entry.event)):
+            lines = edits.lines(edit, context=0)
+            for sign, stretch in groupby(lines, key=lambda line: line.sign):
+                style = _SIGNS.get(sign)
+                if style is None:
+                    continue
+                text = "\n".join(line.text for line in stretch)
+                for line in self._folded(text, DIFF_LINES, wrap=False, indent=6):
                     yield f"    {self._terminal.style(f'{sign} {line}', style)}"
 
     # -- lines

@@ -87,6 +87,16 @@ def _tool(value: str, _setting: Setting) -> Condition:
     return Condition("lower(e.tool) GLOB ?", (_lower(value),))
 
 
+def _kind(value: str, _setting: Setting) -> Condition:
+    """What a call does, whatever the agent calls the tool."""
+    from sess_schema import kinds  # noqa: PLC0415 - few ask
+
+    value = value.lower()
+    if value not in kinds.ALL:
+        raise SessError(f'no such kind: "{value}"', hint=f"one of {', '.join(kinds.ALL)}")
+    return Condition("e.kind = ?", (value,))
+
+
 def _type(value: str, setting: Setting) -> Condition:
     value = value.lower()
     if value == "error":
@@ -188,6 +198,7 @@ _MADE: dict[str, Callable[[str, Setting], Condition]] = {
     "agent": _agent,
     "project": _project,
     "tool": _tool,
+    "kind": _kind,
     "type": _type,
     "model": _model,
     "branch": _branch,

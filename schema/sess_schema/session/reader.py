@@ -10,7 +10,8 @@ from typing import Any
 
 import apsw
 
-from sess_schema import citations
+from sess_schema import citations, edits
+from sess_schema.edits import Edit
 from sess_schema.records import Records
 from sess_schema.session import shown
 
@@ -19,7 +20,7 @@ _BATCH = 64  # events whose texts are in memory at a time
 _COLUMNS = (
     "SELECT e.id, e.type, e.label, e.tool, e.status, e.ts, e.duration_ms, e.summary,"
     " e.images, e.call_id, e.pointer, e.result_pointer, e.overflow, e.retired, e.session_id,"
-    " e.unjoined, substr(x.text, 1, ?2), substr(x.input, 1, ?2),"
+    " e.unjoined, e.kind, substr(x.text, 1, ?2), substr(x.input, 1, ?2),"
     " substr(x.output, 1, ?2), o.source_id, o.retired, o.offset, o.length,"
     " r.source_id, r.retired, r.offset, r.length"
     " FROM events e JOIN turns o ON o.id = e.turn_id JOIN event_texts x ON x.id = e.id"
@@ -49,6 +50,7 @@ class Entry:
     retired: int
     owner: int  # the session it was first written in
     unjoined: str | None  # a result that is an event of its own: orphan, answer
+    call_kind: str | None  # of calls: shell, read, edit ...
     text: str
     input: str
     output: str
@@ -151,6 +153,21 @@ class Reader:
         ):
             found.setdefault(event, []).append({"path": path, "action": action})
         return found
+
+    @cached_property
+    def _edited(self) -> set[int]:
+        return {
+            event
+            for (event,) in self._db.execute(
+                "SELECT DISTINCT event_id FROM edits"
+                " WHERE event_id IN (SELECT value FROM json_each(?))",
+                (json.dumps(self.order),),
+            )
+        }
+
+    def edits(self, event: int) -> list[Edit]:
+        """What a call changed in files."""
+        return edits.of_event(self._db, event) if event in self._edited else []
 
     def files(self, event: int) -> list[dict[str, str]]:
         """The files that a call touched, with the action: read, write, edit."""

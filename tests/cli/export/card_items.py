@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html.parser import HTMLParser
 from typing import Any
 
 from sess_cli.export.html.cards import Drawer
 from sess_cli.export.story import Item
+from sess_schema.edits import with_hunks
+from sessiond.sources.claude import describe as claude
+from sessiond.sources.cursor import calls as cursor
 
 VOID = frozenset({"br", "hr", "img"})
 TAGS = frozenset({
@@ -26,13 +30,22 @@ def item(kind: str = "assistant", **given: Any) -> Item:
     facts = {
         "event": 1, "number": 0, "key": "k1", "label": None, "tool": None, "status": None,
         "ts": None, "duration_ms": None, "summary": "", "text": "", "input": None, "output": "",
-        "patch": [],
     }  # fmt: skip
     return Item(kind=kind, **{**facts, **given})
 
 
-def call(tool: str, given: Any = None, output: str = "", **more: Any) -> Item:
-    return item("tool_use", tool=tool, input=given, output=output, **{"status": "ok", **more})
+def call(
+    tool: str, given: Any = None, output: str = "", patch: Sequence[Any] = (), **more: Any
+) -> Item:
+    """A call as the index has it; `patch` is what its result says about the lines of the file."""
+    described = claude.describe(tool, given)
+    if described.kind == "other":
+        described = cursor.describe(tool, given)
+    facts = {
+        "tool": tool, "input": given, "output": output, "status": "ok",
+        "call_kind": described.kind, "edits": [*with_hunks(described.edits, tuple(patch))],
+    }  # fmt: skip
+    return item("tool_use", **{**facts, **more})
 
 
 def drawn(event: Item) -> str:

@@ -91,6 +91,7 @@ def everywhere(said):
     for name, value in arguments(said).items():
         yield call("Edit", {name: value}, said, status=said)
     yield call("Bash", said, said)
+    yield call("Bash", arguments(said), said, call_kind=said)
     yield call("Unheard", [said], said)
     for kind in ("user", "assistant", "thinking", said):
         yield item(kind, text=said)
@@ -156,8 +157,8 @@ def test_every_field_of_an_event_is_covered_here():
     """A new field must be planted with payloads too."""
     assert {one.name for one in fields(Item)} == {
         "event", "number", "key", "kind", "label", "tool", "status", "ts", "duration_ms", "summary",
-        "text", "input", "output", "patch", "images", "commits", "spent", "agent", "copied_from",
-        "unjoined", "files", "image_count",
+        "text", "input", "output", "call_kind", "edits", "images", "commits", "spent", "agent",
+        "copied_from", "unjoined", "files", "image_count",
     }  # fmt: skip
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sess_cli.export import shapes
 from sess_cli.export.film import rows
 from sess_cli.export.film.frames import Look, Row
 from sess_cli.export.story import Item
-from sess_schema import differ
+from sess_schema import edits
+from sess_schema.differ import DiffLine
 
 _LOOKS = {
     "-": (Look("red"), Look("red", bold=True, underline=True)),
@@ -26,7 +26,7 @@ class Diff:
 
 def diff_rows(item: Item, room: int, most: int) -> Diff:
     """The first lines of an edit, numbered where the agent told where they are."""
-    numbered = bool(item.patch)
+    numbered = bool(edits.hunks_of(item.edits))
     lines = [line for line in _lines(item) if line.sign != " "]
     shown = [rows.cut(_row(line, numbered=numbered), room) for line in lines[:most]]
     added = sum(line.sign == "+" for line in lines)
@@ -34,18 +34,16 @@ def diff_rows(item: Item, room: int, most: int) -> Diff:
     return Diff(shown, max(0, len(lines) - most), added, removed)
 
 
-def _lines(item: Item) -> list[differ.DiffLine]:
-    if item.patch and (found := differ.from_hunks(item.patch)):
-        return found
-    found = []
-    for edit in shapes.edits(item):
+def _lines(item: Item) -> list[DiffLine]:
+    found: list[DiffLine] = []
+    for edit in edits.shown(item.edits):
         if found:
-            found.append(differ.DiffLine("@", None, None))
-        found += differ.between(edit.old, edit.new, context=0)
-    return found or differ.from_patch(shapes.patch_text(item))
+            found.append(DiffLine("@", None, None))
+        found += edits.lines(edit, context=0)
+    return found
 
 
-def _row(line: differ.DiffLine, *, numbered: bool) -> Row:
+def _row(line: DiffLine, *, numbered: bool) -> Row:
     number = line.new if line.new is not None else line.old
     lead = f"{number:>6} " if numbered and number is not None else "    "
     if line.sign == "@":

@@ -12,6 +12,7 @@ from sess_cli.export.film.frames import Look, Row
 from sess_cli.export.film.scenes import Body, Call, Scene, ending
 from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts, layout
+from sess_schema import labels
 
 # Rows that are kept of each; pacing shows fewer where time is short.
 PROMPT, COMMAND, ANSWER, FINAL, THOUGHT, DIFF, WRITTEN, TODOS, TOLD = (
@@ -25,13 +26,15 @@ PROMPT, COMMAND, ANSWER, FINAL, THOUGHT, DIFF, WRITTEN, TODOS, TOLD = (
     12,
     9,
 )
-_TOLD_NOTICES = frozenset({"compact", "interrupted", "api_error", "bash-output", "command-output"})
+_TOLD_NOTICES = frozenset({labels.COMPACT, labels.INTERRUPTED, labels.API_ERROR, labels.BASH_OUTPUT,
+                           labels.COMMAND_OUTPUT})  # fmt: skip
 _END = 200_000  # characters of an output that are looked at from either end
 _PROMPT = Look("user", bold=True)
 _OUTPUT = Look("dim")
 _ERROR = Look("red")
 _BOLD = Look(bold=True)
 _TOOL_NAMES = {"todo": "Todos", "agent": "Agent"}
+_SCENES = frozenset({"shell", "edit", "write", "todo", "agent", "read", "search"})
 
 
 class Painter:
@@ -106,7 +109,7 @@ class Painter:
 
     def _answer(self, item: Item, scene: Scene) -> None:
         scene.kind = "answer"
-        failed = scene.failed = item.label == "api_error"
+        failed = scene.failed = item.label == labels.API_ERROR
         found = prose.rows_of(item.text, self._room - 2)
         look = _ERROR if failed else Look("mauve", bold=True)
         if failed:
@@ -130,11 +133,11 @@ class Painter:
         if item.kind == "system" and label not in _TOLD_NOTICES:
             return False
         scene.kind = "notice"
-        scene.failed = label == "api_error"
-        if label == "compact":
+        scene.failed = label == labels.API_ERROR
+        if label == labels.COMPACT:
             words = "the conversation so far was summarised"
             scene.head = Body([self._rule(words, Look("yellow"))])
-        elif label in ("bash-output", "command-output"):
+        elif label in labels.OUTPUTS:
             scene.body = self._output(item.text, _OUTPUT, min(6, self._max_output))
         else:
             look = _ERROR if scene.failed else Look("yellow")
@@ -145,7 +148,8 @@ class Painter:
     # -- calls
 
     def _call(self, item: Item, scene: Scene) -> None:
-        kind = scene.kind = "tool" if (found := shapes.kind_of(item)) == "other" else found
+        found = shapes.kind_of(item)
+        kind = scene.kind = found if found in _SCENES else "tool"
         scene.wait = max(0, item.duration_ms or 0)
         paint = self._calls.get(kind, self._plain_call)
         paint(item, scene)

@@ -11,9 +11,9 @@ from sess_cli.export import shapes
 from sess_cli.export.html import highlight, markup, prose, values
 from sess_cli.export.html.markup import text
 from sess_cli.export.story import Item
-from sess_schema import differ
+from sess_schema import edits, kinds
+from sess_schema.edits import Edit
 
-_WEB = frozenset({"webfetch", "websearch", "fetch", "browse", "openurl"})
 _BLOCK = re.compile(r"(?: *\d{1,9}(?:→|\t)[^\n]*(?:\n|\Z))+")
 _FIRST = re.compile(r"^ *\d{1,9}(?:→|\t)", re.MULTILINE)
 _EXIT = re.compile(r"(?:Error: |Command failed with )?[Ee]xit code (\d{1,3})(?:\n|\Z)")
@@ -29,17 +29,13 @@ _bare = lru_cache(maxsize=1024)(shapes.bare)
 
 
 def kind_of(item: Item) -> str:
-    """A class for a card: the kinds of `shapes`, and web, ask, plan and mcp."""
-    name = _bare(item.tool or "")
-    if name in _WEB:
-        return "web"
-    if name == "askuserquestion" and _questions(item):
-        return "ask"
-    if name == "exitplanmode" and _plan(item):
-        return "plan"
-    if name.startswith("mcp") and (item.tool or "").count("__") >= 2:
-        return "mcp"
-    return shapes.kind_of(item)
+    """A class for a card: the kinds of `shapes`, where the card has what it needs to be drawn."""
+    kind = shapes.kind_of(item)
+    if kind == kinds.PLAN:
+        return kind if _plan(item) else kinds.OTHER
+    if kind == kinds.QUESTION:
+        return kind if _questions(item) else kinds.OTHER
+    return kind
 
 
 def name(item: Item) -> str:
@@ -64,9 +60,9 @@ def gist(item: Item, kind: str) -> str:
         return text(f"{done} of {len(listed)} done") if listed else ""
     if kind == "agent":
         return text(markup.line(shapes.description(item) or item.summary))
-    if kind in ("ask", "plan"):
+    if kind in ("question", "plan"):
         return ""
-    if kind == "web":
+    if kind == "fetch":
         about = _said(item, "url") or _said(item, "query") or item.summary
         shown = text(markup.line(about))
         return markup.link(about, shown) or shown
@@ -105,26 +101,20 @@ def _shell(item: Item) -> str:
 
 
 def _edit(item: Item) -> str:
-    lines = differ.from_hunks(item.patch) if item.patch else []
-    edits = shapes.edits(item)
-    rest = _rest(item, *_EDITED, *_PATHS)
-    if lines:
-        return values.diff(lines, numbers=True) + rest
-    if edits:
-        drawn = [
-            values.diff(differ.between(edit.old, edit.new, context=None), numbers=False)
-            for edit in edits
-        ]
-        return "".join(drawn) + rest
-    patch = shapes.patch_text(item)
-    drawn_patch = values.diff(differ.from_patch(patch), numbers=False)
-    return drawn_patch + markup.details("Patch as it was given", values.terminal(patch))
+    drawn = "".join(_diff(edit) for edit in edits.shown(item.edits))
+    if patch := shapes.patch_text(item):
+        return drawn + markup.details("Patch as it was given", values.terminal(patch))
+    return drawn + _rest(item, *_EDITED, *_PATHS, *_WRITTEN)
+
+
+def _diff(edit: Edit) -> str:
+    return values.diff(edits.lines(edit, context=None), numbers=bool(edit.hunks))
 
 
 def _write(item: Item) -> str:
     content = shapes.written(item) or ""
-    lines = differ.from_hunks(item.patch) if item.patch else []
-    changed = markup.details("Changes", values.diff(lines, numbers=True)) if lines else ""
+    hunks = edits.hunks_of(item.edits)
+    changed = markup.details("Changes", _diff(item.edits[0])) if hunks else ""
     whole = values.numbered(content.removesuffix("\n"), 1, shapes.path_of(item))
     return whole + changed + _rest(item, *_WRITTEN, *_PATHS)
 
@@ -326,9 +316,9 @@ def _said(item: Item, name: str) -> str:
 
 _ASKED: dict[str, Callable[[Item], str]] = {
     "shell": _shell, "edit": _edit, "write": _write, "todo": _todo, "agent": _agent,
-    "web": _web, "search": _search, "read": _read, "plan": _asked_plan, "ask": _ask,
+    "fetch": _web, "search": _search, "read": _read, "plan": _asked_plan, "question": _ask,
 }  # fmt: skip
 _ANSWERED: dict[str, Callable[[Item], str]] = {
     "edit": _aside, "write": _aside, "todo": _aside, "plan": _aside, "agent": _prose,
-    "web": _found, "read": _content,
+    "fetch": _found, "read": _content,
 }  # fmt: skip

@@ -10,7 +10,7 @@ from sess_cli.export.html import calls, markup, notices, prose
 from sess_cli.export.html.markup import attr, text
 from sess_cli.render import amounts
 from sess_cli.render.tallies import short
-from sess_schema import times
+from sess_schema import labels, times
 
 if TYPE_CHECKING:
     from sess_cli.export.forge import Repository
@@ -51,7 +51,7 @@ class Drawer:
             body = self._call(item, tool, prefix)
         elif item.kind == "user":
             who, body = _SPEAKERS["user"], _prompt(item)
-            classes += [f"u-{item.label}"] if item.label in ("bash", "command") else []
+            classes += [f"u-{item.label}"] if item.label in (labels.BASH, labels.COMMAND) else []
         elif item.kind == "assistant":
             who, body = _SPEAKERS["assistant"], _answer(item.text)
         elif item.kind == "thinking":
@@ -62,9 +62,9 @@ class Drawer:
             classes += [] if item.is_title else ["boundary"]
         else:
             who, gist, body = notices.name(item), notices.gist(item), notices.body(item)
-            classes += ["boundary"] if item.label == "compact" else []
+            classes += ["boundary"] if item.label == labels.COMPACT else []
             classes += ["quiet"] if body.startswith("<details") else []
-        failed = item.failed or (item.kind != "user" and item.label in notices.ALARMS)
+        failed = item.failed or (item.kind != "user" and item.label in labels.ALARMS)
         classes += ["failed"] if failed else []
         inside = body + _pictures(item) + self._commits(item)
         shown = f'<div class="body">{inside}</div>' if inside else ""
@@ -185,10 +185,10 @@ def _label(item: Item, who: str) -> str:
 
 def _prompt(item: Item) -> str:
     said = item.text
-    if item.label == "command":
+    if item.label == labels.COMMAND:
         name, _, rest = said.partition(" ")
         return f'<p class="slash"><code class="chip">{text(name)}</code> {text(rest)}</p>'
-    if item.label == "bash":
+    if item.label == labels.BASH:
         command = said.removeprefix("!").strip()
         shown = f'<span class="bang">!</span> {text(command)}'
         return markup.pre(shown, command, "command")
@@ -217,7 +217,7 @@ def _thought(said: str) -> str:
 def _summary(item: Item) -> tuple[str, str, str]:
     if item.is_title:
         return "Title", text(item.text), ""
-    if item.label != "compact":
+    if item.label != labels.COMPACT:
         return "Summary", "", _said(item.text)
     return "Conversation compacted", "", markup.details("Summary", prose.html(item.text))
 

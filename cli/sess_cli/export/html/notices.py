@@ -6,55 +6,55 @@ import re
 
 from sess_cli.export.html import markup, prose, values
 from sess_cli.export.story import Item
+from sess_schema import labels
 
 _NAMES = {
     "agent-name": "Agent named",
-    "api_error": "API error",
-    "api_refusal": "Refused",
+    labels.API_ERROR: "API error",
+    labels.API_REFUSAL: "Refused",
     "attachment": "Attachment",
-    "away_summary": "While away",
-    "bash-output": "Output",
-    "broken": "Damaged record",
+    labels.AWAY_SUMMARY: "While away",
+    labels.BASH_OUTPUT: "Output",
+    labels.BROKEN: "Damaged record",
     "caveat": "Caveat",
-    "command-output": "Output",
-    "compact": "Conversation compacted",
-    "context": "Context",
-    "continued": "Continued from an earlier conversation",
+    labels.COMMAND_OUTPUT: "Output",
+    labels.COMPACT: "Conversation compacted",
+    labels.CONTEXT: "Context",
+    labels.CONTINUED: "Continued from an earlier conversation",
     "coordinator": "Coordinator",
     "date_change": "New day",
     "deferred_tools_delta": "Tools changed",
     "edited_text_file": "File changed outside",
-    "error": "Error",
+    labels.ERROR: "Error",
     "fallback": "Other model",
     "file": "File",
     "history": "Prompt history",
     "hook-feedback": "Hook",
     "hook_additional_context": "Hook",
-    "hook_blocking_error": "Hook blocked",
-    "hook_non_blocking_error": "Hook failed",
+    labels.HOOK_BLOCKED: "Hook blocked",
+    labels.HOOK_FAILED: "Hook failed",
     "hook_success": "Hook",
     "ide": "Editor",
-    "interrupted": "Interrupted",
+    labels.INTERRUPTED: "Interrupted",
     "meta": "Instructions",
-    "nested_memory": "Memory",
+    labels.MEMORY: "Memory",
     "notice": "Notice",
     "pr-link": "Pull request",
-    "queued": "Queued",
-    "reminder": "Reminder",
+    labels.QUEUED: "Queued",
+    labels.REMINDER: "Reminder",
     "result": "Result",
     "skill_listing": "Skills",
     "stop_hook_summary": "Hooks",
-    "task-notification": "Background task",
+    labels.TASK: "Background task",
     "task_reminder": "Reminder",
-    "teammate-message": "Teammate",
+    labels.TEAMMATE: "Teammate",
     "todo_reminder": "Reminder",
-    "tool_result": "Result without a call",
+    labels.TOOL_RESULT: "Result without a call",
     "turn_duration": "Turn",
 }
-ALARMS = frozenset({"api_error", "api_refusal", "broken", "error", "hook_blocking_error",
-                    "hook_non_blocking_error"})  # fmt: skip
-_OUTPUTS = frozenset({"bash-output", "command-output", "tool_result"})
-_OPEN = ALARMS | {"away_summary", "interrupted", "queued", "teammate-message"}
+_OPEN = labels.ALARMS | {
+    labels.AWAY_SUMMARY, labels.INTERRUPTED, labels.QUEUED, labels.TEAMMATE,
+}  # fmt: skip
 _SHORT = 200
 _ELEMENT = re.compile(r"<summary>([^<]*)</summary>")
 
@@ -69,7 +69,11 @@ def name(item: Item) -> str:
 
 def is_line(item: Item) -> bool:
     """It fits into the head of its card."""
-    return len(item.text) <= _SHORT and "\n" not in item.text.strip() and item.label not in _OUTPUTS
+    return (
+        len(item.text) <= _SHORT
+        and "\n" not in item.text.strip()
+        and item.label not in labels.OUTPUTS
+    )
 
 
 def gist(item: Item) -> str:
@@ -87,7 +91,7 @@ def body(item: Item) -> str:
     said = item.text.strip("\n")
     if not said.strip() or is_line(item):
         return ""
-    if item.label in _OUTPUTS:
+    if item.label in labels.OUTPUTS:
         return values.output(said)
     if item.label in _OPEN and not _is_about_task(said):
         return markup.fold(prose.html(said), said)

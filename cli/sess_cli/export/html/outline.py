@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from sess_cli.export.html import markup
 from sess_cli.export.story import Commit, Item
 from sess_cli.render import amounts, tallies
+from sess_schema import labels
 
 _MOST_CHARACTERS = 76  # two lines or three
 _MOST_TOOLS = 3
@@ -100,7 +101,7 @@ class Outline:
 
 def _one_line(item: Item) -> str:
     text = " ".join(item.text[: 4 * _MOST_CHARACTERS].split())
-    if item.label == "bash" and not text.startswith("!"):
+    if item.label == labels.BASH and not text.startswith("!"):
         text = f"! {text}"
     if len(text) > _MOST_CHARACTERS:
         return f"{text[: _MOST_CHARACTERS - 1]}…"

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from hashlib import blake2s
 from typing import TYPE_CHECKING, BinaryIO
 
-from sess_cli.export.html import chunks, masthead, notices, shell, toolbar
+from sess_cli.export.html import chunks, masthead, shell, toolbar
 from sess_cli.export.html.cards import Drawer
 from sess_cli.export.html.digest import Digest
 from sess_cli.export.html.outline import Outline
 from sess_cli.export.html.strip import Strip
 from sess_cli.export.html.workshop import Workshop
 from sess_cli.export.story import Item, Story
+from sess_schema import labels
 
 if TYPE_CHECKING:
     from sess_cli.export.forge import Repository
@@ -23,8 +24,9 @@ LEVELS = ("conversation", "tools", "thinking", "everything")
 _LEVEL_OF_KIND = {"user": 0, "assistant": 0, "tool_use": 1, "thinking": 2}
 _LOOSE = "subagent"
 _LEVEL_OF_LABEL = {
-    "compact": 0, "interrupted": 1, "command-output": 1, "bash-output": 1, _LOOSE: 1,
-    **dict.fromkeys(notices.ALARMS, 1),
+    labels.COMPACT: 0, labels.INTERRUPTED: 1, labels.COMMAND_OUTPUT: 1, labels.BASH_OUTPUT: 1,
+    _LOOSE: 1,
+    **dict.fromkeys(labels.ALARMS, 1),
 }  # fmt: skip
 _INNER_CARD = re.compile(r'<article class="[^"]*" id="([0-9a-f]+-[^"]+)"')
 
@@ -101,7 +103,7 @@ class _Drawn:
         facts.kinds.append(item.kind)
         facts.tools.append(item.tool or "" if item.kind == "tool_use" else "")
         facts.levels.append(_level(item))
-        facts.failed.append(int(item.failed or item.label in notices.ALARMS))
+        facts.failed.append(int(item.failed or item.label in labels.ALARMS))
         facts.prompts.append(self.outline.add(item))
         facts.times.append(item.ts)
         facts.nodes.append(nodes)
@@ -130,7 +132,7 @@ def loose_key(child: Story) -> str:
 def _stand_in(child: Story, number: int) -> Item:
     return Item(
         0, number, loose_key(child), "system", _LOOSE, None, None, child.row.started, None, "", "",
-        None, "", [], agent=child,
+        None, "", agent=child,
     )  # fmt: skip
 
 

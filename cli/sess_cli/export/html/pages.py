@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from sess_cli.export import shapes
 from sess_cli.export.files import new_file
 from sess_cli.export.forge import Repository
 from sess_cli.export.html import markup, notices, pages_frame, pages_index, sealed
@@ -14,6 +15,7 @@ from sess_cli.export.html.cards import Drawer
 from sess_cli.export.html.pages_index import LONG, Prompt, Texts
 from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts
+from sess_schema import kinds, labels
 from sess_schema.errors import SessError
 
 _PAGE = re.compile(r"page-(\d{3,9})\.html")
@@ -21,7 +23,8 @@ _HEAD = 4096  # bytes in which a page says who made it
 _PUSH = re.compile(r"^ [ +*!]? *[0-9a-f]{7,40}\.{2,3}([0-9a-f]{7,40}) +\S+ -> ", re.MULTILINE)
 _FORGES = {"github": "GitHub", "gitlab": "GitLab", "bitbucket": "Bitbucket", "gitea": "Gitea"}
 # What the program says beside the conversation; the others are folded.
-_TOLD = frozenset({"interrupted", "api_error", "error", "command-output", "bash-output", "compact"})
+_TOLD = frozenset({labels.INTERRUPTED, labels.API_ERROR, labels.ERROR, labels.COMMAND_OUTPUT,
+                   labels.BASH_OUTPUT, labels.COMPACT})  # fmt: skip
 
 
 @dataclass(slots=True, frozen=True)
@@ -112,7 +115,7 @@ class _Session:
         """The index shows more than prompts."""
         prompt = self.prompts[-1]
         if item.kind == "tool_use":
-            prompt.tools[item.tool or "tool"] += 1
+            prompt.tools[_tally_name(item)] += 1
         elif item.kind == "assistant" and len(item.text) >= LONG:
             prompt.answers.append((item.text, anchor))
         prompt.commits += [(commit, item.ts, anchor) for commit in item.commits]
@@ -209,3 +212,11 @@ def _is_ours(path: str) -> bool:
         return False
     with open(path, "rb") as file:
         return f'content="{sealed.GENERATOR}"'.encode() in file.read(_HEAD)
+
+
+def _tally_name(item: Item) -> str:
+    """A word for a call in a list of counts."""
+    kind = shapes.kind_of(item)
+    if kind == kinds.FETCH:
+        return "search" if shapes.says(item, "query") else "fetch"
+    return kind if kind == shapes.TODO else (item.tool or "tool").lower()

@@ -17,7 +17,6 @@ from sess_cli.export.story import Commit, Item, Story
 from sess_cli.render import amounts
 
 LONG = 300  # characters: an answer that the index shows, and where it cuts a prompt
-_SHORTENED = {"TodoWrite": "todo", "WebFetch": "fetch", "WebSearch": "search"}
 _MEASURES = re.compile(r'<span class="facts">.*?</header>', re.DOTALL)  # of a card's head
 _INLINE = re.compile(r"</?(?:span|code|b|em|strong|del|a|bdi|mark|time)\b[^>]*>")
 _TAGS = re.compile(r"<[^>]*>")
@@ -151,9 +150,7 @@ def _cut(text: str) -> str:
 
 
 def _tally(tools: Counter[str]) -> str:
-    return " · ".join(
-        f"{count} {_SHORTENED.get(name, name.lower())}" for name, count in tools.most_common()
-    )
+    return " · ".join(f"{count} {name}" for name, count in tools.most_common())
 
 
 def _commit(commit: Commit, when: str, where: str, repository: Repository | None) -> str:

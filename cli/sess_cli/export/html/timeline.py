@@ -19,7 +19,7 @@ from sess_cli.export.html.markup import attr
 from sess_cli.export.html.markup import text as escaped
 from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts
-from sess_schema import times
+from sess_schema import edits, times
 
 _AT_ONCE = 60  # rows that are there before any script runs
 _SHOWN = 120  # characters of the input in the row
@@ -81,6 +81,7 @@ class Rows:
             self.errors += failed
         classes = f"event{' error' if failed else ''}{f' d{min(depth, _DEEPEST)}' if depth else ''}"
         tool = f' data-tool="{attr(item.tool)}"' if item.tool else ""
+        tool += f' data-kind="{attr(item.call_kind)}"' if item.call_kind else ""
         return (
             f'<details class="{classes}" id="{anchor}" data-type="{attr(item.kind)}"{tool}'
             f"{self._new_day(item)}>"
@@ -144,7 +145,7 @@ def _top(story: Story, rows: Rows, *, utc: bool) -> str:
         ' autocomplete="off" spellcheck="false">'
         '<select id="kind" aria-label="Filter by kind"><option value="all">all</option>'
         '<option value="tool_use">tool_use</option><option value="errors">errors</option>'
-        '<option value="Bash">Bash</option><option value="user">user</option>'
+        '<option value="shell">shell</option><option value="user">user</option>'
         f"{tools}</select>"
         '<output id="count" for="text kind"></output></div>\n</header>\n'
     )
@@ -202,11 +203,11 @@ def _given(item: Item) -> Iterator[str]:
             told.add(content)
             yield _section("Content", escaped(content))
         else:
-            for edit in shapes.edits(item):
-                told |= {edit.old, edit.new}
-            patch = shapes.patch_text(item)
-            told.add(patch)
-            yield _section("Change", _change(item) or escaped(patch))
+            for edit in item.edits:
+                told |= {edit.old or "", edit.new or "", edit.patch or ""}
+            if isinstance(item.input, str):
+                told.add(item.input)
+            yield _section("Change", _change(item))
     elif kind in _TARGETS and path:
         yield _section("Target", escaped(path))
     else:
@@ -246,13 +247,13 @@ def _listed(arguments: list[tuple[str, Any]]) -> str:
 def _change(item: Item) -> str:
     """Lines taken out and put in; lines that follow one another are one stretch."""
     lines: list[str] = []
-    for hunk in item.patch:
-        lines.append(f"@@ -{hunk.get('oldStart', '?')} +{hunk.get('newStart', '?')} @@")
-        lines += [line for line in hunk.get("lines") or () if isinstance(line, str)]
-    if not lines:
-        for edit in shapes.edits(item):
-            lines += [f"-{line}" for line in edit.old.splitlines()]
-            lines += [f"+{line}" for line in edit.new.splitlines()]
+    for edit in edits.shown(item.edits):
+        for hunk in edit.hunks:
+            lines.append(f"@@ -{hunk.get('oldStart', '?')} +{hunk.get('newStart', '?')} @@")
+            lines += [line for line in hunk.get("lines") or () if isinstance(line, str)]
+        if not edit.hunks:
+            diff = edits.lines(edit, context=None)
+            lines += [line.text if line.sign == "@" else line.sign + line.text for line in diff]
     drawn = []
     for sign, stretch in groupby(lines, key=lambda line: line[:1]):
         shown = escaped("\n".join(stretch))

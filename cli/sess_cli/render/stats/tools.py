@@ -9,7 +9,7 @@ import apsw
 from sess_cli.render import amounts
 from sess_cli.render.stats.report import Column, Report, Section, Wishes, duration, number, percent
 from sess_schema.queries.stats import Stats
-from sess_schema.queries.views import kinds, tools
+from sess_schema.queries.views import programs, tools
 from sess_schema.queries.views.tools import Use
 
 _COLUMNS = (
@@ -63,12 +63,12 @@ def facts(use: Use) -> dict[str, Any]:
 
 def shown(tool: str) -> str:
     """`server: tool` for `mcp__server__tool`."""
-    parts = kinds.mcp(tool)
+    parts = programs.mcp(tool)
     return tool if parts is None else f"{parts[0]}: {parts[1]}"
 
 
 def _tool(name: str, use: Use) -> dict[str, Any]:
-    server, tool = kinds.mcp(name) or (None, None)
+    server, tool = programs.mcp(name) or (None, None)
     return {"tool": name, **facts(use), "mcp_server": server, "mcp_tool": tool}
 
 

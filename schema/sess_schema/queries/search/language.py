@@ -263,7 +263,7 @@ class _Group:
 
 # Of these an event usually has one, so two of a field mean either.
 _SINGLE = (
-    "agent", "project", "tool", "type", "model", "branch", "session", "role", "file"
+    "agent", "project", "tool", "kind", "type", "model", "branch", "session", "role", "file"
 )  # fmt: skip
 
 

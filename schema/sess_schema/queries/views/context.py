@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import apsw
 
+from sess_schema import labels
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import scope
 from sess_schema.queries.views.capacity import window_of
@@ -54,7 +55,7 @@ def read(db: apsw.Connection, asked: Stats) -> list[Filled]:
     told = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
     for session, name, title, ts, text in db.execute(
         "SELECT e.session_id, s.native_id, coalesce(s.title, s.first_prompt), e.ts,"
-        f" substr(x.text, 1, 500) {told.sql} AND e.label = 'compact' AND e.type = 'system'"
+        f" substr(x.text, 1, 500) {told.sql} AND e.label = '{labels.COMPACT}' AND e.type = 'system'"
         " ORDER BY e.ts, e.id",
         told.values,
     ):

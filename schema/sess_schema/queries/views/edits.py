@@ -5,20 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import apsw
 
+from sess_schema import kinds
 from sess_schema.queries.stats import Stats
-from sess_schema.queries.views import inputs, kinds, scope
+from sess_schema.queries.views import scope
 from sess_schema.queries.views.rounds import rounds
 
-# Beyond this, lines are compared as a whole: a diff of two large texts takes seconds.
-_MOST_COMPARED = 400
 Paths = tuple[str, ...]
-_OLD = ("oldstring", "oldstr", "oldtext")
-_NEW = ("newstring", "newstr", "newtext")
-_WHOLE = ("content", "contents", "filetext", "codeedit", "newsource")
 
 
 @dataclass(slots=True)
@@ -57,9 +52,8 @@ class Edits:
 
 def read(db: apsw.Connection, asked: Stats) -> Edits:
     found = Edits()
-    paths, tools, places = _edited(db, asked)
-    changed = {event: lines(given) for event, given in inputs.read(db, places)}
-    places.clear()  # very many, and done with
+    paths, tools = _edited(db, asked)
+    changed = _changed(db, asked)
     for event, files in paths.items():
         added, removed = changed.get(event, (0, 0))
         suffix = os.path.splitext(files[0])[1].lower() or "none"
@@ -75,7 +69,7 @@ def read(db: apsw.Connection, asked: Stats) -> Edits:
                 any_edit = True
                 again = again or not ran.isdisjoint(paths[call.event])
                 edited.update(paths[call.event])
-            elif kinds.is_shell(call.tool):
+            elif call.kind == kinds.SHELL:
                 ran = set(edited)
         if any_edit:
             found.turns += 1
@@ -88,87 +82,36 @@ def read(db: apsw.Connection, asked: Stats) -> Edits:
     return found
 
 
-def _edited(
-    db: apsw.Connection, asked: Stats
-) -> tuple[dict[int, Paths], dict[int, str], list[inputs.Place]]:
-    """Paths and tool of each edit that succeeded, and where its input is."""
+def _edited(db: apsw.Connection, asked: Stats) -> tuple[dict[int, Paths], dict[int, str]]:
+    """Paths and tool of each edit that succeeded."""
     paths: dict[int, Paths] = {}
     tools: dict[int, str] = {}
-    places: list[inputs.Place] = []
     # Very many edits are of few files, with few tools: each name is kept once.
     known: dict[str, str] = {}
     together: dict[Paths, Paths] = {}
-    wanted = scope.calls(
-        db, asked, joins="JOIN files f ON f.event_id = e.id JOIN turns t ON t.id = e.turn_id"
-    )
-    for event, tool, path, pointer, source, retired, offset, length in db.execute(
-        "SELECT e.id, coalesce(e.tool, 'unknown'), f.path, e.pointer, t.source_id, t.retired,"
-        f" t.offset, t.length {wanted.sql} AND e.status = 'ok' AND f.action IN ('edit', 'write')"
-        " ORDER BY e.id, f.path",
+    wanted = scope.calls(db, asked, joins="JOIN files f ON f.event_id = e.id")
+    for event, tool, path in db.execute(
+        f"SELECT e.id, coalesce(e.tool, 'unknown'), f.path {wanted.sql} AND e.status = 'ok'"
+        " AND f.action IN ('edit', 'write') ORDER BY e.id, f.path",
         wanted.values,
     ):
         if event not in paths:
             paths[event] = ()
             tools[event] = known.setdefault(tool, tool)
-            if pointer is not None:
-                kept = known.setdefault(pointer, pointer)
-                places.append(inputs.Place(source, retired, offset, length, kept, event))
         if path not in paths[event]:
             files = (*paths[event], path)
             paths[event] = together.setdefault(files, files)
-    return paths, tools, places
+    return paths, tools
 
 
-def lines(given: Any) -> tuple[int, int]:
-    """How many lines an input adds and removes, as far as it tells."""
-    if isinstance(given, str):
-        return _of_patch(given)
-    if not isinstance(given, dict):
-        return 0, 0
-    named = {kinds.bare(str(name)): value for name, value in given.items()}
-    several = named.get("edits")
-    if isinstance(several, list):
-        each = [lines(one) for one in several if isinstance(one, dict)]
-        return sum(one[0] for one in each), sum(one[1] for one in each)
-    old = next((named[name] for name in _OLD if isinstance(named.get(name), str)), None)
-    new = next((named[name] for name in _NEW if isinstance(named.get(name), str)), None)
-    if old is not None or new is not None:
-        return _replaced(old or "", new or "")
-    for name in _WHOLE:
-        if isinstance(named.get(name), str):
-            return len(named[name].splitlines()), 0
-    patches = [value for value in named.values() if isinstance(value, str)]
-    return next((found for text in patches if any(found := _of_patch(text))), (0, 0))
-
-
-def _replaced(old: str, new: str) -> tuple[int, int]:
-    """Lines that differ, without what both begin and end with."""
-    before, after = old.splitlines(), new.splitlines()
-    same = 0
-    while same < min(len(before), len(after)) and before[same] == after[same]:
-        same += 1
-    before, after = before[same:], after[same:]
-    while before and after and before[-1] == after[-1]:
-        before.pop()
-        after.pop()
-    if before and after and len(before) + len(after) <= _MOST_COMPARED:
-        from difflib import SequenceMatcher  # noqa: PLC0415 - often all lines differ
-
-        if set(before) & set(after):
-            matcher = SequenceMatcher(None, before, after, autojunk=False)
-            equal = sum(block.size for block in matcher.get_matching_blocks())
-            return len(after) - equal, len(before) - equal
-    return len(after), len(before)
-
-
-def _of_patch(text: str) -> tuple[int, int]:
-    """Of a patch in the `*** Begin Patch` or the unified form."""
-    if "*** Begin Patch" not in text and "\n@@ " not in text:
-        return 0, 0
-    added = removed = 0
-    for line in text.splitlines():
-        if line.startswith("+") and not line.startswith("+++ "):
-            added += 1
-        elif line.startswith("-") and not line.startswith("--- "):
-            removed += 1
-    return added, removed
+def _changed(db: apsw.Connection, asked: Stats) -> dict[int, tuple[int, int]]:
+    """Lines that each call added and removed, as diffs show them."""
+    wanted = scope.calls(db, asked, joins="JOIN edits d ON d.event_id = e.id")
+    return {
+        event: (added, removed)
+        for event, added, removed in db.execute(
+            f"SELECT e.id, sum(d.added), sum(d.removed) {wanted.sql} AND e.status = 'ok'"
+            " GROUP BY e.id",
+            wanted.values,
+        )
+    }

@@ -6,7 +6,7 @@ configuration directory holds rules of one's own, which come first:
     [[rule]]
     name = "database is away"
     pattern = "could not connect to server"
-    tools = ["Bash"]
+    tools = ["query"]
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sess_schema import kinds
 from sess_schema.errors import SessError
 
-VERSION = 1
+VERSION = 2
 OTHER = "other"
 FILE = "errors.toml"
-_SHELL = ("Bash", "shell", "run_terminal_cmd", "run_terminal_command_v2", "exec_command")
 
 
 class Rule(NamedTuple):
@@ -29,6 +29,7 @@ class Rule(NamedTuple):
 
     name: str
     pattern: str
+    kind: str | None = None  # of any call
     tools: tuple[str, ...] = ()  # of any tool
 
 
@@ -53,13 +54,13 @@ RULES = (
         r"={3,} (test session starts|failures|errors|short test summary)|^tests?: +\d+ failed"
         r"|\b\d+ (tests? )?failed\b|^--- fail: |^fail\t|^not ok \d|test result: failed"
         r"|npm err! test|\b(test|spec)_?\w* failed\b",
-        _SHELL,
+        kinds.SHELL,
     ),
     Rule("sandbox", r"sandbox.{0,40}(denied|violation|blocked)|operation not permitted"),
     Rule("not a directory or file", r"\beisdir\b|\benotdir\b|is a directory|not a directory"),
     Rule("timeout", r"\btimed? ?out\b|timeout|deadline exceeded"),
     Rule("cancelled", r"\bcancelled\b|canceled by|was aborted|sibling tool call errored"),
-    Rule("command not found", r"command not found|: not found$|exit code 127\b", _SHELL),
+    Rule("command not found", r"command not found|: not found$|exit code 127\b", kinds.SHELL),
     Rule("permission denied", r"permission ?denied|\beacces|\bsudo: "),
     Rule("module missing", r"modulenotfounderror|importerror|cannot find module|no module named"),
     Rule("web status", r"status code [45]\d\d|\bhttp[ /]?(1\.1 |2 )?[45]\d\d\b|\b[45]\d\d client"),
@@ -68,7 +69,11 @@ RULES = (
         r"connection (refused|reset|error)|could not resolve|\beconn|\benotfound|no route to host"
         r"|network is unreachable|\bssl|certificate verify|curl: \(",
     ),
-    Rule("git", r"^fatal: |merge conflict|^conflict \(|not a git repository|\[rejected\]", _SHELL),
+    Rule(
+        "git",
+        r"^fatal: |merge conflict|^conflict \(|not a git repository|\[rejected\]",
+        kinds.SHELL,
+    ),
     Rule(
         "no such file",
         r"no such file|\benoent|does not exist|file not found|filenotfounderror|cannot access"
@@ -78,12 +83,14 @@ RULES = (
         "syntax error",
         r"syntaxerror|syntax error|unexpected token|parse error|unterminated|unexpected eof",
     ),
-    Rule("type check", r"\berror ts\d+|error: .{1,200}\[[a-z-]+\]$|\bpyright\b|\bmypy\b", _SHELL),
+    Rule(
+        "type check", r"\berror ts\d+|error: .{1,200}\[[a-z-]+\]$|\bpyright\b|\bmypy\b", kinds.SHELL
+    ),
     Rule(
         "lint",
         r"\beslint\b|\bruff\b|\bprettier\b|^[a-z]{1,4}\d{3,4}\b|:\d+:\d+: [a-z]{1,4}\d{3,4}\b"
         r"|would reformat",
-        _SHELL,
+        kinds.SHELL,
     ),
     Rule(
         "build failed",
@@ -118,10 +125,10 @@ class Classifier:
         self._rules = [*rules]
         self._all_at_once, self._alone = _all_at_once(self._rules)
 
-    def of(self, tool: str, text: str) -> str:
+    def of(self, tool: str, kind: str | None, text: str) -> str:
         matched = set(self._all_at_once(text))
         for number, rule in enumerate(self._rules):
-            if rule.tools and tool not in rule.tools:
+            if (rule.tools and tool not in rule.tools) or rule.kind not in (None, kind):
                 continue
             if number in matched or (number in self._alone and self._alone[number].search(text)):
                 return rule.name
@@ -170,7 +177,7 @@ def own_rules(config: Path) -> list[Rule]:
 
 _EXAMPLE = (
     'it may hold, for example:\n\n[[rule]]\nname = "database is away"\n'
-    'pattern = "could not connect to server"\ntools = ["Bash"]\n'
+    'pattern = "could not connect to server"\ntools = ["query"]\n'
 )
 
 
@@ -196,4 +203,4 @@ def _rule(values: Any) -> Rule:
         re.compile(pattern)
     except re.error as error:
         raise ValueError(f'rule "{name}": {error}') from error
-    return Rule(name, pattern, tuple(tools))
+    return Rule(name, pattern, tools=tuple(tools))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import apsw
 
+from sess_schema.labels import API_ERROR
 from sess_schema.queries.stats import NONE, Stats
 from sess_schema.queries.views import scope
 from sess_schema.queries.views.error_rules import API_RULES, RULES, VERSION, Classifier, own_rules
@@ -57,14 +58,14 @@ def read(db: apsw.Connection, asked: Stats, config: Path) -> Failures:
     wanted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
     classes, found = classifier(config)
     service = Classifier(API_RULES)
-    for event, session, project, ts, tool, failed, text in db.execute(
-        "SELECT e.id, s.native_id, s.project, e.ts, coalesce(e.tool, 'unknown'),"
-        " e.label IS NOT 'api_error',"
-        f" substr(iif(e.label IS 'api_error', x.text, x.output), 1, {HEAD}) {wanted.sql}"
-        f" AND ({FAILED} OR e.label = 'api_error') ORDER BY e.ts DESC, e.id DESC",
+    for event, session, project, ts, tool, kind, failed, text in db.execute(
+        "SELECT e.id, s.native_id, s.project, e.ts, coalesce(e.tool, 'unknown'), e.kind,"
+        f" e.label IS NOT '{API_ERROR}',"
+        f" substr(iif(e.label IS '{API_ERROR}', x.text, x.output), 1, {HEAD}) {wanted.sql}"
+        f" AND ({FAILED} OR e.label = '{API_ERROR}') ORDER BY e.ts DESC, e.id DESC",
         wanted.values,
     ):
-        name = (classes if failed else service).of(tool, text)
+        name = (classes if failed else service).of(tool, kind, text)
         one = Failure(event, session, project or NONE, ts, tool, name, text)
         (found.calls if failed else found.service).append(one)
     return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import apsw
 
 from sess_schema.queries.stats import Stats
-from sess_schema.queries.views import kinds
+from sess_schema.queries.views.programs import is_search
 from sess_schema.queries.views.rounds import rounds
 
 # Rounds by how many tools they called: from each of these on.
@@ -61,7 +61,7 @@ def read(db: apsw.Connection, asked: Stats) -> Interruptions:
         sized.turns += 1
         sized.interrupted += stopped
         found.calls += len(one.calls)
-        found.searches += sum(kinds.is_search(call.tool, call.summary) for call in one.calls)
+        found.searches += sum(is_search(call.kind, call.summary) for call in one.calls)
     found.requests_per_turn.sort()
     found.calls_per_turn.sort()
     return found

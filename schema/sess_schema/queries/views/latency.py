@@ -9,6 +9,7 @@ from itertools import groupby
 
 import apsw
 
+from sess_schema import labels
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import scope
 from sess_schema.sums import CALLED, MODEL
@@ -98,7 +99,7 @@ def _marks(db: apsw.Connection, asked: Stats) -> Iterator[tuple[int, list[tuple[
     for session, kind, ts, answered in db.execute(
         f"SELECT e.session_id, e.type, e.ts, r.ts {wanted.sql} AND {CALLED} AND e.ts IS NOT NULL"
         " AND e.type IN ('user', 'assistant', 'thinking', 'tool_use')"
-        " AND e.label IS NOT 'api_error' ORDER BY e.session_id",
+        f" AND e.label IS NOT '{labels.API_ERROR}' ORDER BY e.session_id",
         wanted.values,
     ):
         if session != current:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import apsw
 
+from sess_schema.labels import API_ERROR
 from sess_schema.queries import worktime
 from sess_schema.queries.quarters import Reader
 from sess_schema.queries.stats import Stats
@@ -45,36 +46,37 @@ def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
             group.setdefault(label(row), Tally()).add(row.tally)
     unrecorded = reader.unrecorded_chars() + found.total.placeholder_chars
     found.estimated_tokens = unrecorded // CHARS_PER_TOKEN
-    failed: list[tuple[int, str]] = []
+    failed: dict[int, tuple[str, str | None]] = {}
     ended: Ended = defaultdict(list)
     wanted = scope.events(db, asked)
-    for event, label, tool, status, taken in db.execute(
-        "SELECT e.id, e.label, coalesce(e.tool, 'unknown'), e.status, e.duration_ms"
-        f" {wanted.sql} AND (e.type = 'tool_use' OR e.label = 'api_error') AND {CALLED}",
+    for event, label, tool, kind, status, taken in db.execute(
+        "SELECT e.id, e.label, coalesce(e.tool, 'unknown'), e.kind, e.status, e.duration_ms"
+        f" {wanted.sql} AND (e.type = 'tool_use' OR e.label = '{API_ERROR}') AND {CALLED}",
         wanted.values,
     ):
-        if label == "api_error":
+        if label == API_ERROR:
             found.refused += 1
             continue
         ended[tool, status].append(taken)
         if status == "error":
-            failed.append((event, tool))
+            failed[event] = tool, kind
     found.uses.add(ended)
     found.uses.sorted()
     found.classes = _classes(db, failed, config)
     return found
 
 
-def _classes(db: apsw.Connection, failed: list[tuple[int, str]], config: Path) -> dict[str, int]:
+def _classes(
+    db: apsw.Connection, failed: dict[int, tuple[str, str | None]], config: Path
+) -> dict[str, int]:
     if not failed:
         return {}
     classes, _ = classifier(config)
-    tools = dict(failed)
     counts: Counter[str] = Counter()
     for event, text in db.execute(
         f"SELECT id, substr(output, 1, {HEAD}) FROM event_texts"
         " WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(sorted(tools)),),
+        (json.dumps(sorted(failed)),),
     ):
-        counts[classes.of(tools[event], text)] += 1
+        counts[classes.of(*failed[event], text)] += 1
     return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))

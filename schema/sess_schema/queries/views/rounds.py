@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import apsw
 
+from sess_schema import labels
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import scope
 from sess_schema.sums import CALLED
@@ -15,7 +16,7 @@ from sess_schema.sums import CALLED
 
 class Call(NamedTuple):
     event: int
-    tool: str | None
+    kind: str | None
     status: str | None
     summary: str | None
 
@@ -40,26 +41,26 @@ def rounds(db: apsw.Connection, asked: Stats) -> Iterator[Round]:
     next_response = next(responses, None)
     current: Round | None = None
     wanted = scope.events(db, asked)
-    for session, event, kind, tool, status, ts, summary in db.execute(
-        "SELECT e.session_id, e.id, e.type, e.tool, e.status, e.ts, e.summary"
-        f" {wanted.sql} AND (e.type IN ('user', 'tool_use') OR e.label = 'interrupted')"
+    for session, event, said, kind, status, ts, summary in db.execute(
+        "SELECT e.session_id, e.id, e.type, e.kind, e.status, e.ts, e.summary"
+        f" {wanted.sql} AND (e.type IN ('user', 'tool_use') OR e.label = '{labels.INTERRUPTED}')"
         f" AND {CALLED} ORDER BY e.session_id, e.ts, e.id",
         wanted.values,
     ):
         place = (session, -1 if ts is None else ts)
-        if current is not None and (session != current.session or kind == "user"):
+        if current is not None and (session != current.session or said == "user"):
             # Everything that was answered before the next prompt is this one's.
             while next_response is not None and _before(next_response, current.session, place):
                 _add(current, next_response)
                 next_response = next(responses, None)
             yield current
             current = None
-        if kind == "user":
+        if said == "user":
             while next_response is not None and next_response[:2] < place:
                 next_response = next(responses, None)
             current = Round(session, event)
-        elif current is not None and kind == "tool_use":
-            current.calls.append(Call(event, tool, status, summary))
+        elif current is not None and said == "tool_use":
+            current.calls.append(Call(event, kind, status, summary))
         elif current is not None:
             current.interrupted += 1
     if current is not None:

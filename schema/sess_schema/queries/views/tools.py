@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 
 import apsw
 
+from sess_schema import kinds
 from sess_schema.queries.stats import Stats, percentile
-from sess_schema.queries.views import kinds, scope
+from sess_schema.queries.views import scope
+from sess_schema.queries.views.programs import mcp, program
 
 # By tool and status, how long each call took: one look-up for each of very many.
 Ended = defaultdict[tuple[str, str | None], list[int | None]]
@@ -60,7 +62,7 @@ class Uses:
         while ended:
             (tool, status), taken = ended.popitem()
             self.tools.setdefault(tool, Use()).add(status, taken)
-            if (parts := kinds.mcp(tool)) is not None:
+            if (parts := mcp(tool)) is not None:
                 self.servers.setdefault(parts[0], Use()).add(status, taken)
 
     def sorted(self) -> Uses:
@@ -82,11 +84,9 @@ def read(db: apsw.Connection, asked: Stats, *, programs: bool = False) -> Uses:
         ended[tool, status].append(taken)
     found.add(ended)
     if programs:
-        shells = [tool for tool in found.tools if kinds.is_shell(tool)]
-        marks = ", ".join("?" * len(shells))
         for summary, status, taken in db.execute(
-            f"SELECT e.summary, e.status, e.duration_ms {wanted.sql} AND e.tool IN ({marks})",
-            (*wanted.values, *shells),
+            f"SELECT e.summary, e.status, e.duration_ms {wanted.sql} AND e.kind = '{kinds.SHELL}'",
+            wanted.values,
         ):
-            found.programs.setdefault(kinds.program(summary), Use()).add(status, [taken])
+            found.programs.setdefault(program(summary), Use()).add(status, [taken])
     return found.sorted()

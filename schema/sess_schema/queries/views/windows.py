@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
-from sess_schema import times
+from sess_schema import labels, times
 from sess_schema.sums import MODEL
 
 if TYPE_CHECKING:
@@ -122,7 +122,8 @@ def recorded_reset(db: apsw.Connection, asked: Stats, now: int) -> int | None:
         db, replace(asked, since=now - times.WEEK), joins="JOIN event_texts x ON x.id = e.id"
     )
     for (text,) in db.execute(
-        f"SELECT substr(x.text, 1, 500) {wanted.sql} AND e.label = 'api_error' ORDER BY e.ts DESC",
+        f"SELECT substr(x.text, 1, 500) {wanted.sql} AND e.label = '{labels.API_ERROR}'"
+        " ORDER BY e.ts DESC",
         wanted.values,
     ):
         if (told := _RESET.search(text)) is not None:

@@ -27,6 +27,7 @@
     const value = (name) => plain((head.match(new RegExp(` ${name}="([^"]*)"`)) || ["", ""])[1]);
     return {
       id: value("id"), type: value("data-type"), tool: value("data-tool"),
+      kind: value("data-kind"),
       failed: /^event error\b/.test(value("class")),
     };
   }
@@ -36,6 +37,7 @@
       case "all": return true;
       case "errors": return fact.failed;
       case "tool_use": case "user": return fact.type === kind.value;
+      case "shell": return fact.kind === "shell";
       default: return fact.type === "tool_use" && fact.tool === kind.value.replace(/^tool:/, "");
     }
   }

@@ -1,18 +1,11 @@
-"""What kind of tool a call is of, by its name and the line that sums it up."""
+"""What a call runs: the program of a shell, the server of an MCP tool."""
 
 from __future__ import annotations
 
 import re
-from functools import cache
 
-SHELLS = frozenset({
-    "bash", "shell", "runterminalcmd", "runterminalcommand", "execcommand", "localshell",
-    "runshellcommand", "terminal", "execute", "executecommand", "powershell",
-})  # fmt: skip
-SEARCHES = frozenset({
-    "grep", "glob", "ls", "search", "ripgreprawsearch", "ripgrepsearch", "codebasesearch",
-    "filesearch", "listdir", "globfilesearch", "semanticsearchfull", "findfiles", "searchfiles",
-})  # fmt: skip
+from sess_schema import kinds
+
 _SEARCH_PROGRAMS = frozenset({
     "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "find", "fd", "fdfind", "ls", "tree",
     "locate",
@@ -27,20 +20,9 @@ _WORD = re.compile(r"""(?:[^\s;&|'"]|'[^']*'|"[^"]*")+|&&|\|\||[;&|]""")
 _MCP = re.compile(r"mcp__(.+?)__(.+)")
 
 
-@cache
-def bare(name: str | None) -> str:
-    """The same name, whether it was `run_terminal_cmd` or `runTerminalCmd`; no version."""
-    return (name or "").replace("_", "").replace("-", "").casefold().removesuffix("v2")
-
-
-def is_shell(tool: str | None) -> bool:
-    return bare(tool) in SHELLS
-
-
-def is_search(tool: str | None, summary: str | None) -> bool:
+def is_search(kind: str | None, summary: str | None) -> bool:
     """A search tool, or a shell that runs a search program."""
-    name = bare(tool)
-    return name in SEARCHES or (name in SHELLS and program(summary) in _SEARCH_PROGRAMS)
+    return kind == kinds.SEARCH or (kind == kinds.SHELL and program(summary) in _SEARCH_PROGRAMS)
 
 
 def program(command: str | None) -> str:
