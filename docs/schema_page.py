@@ -52,9 +52,8 @@ TABLES = """\
 
 Foreign keys are enforced between `sources`, `chunks`, `sessions`, `session_sources`, `warnings` and
 `database_rows`. The large tables have none: SQLite cannot add one to a table that exists without
-copying it, and keys on `events` alone would make its rows a seventh slower to write. One writer
-fills them, and `sess doctor` looks for rows that belong to none. An arrow says whose id a column
-holds.
+copying it, and would look up the parent of every row that a load writes. One writer fills them, and
+`sess doctor` looks for rows that belong to none. An arrow says whose id a column holds.
 """
 _NOTE = re.compile(r"-- (\w+(?:\.\w+)?): (.+)")
 _CREATE = re.compile(r"CREATE (?:VIRTUAL )?(?:TABLE|VIEW) (\w+)")

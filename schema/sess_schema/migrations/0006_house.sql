@@ -77,8 +77,8 @@ SELECT 'calls_to_describe', max(id) FROM events WHERE type = 'tool_use' HAVING m
 -- migrations: Which versions of the schema were applied, and when.
 
 -- Few of these tables have foreign keys: SQLite cannot add one to a table that exists without copying
--- it, and keys on `events` alone would make its rows a seventh slower to write. One writer fills the
--- tables, and `sess doctor` looks for rows that belong to none.
+-- it, and would look up the parent of every row that a load writes. One writer fills the tables, and
+-- `sess doctor` looks for rows that belong to none.
 
 -- Views for people: `sess sql`, Datasette, notebooks. They show what is true now: rows that left
 -- their file, copies of records and second reports of one response are not in them, so that what they

@@ -1,9 +1,9 @@
 """Which rows name which, and whether what they name is there.
 
-The tables that a pass fills by the hundred thousand have no foreign keys. SQLite would look up each
-parent again for every row, which makes those of `events` a seventh slower to write, and it cannot
-add a key to a table that exists: an upgrade would have to copy the index. One writer fills them, a
-transaction at a time; `sess doctor` and the tests look here instead.
+The tables that a pass fills by the hundred thousand have no foreign keys. SQLite would look up the
+parent of every row, and it cannot add a key to a table that exists: an upgrade would have to copy
+the index. One writer fills them, a transaction at a time; `sess doctor` and the tests look here
+instead.
 """
 
 from __future__ import annotations

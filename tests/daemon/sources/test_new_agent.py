@@ -1,0 +1,195 @@
+"""A new agent is one module in `sources/`: nothing else has to know it."""
+
+from __future__ import annotations
+
+import ast
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import sess_cli
+import sess_schema
+import sessiond
+from sess_schema.connection import open_reader, open_writer
+from sess_schema.queries import sessions
+from sessiond import sources
+from sessiond.config import Config
+from sessiond.ingest import Ingest
+from sessiond.reading.territory import Territory
+from sessiond.service import install, probe
+from sessiond.writing.transaction import Store
+
+MODULE = """
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from sess_schema import kinds
+from sess_schema.edits import Edit
+from sessiond.sourcekit.base import (
+    TITLE_PROMPT, Described, Event, Parser, Record, Result, SessionSpec, Source, Title, Usage,
+)
+from sessiond.sourcekit.values import as_time
+
+
+class TeapotParser:
+    def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
+        self._spec = spec
+
+    def state(self) -> dict[str, Any]:
+        return {}
+
+    def parse(self, value: dict[str, Any]) -> Record:
+        record = Record(str(value.get("kind")), native_id=value.get("id"), cwd="/code/pot")
+        record.ts = as_time(value.get("at"))
+        if record.kind == "said":
+            record.events.append(Event("user", value["text"]))
+            record.titles.append(Title(value["text"], TITLE_PROMPT))
+        elif record.kind == "poured":
+            edit = Edit("/code/pot/tea.txt", old="hot\\n", new="hotter\\n")
+            record.events.append(Event(
+                "tool_use", tool="pour", status="pending", summary="tea.txt", call_id=value["id"],
+                kind=kinds.EDIT, input="hotter", edits=(edit,), files=((edit.path, "edit"),),
+            ))
+            record.usage = Usage(value["id"], None, "teapot-1", "end", 10, 20, 0, 0, 0)
+        elif record.kind == "spilled":
+            record.results.append(Result(value["of"], "tea on the floor", "error"))
+        elif record.kind == "served":
+            record.results.append(Result(value["of"], "tea", "ok"))
+        return record
+
+
+class TeapotSource(Source):
+    agent = "teapot"
+    title = "Teapot"
+    variables = ("TEAPOT_HOME",)
+
+    def places(self) -> list[str]:
+        return [self.environ.get("TEAPOT_HOME") or os.path.join(self.folders.home(), ".teapot")]
+
+    def classify(self, path: str) -> str | None:
+        return "transcript" if path.endswith(".tea") else None
+
+    def claims(self, path: str, head: bytes) -> bool:
+        return b"teapot" in head
+
+    def identify(self, path: str, head: bytes) -> SessionSpec:
+        name = os.path.basename(path).removesuffix(".tea")
+        return SessionSpec(name, resume=("teapot", "--again", name))
+
+    def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
+        return TeapotParser(spec, state)
+
+    def describe_stored(self, tool: Any, record: Any, pointer: str, answer: Any) -> Described:
+        return Described(kinds.EDIT)
+
+    def probe(self, word: str) -> dict[str, bytes]:
+        return {os.path.join(self.places()[0], "probe.tea"): word.encode()}
+
+
+SOURCE = TeapotSource
+"""
+RECORDS = [
+    {"kind": "said", "id": "1", "at": "2026-02-01T10:00:00Z", "text": "brew some tea"},
+    {"kind": "poured", "id": "2", "at": "2026-02-01T10:00:01Z"},
+    {"kind": "spilled", "id": "3", "at": "2026-02-01T10:00:05Z", "of": "2"},
+    {"kind": "poured", "id": "4", "at": "2026-02-01T10:00:06Z"},
+    {"kind": "served", "id": "5", "at": "2026-02-01T10:00:09Z", "of": "4"},
+]
+# Words that name agents, and where shared code may use them all the same.
+AGENTS = ("claude", "codex", "gemini", "cursor-agent", "vscdb")
+MAY_NAME = {
+    "sessiond/config.py",  # the example in the message about a bad config.toml
+    "sessiond/prices/table.py",  # models have names
+    "sess_schema/queries/views/capacity.py",  # the same
+    "sess_cli/commands/demo.py",  # the sample is of one agent
+    "sess_cli/sandbox.py",  # and lies where that agent's files are
+}
+
+
+@pytest.fixture
+def teapot(tmp_path, monkeypatch):
+    """The agent as a module that lies beside the others."""
+    folder = tmp_path / "more"
+    folder.mkdir()
+    (folder / "teapot.py").write_text(MODULE)
+    monkeypatch.setattr(sources, "__path__", [*sources.__path__, str(folder)])
+    sources.source_classes.cache_clear()
+    yield
+    sources.source_classes.cache_clear()
+
+
+def test_one_module_is_enough(teapot, world, monkeypatch):
+    """Found, read, listed, searched, shown, counted, priced, drawn and resumed."""
+    monkeypatch.setenv("HOME", str(world.root))
+    log = world.root / ".teapot" / "pot-1.tea"
+    log.parent.mkdir()
+    log.write_text("".join(json.dumps(record) + "\n" for record in RECORDS))
+    every = sources.all_sources(Config())
+    world.state.mkdir(mode=0o700, exist_ok=True)
+    with closing(open_writer(world.state / "index.db")) as db:
+        summary = Ingest(Store(db)).reconcile(Territory(every).places)
+    assert (summary.turns, summary.skipped) == (5, [])
+    with closing(open_reader(world.state / "index.db")) as db:
+        row = sessions.resolve(db, "pot-1")
+    assert (row.agent, row.title, row.project) == ("teapot", "brew some tea", "/code/pot")
+    assert json.loads(row.resume or "") == ["teapot", "--again", "pot-1"]
+
+    (hit,) = _objects(world, "search", "is_error")
+    assert (hit["agent"], hit["tool"], hit["status"]) == ("teapot", "pour", "error")
+    (total,) = _objects(world, "stats")
+    assert (total["prompts"], total["tool_calls"], total["tool_errors"]) == (1, 2, 1)
+    assert (total["input_tokens"], total["output_tokens"]) == (20, 40)
+    shown = world.run("sess", "show", "pot-1", "--no-sync", check=0).stdout
+    assert "brew some tea" in shown
+    assert "hotter" in shown  # the edit, as a diff
+    drawn = world.run("sess", "export", "md", "pot-1", "-o", "-", "--no-sync", check=0).stdout
+    assert "+hotter" in drawn
+
+
+def _objects(world, *arguments):
+    done = world.run("sess", *arguments, "--json", "--no-sync", check=0)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_the_service_and_doctor_ask_the_source(teapot, tmp_path, monkeypatch):
+    """Its variable is passed on to the service, and doctor writes what it says."""
+    assert "TEAPOT_HOME" in install.variables()
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    assert "teapot" in probe.write("kettle")
+    assert (tmp_path / "home" / ".teapot" / "probe.tea").read_text() == "kettle"
+
+
+def test_shared_code_names_no_agent():
+    """Outside of `sources/`, no string is an agent's name: what differs is asked of its source."""
+    found = []
+    for package in (sess_schema, sessiond, sess_cli):
+        top = Path(package.__file__).parent
+        for file in top.rglob("*.py"):
+            name = f"{top.name}/{file.relative_to(top)}"
+            if name.startswith("sessiond/sources/") or name in MAY_NAME:
+                continue
+            found += [
+                f"{name}:{node.lineno}"
+                for node in ast.walk(ast.parse(file.read_text("utf-8")))
+                if isinstance(node, ast.Constant)
+                and isinstance(node.value, str)
+                and any(agent in node.value.casefold() for agent in AGENTS)
+                and not _is_prose(node.value)
+            ]
+    assert found == []
+
+
+def _is_prose(text: str) -> bool:
+    return text[:1].isupper() or "\n" in text
+
+
+def test_every_agent_has_its_goldens():
+    """A source without hand-checked expectations is a guess."""
+    golden = Path(__file__).parents[2] / "golden"
+    agents = {made.agent for made in sources.source_classes()}
+    missing = sorted(agents - {folder.name for folder in golden.iterdir()} - {"cursor"})
+    assert missing == []
