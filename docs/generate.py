@@ -1,4 +1,4 @@
-"""Writes docs/commands.md: the help of every command, as the programs print it; and schema.md."""
+"""Writes docs/commands.md, docs/schema.md and the map in ARCHITECTURE.md from the sources."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def help_of(words: list[str]) -> str:
 
 
 if __name__ == "__main__":
+    import module_map
     import schema_page
 
     TARGET.write_text(page(), "utf-8")
     schema_page.TARGET.write_text(schema_page.page(), "utf-8")
+    module_map.TARGET.write_text(module_map.page(), "utf-8")

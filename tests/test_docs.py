@@ -37,6 +37,20 @@ def test_the_schema_page_is_up_to_date():
     assert schema_page.TARGET.read_text("utf-8") == schema_page.page()
 
 
+def test_the_map_is_up_to_date():
+    """ARCHITECTURE.md names every folder and module; `python docs/generate.py` renews it."""
+    module_map = loaded("module_map")
+    assert module_map.TARGET.read_text("utf-8") == module_map.page()
+
+
+def test_the_architecture_names_only_what_is_there():
+    """A file that the prose mentions exists, in the project or in one of its packages."""
+    text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
+    tops = [ROOT, *(ROOT / package for package in loaded("module_map").PACKAGES)]
+    named = {name.rstrip("/") for name in re.findall(r"`([\w./-]+(?:\.py|\.sql|/))`", text)}
+    assert [name for name in sorted(named) if not any((top / name).exists() for top in tops)] == []
+
+
 def test_the_queries_of_the_schema_page_run(tmp_path):
     """Each example is SQL that the index understands."""
     text = (ROOT / "docs" / "schema.md").read_text("utf-8")
