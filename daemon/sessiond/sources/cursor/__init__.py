@@ -67,7 +67,9 @@ class CursorSource(Source):
         return roots
 
     def claims(self, path: str, head: bytes) -> bool:
-        return self._is_database(os.path.basename(path)) or _is_export(head)
+        folder, name = os.path.split(path)
+        by_place = self._is_database(name) or _TRANSCRIPTS in folder.split(os.sep)
+        return by_place or _is_export(head)
 
     def classify(self, path: str) -> str | None:
         folder, name = os.path.split(path)
