@@ -10,7 +10,8 @@ import apsw
 
 QUARTER = 15 * 60 * 1000
 UNDATED = -1
-IDLE = 5 * 60 * 1000  # nobody works longer between two events
+IDLE = 5 * 60 * 1000  # nobody works longer between two moments
+NEAR = 2000  # notes that stand so short before a prompt came with it
 CHARS_PER_TOKEN = 4
 # A response whose last line never came: no reason to stop, and a count that cannot be.
 _MOST_PLACEHELD = 8
@@ -30,10 +31,15 @@ USAGE_SUMS = (
     " sum(u.cost_nano IS NULL), count(*), coalesce(sum(u.saved_nano), 0),"
     f" sum({PLACEHOLDER}), coalesce(sum(u.chars) FILTER (WHERE {PLACEHOLDER}), 0)"
 )
+# Over `events e JOIN sessions s`. What a subagent is asked is no person's prompt.
+PROMPT = "e.type = 'user' AND s.kind IS NOT 'subagent'"
 EVENT_SUMS = (
-    "sum(e.type = 'user'), sum(e.type = 'tool_use'),"
-    " sum(e.type = 'tool_use' AND e.status IS 'error')"
+    f"sum({PROMPT}), sum(e.type = 'tool_use'),"
+    " sum(e.type = 'tool_use' AND e.status IS 'error'),"
+    " sum(e.type = 'tool_use' AND e.status IS 'denied')"
 )
+# What stands beside a conversation: it neither works nor waits.
+SAID = "e.type NOT IN ('system', 'summary')"
 COUNTED_EVENTS = f"e.type IN ('user', 'tool_use') AND e.retired = 0 AND {CALLED}"
 
 
@@ -46,39 +52,60 @@ def settle(db: apsw.Connection) -> None:
     stale = db.execute("SELECT session_id, quarter FROM stale_sums").fetchall()
     if not stale:
         return
-    for table, renew in _RENEW.items():
-        db.executemany(f"DELETE FROM {table} WHERE session_id = ? AND quarter = ?", stale)
-        for dated, within in _WITHIN.items():
-            keys = [
-                {"session": session, "quarter": at}
-                for session, at in stale
-                if (at != UNDATED) == dated
-            ]
-            db.executemany(renew.format(within), keys)
+    keys = [{"session": session, "quarter": at} for session, at in stale]
+    dated = [key for key in keys if key["quarter"] != UNDATED]
+    undated = [key for key in keys if key["quarter"] == UNDATED]
+    for table in ("usage_sums", "event_sums", "spans"):
+        db.executemany(
+            f"DELETE FROM {table} WHERE session_id = :session AND quarter = :quarter", keys
+        )
+    for renew in (_USAGE, _EVENTS):
+        db.executemany(renew.format(_WITHIN), dated)
+        db.executemany(renew.format(_UNDATED), undated)
+    db.executemany(_SPANS, dated)
+    db.executemany(_UNDATED_SPANS, undated)
     db.execute("DELETE FROM stale_sums")
 
 
-_WITHIN = {
-    True: f"ts >= :quarter * {QUARTER} AND ts < (:quarter + 1) * {QUARTER}",
-    False: "(ts IS NULL OR ts < 0)",
-}
-_RENEW = {
-    "usage_sums": (
-        f"INSERT INTO usage_sums SELECT :quarter, :session, {MODEL}, {USAGE_SUMS} FROM usage u"
-        " WHERE u.session_id = :session AND {} AND u.counted GROUP BY 3"
-    ),
-    "event_sums": (
-        f"INSERT INTO event_sums SELECT :quarter, :session, {TOOL}, {EVENT_SUMS} FROM events e"
-        f" WHERE e.session_id = :session AND {{}} AND {COUNTED_EVENTS} GROUP BY 3"
-    ),
-    "spans": (
-        "INSERT INTO spans SELECT :quarter, :session, min(ts), max(ts),"
-        f" coalesce(sum(min(gap, {IDLE})), 0),"
-        f" coalesce(sum(min(gap, {IDLE})) FILTER (WHERE prompted), 0),"
-        " max(prompted) FILTER (WHERE gap IS NULL), sum(chars) FROM"
-        " (SELECT ts, prompted, chars, ts - lag(ts) OVER (ORDER BY ts) AS gap FROM"
-        " (SELECT e.ts, max(e.type = 'user') AS prompted, sum(e.chars) AS chars FROM events e"
-        " WHERE e.session_id = :session AND {} AND e.retired = 0 GROUP BY e.ts))"
-        " HAVING count(*) > 0"
-    ),
-}
+_BEGIN, _END = f":quarter * {QUARTER}", f"(:quarter + 1) * {QUARTER}"
+_WITHIN = f"ts >= {_BEGIN} AND ts < {_END}"
+_UNDATED = "(ts IS NULL OR ts < 0)"
+_USAGE = (
+    f"INSERT INTO usage_sums SELECT :quarter, :session, {MODEL}, {USAGE_SUMS} FROM usage u"
+    " WHERE u.session_id = :session AND {} AND u.counted GROUP BY 3"
+)
+_EVENTS = (
+    f"INSERT INTO event_sums SELECT :quarter, :session, {TOOL}, {EVENT_SUMS} FROM events e"
+    f" JOIN sessions s ON s.id = e.session_id WHERE e.session_id = :session AND {{}}"
+    f" AND {COUNTED_EVENTS} GROUP BY 3"
+)
+# With the moments just after the quarter, which tell whether its last notes belong to a prompt.
+_LATER = f"({_END} + {NEAR})"
+_ELSEWHERE = f"e.answered IS NOT NULL AND e.answered / {QUARTER} IS NOT e.ts / {QUARTER}"
+_MOMENTS = (
+    f"SELECT e.ts, {SAID} AS said, {PROMPT} AS prompted, e.chars FROM events e"
+    " JOIN sessions s ON s.id = e.session_id"
+    f" WHERE e.session_id = :session AND e.ts >= {_BEGIN} AND e.ts < {_LATER} AND e.retired = 0"
+    " UNION ALL SELECT e.answered, 1, 0, 0 FROM events e"
+    f" WHERE e.session_id = :session AND e.ts >= {_BEGIN} AND e.ts < {_LATER}"
+    f" AND e.answered / {QUARTER} = e.ts / {QUARTER} AND e.answered < {_LATER} AND e.retired = 0"
+    f" UNION ALL SELECT e.answered, 1, 0, 0 FROM events e WHERE {_ELSEWHERE}"
+    f" AND e.session_id = :session AND e.answered >= {_BEGIN} AND e.answered < {_LATER}"
+    " AND e.retired = 0"
+)
+# `next`: twice the moment at which somebody next said something, and one more for a prompt.
+_SPANS = (
+    "INSERT INTO spans SELECT :quarter, :session, min(ts), max(ts),"
+    f" coalesce(sum(min(gap, {IDLE})), 0),"
+    f" coalesce(sum(min(gap, {IDLE})) FILTER (WHERE prompted), 0),"
+    " max(prompted) FILTER (WHERE gap IS NULL), sum(chars) FROM"
+    f" (SELECT ts, chars, coalesce(next % 2 AND next / 2 - ts <= {NEAR}, 0) AS prompted,"
+    " ts - lag(ts) OVER (ORDER BY ts) AS gap FROM"
+    " (SELECT ts, chars, min(iif(said, 2 * ts + prompted, NULL)) OVER (ORDER BY ts DESC) AS next"
+    " FROM (SELECT ts, max(said) AS said, max(prompted) AS prompted, sum(chars) AS chars"
+    f" FROM ({_MOMENTS}) GROUP BY ts)) WHERE ts < {_END}) HAVING count(*) > 0"
+)
+_UNDATED_SPANS = (
+    "INSERT INTO spans SELECT :quarter, :session, NULL, NULL, 0, 0, 0, sum(e.chars) FROM events e"
+    f" WHERE e.session_id = :session AND {_UNDATED} AND e.retired = 0 HAVING count(*) > 0"
+)

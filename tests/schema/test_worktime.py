@@ -18,46 +18,81 @@ from sess_schema.queries.stats import Stats
 
 START = int(TEN_O_CLOCK.timestamp() * 1000)
 IDLE = 5 * 60_000
+NEAR = 2000
 # Seconds between events, with some at and beyond the end of what counts.
-GAPS = st.sampled_from([0, 1, 30, 200, 299, 300, 301, 400, 900, 1500])
-WORK = st.lists(st.tuples(GAPS, st.booleans()), max_size=14)
+GAPS = st.sampled_from([0, 0.075, 1, 1.999, 2, 2.001, 30, 200, 299, 300, 301, 400, 900, 1500])
+ASK, TELL, NOTE, RUN = "prompt", "answer", "note", "call"
+WORK = st.lists(st.tuples(GAPS, st.sampled_from([ASK, TELL, NOTE, RUN])), max_size=14)
+RAN = 70.5  # seconds that every call takes
 
 
 def written(world, sessions):
-    """Transcripts of (gap in seconds, prompt or answer); the moments of each."""
+    """Transcripts of (gap in seconds, what happened); the moments of each."""
     told = {}
     for number, work in enumerate(sessions):
         t = world.transcript(f"{number:08}-1111-4111-8111-111111111111")
         t.path.touch()
         at, moments = 60 * number, []
-        for count, (gap, asked) in enumerate(work):
+        for count, (gap, what) in enumerate(work):
             at += gap
-            record = t.prompt(f"ask {count}") if asked else t.answer(f"told {count}")
-            moment = TEN_O_CLOCK + timedelta(seconds=at)
-            t.append({**record, "timestamp": f"{moment:%Y-%m-%dT%H:%M:%S}.000Z"})
-            moments.append((START + 1000 * at, asked))
+            t.append(_dated(_record(t, what, count), at))
+            moments.append((START + round(1000 * at), what))
+            if what == RUN:
+                at += RAN
+                t.append(_dated(t.result(f"run_{number}_{count}", "done"), at))
+                moments.append((START + round(1000 * at), RUN))
         told[number] = moments
     world.ingest()
     return told
 
 
+def _record(t, what, count):
+    if what == RUN:
+        return t.call(f"run_{int(t.session[:8])}_{count}", command=f"make {count}")
+    if what == NOTE:
+        return t.record("system", None, subtype="informational", content=f"note {count}")
+    return t.prompt(f"ask {count}") if what == ASK else t.answer(f"told {count}")
+
+
+def _dated(record, at):
+    moment = TEN_O_CLOCK + timedelta(milliseconds=round(1000 * at))
+    return {**record, "timestamp": f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03}Z"}
+
+
+def _prompts(moments):
+    """Those of prompts, and of the notes just before one with nothing else between them."""
+    found = {ts for ts, what in moments if what == ASK}
+    said = {ts for ts, what in moments if what != NOTE}
+    for ts in {ts for ts, _ in moments} - said:
+        after = min((one for one in said if one > ts), default=None)
+        if after in found and after - ts <= NEAR:
+            found.add(ts)
+    return found
+
+
 def counted(told, since=0, until=1 << 60):
-    """The same, gap by gap and second by second."""
+    """The same, gap by gap and moment by moment."""
     active = user = 0
     busy = []
     for moments in told.values():
         inside = [one for one in moments if since <= one[0] < until]
-        prompts = {ts for ts, asked in inside if asked}
-        seconds = {ts // 1000 for ts, _ in inside}
+        prompts = _prompts(inside)
+        busy_at = {ts for ts, _ in inside}
+        stretches = []
         for one, other in pairwise(sorted({ts for ts, _ in inside})):
             active += min(other - one, IDLE)
             user += min(other - one, IDLE) if other in prompts else 0
             if other - one <= IDLE:
-                seconds.update(range(one // 1000, other // 1000))
-        busy.append(seconds)
-    every = set().union(*busy)
-    most = max((sum(second in one for one in busy) for second in every), default=0)
+                stretches.append((one, other))
+        busy.append((busy_at, stretches))
+    every = {ts for moments, _ in busy for ts in moments}
+    most = max((sum(_at_work(one, ts) for one in busy) for ts in every), default=0)
     return active, user, most
+
+
+def _at_work(session, ts):
+    moments, stretches = session
+    return ts in moments or any(first <= ts <= last for first, last in stretches)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -81,9 +116,9 @@ def test_times_are_those_of_a_plain_count(tmp_path_factory, sessions, since, len
 @pytest.fixture
 def three(world):
     """Two sessions at once, one with a subagent beside it, and a third an hour later."""
-    first = [(0, True), (60, False), (600, True), (30, False)]
-    second = [(0, True), (120, False)]
-    third = [(3600, True), (10, False)]
+    first = [(0, ASK), (60, TELL), (600, ASK), (30, TELL)]
+    second = [(0, ASK), (120, TELL)]
+    third = [(3600, ASK), (10, TELL)]
     written(world, [first, second, third])
     main = world.transcript("00000000-1111-4111-8111-111111111111")
     path = main.path.with_suffix("") / "subagents" / "agent-a1.jsonl"

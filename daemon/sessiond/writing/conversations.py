@@ -122,6 +122,7 @@ class ConversationWriter:
         )
         if not outranked:
             session.started_at = first if first is not None else change.created_at
+            session.opened_at = session.started_at
             session.ended_at = last if last is not None else change.updated_at or change.created_at
             if session.project_rank == 0:
                 session.project = common_folder(self._touched(session)) or session.project

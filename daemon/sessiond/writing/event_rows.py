@@ -20,7 +20,7 @@ _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[
 _COLUMNS = (
     "id", "session_id", "turn_id", "block", "type", "label", "tool", "status", "ts", "summary",
     "call_id", "pointer", "images", "duration_ms", "result_turn_id", "result_pointer", "overflow",
-    "retired", "chars", "kind", "unjoined",
+    "retired", "chars", "kind", "unjoined", "answered",
 )  # fmt: skip
 _LOAD = (
     f"SELECT {', '.join(f'e.{name}' for name in _COLUMNS)}, c.retired OR c.superseded,"
@@ -63,6 +63,7 @@ class Row:
     chars: int = 0  # that the model wrote
     kind: str | None = None  # of a call: shell, read, edit ...
     unjoined: str | None = None  # a result that is an event of its own: orphan, answer
+    answered: int | None = None  # when the result came
     # What the turns of the call and of the result are now.
     call_retired: int = 0
     result_session: int | None = None

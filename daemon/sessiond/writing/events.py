@@ -134,7 +134,7 @@ class EventWriter:
         row.result_turn_id, row.result_pointer = call.result_turn_id, call.result_pointer
         row.retired = call.result_retired or 0
         row.result_session, row.result_retired = call.result_session, call.result_retired
-        row.ts = self._db.execute("SELECT ts FROM turns WHERE id = ?", (row.turn_id,)).get
+        row.ts = row.answered = call.answered
         if unjoined == ANSWER:
             row.tool, row.summary, row.duration_ms = call.tool, call.summary, call.duration_ms
             row.kind = call.kind
@@ -144,6 +144,7 @@ class EventWriter:
         self._reshape(row)
         call.status, call.output = "pending", ""
         call.result_turn_id = call.result_pointer = call.overflow = call.duration_ms = None
+        call.answered = None
         call.result_session = call.result_retired = None
         self.rows.replace(call)
 
@@ -203,6 +204,7 @@ class EventWriter:
         call.duration_ms = _duration(best.duration_ms, call.ts, best.ts)
         if hunks := hunks_of(self.rows.edits(best)):
             call.edits = with_hunks(self.rows.edits(call), hunks)
+        call.answered = best.answered
         self.rows.replace(call)
         self._drop(best)
 
@@ -254,6 +256,7 @@ class EventWriter:
         row.status, row.output = result.status, result.output
         row.images += result.images
         row.duration_ms = _duration(result.duration_ms, row.ts, ts)
+        row.answered = ts
         if result.overflow and self._attachments:
             row.overflow = os.path.join(self._attachments, result.overflow)
             row.output = self._chunks.text_of(row.overflow) or row.output

@@ -49,12 +49,15 @@ class Session:
     mode: str | None = None
     project_rank: int = 0
     resume: str | None = None  # a JSON array
+    opened_at: int | None = None  # its first dated record in the file, not the earliest
 
     def learn(self, record: Record) -> None:
         """Take what a record tells about its whole session."""
         self.turns += 1
         if record.ts is not None and record.ts_from is None:
-            if self.started_at is None:
+            if self.opened_at is None:
+                self.opened_at = record.ts
+            if self.started_at is None or record.ts < self.started_at:
                 self.started_at = record.ts
             if self.ended_at is None or record.ts > self.ended_at:
                 self.ended_at = record.ts
@@ -88,15 +91,15 @@ class Session:
     def unlearn(self) -> None:
         """Its file is read again from the first byte and tells everything anew."""
         self.project = self.git_branch = self.version = self.alias = None
-        self.started_at = self.ended_at = None
+        self.opened_at = self.started_at = self.ended_at = None
         self.title = self.first_prompt = None
         self.title_rank = 0
         self.models = []
 
     def age(self) -> tuple[int, str, str]:
         """Of two sessions that hold the same record, the one begun first is the original."""
-        started = self.started_at if self.started_at is not None else 1 << 62
-        return started, self.native_id, self.home
+        opened = self.opened_at if self.opened_at is not None else 1 << 62
+        return opened, self.native_id, self.home
 
 
 COLUMNS = [column.name for column in fields(Session)]

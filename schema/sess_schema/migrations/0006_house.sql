@@ -36,20 +36,75 @@ CREATE TABLE edits (
 ) STRICT;
 CREATE INDEX edits_by_path ON edits (path);
 
-DROP TRIGGER events_changed;
-CREATE TRIGGER events_changed
-AFTER UPDATE OF session_id, retired, type, unjoined, tool, status, ts, chars ON events BEGIN
-    INSERT INTO stale_sums (session_id, quarter) VALUES
-        (old.session_id, iif(old.ts >= 0, old.ts / 900000, -1)),
-        (new.session_id, iif(new.ts >= 0, new.ts / 900000, -1))
-    ON CONFLICT DO NOTHING;
-END;
-
 -- Events were cited by their numbers until now: those numbers are never given out again.
 INSERT INTO facts (name, value) SELECT 'last_cited_number', coalesce(max(id), 0) FROM events;
 -- Calls written before this have no kind and no edits yet; the writer adds them from the archive.
 INSERT INTO facts (name, value)
 SELECT 'calls_to_describe', max(id) FROM events WHERE type = 'tool_use' HAVING max(id) IS NOT NULL;
+
+-- The numbers of docs/numbers.md: a session begins with its earliest record, works until a result has
+-- come, and a refused call is no failed one. 0006_house.py sums everything again.
+-- The first dated record in the file: of two sessions with the same record, the one opened first had it.
+ALTER TABLE sessions ADD COLUMN opened_at INTEGER;
+UPDATE sessions SET opened_at = started_at;
+UPDATE sessions SET started_at = coalesce((
+    SELECT min(t.ts) FROM turns t
+    WHERE t.session_id = sessions.id AND t.retired = 0 AND t.ts_from IS NULL
+), started_at);
+-- sessions.started_at: earliest dated record
+-- sessions.ended_at: latest dated record
+
+ALTER TABLE events ADD COLUMN answered INTEGER; -- when the result of a call came
+UPDATE events SET answered = (SELECT t.ts FROM turns t WHERE t.id = events.result_turn_id)
+WHERE result_turn_id IS NOT NULL;
+-- Results that came in another quarter of an hour than their call.
+CREATE INDEX events_by_answer ON events (session_id, answered)
+WHERE answered IS NOT NULL AND answered / 900000 IS NOT ts / 900000;
+
+ALTER TABLE event_sums ADD COLUMN denied INTEGER NOT NULL DEFAULT 0; -- calls that were refused
+
+DROP TRIGGER events_changed;
+CREATE TRIGGER events_changed
+AFTER UPDATE OF session_id, retired, type, unjoined, tool, status, ts, chars, answered ON events BEGIN
+    INSERT INTO stale_sums (session_id, quarter) VALUES
+        (old.session_id, iif(old.ts >= 0, old.ts / 900000, -1)),
+        (new.session_id, iif(new.ts >= 0, new.ts / 900000, -1)),
+        (old.session_id, iif(old.ts >= 2000, (old.ts - 2000) / 900000, -1)),
+        (new.session_id, iif(new.ts >= 2000, (new.ts - 2000) / 900000, -1)),
+        (old.session_id, iif(old.answered >= 0, old.answered / 900000, -1)),
+        (new.session_id, iif(new.answered >= 0, new.answered / 900000, -1)),
+        (old.session_id, iif(old.answered >= 2000, (old.answered - 2000) / 900000, -1)),
+        (new.session_id, iif(new.answered >= 2000, (new.answered - 2000) / 900000, -1))
+    ON CONFLICT DO NOTHING;
+END;
+-- An event also counts in another quarter: where its result came, and where a note of the two seconds
+-- before a prompt is.
+CREATE TRIGGER events_added_beside AFTER INSERT ON events
+WHEN new.ts % 900000 < 2000 OR new.answered % 900000 < 2000
+    OR (new.answered IS NOT NULL AND new.answered / 900000 IS NOT new.ts / 900000)
+BEGIN
+    INSERT INTO stale_sums (session_id, quarter) VALUES
+        (new.session_id, iif(new.ts >= 2000, (new.ts - 2000) / 900000, -1)),
+        (new.session_id, iif(new.answered >= 0, new.answered / 900000, -1)),
+        (new.session_id, iif(new.answered >= 2000, (new.answered - 2000) / 900000, -1))
+    ON CONFLICT DO NOTHING;
+END;
+CREATE TRIGGER events_removed_beside AFTER DELETE ON events
+WHEN old.ts % 900000 < 2000 OR old.answered % 900000 < 2000
+    OR (old.answered IS NOT NULL AND old.answered / 900000 IS NOT old.ts / 900000)
+BEGIN
+    INSERT INTO stale_sums (session_id, quarter) VALUES
+        (old.session_id, iif(old.ts >= 2000, (old.ts - 2000) / 900000, -1)),
+        (old.session_id, iif(old.answered >= 0, old.answered / 900000, -1)),
+        (old.session_id, iif(old.answered >= 2000, (old.answered - 2000) / 900000, -1))
+    ON CONFLICT DO NOTHING;
+END;
+-- What a subagent is asked is no person's prompt.
+CREATE TRIGGER sessions_kind_changed AFTER UPDATE OF kind ON sessions WHEN old.kind <> new.kind BEGIN
+    INSERT INTO stale_sums (session_id, quarter)
+    SELECT session_id, quarter FROM spans WHERE session_id = new.id
+    ON CONFLICT DO NOTHING;
+END;
 
 -- What earlier migrations leave unsaid, for docs/schema.md.
 -- sources: Files and databases that are read, and how far.
@@ -110,6 +165,7 @@ SELECT
     coalesce(d.prompts, 0) AS prompts,
     coalesce(d.tool_calls, 0) AS tool_calls,
     coalesce(d.tool_errors, 0) AS tool_errors,  -- failed; refused ones are not
+    coalesce(d.tool_denied, 0) AS tool_denied,  -- refused by a person or a rule
     coalesce(c.requests, 0) AS requests,        -- responses of models
     coalesce(c.tokens, 0) AS tokens,            -- input, output and both of the cache
     coalesce(c.cost_usd, 0.0) AS cost_usd       -- of the responses whose price is known
@@ -117,7 +173,7 @@ FROM sessions s
 LEFT JOIN sessions p ON p.id = s.parent_id
 LEFT JOIN (
     SELECT session_id, sum(prompts) AS prompts, sum(calls) AS tool_calls,
-        sum(errors) AS tool_errors
+        sum(errors) AS tool_errors, sum(denied) AS tool_denied
     FROM event_sums GROUP BY session_id
 ) d ON d.session_id = s.id
 LEFT JOIN (

@@ -7,14 +7,18 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from sess_schema import sums
+from sess_schema.queries import sessions
 from sess_schema.queries.fields import bindable, session_condition
+from sess_schema.queries.spans import Moment, Span, Summed, joined, summed
 from sess_schema.queries.tally import Tally
+from sess_schema.session import shown
 
 if TYPE_CHECKING:
     from sess_schema.queries.stats import Stats
@@ -49,26 +53,6 @@ class Session:
     branch: str
 
 
-class Span(NamedTuple):
-    """The part of a session in one quarter of an hour."""
-
-    session: int
-    first: int
-    last: int
-    inside: int  # between its events, each gap cut at five minutes
-    waited: int  # of that, before prompts
-    prompted: bool  # it begins with one
-    before: int  # since the span before it, whole; 0 for the first
-
-    @property
-    def active(self) -> int:
-        return self.inside + min(self.before, sums.IDLE)
-
-    @property
-    def user(self) -> int:
-        return self.waited + (min(self.before, sums.IDLE) if self.prompted else 0)
-
-
 class Reader:
     """Reads what a question is about, in rows of a quarter of an hour and a session."""
 
@@ -97,6 +81,11 @@ class Reader:
             )
         )
 
+    @cached_property
+    def _family(self) -> list[int]:
+        """The session that is asked about, with its subagents."""
+        return sessions.family(self._db, self._asked.session or 0)
+
     def condition(self, ts: str) -> tuple[str, tuple[object, ...]]:
         """SQL over `sessions s` and a time."""
         where, values = self._chosen()
@@ -115,8 +104,7 @@ class Reader:
             where += f" AND s.git_branch IN ({', '.join('?' * len(asked.branches))})"
             values += map(bindable, asked.branches)
         if asked.session is not None:
-            family = [key for key, one in self.sessions.items() if one.root == asked.session]
-            where += f" AND s.id IN ({', '.join(map(str, {*family, asked.session}))})"
+            where += f" AND s.id IN ({', '.join(map(str, self._family))})"
         if asked.subagents != "include":
             where += f" AND s.kind {'=' if asked.subagents == 'only' else '<>'} 'subagent'"
         return where, [*values]
@@ -203,17 +191,19 @@ class Reader:
         if "file" in self._by:  # a file is no group of the sums
             path = "(SELECT min(f.path) FROM files f WHERE f.event_id = e.id)"
             where, values = self.condition("e.ts")
-            found: Iterable[tuple[Any, ...]] = self._db.execute(
+            counted = self._db.execute(
                 f"SELECT {live}, e.session_id, {path}, {sums.EVENT_SUMS} FROM events e"
                 f" JOIN sessions s ON s.id = e.session_id"
                 f" WHERE {where} AND {sums.COUNTED_EVENTS} {_BY_KEY}",
                 values,
             )
+            found = chain(counted, self._copied(live, path))
         else:
             tool = "k.tool" if "tool" in self._by else "''"
             found = chain(
                 self._summed(
-                    f"{quarter}, k.session_id, {tool}, sum(k.prompts), sum(k.calls), sum(k.errors)",
+                    f"{quarter}, k.session_id, {tool}, sum(k.prompts), sum(k.calls),"
+                    " sum(k.errors), sum(k.denied)",
                     "event_sums",
                     _BY_KEY,
                 ),
@@ -222,41 +212,90 @@ class Reader:
                     "events e",
                     f"{sums.COUNTED_EVENTS} {_BY_KEY}",
                 ),
+                self._copied(live, sums.TOOL if "tool" in self._by else "''"),
             )
-        for at, session, what, prompts, calls, errors in found:
-            tally = Tally(prompts=prompts, tool_calls=calls, tool_errors=errors)
+        for at, session, what, prompts, calls, errors, denied in found:
+            tally = Tally(prompts=prompts, tool_calls=calls, tool_errors=errors, tool_denied=denied)
             if prompts:
                 tally.sessions.add(self._root(session))
             yield Row(at, session, self._model_at(session, at), what, tally)
 
-    def spans(self) -> list[Span]:
-        """When each session was at work, in order."""
-        columns = "k.session_id, k.first_ts, k.last_ts, k.active_ms, k.user_ms, k.prompted"
-        dated = f"AND k.quarter <> {sums.UNDATED}"
-        told = sorted([*self._summed(columns, "spans", dated), *self._cut_spans()])
-        found = []
-        for number, (session, first, last, inside, waited, prompted) in enumerate(told):
-            same = number > 0 and told[number - 1][0] == session
-            before = first - told[number - 1][2] if same else 0
-            if self.is_asked(session, first // sums.QUARTER):
-                found.append(Span(session, first, last, inside, waited, bool(prompted), before))
-        return found
+    def _copied(self, quarter: str, what: str) -> Iterator[tuple[Any, ...]]:
+        """What one session and its subagents show, but another session had first.
 
-    def _cut_spans(self) -> Iterator[tuple[int, int, int, int, int, bool]]:
+        Totals count it there; whoever asks for one session wants to know what it shows.
+        """
+        if self._asked.session is None:
+            return
+        family = ", ".join(map(str, self._family))
+        where, values = self.condition("e.ts")
+        yield from self._db.execute(
+            f"SELECT {quarter}, s.id, {what}, {sums.EVENT_SUMS} FROM"
+            f" (SELECT e.id AS event, min(t.session_id) AS session_id FROM {shown.EVENTS}"
+            f" WHERE t.session_id IN ({family}) AND t.copy_of IS NOT NULL"
+            f" AND e.session_id NOT IN ({family}) AND {shown.CURRENT} GROUP BY e.id) k"
+            " JOIN events e ON e.id = k.event JOIN sessions s ON s.id = k.session_id"
+            f" WHERE {where} AND {sums.COUNTED_EVENTS} {_BY_KEY}",
+            values,
+        )
+
+    def spans(self) -> list[Span]:
+        """When each session was at work, in order; of one session its own time only."""
+        if self._asked.session is not None and self._is_fork(self._asked.session):
+            told = [*self._moments_shown(self._asked.session)]
+        else:
+            columns = "k.session_id, k.first_ts, k.last_ts, k.active_ms, k.user_ms, k.prompted"
+            own = "" if self._asked.session is None else f" AND s.id = {self._asked.session}"
+            dated = f"AND k.quarter <> {sums.UNDATED}{own}"
+            told = sorted([*self._summed(columns, "spans", dated), *self._cut_spans(own)])
+        return [
+            span
+            for span in joined(told)
+            if self.is_asked(span.session, span.first // sums.QUARTER)
+        ]
+
+    def _is_fork(self, session: int) -> bool:
+        return bool(
+            self._db.execute(
+                "SELECT EXISTS (SELECT 1 FROM turns t JOIN turns o ON o.id = t.copy_of"
+                " WHERE t.session_id = ? AND t.copy_of IS NOT NULL"
+                " AND o.session_id <> t.session_id)",
+                (session,),
+            ).get
+        )
+
+    def _moments_shown(self, session: int) -> Iterator[Summed]:
+        """Of a fork: what it copied and what is its own, as one."""
+        moments = self._db.execute(
+            f"SELECT e.ts, {sums.SAID}, {sums.PROMPT}, e.answered FROM events e JOIN sessions s"
+            f" ON s.id = ?1 WHERE e.id IN ({shown.IDS.replace('?', '?1')})",
+            (session,),
+        )
+        yield from summed(session, self._inside(_moments(moments)))
+
+    def _cut_spans(self, own: str) -> Iterator[Summed]:
         """As the writer sums them, of the quarters that the window cuts through."""
-        prompted: dict[tuple[int, int], dict[int, bool]] = {}  # by moment
-        for session, ts, asked in self._counted(
-            "e.session_id, e.ts, e.type = 'user'", "events e", "e.retired = 0"
-        ):
-            moments = prompted.setdefault((session, ts // sums.QUARTER), {})
-            moments[ts] = moments.get(ts, False) or bool(asked)
-        for (session, _), moments in prompted.items():
-            times = sorted(moments)
-            gaps = [(min(b - a, sums.IDLE), moments[b]) for a, b in pairwise(times)]
-            yield (
-                session, times[0], times[-1], sum(gap for gap, _ in gaps),
-                sum(gap for gap, asked in gaps if asked), moments[times[0]],
-            )  # fmt: skip
+        for since, until in self._parts():
+            chosen, values = self._chosen()
+            # Where the window goes on, a prompt there may have brought the last notes here.
+            later = until if until == self._asked.until else until + sums.NEAR
+            rows = self._db.execute(
+                f"SELECT e.session_id, e.ts, {sums.SAID}, {sums.PROMPT}, e.answered FROM events e"
+                f" JOIN sessions s ON s.id = e.session_id WHERE {chosen}{own} AND e.retired = 0"
+                " AND (e.ts >= ? AND e.ts < ? OR e.answered >= ? AND e.answered < ?)"
+                " ORDER BY e.session_id",
+                (*values, since, later, since, later),
+            )
+            for session, group in groupby(rows, key=itemgetter(0)):
+                moments = _moments(row[1:] for row in group)
+                inside = (one for one in moments if since <= one.ts < later)
+                yield from (one for one in summed(session, inside) if one[1] < until)
+
+    def _inside(self, moments: Iterable[Moment]) -> Iterator[Moment]:
+        since, until = self._asked.since, self._asked.until
+        for moment in moments:
+            if (since is None or moment.ts >= since) and (until is None or moment.ts < until):
+                yield moment
 
     def unrecorded_chars(self) -> int:
         """What models wrote in sessions without a single count."""
@@ -285,6 +324,15 @@ class Reader:
         if not models:
             return None
         return models[max(0, bisect_right(times, quarter) - 1)]
+
+
+def _moments(rows: Iterable[tuple[Any, ...]]) -> Iterator[Moment]:
+    """When something happened, and when its result came."""
+    for ts, said, prompted, answered in rows:
+        if ts is not None and ts >= 0:
+            yield Moment(ts, said, prompted)
+        if answered is not None and answered >= 0:
+            yield Moment(answered, said=True, prompted=False)
 
 
 def _sessions(db: apsw.Connection) -> dict[int, Session]:

@@ -132,6 +132,18 @@ def children(db: apsw.Connection, key: int) -> list[SessionRow]:
     return [*_rows(db, "s.parent_id = ? AND s.turns > 0 ORDER BY s.started_at, s.id", (key,))]
 
 
+def family(db: apsw.Connection, key: int) -> list[int]:
+    """A session with its subagents and theirs."""
+    return [
+        one
+        for (one,) in db.execute(
+            "WITH RECURSIVE family (id) AS (VALUES (?) UNION SELECT s.id FROM sessions s"
+            " JOIN family f ON s.parent_id = f.id) SELECT id FROM family",
+            (key,),
+        )
+    ]
+
+
 def resolve(db: apsw.Connection, given: str) -> SessionRow:
     """The one session that an id, the beginning of one, or `last` means."""
     given = given.strip().encode("utf-8", "replace").decode()

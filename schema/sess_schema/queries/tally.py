@@ -22,7 +22,8 @@ class Tally:
     placeholder_chars: int = 0
     prompts: int = 0
     tool_calls: int = 0
-    tool_errors: int = 0
+    tool_errors: int = 0  # failed
+    tool_denied: int = 0  # refused by a person or a rule, not among the failed ones
     sessions: set[int] = field(default_factory=set)  # their roots
 
     def add(self, other: Tally) -> None:
@@ -40,6 +41,7 @@ class Tally:
         self.prompts += other.prompts
         self.tool_calls += other.tool_calls
         self.tool_errors += other.tool_errors
+        self.tool_denied += other.tool_denied
         self.sessions |= other.sessions
 
     @property

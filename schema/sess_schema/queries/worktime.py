@@ -10,7 +10,8 @@ from itertools import groupby, pairwise
 import apsw
 
 from sess_schema import sums
-from sess_schema.queries.quarters import Reader, Span
+from sess_schema.queries.quarters import Reader
+from sess_schema.queries.spans import Span
 from sess_schema.queries.stats import Stats
 
 Active = tuple[int, int, int]  # a session, from when to when
@@ -18,7 +19,7 @@ Active = tuple[int, int, int]  # a session, from when to when
 
 @dataclass(slots=True, frozen=True)
 class Worktime:
-    """In milliseconds. A gap between two events is a person's if a prompt ended it."""
+    """In milliseconds. A gap between two moments is a person's if a prompt ended it."""
 
     active: int = 0
     user: int = 0
@@ -75,8 +76,9 @@ def _pieces(db: apsw.Connection, span: Span) -> Iterator[tuple[int, int]]:
     times = [
         ts
         for (ts,) in db.execute(
-            "SELECT ts FROM events WHERE session_id = ? AND ts BETWEEN ? AND ? AND retired = 0"
-            " ORDER BY ts",
+            "SELECT ts FROM events WHERE session_id = ?1 AND ts BETWEEN ?2 AND ?3 AND retired = 0"
+            " UNION SELECT answered FROM events WHERE session_id = ?1 AND ts <= ?3"
+            " AND answered BETWEEN ?2 AND ?3 AND retired = 0 ORDER BY 1",
             (span.session, span.first, span.last),
         )
     ]

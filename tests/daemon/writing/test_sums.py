@@ -27,6 +27,7 @@ def counted_anew(world):
         db.execute(
             "INSERT INTO stale_sums"
             f" SELECT session_id, {sums.quarter('ts')} FROM events"
+            f" UNION SELECT session_id, {sums.quarter('answered')} FROM events"
             f" UNION SELECT session_id, {sums.quarter('ts')} FROM usage"
         )
         sums.settle(db)
@@ -91,7 +92,7 @@ def test_what_has_no_date_is_summed_apart(world, busy):
         db.execute("UPDATE events SET ts = NULL WHERE type = 'user'")
         sums.settle(db)
     assert kept(world) == counted_anew(world)
-    assert [row for row in kept(world)["event_sums"] if row[0] == -1] == [(-1, 1, "", 8, 0, 0)]
+    assert [row for row in kept(world)["event_sums"] if row[0] == -1] == [(-1, 1, "", 8, 0, 0, 0)]
     with closing(open_writer(world.state / "index.db")) as db:
         assert Stats().groups(db, "day")["undated"].prompts == 8
         assert Stats(since=0).total(db).prompts == 0
@@ -118,7 +119,15 @@ def test_a_window_that_cuts_a_quarter_counts_what_is_inside(world, busy, since, 
         "SELECT coalesce(sum(output_tokens), 0) FROM usage WHERE ts >= ? AND ts < ?", *window
     )
     assert total.output_tokens == tokens
-    times = [ts for (ts,) in world.sql(f"SELECT ts {inside} ORDER BY ts", *window)]
+    times = [
+        ts
+        for (ts,) in world.sql(
+            f"SELECT ts {inside} UNION SELECT answered FROM events"
+            " WHERE answered >= ? AND answered < ? ORDER BY 1",
+            *window,
+            *window,
+        )
+    ]
     assert active == (times[-1] - times[0] if times else 0)
 
 
@@ -129,4 +138,4 @@ def test_calls_whose_outcome_is_unknown_are_no_errors(world):
     with closing(open_writer(world.state / "index.db")) as db, db:
         db.execute("UPDATE events SET status = NULL WHERE type = 'tool_use'")
         sums.settle(db)
-    assert [row[3:] for row in kept(world)["event_sums"] if row[2] == "Bash"] == [(0, 1, 0)]
+    assert [row[3:] for row in kept(world)["event_sums"] if row[2] == "Bash"] == [(0, 1, 0, 0)]
