@@ -1,18 +1,178 @@
-"""What each number means that is printed about sessions; docs/numbers.md says it in words."""
+"""The numbers of a session: what each of them means, for everybody who prints one.
+
+docs/numbers.md has the same definitions in words. Of one session they are those of what it shows:
+records that it shares with the session it was forked from are counted in both. Totals over several
+sessions (`queries.stats`) count everything once, in the session that had it first.
+"""
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import apsw
 
+from sess_schema import sums
+from sess_schema.queries import spans, worktime
+from sess_schema.queries.quarters import USAGE
+from sess_schema.queries.sessions import SessionRow
+from sess_schema.queries.stats import Stats
+from sess_schema.queries.tally import Tally
 from sess_schema.session import shown
 
 
-def failures(db: apsw.Connection, session: int) -> int:
-    """How many tool calls of a session failed or were refused."""
-    return int(
-        db.execute(
-            f"SELECT count(*) FROM events WHERE id IN ({shown.IDS})"
-            " AND status IN ('error', 'denied') AND unjoined IS NULL",
-            (session,),
-        ).get
-    )
+@dataclass(slots=True, frozen=True)
+class Numbers:
+    """Of one session: the total with its subagents; events and times its own."""
+
+    total: Tally
+    events: int
+    duration_ms: int
+    active_ms: int
+    user_ms: int  # of the active time, what ended with a prompt
+
+    @property
+    def prompts(self) -> int:
+        return self.total.prompts
+
+    @property
+    def calls(self) -> int:
+        return self.total.tool_calls
+
+    @property
+    def failed(self) -> int:
+        return self.total.tool_errors
+
+    @property
+    def denied(self) -> int:
+        """Not among the failed ones."""
+        return self.total.tool_denied
+
+    @property
+    def agent_ms(self) -> int:
+        return self.active_ms - self.user_ms
+
+
+def of(db: apsw.Connection, row: SessionRow, asked: Stats | None = None) -> Numbers:
+    """`asked`: only what lies in its window."""
+    asked = asked or Stats(session=row.key)
+    spent = worktime.read(db, asked)
+    duration, events = row.duration_ms, row.events
+    if asked.since is not None or asked.until is not None:
+        duration, events = _inside(db, row, asked)
+    return _made(asked.total(db), events, duration, (spent.active, spent.user))
+
+
+def _made(total: Tally, events: int, duration: int, spent: tuple[int, int]) -> Numbers:
+    # What has no time of its own has that of its conversation, which may lie outside.
+    active = min(spent[0], duration)
+    return Numbers(total, events, duration, active, min(spent[1], active))
+
+
+def of_many(db: apsw.Connection, rows: Sequence[SessionRow]) -> dict[int, Numbers]:
+    """The same for many sessions, by their keys, from the sums that the writer keeps."""
+    families = _families(db, [row.key for row in rows])
+    members = json.dumps(sorted({key for family in families.values() for key in family}))
+    totals = _totals(db, members)
+    copied = _copied(db, members)
+    times = _times(db, [row.key for row in rows])
+    found = {}
+    for row in rows:
+        total, family = Tally(), families[row.key]
+        shared: dict[int, tuple[int, Tally]] = {}
+        for key in family:
+            total.add(totals.get(key, Tally()))
+            shared.update(copied.get(key, {}))
+        for owner, one in shared.values():
+            if owner not in family:
+                total.add(one)
+        found[row.key] = _made(total, row.events, row.duration_ms, times.get(row.key, (0, 0)))
+    return found
+
+
+def _totals(db: apsw.Connection, members: str) -> dict[int, Tally]:
+    """By session, what it had first and what was spent on it."""
+    inside = "WHERE session_id IN (SELECT value FROM json_each(?)) GROUP BY session_id"
+    found: dict[int, Tally] = defaultdict(Tally)
+    for key, prompts, calls, failed, denied in db.execute(
+        "SELECT session_id, sum(prompts), sum(calls), sum(errors), sum(denied) FROM event_sums"
+        f" {inside}",
+        (members,),
+    ):
+        found[key].add(
+            Tally(prompts=prompts, tool_calls=calls, tool_errors=failed, tool_denied=denied)
+        )
+    spent = ", ".join(f"sum({name})" for name in USAGE)
+    for key, *sums_ in db.execute(
+        f"SELECT session_id, {spent} FROM usage_sums {inside}", (members,)
+    ):
+        found[key].add(Tally(*sums_))
+    return found
+
+
+def _inside(db: apsw.Connection, row: SessionRow, asked: Stats) -> tuple[int, int]:
+    """How long, and how many events, of what a session shows in a window."""
+    found: tuple[Any, ...] = db.execute(
+        f"SELECT min(e.ts), max(max(e.ts), coalesce(max(e.answered), 0)), count(*) FROM events e"
+        f" WHERE e.id IN ({shown.IDS}) AND e.ts >= ? AND e.ts < ?",
+        (row.key, asked.since or 0, asked.until if asked.until is not None else 1 << 62),
+    ).fetchone() or (None, None, 0)
+    first, last, events = found
+    if first is None:
+        return 0, events
+    until = last if asked.until is None else min(last, asked.until)
+    return max(0, until - first), events
+
+
+def _families(db: apsw.Connection, keys: list[int]) -> dict[int, set[int]]:
+    """Each session with its subagents and theirs."""
+    found: dict[int, set[int]] = defaultdict(set)
+    for root, key in db.execute(
+        "WITH RECURSIVE family (root, id) AS (SELECT value, value FROM json_each(?) UNION"
+        " SELECT f.root, s.id FROM sessions s JOIN family f ON s.parent_id = f.id)"
+        " SELECT root, id FROM family",
+        (json.dumps(keys),),
+    ):
+        found[root].add(key)
+    return found
+
+
+def _copied(db: apsw.Connection, members: str) -> dict[int, dict[int, tuple[int, Tally]]]:
+    """By session and event, the prompts and calls that another session had first, and which."""
+    found: dict[int, dict[int, tuple[int, Tally]]] = defaultdict(dict)
+    for session, event, owner, prompt, call, failed, denied in db.execute(
+        f"SELECT t.session_id, e.id, e.session_id, {sums.PROMPT}, e.type = 'tool_use',"
+        " e.status IS 'error', e.status IS 'denied' FROM turns t JOIN events e"
+        " ON e.turn_id = t.copy_of JOIN sessions s ON s.id = t.session_id"
+        f" WHERE t.copy_of IS NOT NULL AND {shown.CURRENT} AND {sums.COUNTED_EVENTS}"
+        " AND t.session_id IN (SELECT value FROM json_each(?)) AND e.session_id <> t.session_id",
+        (members,),
+    ):
+        one = Tally(prompts=prompt, tool_calls=call, tool_errors=failed, tool_denied=denied)
+        found[session][event] = (owner, one)
+    return found
+
+
+def _times(db: apsw.Connection, keys: list[int]) -> dict[int, tuple[int, int]]:
+    """Active time and the person's share of it."""
+    forks = spans.forks(db, keys)
+    told: list[Any] = db.execute(
+        "SELECT session_id, first_ts, last_ts, active_ms, user_ms, prompted FROM spans"
+        f" WHERE quarter <> {sums.UNDATED} AND session_id IN (SELECT value FROM json_each(?))"
+        " ORDER BY 1, 2",
+        (json.dumps([key for key in keys if key not in forks]),),
+    ).fetchall()
+    for key in forks:
+        told += spans.summed(key, spans.moments_shown(db, key))
+    return _added(spans.joined(told))
+
+
+def _added(all_: Iterable[spans.Span]) -> dict[int, tuple[int, int]]:
+    found: dict[int, tuple[int, int]] = {}
+    for span in all_:
+        active, user = found.get(span.session, (0, 0))
+        found[span.session] = (active + span.active, user + span.user)
+    return found

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sess_schema import times
+
+if TYPE_CHECKING:
+    from sess_schema.numbers import Numbers
+    from sess_schema.queries.sessions import SessionRow
+    from sess_schema.queries.tally import Tally
 
 
 class Said(Protocol):
@@ -65,4 +71,58 @@ def event(
         "images": images,
         "subagent": subagent,
         "copied_from": copied_from,
+    }
+
+
+def session(row: SessionRow, title: str, numbers: Numbers) -> dict[str, Any]:
+    """One session with its numbers."""
+    return {
+        "session": row.session,
+        "agent": row.agent,
+        "kind": row.kind,
+        "agent_type": row.agent_type,
+        "parent": row.parent,
+        "project": row.project,
+        "title": title,
+        "git_branch": row.git_branch,
+        "models": json.loads(row.models),
+        "agent_version": row.version,
+        "mode": row.mode,
+        "source": row.source,
+        "source_gone": bool(row.source_gone),
+        "started": times.iso(row.started),
+        "ended": times.iso(row.ended),
+        "duration_ms": numbers.duration_ms,
+        **times_of(numbers.active_ms, numbers.user_ms),
+        "events": numbers.events,
+        **sums(numbers.total),
+    }
+
+
+def times_of(active: int, user: int) -> dict[str, int]:
+    """Whose time it was."""
+    return {"active_ms": active, "agent_ms": active - user, "user_ms": user}
+
+
+def group(name: str, tally: Tally) -> dict[str, Any]:
+    """One group of statistics."""
+    return {"group": name, **sums(tally), "sessions": len(tally.sessions)}
+
+
+def sums(tally: Tally) -> dict[str, Any]:
+    """What was used, paid and done."""
+    return {
+        "input_tokens": tally.input_tokens,
+        "output_tokens": tally.output_tokens,
+        "cache_write_tokens": tally.cache_write_tokens,
+        "cache_write_1h_tokens": tally.cache_write_1h_tokens,
+        "cache_read_tokens": tally.cache_read_tokens,
+        "cost_usd": tally.cost_nano / 1e9,
+        "cost_nano_usd": tally.cost_nano,
+        "unpriced_requests": tally.unpriced,
+        "requests": tally.requests,
+        "prompts": tally.prompts,
+        "tool_calls": tally.tool_calls,
+        "tool_errors": tally.tool_errors,
+        "tool_denied": tally.tool_denied,
     }

@@ -40,7 +40,7 @@ EVENT_SUMS = (
 )
 # What stands beside a conversation: it neither works nor waits.
 SAID = "e.type NOT IN ('system', 'summary')"
-COUNTED_EVENTS = f"e.type IN ('user', 'tool_use') AND e.retired = 0 AND {CALLED}"
+COUNTED_EVENTS = f"(e.type = 'tool_use' OR {PROMPT}) AND e.retired = 0 AND {CALLED}"
 
 
 def quarter(ts: str) -> str:

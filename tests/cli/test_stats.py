@@ -92,7 +92,7 @@ def test_the_total_is_one_object_with_the_documented_fields(spent):
         "cache_read_tokens": 20000,
         "unpriced_requests": 1,
         "requests": 4,
-        "prompts": 4,
+        "prompts": 3,
         "tool_calls": 3,
         "tool_errors": 1,
     }
@@ -132,7 +132,7 @@ def test_since_and_until_cut_by_the_time_of_events(spent):
     """Not by that of sessions."""
     window = ("--utc", "--since", "2026-11-01T04:00:00Z", "--until", "2026-11-01T04:31:30Z")
     total = rows(spent, *window)["total"]
-    assert (total["requests"], total["prompts"], total["tool_calls"]) == (1, 2, 0)
+    assert (total["requests"], total["prompts"], total["tool_calls"]) == (1, 1, 0)
     assert total["sessions"] == 1
 
 
@@ -160,7 +160,7 @@ def test_errors_are_charged_to_the_tool_that_was_called(spent):
 def test_filters_narrow_the_sums(spent):
     """By project, branch, model and agent."""
     assert rows(spent, "--project", "/code/other")["total"]["requests"] == 1
-    assert rows(spent, "--branch", "main")["total"]["prompts"] == 4
+    assert rows(spent, "--branch", "main")["total"]["prompts"] == 3
     assert rows(spent, "--branch", "topic")["total"]["prompts"] == 0
     assert rows(spent, "--model", "claude-opus")["total"]["requests"] == 1
     assert rows(spent, "--agent", "cursor")["total"]["requests"] == 0
@@ -182,7 +182,7 @@ def test_the_dashboard_names_what_has_no_price(spent):
     """Unknown models are listed, never 0."""
     done = spent.run("sess", "stats", "--no-sync", check=0)
     assert "1 response of unknown price (a-model-nobody-knows)" in done.stdout
-    assert "2 sessions, 4 prompts, 4 responses" in done.stdout
+    assert "2 sessions, 3 prompts, 4 responses" in done.stdout
     assert "Bash" in done.stdout
 
 

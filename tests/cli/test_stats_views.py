@@ -291,7 +291,8 @@ def test_one_session_in_the_terms_of_old(worked):
     assert lines[0] == "fix it"
     assert lines[2] == "=" * 50
     assert "Duration:        5h0m" in lines
-    assert "Active Time:     7.0s" in lines
+    assert "Active Time:     16m19s" in lines
+    assert "Tool Time:       7.0s" in lines
     assert "Success Rate:    83.3%" in lines
     at = lines.index("Tool Breakdown")
     assert lines[at + 1 : at + 6] == [
@@ -324,7 +325,7 @@ def test_the_numbers_of_old(world):
     t.append(t.answer("done", timestamp=clock.isoformat()))
     world.ingest()
     _, session = rows(world, "last")
-    assert picked(session, "success_rate", "active_ms", "events") == (0.6, 2100, 7)
+    assert picked(session, "success_rate", "tool_ms", "events") == (0.6, 2100, 7)
     names = ("tool", "calls", "errors", "mean_ms", "max_ms")
     assert [picked(tool, *names) for tool in session["tools"]] == [
         ("Bash", 3, 1, 300, 500),

@@ -70,11 +70,12 @@ def test_sums_over_views_are_the_totals_of_stats(told):
     said = total(told)
     numbers = ("prompts", "tool_calls", "tool_errors")
     wanted = tuple(said[name] for name in numbers)
-    assert wanted == (4, 7, 1)
+    assert wanted == (3, 7, 1)
     assert told.sql("SELECT sum(prompts), sum(tool_calls), sum(tool_errors) FROM v_sessions") == [
         wanted
     ]
-    assert told.sql("SELECT count(*) FROM v_events WHERE type = 'user'") == [(said["prompts"],)]
+    asked = "SELECT count(*) FROM v_events WHERE type = 'user' AND session_kind <> 'subagent'"
+    assert told.sql(asked) == [(said["prompts"],)]
     assert told.sql("SELECT count(*), sum(status = 'error') FROM v_calls") == [wanted[1:]]
     money = [(said["requests"], said["tokens"], round(said["cost_usd"], 9))]
     assert told.sql("SELECT count(*), sum(tokens), round(sum(cost_usd), 9) FROM v_usage") == money

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sess_cli.options import Agents, AsJson, NoSync, Projects, Since, Until, Utc
-
-if TYPE_CHECKING:
-    from sess_schema.queries.sessions import SessionRow
 
 
 def register(app: typer.Typer) -> None:
@@ -47,9 +44,14 @@ def show_list(
     with fresh.open_with_sessions(sync=not no_sync) as db:
         found = False
         if as_json:
-            for row in listing.rows(db):
+            from sess_cli.output import json_line  # noqa: PLC0415
+            from sess_schema import numbers, objects  # noqa: PLC0415
+
+            rows = [*listing.rows(db)]
+            counted = numbers.of_many(db, rows)
+            for row in rows:
                 found = True
-                _as_json(row)
+                json_line(objects.session(row, sessions.title_of(db, row), counted[row.key]))
         else:
             from sess_cli.render.listing import lines  # noqa: PLC0415
             from sess_cli.terminal import Terminal  # noqa: PLC0415
@@ -64,32 +66,3 @@ def show_list(
             hint="`sess list --all --limit 0` lists every session",
             code=Exit.NOTHING_FOUND,
         )
-
-
-def _as_json(row: SessionRow) -> None:
-    import json  # noqa: PLC0415
-
-    from sess_cli.output import json_line  # noqa: PLC0415
-    from sess_schema import times  # noqa: PLC0415
-
-    json_line(
-        {
-            "session": row.session,
-            "agent": row.agent,
-            "project": row.project,
-            "title": row.title,
-            "started": times.iso(row.started),
-            "ended": times.iso(row.ended),
-            "events": row.events,
-            "prompts": row.prompts,
-            "tool_calls": row.tool_calls,
-            "kind": row.kind,
-            "parent": row.parent,
-            "git_branch": row.git_branch,
-            "models": json.loads(row.models),
-            "version": row.version,
-            "mode": row.mode,
-            "source": row.source,
-            "source_gone": bool(row.source_gone),
-        }
-    )

@@ -171,7 +171,7 @@ class _Told:
             if self._view is not None or self._explain is not None:
                 code = self._write_report(db)
             elif self._form is not None:
-                self._write_sums(db, alone=alone)
+                self._write_sums(db, row, alone=alone)
             elif self._by is not None:
                 from sess_cli.render import tallies  # noqa: PLC0415
 
@@ -248,7 +248,7 @@ class _Told:
         write(found, self._form)
         return found.code
 
-    def _write_sums(self, db: apsw.Connection, *, alone: bool) -> None:
+    def _write_sums(self, db: apsw.Connection, row: SessionRow | None, *, alone: bool) -> None:
         from sess_cli.render import tallies  # noqa: PLC0415
 
         form = self._form or "json"
@@ -258,14 +258,23 @@ class _Told:
             tallies.write({"total": self._asked.total(db)}, form)
         else:
             from sess_cli.output import json_line  # noqa: PLC0415
+            from sess_schema import numbers, objects  # noqa: PLC0415
             from sess_schema.queries import worktime  # noqa: PLC0415
 
             total, spent = self._asked.total(db), worktime.read(db, self._asked)
-            json_line({**tallies.facts("total", total), **tallies.time_facts(spent)})
-            if alone:
+            active, user = spent.active, spent.user
+            if row is not None:
+                told = numbers.of(db, row, self._asked)
+                active, user = told.active_ms, told.user_ms
+            json_line(
+                objects.group("total", total)
+                | objects.times_of(active, user)
+                | {"concurrency": spent.concurrency}
+            )
+            if alone and row is not None:
                 from sess_cli.render.stats import session as one  # noqa: PLC0415
 
-                json_line(one.facts(db, self._asked))
+                json_line(one.facts(db, self._asked, row))
 
     def _wishes(self) -> Wishes:
         from sess_cli.render.stats.report import Wishes  # noqa: PLC0415

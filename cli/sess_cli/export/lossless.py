@@ -43,33 +43,13 @@ def _members(story: Story, out: BinaryIO) -> None:
 
 
 def session_object(story: Story) -> dict[str, Any]:
-    row, total = story.row, story.total
-    return {
-        "session": row.session,
-        "agent": row.agent,
-        "kind": row.kind,
-        "agent_type": row.agent_type,
-        "parent": row.parent,
+    """As `sess list --json`, without secrets."""
+    said = objects.session(story.row, story.title, story.numbers)
+    return said | {
         "project": story.project or None,
-        "title": story.title,
         "git_branch": story.branch or None,
         "models": story.models,
-        "agent_version": row.version,
-        "mode": row.mode,
-        "started": times.iso(row.started),
-        "ended": times.iso(row.ended),
-        "source": story.cleaned(row.source or "") or None,
-        "source_gone": bool(row.source_gone),
-        "prompts": total.prompts,
-        "tool_calls": total.tool_calls,
-        "tool_errors": total.tool_errors,
-        "requests": total.requests,
-        "input_tokens": total.input_tokens,
-        "output_tokens": total.output_tokens,
-        "cache_write_tokens": total.cache_write_tokens,
-        "cache_read_tokens": total.cache_read_tokens,
-        "cost_usd": total.cost_nano / 1e9,
-        "unpriced_requests": total.unpriced,
+        "source": story.cleaned(story.row.source or "") or None,
     }
 
 

@@ -69,10 +69,10 @@ class _Document:
         yield f"- {begun} to {ended}{' UTC' if self._utc else ''}" + (
             f" ({amounts.duration(story.duration_ms)})" if story.duration_ms else ""
         )
-        failed = f", {total.tool_errors:,} failed" if total.tool_errors else ""
+        outcomes = amounts.outcomes(total.tool_errors, total.tool_denied)
         yield (
             f"- {amounts.plural(total.prompts, 'prompt')},"
-            f" {amounts.plural(total.tool_calls, 'tool call')}{failed}"
+            f" {amounts.plural(total.tool_calls, 'tool call')}{f', {outcomes}' if outcomes else ''}"
         )
         if total.tokens:
             cost = f", {tallies.money(total.cost_nano)}" if total.cost_nano else ""

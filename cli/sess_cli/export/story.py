@@ -16,11 +16,13 @@ import apsw
 
 from sess_cli.export.records import Image, images_in, text_in
 from sess_cli.export.redact import Redactor
-from sess_schema import labels
+from sess_schema import labels, numbers
 from sess_schema.edits import Edit
+from sess_schema.numbers import Numbers
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
-from sess_schema.queries.stats import Stats, Tally
+from sess_schema.queries.stats import Stats
+from sess_schema.queries.tally import Tally
 from sess_schema.session import shown
 from sess_schema.session.reader import Entry, Reader
 
@@ -152,16 +154,24 @@ class Story:
     def branch(self) -> str:
         return self.cleaned(self.row.git_branch or "")
 
+    @cached_property
+    def numbers(self) -> Numbers:
+        """As every place counts them that shows a session."""
+        return numbers.of(self.db, self.row)
+
     @property
     def duration_ms(self) -> int:
-        if self.row.started is None or self.row.ended is None:
-            return 0
-        return abs(self.row.ended - self.row.started)
+        return self.row.duration_ms
 
-    @cached_property
+    @property
     def total(self) -> Tally:
-        """With everything below it, as `sess stats` counts."""
-        return Stats(session=self.row.key).total(self.db)
+        """With everything below it."""
+        return self.numbers.total
+
+    @property
+    def own_total(self) -> Tally:
+        """Without what another session had first."""
+        return Stats(session=self.row.key, copies=False).total(self.db)
 
     @cached_property
     def children(self) -> list[Story]:

@@ -55,5 +55,11 @@ def size(count: int) -> str:
     return f"{amount / 1000:.1f} TB"
 
 
+def outcomes(failed: int, denied: int) -> str:
+    """`3 failed, 1 denied`; empty where every call went well."""
+    counts = ((failed, "failed"), (denied, "denied"))
+    return ", ".join(f"{count:,} {name}" for count, name in counts if count)
+
+
 def plural(count: int, name: str) -> str:
     return f"{count:,} {name}{'' if count == 1 else 's'}"

@@ -75,18 +75,16 @@ def _facts(
 def _when(row: SessionRow, *, utc: bool) -> str:
     if row.started is None or row.ended is None:
         return "no date"
-    begun, ended = sorted((row.started, row.ended))
-    first, last = amounts.clock(begun, utc=utc), amounts.clock(ended, utc=utc)
+    first, last = amounts.clock(row.started, utc=utc), amounts.clock(row.ended, utc=utc)
     if first[:10] == last[:10]:
         last = last[11:]
-    return f"{first} to {last} ({amounts.duration(ended - begun)})"
+    return f"{first} to {last} ({amounts.duration(row.duration_ms)})"
 
 
 def _counts(db: apsw.Connection, row: SessionRow) -> str:
-    failed = numbers.failures(db, row.key)
-    calls = amounts.plural(row.tool_calls, "tool call") + (
-        f" ({failed:,} failed)" if failed else ""
-    )
+    told = numbers.of(db, row)
+    outcomes = amounts.outcomes(told.failed, told.denied)
     return (
-        f"{amounts.plural(row.prompts, 'prompt')}, {calls}, {amounts.plural(row.events, 'event')}"
+        f"{amounts.plural(told.prompts, 'prompt')}, {amounts.plural(told.calls, 'tool call')}"
+        f"{f' ({outcomes})' if outcomes else ''}, {amounts.plural(told.events, 'event')}"
     )

@@ -4,56 +4,30 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
 
 from sess_cli.render import layout
 from sess_cli.terminal import Terminal
+from sess_schema import objects
 from sess_schema.queries.tally import Tally
-
-if TYPE_CHECKING:
-    from sess_schema.queries.worktime import Worktime
 
 _COLUMNS = (
     ("in", "input_tokens"), ("out", "output_tokens"), ("cache w", "cache_write_tokens"),
     ("cache r", "cache_read_tokens"), ("cost", "cost_nano"), ("sess", "sessions"),
     ("prompts", "prompts"), ("reqs", "requests"), ("tools", "tool_calls"),
-    ("errors", "tool_errors"),
+    ("failed", "tool_errors"), ("denied", "tool_denied"),
 )  # fmt: skip
 
 # What a narrow terminal does without, first things first.
-_DISPENSABLE = ("input_tokens", "cache_write_tokens", "sessions", "prompts", "tool_errors")
+_DISPENSABLE = (
+    "input_tokens",
+    "cache_write_tokens",
+    "sessions",
+    "prompts",
+    "tool_denied",
+    "tool_errors",
+)
 _READABLE = 26
 _NOTHING = ("0", "$0")
-
-
-def facts(group: str, tally: Tally) -> dict[str, Any]:
-    """One group as an object; the names are a contract."""
-    return {
-        "group": group,
-        "input_tokens": tally.input_tokens,
-        "output_tokens": tally.output_tokens,
-        "cache_write_tokens": tally.cache_write_tokens,
-        "cache_write_1h_tokens": tally.cache_write_1h_tokens,
-        "cache_read_tokens": tally.cache_read_tokens,
-        "cost_usd": tally.cost_nano / 1e9,
-        "cost_nano_usd": tally.cost_nano,
-        "unpriced_requests": tally.unpriced,
-        "sessions": len(tally.sessions),
-        "prompts": tally.prompts,
-        "requests": tally.requests,
-        "tool_calls": tally.tool_calls,
-        "tool_errors": tally.tool_errors,
-    }
-
-
-def time_facts(spent: Worktime) -> dict[str, int]:
-    """Of the total, beside its sums."""
-    return {
-        "active_ms": spent.active,
-        "agent_ms": spent.agent,
-        "user_ms": spent.user,
-        "concurrency": spent.concurrency,
-    }
 
 
 def write(groups: Mapping[str, Tally], form: str) -> None:
@@ -65,7 +39,7 @@ def _as_json(groups: Mapping[str, Tally]) -> None:
     from sess_cli.output import json_line  # noqa: PLC0415
 
     for group, tally in groups.items():
-        json_line(facts(group, tally))
+        json_line(objects.group(group, tally))
 
 
 def _as_csv(groups: Mapping[str, Tally]) -> None:
@@ -73,20 +47,22 @@ def _as_csv(groups: Mapping[str, Tally]) -> None:
 
     from sess_cli.output import csv_text  # noqa: PLC0415
 
-    out = csv.DictWriter(sys.stdout, facts("", Tally()), lineterminator="\n")
+    out = csv.DictWriter(sys.stdout, objects.group("", Tally()), lineterminator="\n")
     out.writeheader()
-    out.writerows(facts(csv_text(group), tally) for group, tally in groups.items())
+    out.writerows(objects.group(csv_text(group), tally) for group, tally in groups.items())
 
 
 def _as_markdown(groups: Mapping[str, Tally]) -> None:
     from sess_cli.render.stats.report import markdown_cell  # noqa: PLC0415
 
     terminal = Terminal()
-    names = list(facts("", Tally()))
+    names = list(objects.group("", Tally()))
     terminal.write(f"| {' | '.join(names)} |")
     terminal.write("|---" + "|---:" * (len(names) - 1) + "|")
     for group, tally in groups.items():
-        cells = (markdown_cell(terminal, str(value)) for value in facts(group, tally).values())
+        cells = (
+            markdown_cell(terminal, str(value)) for value in objects.group(group, tally).values()
+        )
         terminal.write(f"| {' | '.join(cells)} |")
 
 

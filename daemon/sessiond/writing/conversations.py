@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import apsw
 
+from sess_schema.session import shown
 from sessiond.engines.known_rows import GONE as NO_PLACE
 from sessiond.reading.tracked import GONE, LIVE, Tracked, now_ms
 from sessiond.sourcekit.base import TITLE_PROMPT, Conversation, Item, Record, SessionSpec
@@ -148,9 +149,8 @@ class ConversationWriter:
         """A prompt may have changed, or another one come before it."""
         session.first_prompt = None
         for (text,) in self._db.execute(
-            "SELECT x.text FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
-            " JOIN event_texts x ON x.id = e.id WHERE t.session_id = ? AND t.retired = 0"
-            " AND e.type = 'user' ORDER BY t.source_id, t.offset, e.block",
+            f"SELECT x.text FROM {shown.EVENTS} JOIN event_texts x ON x.id = e.id"
+            f" WHERE t.session_id = ? AND {shown.CURRENT} AND e.type = 'user' {shown.IN_ORDER}",
             (session.id,),
         ):
             session.first_prompt = prompt_title(text)

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import apsw
 
+from sess_schema.session import shown
 from sessiond.writing.sessions import Sessions
 
 _COUNTS = (
-    "SELECT count(*), count(*) FILTER (WHERE type = 'user'),"
-    " count(*) FILTER (WHERE type = 'tool_use') FROM events WHERE id IN ("
-    " SELECT e.id FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
-    " WHERE t.session_id = ? AND t.retired = 0 AND t.superseded = 0)"
+    "SELECT count(*), count(*) FILTER (WHERE type = 'user' AND ?2 <> 'subagent'),"
+    " count(*) FILTER (WHERE type = 'tool_use' AND unjoined IS NULL)"
+    f" FROM events WHERE id IN ({shown.IDS.replace('?', '?1')})"
 )
 
 
@@ -36,6 +36,6 @@ class Counters:
             session.turns = self._db.execute(
                 "SELECT count(*) FROM turns WHERE session_id = ?", (session_id,)
             ).get
-            counts = self._db.execute(_COUNTS, (session_id,))
+            counts = self._db.execute(_COUNTS, (session_id, session.kind))
             session.events, session.prompts, session.tool_calls = next(iter(counts))
         self._changed.clear()

@@ -47,18 +47,16 @@ class EventWriter:
         ):
             self._calls.setdefault(row.call_id or "", []).append(row)
 
-    def add(self, session: Session, turn_id: int, record: Record) -> list[Event]:
-        """Take the events of a new turn; returns those that are new events of the session."""
-        new: list[Event] = []
+    def add(self, session: Session, turn_id: int, record: Record) -> None:
+        """Take the events of a new turn, and count those that are new events of the session."""
         for block, event in enumerate(record.events):
             if event.call_id and self._complete_orphan(session, turn_id, block, record, event):
                 continue
             self._add_event(session, turn_id, block, record, event)
-            new.append(event)
+            session.count(event.type)
         for block, result in enumerate(record.results, len(record.events)):
             if self._answer(session, turn_id, block, record, result):
-                new.append(Event("tool_use"))
-        return new
+                session.events += 1  # but nobody called anything
 
     def _add_event(
         self, session: Session, turn_id: int, block: int, record: Record, event: Event
@@ -85,6 +83,7 @@ class EventWriter:
                 row.edits = with_hunks(event.edits, hunks_of(self.rows.edits(row)))
                 row.duration_ms = _duration(row.duration_ms, record.ts, answered)
                 self.rows.replace(row)
+                self._reshape(row)  # now it is a call
                 return True
         return False
 

@@ -12,7 +12,6 @@ from sessiond.sourcekit.base import (
     LINK_META,
     TITLE_AI,
     TITLE_PROMPT,
-    Event,
     Link,
     Record,
     SessionSpec,
@@ -72,13 +71,17 @@ class Session:
         if record.session_alias and not self.alias:
             self.alias = record.session_alias
 
-    def count(self, events: list[Event]) -> None:
-        self.events += len(events)
-        for event in events:
-            if event.type == "user":
-                self.prompts += 1
-            elif event.type == "tool_use":
-                self.tool_calls += 1
+    def become(self, kind: str) -> None:
+        self.kind = kind
+        if kind == "subagent":
+            self.prompts = 0  # what it is asked, no person asks
+
+    def count(self, event_type: str) -> None:
+        self.events += 1
+        if event_type == "user":
+            self.prompts += self.kind != "subagent"
+        elif event_type == "tool_use":
+            self.tool_calls += 1
 
     def entitle(self, text: str, rank: int) -> None:
         if rank == TITLE_PROMPT:
@@ -130,7 +133,7 @@ class Sessions:
         """The session of a file; a parent that was not read yet is made as an empty row."""
         session = self._find_or_make(agent, spec.native_id, spec.home)
         if spec.kind != "main" or session.parent_id is None:  # another one may have claimed it
-            session.kind = spec.kind
+            session.become(spec.kind)
         if spec.parent and session.parent_id is None:
             session.parent_id = self._find_or_make(agent, spec.parent, spec.parent_home).id
         if spec.agent_type:
@@ -152,7 +155,7 @@ class Sessions:
     def sidechain(self, parent: Session, native_id: str) -> Session:
         """A subagent whose records stand inside its parent's file."""
         session = self._find_or_make(parent.agent, native_id, parent.native_id)
-        session.kind = "subagent"
+        session.become("subagent")
         session.parent_id = parent.id
         return session
 
@@ -160,7 +163,7 @@ class Sessions:
         """A record of a session names a subagent and the call that started it."""
         top = spec.parent or spec.native_id
         child = self._find_or_make(agent, link.native_id, top)
-        child.kind = "subagent"
+        child.become("subagent")
         if child.parent_id is None:
             child.parent_id = session.parent_id or session.id
         self._link(child, link.call_id, link.rank)

@@ -122,7 +122,7 @@ class TurnWriter:
             self._all.events.settle(record)
             self._spend(self._all.usage.hold, session, turn.id, record)
         else:
-            session.count(self._all.events.add(session, turn.id, record))
+            self._all.events.add(session, turn.id, record)
             self._spend(self._all.usage.add, session, turn.id, record)
 
     def _twin(self, source: Tracked, session: Session, turn: Turn) -> Twin:

@@ -44,6 +44,7 @@ SELECT 'calls_to_describe', max(id) FROM events WHERE type = 'tool_use' HAVING m
 
 -- The numbers of docs/numbers.md: a session begins with its earliest record, works until a result has
 -- come, and a refused call is no failed one. 0006_house.py sums everything again.
+
 -- The first dated record in the file: of two sessions with the same record, the one opened first had it.
 ALTER TABLE sessions ADD COLUMN opened_at INTEGER;
 UPDATE sessions SET opened_at = started_at;

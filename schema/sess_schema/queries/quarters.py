@@ -16,7 +16,16 @@ import apsw
 from sess_schema import sums
 from sess_schema.queries import sessions
 from sess_schema.queries.fields import bindable, session_condition
-from sess_schema.queries.spans import Moment, Span, Summed, joined, summed
+from sess_schema.queries.spans import (
+    Moment,
+    Span,
+    Summed,
+    forks,
+    joined,
+    moments,
+    moments_shown,
+    summed,
+)
 from sess_schema.queries.tally import Tally
 from sess_schema.session import shown
 
@@ -25,7 +34,7 @@ if TYPE_CHECKING:
 
 NONE = "none"  # the group of what belongs to none: responses are no tool's
 PERIODS = frozenset({"hour", "day", "week", "month"})
-_USAGE = (
+USAGE = (
     "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
     "cache_read_tokens", "cost_nano", "unpriced", "requests", "saved_nano", "placeholders",
     "placeholder_chars",
@@ -82,7 +91,7 @@ class Reader:
         )
 
     @cached_property
-    def _family(self) -> list[int]:
+    def family(self) -> list[int]:
         """The session that is asked about, with its subagents."""
         return sessions.family(self._db, self._asked.session or 0)
 
@@ -104,7 +113,7 @@ class Reader:
             where += f" AND s.git_branch IN ({', '.join('?' * len(asked.branches))})"
             values += map(bindable, asked.branches)
         if asked.session is not None:
-            where += f" AND s.id IN ({', '.join(map(str, self._family))})"
+            where += f" AND s.id IN ({', '.join(map(str, self.family))})"
         if asked.subagents != "include":
             where += f" AND s.kind {'=' if asked.subagents == 'only' else '<>'} 'subagent'"
         return where, [*values]
@@ -167,7 +176,7 @@ class Reader:
     def _responses(self) -> Iterator[Row]:
         quarter = "k.quarter" if self._timed else "0"
         model = "k.model" if self._by_model else "''"
-        added = ", ".join(f"sum(k.{name})" for name in _USAGE)
+        added = ", ".join(f"sum(k.{name})" for name in USAGE)
         kept = self._summed(f"{quarter}, k.session_id, {model}, {added}", "usage_sums", _BY_KEY)
         counted = self._counted(
             f"{sums.quarter('u.ts')}, u.session_id, {sums.MODEL}, {sums.USAGE_SUMS}",
@@ -176,8 +185,8 @@ class Reader:
         )
         found = sorted(chain(kept, counted)) if self._by_model else chain(kept, counted)
         unknown = not self._models
-        for at, session, name, *summed in found:
-            tally = Tally(*summed)
+        for at, session, name, *counts in found:
+            tally = Tally(*counts)
             tally.sessions.add(self._root(session))
             if self._by_model and unknown:
                 times, models = self._models.setdefault(session, ([], []))
@@ -225,53 +234,32 @@ class Reader:
 
         Totals count it there; whoever asks for one session wants to know what it shows.
         """
-        if self._asked.session is None:
+        if self._asked.session is None or not self._asked.copies:
             return
-        family = ", ".join(map(str, self._family))
+        family = ", ".join(map(str, self.family))
         where, values = self.condition("e.ts")
         yield from self._db.execute(
             f"SELECT {quarter}, s.id, {what}, {sums.EVENT_SUMS} FROM"
-            f" (SELECT e.id AS event, min(t.session_id) AS session_id FROM {shown.EVENTS}"
-            f" WHERE t.session_id IN ({family}) AND t.copy_of IS NOT NULL"
-            f" AND e.session_id NOT IN ({family}) AND {shown.CURRENT} GROUP BY e.id) k"
-            " JOIN events e ON e.id = k.event JOIN sessions s ON s.id = k.session_id"
-            f" WHERE {where} AND {sums.COUNTED_EVENTS} {_BY_KEY}",
+            f" {shown.OF_SEVERAL.format(family)} k JOIN events e ON e.id = k.event"
+            " JOIN sessions s ON s.id = k.session_id"
+            f" WHERE {where} AND e.session_id NOT IN ({family}) AND {sums.COUNTED_EVENTS}"
+            f" {_BY_KEY}",
             values,
         )
 
     def spans(self) -> list[Span]:
         """When each session was at work, in order; of one session its own time only."""
-        if self._asked.session is not None and self._is_fork(self._asked.session):
-            told = [*self._moments_shown(self._asked.session)]
+        session = self._asked.session
+        if session is not None and forks(self._db, [session]):
+            told = [*summed(session, self._inside(moments_shown(self._db, session)))]
         else:
             columns = "k.session_id, k.first_ts, k.last_ts, k.active_ms, k.user_ms, k.prompted"
-            own = "" if self._asked.session is None else f" AND s.id = {self._asked.session}"
+            own = "" if session is None else f" AND s.id = {session}"
             dated = f"AND k.quarter <> {sums.UNDATED}{own}"
             told = sorted([*self._summed(columns, "spans", dated), *self._cut_spans(own)])
         return [
-            span
-            for span in joined(told)
-            if self.is_asked(span.session, span.first // sums.QUARTER)
+            span for span in joined(told) if self.is_asked(span.session, span.first // sums.QUARTER)
         ]
-
-    def _is_fork(self, session: int) -> bool:
-        return bool(
-            self._db.execute(
-                "SELECT EXISTS (SELECT 1 FROM turns t JOIN turns o ON o.id = t.copy_of"
-                " WHERE t.session_id = ? AND t.copy_of IS NOT NULL"
-                " AND o.session_id <> t.session_id)",
-                (session,),
-            ).get
-        )
-
-    def _moments_shown(self, session: int) -> Iterator[Summed]:
-        """Of a fork: what it copied and what is its own, as one."""
-        moments = self._db.execute(
-            f"SELECT e.ts, {sums.SAID}, {sums.PROMPT}, e.answered FROM events e JOIN sessions s"
-            f" ON s.id = ?1 WHERE e.id IN ({shown.IDS.replace('?', '?1')})",
-            (session,),
-        )
-        yield from summed(session, self._inside(_moments(moments)))
 
     def _cut_spans(self, own: str) -> Iterator[Summed]:
         """As the writer sums them, of the quarters that the window cuts through."""
@@ -287,13 +275,13 @@ class Reader:
                 (*values, since, later, since, later),
             )
             for session, group in groupby(rows, key=itemgetter(0)):
-                moments = _moments(row[1:] for row in group)
-                inside = (one for one in moments if since <= one.ts < later)
+                told = moments(row[1:] for row in group)
+                inside = (one for one in told if since <= one.ts < later)
                 yield from (one for one in summed(session, inside) if one[1] < until)
 
-    def _inside(self, moments: Iterable[Moment]) -> Iterator[Moment]:
+    def _inside(self, told: Iterable[Moment]) -> Iterator[Moment]:
         since, until = self._asked.since, self._asked.until
-        for moment in moments:
+        for moment in told:
             if (since is None or moment.ts >= since) and (until is None or moment.ts < until):
                 yield moment
 
@@ -324,15 +312,6 @@ class Reader:
         if not models:
             return None
         return models[max(0, bisect_right(times, quarter) - 1)]
-
-
-def _moments(rows: Iterable[tuple[Any, ...]]) -> Iterator[Moment]:
-    """When something happened, and when its result came."""
-    for ts, said, prompted, answered in rows:
-        if ts is not None and ts >= 0:
-            yield Moment(ts, said, prompted)
-        if answered is not None and answered >= 0:
-            yield Moment(answered, said=True, prompted=False)
 
 
 def _sessions(db: apsw.Connection) -> dict[int, Session]:

@@ -32,7 +32,7 @@ _GONE = (
 )
 # Agents start sessions of their own with this one prompt.
 _WARMUP = (
-    "(lower(coalesce(s.title, 'warmup')) = 'warmup' AND s.prompts = 1 AND EXISTS (SELECT 1"
+    "(lower(coalesce(s.title, 'warmup')) = 'warmup' AND s.prompts <= 1 AND EXISTS (SELECT 1"
     " FROM events e JOIN event_texts x ON x.id = e.id WHERE e.session_id = s.id"
     " AND e.type = 'user' AND lower(trim(x.text)) = 'warmup'))"
 )
@@ -74,6 +74,11 @@ class SessionRow:
     source_gone: int
     mode: str | None
     resume: str | None  # the command that goes on with it: a JSON array
+
+    @property
+    def duration_ms(self) -> int:
+        """From the earliest to the latest dated record."""
+        return 0 if self.started is None or self.ended is None else self.ended - self.started
 
     @property
     def file(self) -> str | None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import apsw
 
 from sess_schema import sums
+from sess_schema.session import shown
 
 # Session, first and last moment, time between them, of that before prompts, begins with a prompt.
 Summed = tuple[int, int, int, int, int, bool]
@@ -68,6 +72,39 @@ def _marked(moments: Iterable[Moment]) -> list[tuple[int, bool]]:
             next_ts, next_prompted = ts, prompted
         found.append((ts, next_prompted and next_ts - ts <= sums.NEAR))
     return found[::-1]
+
+
+def moments(rows: Iterable[tuple[Any, ...]]) -> Iterator[Moment]:
+    """Of rows with `ts`, `SAID`, `PROMPT` and `answered`."""
+    for ts, said, prompted, answered in rows:
+        if ts is not None and ts >= 0:
+            yield Moment(ts, said, prompted)
+        if answered is not None and answered >= 0:
+            yield Moment(answered, said=True, prompted=False)
+
+
+def forks(db: apsw.Connection, sessions: Sequence[int]) -> set[int]:
+    """Those that share records with a session that had them first."""
+    return {
+        session
+        for (session,) in db.execute(
+            "SELECT DISTINCT t.session_id FROM turns t JOIN turns o ON o.id = t.copy_of"
+            " WHERE t.copy_of IS NOT NULL AND o.session_id <> t.session_id"
+            " AND t.session_id IN (SELECT value FROM json_each(?))",
+            (json.dumps([*sessions]),),
+        )
+    }
+
+
+def moments_shown(db: apsw.Connection, session: int) -> Iterator[Moment]:
+    """Of a fork: what it copied and what is its own."""
+    yield from moments(
+        db.execute(
+            f"SELECT e.ts, {sums.SAID}, {sums.PROMPT}, e.answered FROM events e JOIN sessions s"
+            f" ON s.id = ?1 WHERE e.id IN ({shown.IDS.replace('?', '?1')})",
+            (session,),
+        )
+    )
 
 
 def joined(told: Sequence[Summed]) -> Iterator[Span]:

@@ -16,6 +16,7 @@ import apsw
 from sess_schema import sums
 from sess_schema.queries.quarters import NONE, PERIODS, Reader, Row
 from sess_schema.queries.tally import Tally
+from sess_schema.session import shown
 
 __all__ = ["GROUPS", "NONE", "SUBAGENTS", "Stats", "Tally", "percentile"]
 
@@ -38,6 +39,7 @@ class Stats:
     models: Sequence[str] = ()
     branches: Sequence[str] = ()
     session: int | None = None  # with its subagents
+    copies: bool = True  # of a session: also what it shares with one that had it first
     subagents: str = "include"
 
     def total(self, db: apsw.Connection) -> Tally:
@@ -66,6 +68,16 @@ class Stats:
     def condition(self, db: apsw.Connection, ts: str) -> tuple[str, tuple[object, ...]]:
         """SQL over `sessions s` and a time, for whatever else is asked about the same."""
         return Reader(db, self).condition(ts)
+
+    def events(self, db: apsw.Connection) -> str:
+        """SQL that joins `events e` and `sessions s`: where each was first, or what one shows."""
+        if self.session is None:
+            return "events e JOIN sessions s ON s.id = e.session_id"
+        family = ", ".join(map(str, Reader(db, self).family))
+        return (
+            f"{shown.OF_SEVERAL.format(family)} k JOIN events e ON e.id = k.event"
+            " JOIN sessions s ON s.id = k.session_id"
+        )
 
     def active_ms(self, db: apsw.Connection) -> int:
         """The time between neighbouring events of a session, each gap cut at five minutes."""

@@ -9,7 +9,12 @@ from __future__ import annotations
 # `t` is the session's own record, `e` what it says.
 EVENTS = "turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
 # Neither rewritten since, nor replaced or taken back by a later record of the same file.
-CURRENT = "t.retired = 0 AND e.retired = 0"
+CURRENT = "t.retired = 0 AND t.superseded = 0 AND e.retired = 0"
 IN_ORDER = "ORDER BY t.source_id, t.offset, t.id, e.block, e.id"
+# The same for several sessions, each event once, with the session that shows it.
+OF_SEVERAL = (
+    f"(SELECT e.id AS event, min(t.session_id) AS session_id FROM {EVENTS}"
+    f" WHERE t.session_id IN ({{}}) AND {CURRENT} GROUP BY e.id)"
+)
 # Their numbers, where a session may have a record twice.
 IDS = f"SELECT e.id FROM {EVENTS} WHERE t.session_id = ? AND {CURRENT}"

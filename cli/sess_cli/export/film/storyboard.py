@@ -129,7 +129,7 @@ def _opening(story: Story, title: str, columns: int, *, utc: bool) -> Card:
         facts.append(amounts.duration(story.duration_ms))
     facts += [
         amounts.plural(count, name)
-        for count, name in ((row.prompts, "prompt"), (row.tool_calls, "tool call"))
+        for count, name in ((story.total.prompts, "prompt"), (story.total.tool_calls, "tool call"))
         if count
     ]
     if not row.events:
@@ -151,8 +151,10 @@ def _closing(story: Story, columns: int, agents: int, files: int) -> Card:
         facts.append(("duration", amounts.duration(story.duration_ms), ""))
     facts.append(("prompts", f"{total.prompts:,}", ""))
     facts.append(("tool calls", f"{total.tool_calls:,}", ""))
-    errors = f"{100 * total.tool_errors / total.tool_calls:.0f}%" if total.tool_errors else ""
-    facts.append(("errors", f"{total.tool_errors:,}", errors))
+    share = f"{100 * total.tool_errors / total.tool_calls:.0f}%" if total.tool_errors else ""
+    facts.append(("failed", f"{total.tool_errors:,}", share))
+    if total.tool_denied:
+        facts.append(("denied", f"{total.tool_denied:,}", ""))
     if files:
         facts.append(("files changed", f"{files:,}", ""))
     if agents:
@@ -165,7 +167,7 @@ def _closing(story: Story, columns: int, agents: int, files: int) -> Card:
         facts.append(("cost", tallies.money(total.cost_nano), unknown))
     lines: list[Row] = [rows.row(("the whole session", Look("accent", bold=True))), ()]
     for name, value, more in facts:
-        look = Look("red" if name == "errors" and total.tool_errors else "text", bold=True)
+        look = Look("red" if name == "failed" and total.tool_errors else "text", bold=True)
         line = rows.row(
             (f"{name:<16}", rows.DIM), (value, look), (f"  {more}" if more else "", rows.DIM)
         )

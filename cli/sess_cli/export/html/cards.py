@@ -87,7 +87,8 @@ class Drawer:
             )
         finally:
             self._depth -= 1
-        facts = [amounts.plural(row.events, "event"), amounts.plural(row.tool_calls, "tool call")]
+        calls = story.total.tool_calls
+        facts = [amounts.plural(row.events, "event"), amounts.plural(calls, "tool call")]
         if story.duration_ms:
             facts.append(amounts.duration(story.duration_ms))
         named = f'<span class="who">{text(row.agent_type or "Subagent")}</span>'

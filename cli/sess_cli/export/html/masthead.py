@@ -13,8 +13,8 @@ _MOST_MODELS = 3
 Trail = Sequence[tuple[str, str]]  # (label, URL) of the pages above this one
 
 
-def html(story: Story, prompts: int, *, utc: bool, trail: Trail = ()) -> Iterator[str]:
-    """Sums include subagents; `prompts` are what people said, which those never heard."""
+def html(story: Story, *, utc: bool, trail: Trail = ()) -> Iterator[str]:
+    """Sums include subagents, but for prompts: those are what people said."""
     yield '<header class="masthead">\n'
     if trail:
         links = " / ".join(
@@ -22,7 +22,7 @@ def html(story: Story, prompts: int, *, utc: bool, trail: Trail = ()) -> Iterato
         )
         yield f'<p class="trail">{links}</p>\n'
     yield f'<h1 dir="auto">{markup.text(story.title)}</h1>\n<dl class="facts">\n'
-    for name, value, kind in _facts(story, prompts, utc=utc):
+    for name, value, kind in _facts(story, utc=utc):
         yield f'<div class="{kind}"><dt>{name}</dt><dd>{markup.text(value)}</dd></div>\n'
     yield "</dl>\n"
     if resume := resuming.command(story):
@@ -33,7 +33,7 @@ def html(story: Story, prompts: int, *, utc: bool, trail: Trail = ()) -> Iterato
     yield "</header>\n"
 
 
-def _facts(story: Story, prompts: int, *, utc: bool) -> Iterator[tuple[str, str, str]]:
+def _facts(story: Story, *, utc: bool) -> Iterator[tuple[str, str, str]]:
     row, total = story.row, story.total
     yield "Agent", " ".join(filter(None, (row.agent, row.version))), "agent"
     if story.project:
@@ -44,10 +44,12 @@ def _facts(story: Story, prompts: int, *, utc: bool) -> Iterator[tuple[str, str,
         yield "When", _when(story, utc=utc), ""
     if story.duration_ms:
         yield "Duration", amounts.duration(story.duration_ms), "number"
-    yield "Prompts", f"{prompts:,}", "number"
+    yield "Prompts", f"{total.prompts:,}", "number"
     yield "Tool calls", f"{total.tool_calls:,}", "number"
     if total.tool_errors:
-        yield "Errors", f"{total.tool_errors:,}", "number error"
+        yield "Failed", f"{total.tool_errors:,}", "number error"
+    if total.tool_denied:
+        yield "Denied", f"{total.tool_denied:,}", "number error"
     if story.models:
         more = len(story.models) - _MOST_MODELS
         shown = ", ".join(story.models[:_MOST_MODELS]) + (f" and {more} more" if more > 0 else "")

@@ -23,7 +23,8 @@ class Prompt:
     ts: int | None
     last: int | None = None
     tools: Counter[str] = field(default_factory=Counter)
-    errors: int = 0
+    failed: int = 0
+    denied: int = 0
     commits: list[Commit] = field(default_factory=list)
     tokens: int = 0
     cost_nano: int = 0
@@ -51,7 +52,8 @@ class Outline:
             prompt.last = max(prompt.last or 0, item.ts + (item.duration_ms or 0))
         if item.kind == "tool_use":
             prompt.tools[item.tool or "tool"] += 1
-            prompt.errors += item.failed
+            prompt.failed += item.status == "error"
+            prompt.denied += item.status == "denied"
         prompt.commits += item.commits
         if item.spent is not None:
             prompt.tokens += item.spent.tokens
@@ -90,8 +92,8 @@ class Outline:
         if prompt.cost_nano:
             said.append(tallies.money(prompt.cost_nano))
         line = " · ".join(said)
-        if prompt.errors:
-            line += f" <em>{amounts.plural(prompt.errors, 'error')}</em>"
+        if outcomes := amounts.outcomes(prompt.failed, prompt.denied):
+            line += f" <em>{outcomes}</em>"
         if prompt.commits:
             shown = " ".join(markup.text(one.sha[:7]) for one in prompt.commits[:_MOST_COMMITS])
             more = "…" if len(prompt.commits) > _MOST_COMMITS else ""

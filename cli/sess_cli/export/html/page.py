@@ -55,8 +55,7 @@ def body(story: Story, look: Look) -> Iterator[str]:
     """Nothing is given away before the last event was seen: the outline stands above the first."""
     drawn = _Drawn(story, look)
     yield '<a class="skip" href="#talk">Skip to the conversation</a>\n'
-    prompts = len(drawn.outline.prompts)
-    yield from masthead.html(story, prompts, utc=look.utc, trail=look.trail)
+    yield from masthead.html(story, utc=look.utc, trail=look.trail)
     yield from drawn.strip.html()
     yield toolbar.html(look.level)
     yield '<div class="columns">\n'

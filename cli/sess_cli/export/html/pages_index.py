@@ -67,7 +67,7 @@ def drawn(
         for prompt in prompts
         if prompt.number or prompt.tools or prompt.answers or prompt.commits or len(prompts) == 1
     ]
-    counted = _counts(prompts, messages, len(packed))
+    counted = _counts(story, prompts, messages, len(packed))
     data = "\n".join(
         f'<script type="text/plain" data-page="{page_name(number)}">{one}</script>'
         for number, one in enumerate(packed, 1)
@@ -106,12 +106,12 @@ def _about(story: Story, *, utc: bool) -> str:
     return f'<p class="about">{" · ".join(parts)}</p>'
 
 
-def _counts(prompts: list[Prompt], messages: int, pages: int) -> str:
+def _counts(story: Story, prompts: list[Prompt], messages: int, pages: int) -> str:
     commits = {commit.sha for prompt in prompts for commit, _, _ in prompt.commits}
     counts = (
-        (sum(1 for prompt in prompts if prompt.number), "prompt"),
+        (story.total.prompts, "prompt"),
         (messages, "message"),
-        (sum(prompt.tools.total() for prompt in prompts), "tool call"),
+        (story.total.tool_calls, "tool call"),
         (len(commits), "commit"),
         (pages, "page"),
     )

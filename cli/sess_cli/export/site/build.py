@@ -145,11 +145,12 @@ class Site:
         )
         size = _written(self._path(file), lambda out: page.write(story, out, look))
         line = self._lines[file] = texts.line(file, story.heard)
-        total = story.total
+        total, own = story.total, story.own_total
         return Entry(
             plan.key_of(row), file, bundle, self._prints[row.key], project, story.title, row.agent,
             story.branch, row.started, row.ended, total.prompts, total.tool_calls,
-            total.tool_errors, total.tokens, total.cost_nano, size, len(line.encode()),
+            total.tool_errors, total.tool_denied, own.prompts, own.tool_calls, own.tool_errors,
+            own.tool_denied, total.tokens, total.cost_nano, size, len(line.encode()),
         )  # fmt: skip
 
     # -- what leads to the sessions

@@ -88,9 +88,10 @@ def _totals(entries: Sequence[Entry], projects: int) -> str:
     facts = [("Projects", f"{projects:,}")] if projects else []
     facts += [
         ("Sessions", f"{len(entries):,}"),
-        ("Prompts", f"{sum(entry.prompts for entry in entries):,}"),
-        ("Tool calls", f"{sum(entry.calls for entry in entries):,}"),
-        ("Errors", f"{sum(entry.errors for entry in entries):,}"),
+        ("Prompts", f"{sum(entry.own_prompts for entry in entries):,}"),
+        ("Tool calls", f"{sum(entry.own_calls for entry in entries):,}"),
+        ("Failed", f"{sum(entry.own_failed for entry in entries):,}"),
+        ("Denied", f"{sum(entry.own_denied for entry in entries):,}"),
         ("Tokens", tallies.short(sum(entry.tokens for entry in entries))),
         ("Cost", tallies.money(sum(entry.cost_nano for entry in entries))),
     ]
@@ -126,16 +127,13 @@ def _sessions(
             amounts.plural(entry.calls, "tool call"),
         ]
         if entry.started is not None and entry.ended is not None:
-            facts.insert(1, amounts.duration(abs(entry.ended - entry.started)))
+            facts.insert(1, amounts.duration(entry.ended - entry.started))
         if entry.tokens:
             facts.append(f"{tallies.short(entry.tokens)} tokens")
         if entry.cost_nano:
             facts.append(tallies.money(entry.cost_nano))
-        failed = (
-            f'<span class="bad">{amounts.plural(entry.errors, "error")}</span>'
-            if entry.errors
-            else ""
-        )
+        outcomes = amounts.outcomes(entry.failed, entry.denied)
+        failed = f'<span class="bad">{outcomes}</span>' if outcomes else ""
         told = "".join(f"<span>{markup.text(fact)}</span>" for fact in facts)
         yield (
             f'<li data-file="{markup.attr(entry.file)}"><a href="{above}{markup.attr(entry.file)}"'

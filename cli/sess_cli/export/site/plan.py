@@ -17,7 +17,7 @@ from sess_schema import __version__
 from sess_schema.queries.sessions import SessionRow
 
 MANIFEST = ".sessiond-site.json"
-FORMAT = 1
+FORMAT = 2
 NO_PROJECT = "no project"
 _UNSAFE = re.compile(r"[^0-9A-Za-z._-]+")
 _PAGE = re.compile(r"sessions/[0-9A-Za-z_-][0-9A-Za-z._-]*\.html")
@@ -41,7 +41,13 @@ class Entry:
     ended: int | None
     prompts: int
     calls: int
-    errors: int
+    failed: int
+    denied: int
+    # Of these, what no other session had first: totals count everything once.
+    own_prompts: int
+    own_calls: int
+    own_failed: int
+    own_denied: int
     tokens: int
     cost_nano: int
     size: int  # bytes of its page

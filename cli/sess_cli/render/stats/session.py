@@ -11,7 +11,7 @@ from sess_cli.render import amounts, layout
 from sess_cli.render.stats.links import Links
 from sess_cli.render.tallies import money, short
 from sess_cli.terminal import Terminal
-from sess_schema import paths
+from sess_schema import objects, paths
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats
@@ -22,16 +22,18 @@ from sess_schema.queries.views.session import Analytics
 _SHOWN = 5
 
 
-def facts(db: apsw.Connection, asked: Stats) -> dict[str, Any]:
+def facts(db: apsw.Connection, asked: Stats, row: SessionRow) -> dict[str, Any]:
     """One object; the names are a contract."""
-    found = session.read(db, asked)
+    found = session.read(db, asked, row)
+    numbers = found.numbers
     failed = failures.read(db, asked, paths.home().config).calls
     links = Links(db)
     return {
         "group": "session",
-        "duration_ms": found.duration,
-        "active_ms": found.active,
-        "events": found.events,
+        "duration_ms": numbers.duration_ms,
+        **objects.times_of(numbers.active_ms, numbers.user_ms),
+        "tool_ms": found.tool_ms,
+        "events": numbers.events,
         "success_rate": found.success_rate,
         "estimated_input_tokens": found.estimated_input,
         "estimated_output_tokens": found.estimated_output,
@@ -40,6 +42,7 @@ def facts(db: apsw.Connection, asked: Stats) -> dict[str, Any]:
                 "tool": tool,
                 "calls": use.calls,
                 "errors": use.errors,
+                "denied": use.denied,
                 "mean_ms": _mean(use.times),
                 "max_ms": use.times[-1] if use.times else None,
             }
@@ -70,7 +73,7 @@ def facts(db: apsw.Connection, asked: Stats) -> dict[str, Any]:
 
 def write(db: apsw.Connection, asked: Stats, row: SessionRow, *, utc: bool) -> None:
     terminal = Terminal()
-    found = session.read(db, asked)
+    found = session.read(db, asked, row)
     failed = failures.read(db, asked, paths.home().config).calls
     for line in (*_head(db, terminal, row, utc=utc), *_analytics(terminal, found)):
         terminal.write(line)
@@ -109,7 +112,7 @@ def _analytics(terminal: Terminal, found: Analytics) -> Iterator[str]:
     yield ""
     yield terminal.style("Tool Breakdown", "bold")
     yield "-" * 48
-    yield f"{'Tool':<14} {'Calls':>6} {'Errors':>6} {'Avg':>10} {'Max':>10}"
+    yield f"{'Tool':<14} {'Calls':>6} {'Failed':>6} {'Avg':>10} {'Max':>10}"
     yield "-" * 48
     for tool, use in sorted(found.tools.items()):
         name = layout.pad(layout.cut(terminal.line(tool), 14), 14)
@@ -120,13 +123,16 @@ def _analytics(terminal: Terminal, found: Analytics) -> Iterator[str]:
 
 def _numbers(found: Analytics) -> Iterator[tuple[str, str]]:
     """What was recorded about tokens; where nothing was, an estimate that says so."""
-    yield "Duration", amounts.duration(found.duration)
-    yield "Active Time", amounts.duration(found.active)
-    yield "Events", f"{found.events:,}"
-    yield "Prompts", f"{found.prompts:,}"
+    numbers = found.numbers
+    yield "Duration", amounts.duration(numbers.duration_ms)
+    yield "Active Time", amounts.duration(numbers.active_ms)
+    yield "Tool Time", amounts.duration(found.tool_ms)
+    yield "Events", f"{numbers.events:,}"
+    yield "Prompts", f"{numbers.prompts:,}"
+    yield "Tool Calls", f"{numbers.calls:,}"
     yield "Success Rate", f"{100 * found.success_rate:.1f}%"
-    if denied := sum(use.denied for use in found.tools.values()):
-        yield "Denied", amounts.plural(denied, "call")
+    if outcomes := amounts.outcomes(numbers.failed, numbers.denied):
+        yield "Outcomes", outcomes
     if not found.recorded:
         yield "Est. Input Tk", f"{found.estimated_input:,}"
         yield "Est. Output Tk", f"{found.estimated_output:,}"

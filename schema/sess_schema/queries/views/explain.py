@@ -86,7 +86,7 @@ def _events(
     wanted = scope.events(db, replace(asked, models=()))
     path = "(SELECT min(f.path) FROM files f WHERE f.event_id = e.id)" if by == "file" else "NULL"
     for key, name, ts, event, kind, tool, status, what in db.execute(
-        f"SELECT e.session_id, s.native_id, e.ts, e.id, e.type, e.tool, e.status, {path}"
+        f"SELECT s.id, s.native_id, e.ts, e.id, e.type, e.tool, e.status, {path}"
         f" {wanted.sql} AND {COUNTED_EVENTS}",
         wanted.values,
     ):
@@ -94,8 +94,12 @@ def _events(
         if asked.models and not (model or "").startswith(tuple(asked.models)):
             continue
         called = kind == "tool_use"
-        failed = called and status == "error"
-        tally = Tally(prompts=int(not called), tool_calls=int(called), tool_errors=int(failed))
+        tally = Tally(
+            prompts=int(not called),
+            tool_calls=int(called),
+            tool_errors=int(called and status == "error"),
+            tool_denied=int(called and status == "denied"),
+        )
         used = (tool or "unknown") if called else None
         row = Row(_quarter(ts), key, model, what if by == "file" else used, tally)
         yield row, Line("call" if called else "prompt", name, event, ts, model, used, status, tally)

@@ -93,13 +93,13 @@ def _answers(db: apsw.Connection, asked: Stats) -> Iterator[tuple[int, list[Answ
 
 def _marks(db: apsw.Connection, asked: Stats) -> Iterator[tuple[int, list[tuple[int, int]]]]:
     """By session, when the model was asked and when it told something, in order."""
-    wanted = scope.events(db, asked, joins="LEFT JOIN turns r ON r.id = e.result_turn_id")
+    wanted = scope.events(db, asked)
     current: int | None = None
     marks: list[tuple[int, int]] = []
     for session, kind, ts, answered in db.execute(
-        f"SELECT e.session_id, e.type, e.ts, r.ts {wanted.sql} AND {CALLED} AND e.ts IS NOT NULL"
+        f"SELECT s.id, e.type, e.ts, e.answered {wanted.sql} AND {CALLED} AND e.ts IS NOT NULL"
         " AND e.type IN ('user', 'assistant', 'thinking', 'tool_use')"
-        f" AND e.label IS NOT '{labels.API_ERROR}' ORDER BY e.session_id",
+        f" AND e.label IS NOT '{labels.API_ERROR}' ORDER BY s.id",
         wanted.values,
     ):
         if session != current:

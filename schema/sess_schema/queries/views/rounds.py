@@ -11,7 +11,7 @@ import apsw
 from sess_schema import labels
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import scope
-from sess_schema.sums import CALLED
+from sess_schema.sums import CALLED, PROMPT
 
 
 class Call(NamedTuple):
@@ -42,9 +42,9 @@ def rounds(db: apsw.Connection, asked: Stats) -> Iterator[Round]:
     current: Round | None = None
     wanted = scope.events(db, asked)
     for session, event, said, kind, status, ts, summary in db.execute(
-        "SELECT e.session_id, e.id, e.type, e.kind, e.status, e.ts, e.summary"
-        f" {wanted.sql} AND (e.type IN ('user', 'tool_use') OR e.label = '{labels.INTERRUPTED}')"
-        f" AND {CALLED} ORDER BY e.session_id, e.ts, e.id",
+        "SELECT s.id, e.id, e.type, e.kind, e.status, e.ts, e.summary"
+        f" {wanted.sql} AND (e.type = 'tool_use' OR {PROMPT} OR"
+        f" e.label = '{labels.INTERRUPTED}') AND {CALLED} ORDER BY s.id, e.ts, e.id",
         wanted.values,
     ):
         place = (session, -1 if ts is None else ts)

@@ -21,13 +21,12 @@ class Scope(NamedTuple):
 
 
 def events(db: apsw.Connection, asked: Stats, *, joins: str = "") -> Scope:
-    """Over `events e JOIN sessions s`."""
+    """Over `events e` and `sessions s`, the session that shows an event."""
     where, values = asked.condition(db, "e.ts")
     if asked.models:
         _tell_models(db, asked)
-        where += f" AND {ANSWERED}(e.session_id, e.ts)"
-    joined = f"events e JOIN sessions s ON s.id = e.session_id {joins}"
-    return Scope(f"FROM {joined} WHERE {where} AND e.retired = 0", values)
+        where += f" AND {ANSWERED}(s.id, e.ts)"
+    return Scope(f"FROM {asked.events(db)} {joins} WHERE {where} AND e.retired = 0", values)
 
 
 def calls(db: apsw.Connection, asked: Stats, *, joins: str = "") -> Scope:
