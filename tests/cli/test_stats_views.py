@@ -303,7 +303,7 @@ def test_one_session_in_the_terms_of_old(worked):
         "Edit                2      0       1.0s       1.0s",
     ]
     _, session = rows(worked, MAIN)
-    assert picked(session, "group", "duration_ms", "active_ms", "success_rate") == (
+    assert picked(session, "group", "duration_ms", "tool_ms", "success_rate") == (
         "session", 18_000_001, 7000, pytest.approx(5 / 6),
     )  # fmt: skip
     assert [one["class"] for one in session["failures"]] == ["tests failed"]

@@ -143,7 +143,7 @@ def test_the_title_card_and_the_end_card_tell_the_numbers(session):
     facts = dict(line.split(None, 2)[:2] for line in last.split("\n") if len(line.split()) >= 2)
     assert facts["prompts"] == "2"
     assert "tool calls      20" in last
-    assert facts["errors"] == "2"
+    assert facts["failed"] == "2"
     assert facts["tokens"].isdigit()
     assert facts["cost"].startswith("$")
 

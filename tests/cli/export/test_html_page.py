@@ -154,7 +154,7 @@ def test_the_header_tells_what_the_session_was(world, talk):
         "Duration": "3.0s",
         "Prompts": "1",
         "Tool calls": "1",
-        "Errors": "1",
+        "Failed": "1",
         "Models": "claude-opus-4-5",
         "Tokens": "26",
         "Cost": "$0.0005",
@@ -207,7 +207,7 @@ def test_the_outline_sums_up_what_followed_each_prompt(world, talk):
     world.ingest()
     outline = re.search(r"<nav.*?</nav>", drawn(world), re.DOTALL)[0]
     first, second = re.findall(r"<small>(.*?)</small>", outline)
-    assert first == "10:00 · 3.0s · 1 Bash · 26 tok · $0.0005 <em>1 error</em>"
+    assert first == "10:00 · 3.0s · 1 Bash · 26 tok · $0.0005 <em>1 failed</em>"
     assert second == "10:00 · 2.0s · 1 Bash · 13 tok · $0.0003 <i>⎇ abc1234</i>"
 
 

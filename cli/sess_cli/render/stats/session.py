@@ -112,7 +112,7 @@ def _analytics(terminal: Terminal, found: Analytics) -> Iterator[str]:
     yield ""
     yield terminal.style("Tool Breakdown", "bold")
     yield "-" * 48
-    yield f"{'Tool':<14} {'Calls':>6} {'Failed':>6} {'Avg':>10} {'Max':>10}"
+    yield f"{'Tool':<14} {'Calls':>6} {'Errors':>6} {'Avg':>10} {'Max':>10}"
     yield "-" * 48
     for tool, use in sorted(found.tools.items()):
         name = layout.pad(layout.cut(terminal.line(tool), 14), 14)
