@@ -147,7 +147,7 @@ def test_one_module_is_enough(teapot, world, monkeypatch):
     assert "brew some tea" in shown
     assert "hotter" in shown  # the edit, as a diff
     drawn = world.run("sess", "export", "md", "pot-1", "-o", "-", "--no-sync", check=0).stdout
-    assert "+hotter" in drawn
+    assert "- hot\n+ hotter\n" in drawn
 
 
 def _objects(world, *arguments):
