@@ -54,9 +54,12 @@ def hunks_of(edits: Sequence[Edit]) -> Hunks:
 
 def shown(edits: Sequence[Edit]) -> list[Edit]:
     """Those that tell something of their own: hunks speak for every edit of their file."""
-    if not hunks_of(edits):
-        return [*edits]
-    return [edits[0], *(edit for edit in edits[1:] if edit.path != edits[0].path)]
+    return [edit for edit in edits if not _is_spoken_for(edit, edits)]
+
+
+def _is_spoken_for(edit: Edit, edits: Sequence[Edit]) -> bool:
+    first = edits[0]
+    return bool(first.hunks) and edit is not first and edit.path == first.path
 
 
 def lines(edit: Edit, context: int | None = 3) -> list[DiffLine]:
@@ -70,8 +73,7 @@ def lines(edit: Edit, context: int | None = 3) -> list[DiffLine]:
 
 def count(edits: Sequence[Edit]) -> list[Counts]:
     """Lines that each edit adds and removes; the sum is what `shown` draws."""
-    drawn = {id(edit) for edit in shown(edits)}
-    return [_count(edit) if id(edit) in drawn else Counts(0, 0) for edit in edits]
+    return [Counts(0, 0) if _is_spoken_for(edit, edits) else _count(edit) for edit in edits]
 
 
 def _count(edit: Edit) -> Counts:

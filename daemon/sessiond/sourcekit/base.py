@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sess_schema.edits import Edit, Hunks
 from sessiond.sourcekit.files import Folders
@@ -31,8 +31,7 @@ LINK_PROMPT, LINK_QUEUE, LINK_PROGRESS, LINK_RESULT, LINK_META = 1, 2, 3, 4, 5
 LOOK_AGAIN = "look_again"
 
 
-@dataclass(slots=True, frozen=True)
-class Described:
+class Described(NamedTuple):
     """What a tool call does, as far as its tool and its input tell."""
 
     kind: str  # see `sourcekit.kinds`

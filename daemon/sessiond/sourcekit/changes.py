@@ -7,10 +7,13 @@ from typing import Any
 from sess_schema.edits import Edit
 from sessiond.sourcekit.patches import edits_of_patch
 
-_OLD = ("oldstring", "oldstr", "oldtext")
-_NEW = ("newstring", "newstr", "newtext")
-_WHOLE = ("content", "contents", "filetext", "codeedit", "newsource")
-_PATCHES = ("patch", "input", "diff", "patchtext")
+_OLD = ("old_string", "oldString", "old_str", "oldStr", "old_text", "oldText")
+_NEW = ("new_string", "newString", "new_str", "newStr", "new_text", "newText")
+_WHOLE = (
+    *("content", "contents", "file_text", "fileText", "code_edit", "codeEdit", "new_source"),
+    *("newSource",),
+)
+_PATCHES = ("patch", "input", "diff", "patch_text", "patchText")
 _MOST_EDITS = 1000
 _MOST_LINES = 10**9
 
@@ -22,7 +25,33 @@ def bare(name: str) -> str:
 
 def edits_of_arguments(path: str, given: dict[str, Any]) -> tuple[Edit, ...]:
     """What a call with these arguments changes; `path` is the file that they name."""
-    return _edits(path, {bare(name): value for name, value in given.items()})
+    several = given.get("edits")
+    if isinstance(several, list):
+        found = (_replaced(path, one) for one in several[:_MOST_EDITS] if isinstance(one, dict))
+        return tuple(edit for edit in found if edit is not None)
+    replaced = _replaced(path, given)
+    if replaced is not None:
+        return (replaced,)
+    for name in _PATCHES:
+        if isinstance(given.get(name), str) and (patched := edits_of_patch(given[name], path)):
+            return patched
+    whole = _text(given, _WHOLE)
+    return (Edit(path, new=whole),) if whole is not None and path else ()
+
+
+def _replaced(path: str, given: dict[str, Any]) -> Edit | None:
+    old, new = _text(given, _OLD), _text(given, _NEW)
+    if not path or (old is None and new is None):
+        return None
+    return Edit(path, old or "", new or "")
+
+
+def _text(given: dict[str, Any], names: tuple[str, ...]) -> str | None:
+    for name in names:
+        text = given.get(name)
+        if isinstance(text, str):
+            return text
+    return None
 
 
 def as_hunk(told: Any) -> dict[str, Any] | None:
@@ -39,31 +68,3 @@ def as_hunk(told: Any) -> dict[str, Any] | None:
 
 def _line_number(value: Any) -> int:
     return value if isinstance(value, int) and 0 <= value < _MOST_LINES else 1
-
-
-def _edits(path: str, named: dict[str, Any]) -> tuple[Edit, ...]:
-    several = named.get("edits")
-    if isinstance(several, list):
-        members = (
-            {bare(name): value for name, value in one.items()}
-            for one in several[:_MOST_EDITS]
-            if isinstance(one, dict)
-        )
-        found = (_replaced(path, one) for one in members)
-        return tuple(edit for edit in found if edit is not None)
-    replaced = _replaced(path, named)
-    if replaced is not None:
-        return (replaced,)
-    for name in _PATCHES:
-        if isinstance(named.get(name), str) and (patched := edits_of_patch(named[name], path)):
-            return patched
-    whole = next((named[name] for name in _WHOLE if isinstance(named.get(name), str)), None)
-    return (Edit(path, new=whole),) if whole is not None and path else ()
-
-
-def _replaced(path: str, named: dict[str, Any]) -> Edit | None:
-    old = next((named[name] for name in _OLD if isinstance(named.get(name), str)), None)
-    new = next((named[name] for name in _NEW if isinstance(named.get(name), str)), None)
-    if not path or (old is None and new is None):
-        return None
-    return Edit(path, old or "", new or "")

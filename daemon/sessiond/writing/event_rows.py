@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import apsw
@@ -33,6 +34,7 @@ _LAST_ID = (
     " CAST(value AS INTEGER) FROM facts WHERE name = 'last_cited_number'), 0))"
 )
 _STORE = f"INSERT INTO events ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_columns_of = attrgetter(*_COLUMNS)
 WRITE_EDITS = (
     "INSERT INTO edits (event_id, number, path, added, removed, data) VALUES (?, ?, ?, ?, ?, ?)"
 )
@@ -162,7 +164,7 @@ class EventRows:
         old = [row for row in rows if row.stored]
         if old:
             self.remove(old)
-        db.executemany(_STORE, [tuple(getattr(row, name) for name in _COLUMNS) for row in rows])
+        db.executemany(_STORE, map(_columns_of, rows))
         db.executemany(
             "INSERT INTO event_texts (id, text, input, output, marks) VALUES (?, ?, ?, ?, ?)",
             [_texts(row) for row in rows],

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sess_schema.differ.common import count_common
-from sess_schema.differ.lines import lines_of_hunks, lines_of_patch, split
-from sess_schema.differ.words import Raw
+from sess_schema.differ.lines import lines_of_patch, split
 
 
 class Counts(NamedTuple):
@@ -23,14 +22,11 @@ def count_between(old: str, new: str) -> Counts:
     return Counts(len(after) - same, len(before) - same)
 
 
-def count_hunks(hunks: object) -> Counts:
-    return _counted(lines_of_hunks(hunks))
+def count_hunks(hunks: Iterable[dict[str, Any]]) -> Counts:
+    signs = [line[:1] for hunk in hunks for line in hunk.get("lines", ())]
+    return Counts(signs.count("+"), signs.count("-"))
 
 
 def count_patch(text: str) -> Counts:
-    return _counted(lines_of_patch(text))
-
-
-def _counted(raw: Iterable[Raw]) -> Counts:
-    signs = [line[0] for line in raw]
+    signs = [sign for sign, *_ in lines_of_patch(text)]
     return Counts(signs.count("+"), signs.count("-"))

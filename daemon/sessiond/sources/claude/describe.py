@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from sess_schema import kinds
@@ -56,7 +55,7 @@ def describe_stored(
     described = describe(tool, at_pointer(record, pointer))
     result = answer() if described.edits else None
     hunks = _hunks_of_record(result) if isinstance(result, dict) else ()
-    return replace(described, edits=with_hunks(described.edits, hunks)) if hunks else described
+    return described._replace(edits=with_hunks(described.edits, hunks)) if hunks else described
 
 
 def _hunks_of_record(record: dict[str, Any]) -> Hunks:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from sess_schema import kinds
@@ -106,7 +106,7 @@ def _described(data: dict[str, Any], tool: str, arguments: _Arguments) -> Descri
     described = describe(tool, arguments.named, arguments.loose)
     # The name of a call through the gateway may be the one that the server's tool has.
     through_gateway = _given_name(data).startswith("mcp")
-    return replace(described, kind=kinds.MCP, edits=()) if through_gateway else described
+    return described._replace(kind=kinds.MCP, edits=()) if through_gateway else described
 
 
 def tool_result(item: dict[str, Any], pointer: str) -> Result:
