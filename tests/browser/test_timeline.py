@@ -63,7 +63,7 @@ def test_kinds_and_text_filter_together(page_of, talk):
     for kind, expected in (
         ("tool_use", ["evt-2", "evt-3", "evt-4"]),
         ("errors", ["evt-2"]),
-        ("Bash", ["evt-2", "evt-3"]),
+        ("shell", ["evt-2", "evt-3"]),
         ("user", ["evt-0"]),
         ("tool:Read", ["evt-4"]),
         ("all", ["evt-0", "evt-1", "evt-2", "evt-3", "evt-4"]),

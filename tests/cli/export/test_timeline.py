@@ -82,10 +82,10 @@ def test_every_event_is_a_row_with_number_kind_and_tool(world, page):
     ]
     assert [row.startswith('<details class="event error"') for row in rows] == [False, False, True]
     assert 'data-tool="Read"' in rows[2]
-    assert [re.search(r'<span class="tool (\w+)">([^<]*)', row).groups() for row in rows] == [
+    assert [re.search(r'<span class="tool ([\w ]+)">([^<]*)', row).groups() for row in rows] == [
         ("user", "User"),
         ("assistant", "Claude"),
-        ("read", "Read"),
+        ("call read", "Read"),
     ]
     assert ["\u2713" in row or "\u2717" in row for row in rows] == [False, False, True]
     assert "10:00:01" in rows[0]

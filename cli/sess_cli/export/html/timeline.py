@@ -110,7 +110,7 @@ class Rows:
 
     def _label(self, item: Item) -> str:
         if item.kind == "tool_use":
-            name, kind = item.tool or "tool", _class(item.tool or "tool")
+            name, kind = item.tool or "tool", f"call {shapes.kind_of(item)}"
         elif item.kind == "assistant":
             name, kind = self._speaker, "assistant"
         else:
