@@ -13,10 +13,8 @@ import orjson
 from sessiond.sourcekit.base import Described, Parser, SessionSpec, Source
 from sessiond.sourcekit.files import small_json
 from sessiond.sourcekit.values import as_text
-from sessiond.sources.claude.describe import describe_stored
-from sessiond.sources.claude.records import ClaudeParser
 
-__all__ = ["SOURCE", "ClaudeParser", "ClaudeSource"]
+__all__ = ["SOURCE", "ClaudeSource"]
 
 _PROJECTS = "projects"
 _SUBAGENTS = "subagents"
@@ -101,11 +99,15 @@ class ClaudeSource(Source):
         return {path: orjson.dumps(record) + b"\n"}
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
+        from sessiond.sources.claude.records import ClaudeParser  # noqa: PLC0415 - when something changed
+
         return ClaudeParser(spec, state)
 
     def describe_stored(
         self, tool: str | None, record: Any, pointer: str, answer: Callable[[], Any]
     ) -> Described:
+        from sessiond.sources.claude.describe import describe_stored  # noqa: PLC0415 - when something changed
+
         return describe_stored(tool, record, pointer, answer)
 
     # -- roots

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
@@ -17,19 +17,15 @@ from sessiond.engines.known_rows import KnownRows
 from sessiond.reading import tail
 from sessiond.sourcekit.base import Conversation, Described, Parser, SessionSpec, Source
 from sessiond.sourcekit.values import as_dict
-from sessiond.sources.cursor.calls import describe
-from sessiond.sources.cursor.chats import META, chat
-from sessiond.sources.cursor.database import DatabaseReader
-from sessiond.sources.cursor.envelope import CursorParser, is_envelope
-from sessiond.sources.cursor.storedb import read_meta
-from sessiond.sources.cursor.tabs import tabs
-from sessiond.sources.cursor.tools import describe_data, is_call
-from sessiond.sources.cursor.workspaces import Workspaces
+
+if TYPE_CHECKING:
+    from sessiond.sources.cursor.workspaces import Workspaces
 
 __all__ = ["SOURCE", "CursorSource"]
 
 _STATE = "state.vscdb"
 _STORE = "store.db"
+_META = "meta.json"  # beside a chat of cursor-agent
 _DATABASES = (".vscdb", ".sqlite")
 _TRANSCRIPT = ".jsonl"
 _LOG = "-wal"
@@ -77,7 +73,7 @@ class CursorSource(Source):
             return "sidecar" if self._is_database(name.removesuffix(_LOG)) else None
         if self._is_database(name):
             return "database"
-        if name == META:
+        if name == _META:
             return "sidecar" if os.path.exists(os.path.join(folder, _STORE)) else None
         if name.lower().endswith(_TRANSCRIPT):
             known = _TRANSCRIPTS in folder.split(os.sep) or _is_ours(path)
@@ -93,7 +89,7 @@ class CursorSource(Source):
         if not self._is_database(name):
             return ()
         if name == _STORE:
-            return path + _LOG, os.path.join(folder, META)
+            return path + _LOG, os.path.join(folder, _META)
         if os.path.basename(folder) != _GLOBAL:
             return (path + _LOG,)
         # The databases of the windows tell the folders of conversations, late.
@@ -102,7 +98,7 @@ class CursorSource(Source):
 
     def owner(self, sidecar: str) -> str:
         folder, name = os.path.split(sidecar)
-        return os.path.join(folder, _STORE) if name == META else sidecar.removesuffix(_LOG)
+        return os.path.join(folder, _STORE) if name == _META else sidecar.removesuffix(_LOG)
 
     def enters(self, directory: str) -> bool:
         """Extensions of the editor and the agent's tools keep much beside what is read here."""
@@ -129,12 +125,16 @@ class CursorSource(Source):
     def _folder_of(path: str, session: str) -> str | None:
         """A chat of the same name may tell the folder, which the name of a slug cannot."""
         place = path.partition(os.sep + _PROJECTS + os.sep)[0]
-        pattern = os.path.join(glob.escape(place), _CHATS, "*", glob.escape(session), META)
+        pattern = os.path.join(glob.escape(place), _CHATS, "*", glob.escape(session), _META)
         for found in sorted(glob.glob(pattern)):
+            from sessiond.sources.cursor.storedb import read_meta  # noqa: PLC0415 - when something changed
+
             return read_meta(found).cwd
         return None
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
+        from sessiond.sources.cursor.envelope import CursorParser  # noqa: PLC0415 - when something changed
+
         return CursorParser(spec, state)
 
     def describe_stored(
@@ -144,6 +144,9 @@ class CursorSource(Source):
         pointer: str,
         answer: Callable[[], Any],  # noqa: ARG002 - results tell nothing more
     ) -> Described:
+        from sessiond.sources.cursor.calls import describe  # noqa: PLC0415 - when something changed
+        from sessiond.sources.cursor.tools import describe_data, is_call  # noqa: PLC0415
+
         data = as_dict(at_pointer(record, pointer.rpartition("/")[0]))
         is_bubble = "type" not in data and is_call(data)
         return describe_data(data) if is_bubble else describe(tool, at_pointer(record, pointer))
@@ -172,8 +175,14 @@ class CursorDatabases:
         self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
     ) -> Iterator[Conversation]:
         if os.path.basename(foreign.path) == _STORE or foreign.has_table("blobs"):
+            from sessiond.sources.cursor.chats import chat  # noqa: PLC0415 - when something changed
+
             yield from chat(foreign, known, state)
             return
+        from sessiond.sources.cursor.database import DatabaseReader  # noqa: PLC0415 - when something changed
+        from sessiond.sources.cursor.tabs import tabs  # noqa: PLC0415
+        from sessiond.sources.cursor.workspaces import Workspaces  # noqa: PLC0415
+
         user = os.path.dirname(os.path.dirname(foreign.path))
         workspaces = self._workspaces.setdefault(user, Workspaces(user))
         yield from DatabaseReader(foreign, known, state, workspaces).conversations()
@@ -214,7 +223,8 @@ def _composer_in(head: bytes) -> str | None:
             value = orjson.loads(line)
         except orjson.JSONDecodeError:
             continue
-        return str(value["composerId"]) if is_envelope(value) else None
+        is_envelope = isinstance(value, dict) and "composerId" in value and "bubble" in value
+        return str(value["composerId"]) if is_envelope else None
     # A first line longer than the head is cut and does not decode.
     found = _COMPOSER_ID.search(head) if b'"bubble"' in head else None
     return found[1].decode() if found else None

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sessiond.sourcekit.base import SessionSpec
-from sessiond.sources.claude import ClaudeParser
+from sessiond.sources.claude.records import ClaudeParser
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "claude"
 CASES = sorted(path.parent.name for path in GOLDEN.glob("*/input.jsonl"))

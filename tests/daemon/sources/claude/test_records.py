@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from sessiond.sourcekit.base import Record, SessionSpec, Title
 from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.values import as_count, as_time, without_terminal_codes
-from sessiond.sources.claude import ClaudeParser
 from sessiond.sources.claude.injected import Part, split_prompt
+from sessiond.sources.claude.records import ClaudeParser
 
 MAIN = SessionSpec("s1")
 
