@@ -261,10 +261,10 @@ class Ingest:
         source = step.source
         self.tracked[source.path] = source
         match step:
-            case AddSlice(spec=spec, part=part):
-                now.add_slice(source, spec, part)
-                summary.turns += len(part.turns)
-                summary.warnings += len(part.problems)
+            case AddSlice(spec=spec, slice_=slice_):
+                now.add_slice(source, spec, slice_)
+                summary.turns += len(slice_.turns)
+                summary.warnings += len(slice_.problems)
             case CompareLog():
                 self._compare(step, summary)
             case ReplaceAttachment():

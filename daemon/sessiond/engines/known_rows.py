@@ -14,7 +14,7 @@ GONE = -1  # the place of a row that left the database with its whole conversati
 
 
 @dataclass(slots=True)
-class Known:
+class KnownRow:
     place: int
     digest: int
     alias: str | None = None
@@ -28,18 +28,18 @@ class KnownRows:
         self._db = db
         self._database = database
 
-    def get(self, key: str) -> Known | None:
+    def get(self, key: str) -> KnownRow | None:
         for row in self._db.execute(
             "SELECT place, digest, alias, ts FROM database_rows WHERE source_id = ? AND key = ?",
             (self._database.id, key),
         ):
-            return Known(*row)
+            return KnownRow(*row)
         return None
 
-    def under(self, prefix: str) -> dict[str, Known]:
+    def under(self, prefix: str) -> dict[str, KnownRow]:
         """Every row whose key begins so."""
         return {
-            key: Known(*rest)
+            key: KnownRow(*rest)
             for key, *rest in self._db.execute(
                 "SELECT key, place, digest, alias, ts FROM database_rows"
                 " WHERE source_id = ? AND key >= ? AND key < ?",

@@ -11,7 +11,7 @@ import apsw
 import orjson
 
 from sess_schema import archive, decode
-from sessiond.engines.slices import Problem, Slice, Turn, hash64, said
+from sessiond.engines.slices import Problem, Slice, Turn, content_digest, hash64
 from sessiond.engines.steps import (
     AddSlice,
     CompareLog,
@@ -101,12 +101,12 @@ def _read_new(
     spec = _identify(file, fd)
     parser = file.source.parser(spec, source.parser_state(index))
     unsettled, empty = False, True
-    for part in LogReader(fd, spec, parser, source.progress).slices():
-        if part.unfinished and not (settle_all or _rests(stat)):
-            part.unfinished = b""
+    for slice_ in LogReader(fd, spec, parser, source.progress).slices():
+        if slice_.unfinished and not (settle_all or _rests(stat)):
+            slice_.unfinished = b""
             unsettled = True
         empty = False
-        yield AddSlice(file, source, spec, part)
+        yield AddSlice(file, source, spec, slice_)
     if empty:
         yield RefreshSession(file, source, spec)
     yield Finish(file, source, stat, unsettled=unsettled, empty=empty)
@@ -240,7 +240,7 @@ class LogReader:
         self._append(offset, raw, record)
 
     def _append(self, offset: int, raw: bytes, record: Record) -> None:
-        digest = said(record) if record.native_id else self._digest_of_place(offset, raw)
+        digest = content_digest(record) if record.native_id else self._digest_of_place(offset, raw)
         self._turns.append(Turn(offset, len(raw), self._lines, record, digest))
 
     def _digest_of_place(self, offset: int, raw: bytes) -> int:

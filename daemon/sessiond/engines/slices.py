@@ -56,6 +56,6 @@ def content(record: Record) -> bytes:
     return "\0".join(parts).encode("utf-8", "replace")
 
 
-def said(record: Record) -> int:
+def content_digest(record: Record) -> int:
     """Recognises a copy of a record that has an id."""
     return hash64(record.kind.encode("utf-8", "replace"), content(record))

@@ -47,11 +47,11 @@ class AddSlice(Step):
     """New lines of a log."""
 
     spec: SessionSpec
-    part: Slice
+    slice_: Slice
 
     @property
     def weight(self) -> int:
-        return len(self.part.raw)
+        return len(self.slice_.raw)
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from sessiond.reading.tracked import Progress, Tracked
 from sessiond.writing.event_rows import clean
 
 SMALL_CHUNK = 64 << 10  # a last chunk below this grows; above, the next one begins
-CHUNK_PART = 1 << 20
+CHUNK_SIZE = 1 << 20
 LONGEST_ATTACHMENT = 32 << 20  # more of it is archived but not searchable
 
 
@@ -23,30 +23,30 @@ class Chunks:
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
 
-    def add(self, source: Tracked, part: Slice) -> None:
+    def add(self, source: Tracked, slice_: Slice) -> None:
         self.drop_unfinished(source)
-        if part.unfinished:
-            self._add_pieces(source, archive.PENDING, part.start, part.unfinished)
-            preview = clean(part.unfinished[:400].decode("utf-8", "replace")[:100])
+        if slice_.unfinished:
+            self._add_pieces(source, archive.PENDING, slice_.start, slice_.unfinished)
+            preview = clean(slice_.unfinished[:400].decode("utf-8", "replace")[:100])
             self._db.execute(
                 "INSERT INTO warnings (source_id, line, offset, retired, reason, preview)"
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 (
                     source.id,
-                    part.progress.lines + 1,
-                    part.start,
+                    slice_.progress.lines + 1,
+                    slice_.start,
                     archive.PENDING,
                     "unfinished last line",
                     preview,
                 ),
             )
             source.has_pending = True
-        if not part.raw or self._archived_before(source, part):
+        if not slice_.raw or self._archived_before(source, slice_):
             return
-        if part.packed is not None and len(part.raw) <= 2 * CHUNK_PART:
-            self._add_chunk(source, archive.LIVE, part.start, len(part.raw), part.packed)
-        elif len(part.raw) >= SMALL_CHUNK or not self._grow_chunk(source, part):
-            self._add_pieces(source, archive.LIVE, part.start, part.raw)
+        if slice_.packed is not None and len(slice_.raw) <= 2 * CHUNK_SIZE:
+            self._add_chunk(source, archive.LIVE, slice_.start, len(slice_.raw), slice_.packed)
+        elif len(slice_.raw) >= SMALL_CHUNK or not self._grow_chunk(source, slice_):
+            self._add_pieces(source, archive.LIVE, slice_.start, slice_.raw)
 
     def drop_unfinished(self, source: Tracked) -> None:
         """Forget the unfinished last line of an earlier reading; the file tells anew."""
@@ -58,26 +58,26 @@ class Chunks:
                 )
             source.has_pending = False
 
-    def _archived_before(self, source: Tracked, part: Slice) -> bool:
+    def _archived_before(self, source: Tracked, slice_: Slice) -> bool:
         """A rewritten file is read again, but what it shares with the old one is archived."""
-        if source.archived_to <= part.start:
+        if source.archived_to <= slice_.start:
             return False
-        rest = part.raw[source.archived_to - part.start :]
+        rest = slice_.raw[source.archived_to - slice_.start :]
         if rest:
             self._add_pieces(source, archive.LIVE, source.archived_to, rest)
         return True
 
-    def _grow_chunk(self, source: Tracked, part: Slice) -> bool:
+    def _grow_chunk(self, source: Tracked, slice_: Slice) -> bool:
         """Append to a small last chunk: many one-line chunks would hardly compress."""
-        if part.start == 0:
+        if slice_.start == 0:
             return False
         for chunk_id, offset, length, data in self._db.execute(
             "SELECT id, offset, length, data FROM chunks"
             " WHERE source_id = ? AND retired = 0 ORDER BY offset DESC LIMIT 1",
             (source.id,),
         ):
-            if length < SMALL_CHUNK and offset + length == part.start:
-                raw = archive.unpack(data) + part.raw
+            if length < SMALL_CHUNK and offset + length == slice_.start:
+                raw = archive.unpack(data) + slice_.raw
                 self._db.execute(
                     "UPDATE chunks SET length = ?, data = ? WHERE id = ?",
                     (len(raw), archive.pack(raw), chunk_id),
@@ -86,8 +86,8 @@ class Chunks:
         return False
 
     def _add_pieces(self, source: Tracked, retired: int, offset: int, raw: bytes) -> None:
-        for at in range(0, len(raw), CHUNK_PART):
-            piece = raw[at : at + CHUNK_PART]
+        for at in range(0, len(raw), CHUNK_SIZE):
+            piece = raw[at : at + CHUNK_SIZE]
             self._add_chunk(source, retired, offset + at, len(piece), archive.pack(piece))
 
     def _add_chunk(
@@ -115,7 +115,7 @@ class Chunks:
             )
         source.save_identity(self._db)
         offset = 0
-        while piece := read_at(fd, CHUNK_PART, offset):
+        while piece := read_at(fd, CHUNK_SIZE, offset):
             self._add_pieces(source, archive.LIVE, offset, piece)
             offset += len(piece)
         source.save_progress(self._db, Progress(Checkpoint(offset)))

@@ -10,7 +10,7 @@ import json
 from collections.abc import Sequence
 
 from sess_schema import archive
-from sessiond.engines.slices import Problem, Turn, said
+from sessiond.engines.slices import Problem, Turn, content_digest
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Conversation, Item, Record
 from sessiond.writing.sessions import Session
@@ -42,7 +42,13 @@ class Lines:
         lines = {key: number for number, key in enumerate(change.order, 1)}
         new.sort(key=lambda pair: lines[pair[0].key])
         turns = [
-            Turn(_place(lines[item.key]), len(item.raw), lines[item.key], record, said(record))
+            Turn(
+                _place(lines[item.key]),
+                len(item.raw),
+                lines[item.key],
+                record,
+                content_digest(record),
+            )
             for item, record in new
         ]
         self._all.turns.write(part, change.spec, turns)
@@ -74,7 +80,7 @@ class Lines:
                 record.parent_id,
                 record.ts,
                 record.ts_from,
-                said(record),
+                content_digest(record),
                 turn_id,
             ),
         )
@@ -111,7 +117,7 @@ class Lines:
             self._db.execute(
                 "UPDATE turns SET retired = ? WHERE id = ?", (part.generation, turn_id)
             )
-        self._all.events.part_lost(part.id or 0, part.generation)
+        self._all.events.detach_lost(part.id or 0, part.generation)
 
     def arrange(self, whole: Tracked, part: Tracked, change: Conversation) -> None:
         """Put every stored line where the conversation has it now, and date it as it is now."""

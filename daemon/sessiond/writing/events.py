@@ -99,7 +99,7 @@ class EventWriter:
         if call is not None:
             if self._rank(call, session, 0) < self._rank_of_result(call):
                 if call.result_turn_id is not None:
-                    self._part(call, ANSWER)
+                    self._detach(call, ANSWER)
                 self._join(call, session, turn_id, record.ts, result)
                 return False
             row = Row(self.rows.new_id(), session.id, turn_id, block, "tool_use", unjoined=ANSWER)
@@ -121,7 +121,7 @@ class EventWriter:
             return True, True, 1 << 63, "", ""
         return self._rank(call, self._sessions.by_id(call.result_session), call.result_retired or 0)
 
-    def _part(self, call: Row, unjoined: str) -> None:
+    def _detach(self, call: Row, unjoined: str) -> None:
         """Take the result off a call again and leave it as an event of its own."""
         self.rows.load(call)
         assert call.result_session is not None
@@ -147,7 +147,7 @@ class EventWriter:
         call.result_session = call.result_retired = None
         self.rows.replace(call)
 
-    def part_lost(self, source_id: int, generation: int) -> None:
+    def detach_lost(self, source_id: int, generation: int) -> None:
         """A rewrite took one half of a call and its result away."""
         lost = (
             "SELECT id FROM turns WHERE source_id = ?1 AND retired = ?2 AND session_id IN"
@@ -159,16 +159,16 @@ class EventWriter:
             source_id,
             generation,
         ):
-            self._part(row, ANSWER)
+            self._detach(row, ANSWER)
         for row in self.rows.stored(
             f"e.turn_id IN ({lost}) AND r.retired = 0 AND e.turn_id <> e.result_turn_id",
             source_id,
             generation,
         ):
-            self._part(row, ORPHAN)
+            self._detach(row, ORPHAN)
         self.flush()
 
-    def settle(self, record: Record) -> None:
+    def rejoin(self, record: Record) -> None:
         """A record got another owner, or a session a copy of it: results may change their call."""
         for call_id in {
             *(event.call_id for event in record.events if event.call_id),
@@ -176,9 +176,9 @@ class EventWriter:
         }:
             rows = self._calls.get(call_id, [])
             for call in [row for row in rows if row.unjoined is None and not row.call_retired]:
-                self._settle_call(call, rows)
+                self._rejoin_call(call, rows)
 
-    def _settle_call(self, call: Row, rows: list[Row]) -> None:
+    def _rejoin_call(self, call: Row, rows: list[Row]) -> None:
         best: Row | None = None
         rank = self._rank_of_result(call)
         for row in rows:
@@ -192,7 +192,7 @@ class EventWriter:
         if best is None:
             return
         if call.result_turn_id is not None:
-            self._part(call, ANSWER)
+            self._detach(call, ANSWER)
         self.rows.load(call)
         self.rows.load(best)
         call.status, call.output = best.status, best.output

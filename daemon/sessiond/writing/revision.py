@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessiond.engines.slices import said
+from sessiond.engines.slices import content_digest
 from sessiond.sourcekit.base import Record
 from sessiond.writing.event_rows import Row, clean, row_of
 from sessiond.writing.sessions import Session
@@ -20,7 +20,7 @@ class Revision:
         """False when other records are joined with the turn: it must become a new one."""
         if self._is_joined(turn_id, record):
             return False
-        self._part_from_copies(session, turn_id)
+        self._separate_from_copies(session, turn_id)
         rows = self._all.events.rows
         old = {row.block: row for row in rows.stored("e.turn_id = ?", turn_id)}
         for block, event in enumerate(record.events):
@@ -31,7 +31,7 @@ class Revision:
                 rows.add(new)
                 continue
             rows.load(row)
-            if _told(new) != _told(row):
+            if _content(new) != _content(row):
                 self._forget_details(row)
                 new.stored = True
                 rows.replace(new)
@@ -53,11 +53,11 @@ class Revision:
                 " WHERE turn_id = ?1 AND result_turn_id IS NOT NULL)"
                 " OR EXISTS (SELECT 1 FROM turns WHERE native_id = ?2 AND digest = ?3"
                 " AND id <> ?1 AND retired = 0)",
-                (turn_id, record.native_id, said(record)),
+                (turn_id, record.native_id, content_digest(record)),
             ).get
         )
 
-    def _part_from_copies(self, session: Session, turn_id: int) -> None:
+    def _separate_from_copies(self, session: Session, turn_id: int) -> None:
         """It no longer says what its copies say."""
         self._all.copies.retire(turn_id, session.id, 0)
         self._db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (turn_id,))
@@ -67,7 +67,7 @@ class Revision:
             self._db.execute(f"DELETE FROM {table} WHERE event_id = ?", (row.id,))
 
 
-def _told(row: Row) -> tuple[object, ...]:
+def _content(row: Row) -> tuple[object, ...]:
     return (
         row.type,
         row.label,

@@ -70,5 +70,5 @@ def finish(everything: Transaction, source: Tracked) -> None:
     )
     for turn_id, session_id in list(lost):
         everything.copies.retire(turn_id, session_id, source.generation)
-    everything.events.part_lost(source.id or 0, source.generation)
+    everything.events.detach_lost(source.id or 0, source.generation)
     everything.counters.changed(*(key for (key,) in db.execute(members, (source.id,))))

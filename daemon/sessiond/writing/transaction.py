@@ -43,14 +43,14 @@ class Transaction:
         # Last: any statement that opens a savepoint would make FTS5 flush what it has collected.
         self.events.rows.index()
 
-    def add_slice(self, source: Tracked, spec: SessionSpec, part: Slice) -> None:
+    def add_slice(self, source: Tracked, spec: SessionSpec, slice_: Slice) -> None:
         """Write one slice of a log and move the source's checkpoint past it."""
         source.save_identity(self.db)
-        self.chunks.add(source, part)
-        self.chunks.add_problems(source, part.problems)
-        if part.turns:
-            self.turns.write(source, spec, part.turns)
-        source.save_progress(self.db, part.progress)
+        self.chunks.add(source, slice_)
+        self.chunks.add_problems(source, slice_.problems)
+        if slice_.turns:
+            self.turns.write(source, spec, slice_.turns)
+        source.save_progress(self.db, slice_.progress)
 
     def replace_attachment(self, source: Tracked, fd: int) -> int:
         """Archive an overflowed output and complete the event that waits for it.

@@ -119,7 +119,7 @@ class TurnWriter:
         if same:
             self._all.counters.changed(session.id)
             self._all.events.share(session, turn.copy_of or turn.id)
-            self._all.events.settle(record)
+            self._all.events.rejoin(record)
             self._spend(self._all.usage.hold, session, turn.id, record)
         else:
             self._all.events.add(session, turn.id, record)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from sessiond.engines.slices import hash64, said
+from sessiond.engines.slices import content_digest, hash64
 from sessiond.prices.pricing import PRICED, Pricer
 from sessiond.sourcekit.base import Record, Usage
 from sessiond.writing.sessions import Session, Sessions
@@ -107,7 +107,7 @@ class UsageWriter:
         self._moved: set[int] = set()  # those whose line went over to another session
         self._messages: set[str] = set()  # of this transaction
         self._newest = 0  # turn of a line that is not settled yet
-        self._settled_at = -1  # the last turn then
+        self._chosen_at = -1  # the last turn then
 
     def add(self, session: Session, turn_id: int, record: Record, usage: Usage) -> None:
         line = Line(
@@ -142,10 +142,10 @@ class UsageWriter:
         last: int = self._db.execute("SELECT coalesce(max(id), 0) FROM turns").get
         self._write()
         # Turns of an unfinished slice are not in the index yet, and they say who holds a line.
-        if self._newest <= last and (self._newest or last != self._settled_at):
-            self._newest, self._settled_at = 0, last
-            self._settle_owners()
-            self._settle_messages()
+        if self._newest <= last and (self._newest or last != self._chosen_at):
+            self._newest, self._chosen_at = 0, last
+            self._choose_owners()
+            self._choose_counted()
 
     def _write(self) -> None:
         if not self._best:
@@ -180,7 +180,7 @@ class UsageWriter:
 
     # -- whose a response is
 
-    def _settle_owners(self) -> None:
+    def _choose_owners(self) -> None:
         """The earliest session with a line of it; of two begun at once, one with the best line."""
         shared = {
             uid: held for uid, held in self._holders.items() if len(held) > 1 or uid in self._moved
@@ -228,7 +228,7 @@ class UsageWriter:
 
     # -- which rows are one response
 
-    def _settle_messages(self) -> None:
+    def _choose_counted(self) -> None:
         """Gateways reuse message ids, and retries keep them; few messages have several rows."""
         repeated = [
             message
@@ -275,7 +275,7 @@ def _line(session: Session, record: Record, usage: Usage) -> str:
     if record.native_id and record.native_id == usage.message_id:
         return record.native_id  # a record that is changed in place
     if record.events and record.ts is not None and record.ts_from is None:
-        return f"{record.ts} {said(record)}"
+        return f"{record.ts} {content_digest(record)}"
     return record.native_id or f"{session.native_id} {record.ts} {usage}"
 
 

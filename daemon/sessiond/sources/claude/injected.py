@@ -9,7 +9,7 @@ from sessiond.sourcekit.base import LINK_QUEUE, Link
 from sessiond.sourcekit.values import without_terminal_codes
 
 
-class Part(NamedTuple):
+class Segment(NamedTuple):
     """A stretch of a user message: `user` if a person typed it, else `system`."""
 
     type: str
@@ -63,20 +63,20 @@ _OTHER_TASK = re.compile(r"<summary>\s*(?!Agent\b)\w|\"task_type\"\s*:\s*\"(?!(?
 _NOTIFICATION_HEAD = 4096  # the ids stand before the result, which may be long
 
 
-def split_prompt(text: str) -> list[Part]:
-    """The parts of one text block, in order, each trimmed and none empty."""
+def split_prompt(text: str) -> list[Segment]:
+    """The segments of one text block, in order, each trimmed and none empty."""
     text = text.strip()
     if not text:
         return []
     if not text.startswith(_ODD_STARTS) and "\n<" not in text:
-        return [Part("user", None, text)]
-    parts: list[Part] = []
+        return [Segment("user", None, text)]
+    segments: list[Segment] = []
     command: dict[str, str] = {}
     at = 0
     while (element := _TAG.match(text, at)) is not None and element[1] in _ELEMENTS:
         name = element[1]
         if name in _WHOLE:
-            parts.append(Part("system", _WHOLE[name], text[at:]))
+            segments.append(Segment("system", _WHOLE[name], text[at:]))
             at = len(text)
             break
         end = text.find(f"</{name}>", element.end())
@@ -86,14 +86,14 @@ def split_prompt(text: str) -> list[Part]:
             command[name] = inner
         elif name in _TYPED:
             typed = f"! {inner}" if name == "bash-input" else inner
-            parts.append(Part("user", _TYPED[name], typed))
+            segments.append(Segment("user", _TYPED[name], typed))
         else:
-            parts.append(_injected(name, inner))
+            segments.append(_injected(name, inner))
     if command:
-        parts.append(Part("user", "command", _typed_command(command)))
+        segments.append(Segment("user", "command", _typed_command(command)))
     rest, embedded = _embedded(text[at:])
-    parts += [*embedded, *_plain(rest)]
-    return [part for part in parts if part.text]
+    segments += [*embedded, *_plain(rest)]
+    return [segment for segment in segments if segment.text]
 
 
 def task_link(text: str) -> Link | None:
@@ -116,9 +116,9 @@ def _skip_space(text: str, at: int) -> int:
     return space.end() if space else at
 
 
-def _injected(name: str, inner: str) -> Part:
+def _injected(name: str, inner: str) -> Segment:
     inner = without_terminal_codes(inner).strip()
-    return Part("system", _LABELS[name], "" if inner == "(no content)" else inner)
+    return Segment("system", _LABELS[name], "" if inner == "(no content)" else inner)
 
 
 def _typed_command(command: dict[str, str]) -> str:
@@ -128,10 +128,10 @@ def _typed_command(command: dict[str, str]) -> str:
     return f"{name} {command.get('command-args', '')}".strip()
 
 
-def _embedded(text: str) -> tuple[str, list[Part]]:
+def _embedded(text: str) -> tuple[str, list[Segment]]:
     """The text without the injected elements that stand on lines of their own."""
     kept: list[str] = []
-    parts: list[Part] = []
+    segments: list[Segment] = []
     closings: dict[str, int] = {}  # the next one of each name: no text is searched twice
     done, at = 0, text.find("\n<")
     while at >= 0:
@@ -143,20 +143,23 @@ def _embedded(text: str) -> tuple[str, list[Part]]:
                 end = closings[name] = text.find(f"</{name}>", element.end())
             after = end + len(name) + 3
             if end >= 0 and text[after : after + 1] in ("", "\n"):
-                parts.append(_injected(name, text[element.end() : end]))
+                segments.append(_injected(name, text[element.end() : end]))
                 kept.append(text[done:at])
                 done = after
                 at = text.find("\n<", after)
                 continue
         at = text.find("\n<", at + 1)
-    return ("".join((*kept, text[done:])).strip() if parts else text), parts
+    return ("".join((*kept, text[done:])).strip() if segments else text), segments
 
 
-def _plain(text: str) -> list[Part]:
+def _plain(text: str) -> list[Segment]:
     if text.startswith(_INTERRUPTED):
         end = text.find("]") + 1 or len(text)
-        return [Part("system", "interrupted", text[:end]), Part("user", None, text[end:].strip())]
+        return [
+            Segment("system", "interrupted", text[:end]),
+            Segment("user", None, text[end:].strip()),
+        ]
     for opening, label in _OPENINGS.items():
         if text.startswith(opening):
-            return [Part("system", label, text)]
-    return [Part("user", None, text)]
+            return [Segment("system", label, text)]
+    return [Segment("user", None, text)]

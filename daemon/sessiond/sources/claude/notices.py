@@ -99,7 +99,10 @@ def system_events(value: dict[str, Any]) -> list[Event]:
     if subtype == "compact_boundary":
         return [_compaction(value)]
     if isinstance(content, str) and content.startswith("<"):
-        return [Event(part.type, part.text, label=part.label) for part in split_prompt(content)]
+        return [
+            Event(segment.type, segment.text, label=segment.label)
+            for segment in split_prompt(content)
+        ]
     lines = [*strings(content, _NOT_SAID)]
     if value.get("error") is not None or value.get("cause") is not None:
         lines += strings([value.get("error"), value.get("cause")], _ERROR_NOISE)

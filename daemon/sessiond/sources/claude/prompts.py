@@ -8,7 +8,7 @@ from sessiond.sourcekit.base import TITLE_PROMPT, Event, Link, Title
 from sessiond.sourcekit.titles import command_title, prompt_title
 from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.claude import blocks
-from sessiond.sources.claude.injected import Part, split_prompt, task_link
+from sessiond.sources.claude.injected import Segment, split_prompt, task_link
 
 _MACHINE_ORIGINS = frozenset({"coordinator", "task-notification"})
 
@@ -19,7 +19,7 @@ class Prompt:
     def __init__(self, machine: str | None, queued: str | None = None) -> None:
         self._machine = machine
         self._queued = queued
-        self._parts: list[Part] = []
+        self._segments: list[Segment] = []
         self._texts: list[str] = []
         self._images = 0
         self._others: list[Event] = []
@@ -36,28 +36,30 @@ class Prompt:
         elif kind == "document":
             self._texts.append(blocks.document_marker(block))
         elif isinstance(text := block.get("text"), str):
-            for part in split_prompt(text):
-                self._add_part(part)
+            for segment in split_prompt(text):
+                self._add_segment(segment)
         else:
             event = blocks.other_event(block)
             if event is not None:
                 self._others.append(event)
 
-    def _add_part(self, part: Part) -> None:
-        if part.label == "task-notification":
-            link = task_link(part.text)
+    def _add_segment(self, segment: Segment) -> None:
+        if segment.label == "task-notification":
+            link = task_link(segment.text)
             if link is not None:
                 self.links.append(link)
-        if part.type == "user" and self._machine is not None:
-            self._parts.append(Part("system", part.label or self._machine, part.text))
-        elif part.type == "user" and part.label is None:
-            self._texts.append(part.text)
+        if segment.type == "user" and self._machine is not None:
+            self._segments.append(Segment("system", segment.label or self._machine, segment.text))
+        elif segment.type == "user" and segment.label is None:
+            self._texts.append(segment.text)
         else:
-            self._parts.append(part)
+            self._segments.append(segment)
 
     def events(self) -> list[Event]:
         """What was injected, then what the person said."""
-        events = [Event(part.type, part.text, label=part.label) for part in self._parts]
+        events = [
+            Event(segment.type, segment.text, label=segment.label) for segment in self._segments
+        ]
         events += self._others
         images = self._images
         if self._texts or images:
@@ -73,7 +75,9 @@ class Prompt:
     def titles(self) -> list[Title]:
         if self._machine is not None or self._queued == "bash":
             return []
-        titles = [command_title(part.text) for part in self._parts if part.label == "command"]
+        titles = [
+            command_title(segment.text) for segment in self._segments if segment.label == "command"
+        ]
         titles.append(prompt_title(" ".join(self._texts)))
         return [Title(title, TITLE_PROMPT) for title in titles if title]
 

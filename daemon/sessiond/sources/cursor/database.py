@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import GONE, Known, KnownRows
+from sessiond.engines.known_rows import GONE, KnownRow, KnownRows
 from sessiond.sourcekit.base import Conversation, Item, SessionSpec
 from sessiond.sources.cursor import envelope
 from sessiond.sources.cursor.changes import (
@@ -168,7 +168,11 @@ class DatabaseReader:
     # -- its records
 
     def _wanted(
-        self, order: Sequence[str], present: dict[str, int], known: dict[str, Known], how: Touched
+        self,
+        order: Sequence[str],
+        present: dict[str, int],
+        known: dict[str, KnownRow],
+        how: Touched,
     ) -> list[str]:
         """Keys whose values must be read, in order."""
         rows = [key for key in order if key in present]
@@ -181,7 +185,7 @@ class DatabaseReader:
         ]
 
     def _add_bubbles(
-        self, change: Conversation, composer: Composer, keys: list[str], known: dict[str, Known]
+        self, change: Conversation, composer: Composer, keys: list[str], known: dict[str, KnownRow]
     ) -> None:
         for key, rowid, value in self._foreign.many(
             "SELECT key, rowid, value FROM cursorDiskKV WHERE key = ?", keys
@@ -229,7 +233,7 @@ class DatabaseReader:
         change: Conversation,
         composer: Composer,
         inline: dict[str, tuple[str, dict[str, Any], dict[str, Any] | None]],
-        known: dict[str, Known],
+        known: dict[str, KnownRow],
     ) -> None:
         for key, (bubble_id, bubble, tool) in inline.items():
             told = None if bubble.get("bubbleId") == bubble_id else bubble_id
@@ -249,7 +253,7 @@ class _Arranged:
         self,
         composer: Composer,
         prefix: str,
-        known: dict[str, Known],
+        known: dict[str, KnownRow],
         present: dict[str, int],
         inline: dict[str, Any],
     ) -> None:

@@ -9,7 +9,7 @@ from sessiond.sourcekit.base import Event, Record, Result
 from sessiond.sourcekit.content import elements, result_text, searchable_input
 from sessiond.sourcekit.values import OPAQUE, as_dict, as_milliseconds, as_text, as_time, strings
 from sessiond.sources.cursor.calls import describe
-from sessiond.sources.cursor.prompts import Part, read_parts, split_prompt
+from sessiond.sources.cursor.prompts import Segment, read_segments, split_prompt
 from sessiond.sources.cursor.richtext import structured
 
 _ROLES = frozenset({"user", "assistant", "tool", "system"})
@@ -207,7 +207,7 @@ def _outcome(block: dict[str, Any], details: dict[str, Any]) -> tuple[str, int |
     if "rejected" in output or "permissionDenied" in output:
         return "denied", duration
     kind = as_text(as_dict(block.get("output")).get("type")) or ""
-    marks = [part.get(name) is True for part in (block, details, output) for name in _FAILED]
+    marks = [holder.get(name) is True for holder in (block, details, output) for name in _FAILED]
     return ("error" if any(marks) or kind.startswith("error") else "ok"), duration
 
 
@@ -217,7 +217,7 @@ def _outcome(block: dict[str, Any], details: dict[str, Any]) -> tuple[str, int |
 def _read_user(
     record: Record, value: dict[str, Any], found: list[tuple[str, dict[str, Any]]]
 ) -> None:
-    parts: list[Part] = []
+    segments: list[Segment] = []
     images = 0
     for place, block in found:
         kind = _kind(block)
@@ -226,11 +226,11 @@ def _read_user(
         elif _is_image(kind, block):
             images += 1
         elif kind in _TEXTS or (not kind and isinstance(block.get("text"), str)):
-            parts += split_prompt(_visible(block))
+            segments += split_prompt(_visible(block))
         else:
             _tell(record, _other_event(kind, block))
     if _options(value).get("isSummary") is True:
-        text = "".join(part.whole for part in parts).strip()
+        text = "".join(segment.whole for segment in segments).strip()
         _tell(record, Event("summary", text, label="compact"))
     else:
-        read_parts(record, parts, images)
+        read_segments(record, segments, images)

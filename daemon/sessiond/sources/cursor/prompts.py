@@ -39,7 +39,7 @@ _HUMAN_TIME = re.compile(
 _LONGEST_TIME = 100
 
 
-class Part(NamedTuple):
+class Segment(NamedTuple):
     """A stretch of a prompt."""
 
     name: str  # of its element; empty outside of all
@@ -47,7 +47,7 @@ class Part(NamedTuple):
     whole: str
 
 
-def split_prompt(text: str) -> Iterator[Part]:
+def split_prompt(text: str) -> Iterator[Segment]:
     """The elements that stand on lines of their own or side by side, and what is between."""
     done = at = 0
     plain = False
@@ -68,11 +68,11 @@ def split_prompt(text: str) -> Iterator[Part]:
                 continue
             inner, end = text[at:], len(text)
         if text[done:start].strip():
-            yield Part("", text[done:start].strip(), text[done:start])
-        yield Part(name, inner.strip(), text[start:end])
+            yield Segment("", text[done:start].strip(), text[done:start])
+        yield Segment(name, inner.strip(), text[start:end])
         done = at = end
     if text[done:].strip():
-        yield Part("", text[done:].strip(), text[done:])
+        yield Segment("", text[done:].strip(), text[done:])
 
 
 def _element(text: str, opening: re.Match[str]) -> tuple[str, int]:
@@ -88,24 +88,24 @@ def _element(text: str, opening: re.Match[str]) -> tuple[str, int]:
     return (text[opening.end() : last.start()], last.end()) if last else ("", -1)
 
 
-def read_parts(record: Record, parts: list[Part], images: int) -> None:
+def read_segments(record: Record, segments: list[Segment], images: int) -> None:
     """Adds the events, the title and the time of a prompt to its record."""
-    wrapped = any(part.name == _QUERY for part in parts)
+    wrapped = any(segment.name == _QUERY for segment in segments)
     # A person may begin with elements of their own; a client writes nothing beside its own.
-    own = not wrapped and any(not part.name for part in parts)
+    own = not wrapped and any(not segment.name for segment in segments)
     typed: list[str] = []
-    for part in parts:
-        text, label = part.text, _LABELS.get(part.name, "context")
-        if part.name == _TIMESTAMP:
+    for segment in segments:
+        text, label = segment.text, _LABELS.get(segment.name, "context")
+        if segment.name == _TIMESTAMP:
             record.ts = record.ts or read_time(text)
             continue
-        if part.name in ("", _QUERY):
+        if segment.name in ("", _QUERY):
             text, marks = _IMAGE_MARK.subn("", text)
             images += marks
-        if part.name == _QUERY or (not part.name and not wrapped):
+        if segment.name == _QUERY or (not segment.name and not wrapped):
             typed.append(text.strip())
-        elif own and not _INJECTED.fullmatch(part.name):
-            typed.append(part.whole.strip())
+        elif own and not _INJECTED.fullmatch(segment.name):
+            typed.append(segment.whole.strip())
         elif text.strip():
             record.events.append(Event("system", text.strip(), label=label))
     _add_typed(record, "\n".join(filter(None, typed)), images)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sessiond.sourcekit.base import Record, SessionSpec, Title
 from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.values import as_count, as_time, without_terminal_codes
-from sessiond.sources.claude.injected import Part, split_prompt
+from sessiond.sources.claude.injected import Segment, split_prompt
 from sessiond.sources.claude.records import ClaudeParser
 
 MAIN = SessionSpec("s1")
@@ -235,16 +235,16 @@ def test_prompt_titles() -> None:
 
 def test_unclosed_elements() -> None:
     """A cut element holds the rest of the text; nothing is lost."""
-    assert split_prompt("<system-reminder>cut off") == [Part("system", "reminder", "cut off")]
+    assert split_prompt("<system-reminder>cut off") == [Segment("system", "reminder", "cut off")]
     assert split_prompt("see\n<system-reminder>cut off") == [
-        Part("user", None, "see\n<system-reminder>cut off")
+        Segment("user", None, "see\n<system-reminder>cut off")
     ]
 
 
 def test_elements_inside_a_sentence() -> None:
     """A person may write about the tags: only those on lines of their own are injected."""
     text = "what is\n<system-reminder>x</system-reminder> for?"
-    assert split_prompt(text) == [Part("user", None, text)]
+    assert split_prompt(text) == [Segment("user", None, text)]
 
 
 @pytest.mark.parametrize(
