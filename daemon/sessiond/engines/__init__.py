@@ -1,1 +1,1 @@
-"""Line logs, documents and databases: what is new in a file, as records."""
+"""Line logs, documents and databases: read what is new in a file as records."""

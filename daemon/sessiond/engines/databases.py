@@ -1,4 +1,4 @@
-"""Reads what changed in a database that another program writes."""
+"""Reads changes from databases that other programs write."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from sessiond.reading.survey import Candidate
 from sessiond.reading.tracked import GONE, LIVE, Tracked
 from sessiond.sourcekit.base import LOOK_AGAIN
 
-# File times move in steps: a write in the step in which we read would leave no trace in them.
+# File times have a coarse resolution: a write in the same tick as our read leaves no trace.
 CLOCK_STEP_NS = 50_000_000
 
 
 def read_database(file: Candidate, source: Tracked, index: apsw.Connection) -> Iterator[Step]:
-    """One step for each conversation that changed, and one that ends the reading."""
+    """Yield a step for each changed conversation, then the final steps."""
     assert file.source.databases is not None
     last_write = max(file.stat.mtime_ns, file.sidecar_ns)
     unsettled = time.time_ns() - last_write < CLOCK_STEP_NS
@@ -52,7 +52,7 @@ def read_database(file: Candidate, source: Tracked, index: apsw.Connection) -> I
 
 
 def return_parts(index: apsw.Connection, source: Tracked, parts: Sequence[Tracked]) -> None:
-    """A database that was away is back, with the conversations that it still has."""
+    """Mark the conversations that a reappeared database still has as live."""
     if source.state != GONE:
         return
     present = {

@@ -1,7 +1,7 @@
-"""Whole files that their agent rewrites: what changed in each conversation since the last reading.
+"""Files that their agent rewrites whole: reads what changed in each conversation.
 
-A document is a source; each conversation in it is another one (`document#conversation`), written
-record by record as those of databases are. The file itself is archived as it was last read.
+A document is a source; each conversation in it is another source (`document#conversation`), written
+record by record like those of databases. The file itself is archived as last read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LARGEST = 256 << 20
 
 
 def read_document(file: Candidate, source: Tracked, index: apsw.Connection) -> Iterator[Step]:
-    """One step for each conversation that changed, and one that ends the reading."""
+    """Yield a step for each changed conversation, then the final steps."""
     assert file.source.documents is not None
     try:
         data, stat = _whole(file.path)
@@ -52,7 +52,7 @@ def read_document(file: Candidate, source: Tracked, index: apsw.Connection) -> I
             yield ChangeConversation(file, source, conversation)
         for change in _lost(known, seen) if source.id else ():
             yield ChangeConversation(file, source, change)
-    except NotReady as error:  # it is being written; what was read before stays as it is
+    except NotReady as error:  # it is being written; the index keeps the last state
         yield Fail(file, source, str(error))
         return
     except apsw.Error:  # of the index
@@ -83,13 +83,13 @@ def _whole(path: str) -> tuple[bytes, Stat]:
 
 
 def _reduce(conversation: Conversation, known: KnownRows, prefix: str) -> None:
-    """Leave only what is new, changed or gone in a conversation that was read whole."""
+    """Reduce a conversation that was read whole to what is new, changed or gone."""
     before = known.under(prefix)
     order: dict[str, None] = {}
     changed = []
     for item in conversation.items:
         key = prefix + item.key
-        while key in order:  # ids that a file repeats are still records of their own
+        while key in order:  # a repeated id is still a separate record
             key += "'"
         order[key] = None
         item.key, item.digest = key, hash64(item.raw)
@@ -102,7 +102,7 @@ def _reduce(conversation: Conversation, known: KnownRows, prefix: str) -> None:
 
 
 def _lost(known: KnownRows, seen: set[str]) -> Iterator[Conversation]:
-    """Conversations that left the document: the index keeps them as they were."""
+    """Conversations that are no longer in the document; the index keeps them."""
     for native_id in known.conversations():
         if native_id not in seen:
             rows = known.under(_prefix(native_id))

@@ -1,8 +1,8 @@
-"""Databases that other programs are using: read, never written, never held up.
+"""Reads databases that other programs use, without writing to them or blocking them.
 
 A reader of a WAL database needs its `-shm` file and would create one beside a database that was
-closed cleanly. Such a database is read as the plain file that it is, and read again in the usual
-way when it changed meanwhile.
+closed cleanly. Such a database is read as an immutable file, and again the usual way if it changed
+meanwhile.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _SIDECARS = ("-wal", "-journal")
 
 
 class ForeignError(Exception):
-    """The database cannot be read now; the message says why in a few words."""
+    """The database cannot be read now; the message gives the reason."""
 
 
 class Changed(Exception):
-    """A program opened the database while it was read as a plain file."""
+    """A program opened the database while it was read as an immutable file."""
 
 
 class Foreign:
-    """A read-only connection; each call is a transaction of its own, as short as can be."""
+    """A read-only connection; each call is one short transaction."""
 
     def __init__(self, path: str, *, live: bool = False) -> None:
         self.path = path
@@ -66,7 +66,7 @@ class Foreign:
             self._db.close()
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """All rows at once, so that no transaction outlives the call."""
+        """Fetch all rows at once, so that no transaction outlives the call."""
         try:
             found = list(self._db.execute(sql, tuple(values)))
         except apsw.Error as error:
@@ -76,7 +76,7 @@ class Foreign:
         return found
 
     def many(self, sql: str, keys: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """The rows of several keys out of one snapshot."""
+        """Fetch the rows of several keys from one snapshot."""
         found: list[tuple[Any, ...]] = []
         try:
             with self._db:
@@ -100,12 +100,12 @@ class Foreign:
 
 
 def is_closed(path: str) -> bool:
-    """Whether nobody has the database open, as far as the files beside it tell."""
+    """Whether no program has the database open, judging by the files beside it."""
     return not any(_size(path + suffix) for suffix in _SIDECARS)
 
 
 def fingerprint(path: str) -> tuple[tuple[int, ...], ...]:
-    """What changes when somebody opens or writes the database."""
+    """A value that changes when a program opens or writes the database."""
     marks: list[tuple[int, ...]] = []
     for suffix in ("", *_SIDECARS):
         try:

@@ -1,4 +1,4 @@
-"""The records of a document or the rows of a foreign database, as the index knows them."""
+"""The records of a document or the rows of a foreign database, as stored in the index."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import apsw
 
 from sessiond.reading.tracked import Tracked
 
-GONE = -1  # the place of a row that left the database with its whole conversation
+GONE = -1  # the place of a row whose whole conversation left the database
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class KnownRow:
 
 
 class KnownRows:
-    """Answers from `database_rows`, for one database."""
+    """Queries `database_rows` for one database or document."""
 
     def __init__(self, db: apsw.Connection, database: Tracked) -> None:
         self._db = db
@@ -37,7 +37,7 @@ class KnownRows:
         return None
 
     def under(self, prefix: str) -> dict[str, KnownRow]:
-        """Every row whose key begins so."""
+        """All rows whose key starts with `prefix`."""
         return {
             key: KnownRow(*rest)
             for key, *rest in self._db.execute(
@@ -48,7 +48,7 @@ class KnownRows:
         }
 
     def places(self, prefix: str) -> Iterator[tuple[str, int]]:
-        """(key, place) in the order of keys; nothing may be written before it is used up."""
+        """(key, place) in key order; do not write to the index until it is exhausted."""
         yield from self._db.execute(
             "SELECT key, place FROM database_rows"
             " WHERE source_id = ? AND key >= ? AND key < ? ORDER BY key",
@@ -56,7 +56,7 @@ class KnownRows:
         )
 
     def in_order(self, keys: Iterable[str]) -> list[str]:
-        """Those that are stored, in the order in which they are shown."""
+        """The stored ones of these keys, in display order."""
         return [
             key
             for (key,) in self._db.execute(
@@ -68,7 +68,7 @@ class KnownRows:
         ]
 
     def conversations(self) -> list[str]:
-        """The conversations that were there at the last reading."""
+        """The conversations that were present at the last read."""
         return [
             path.rpartition("#")[2]
             for (path,) in self._db.execute(
@@ -78,7 +78,7 @@ class KnownRows:
         ]
 
     def recent(self, most: int) -> list[str]:
-        """The conversations that were changed last."""
+        """The most recently changed conversations."""
         return [
             path.rpartition("#")[2]
             for (path,) in self._db.execute(
@@ -90,5 +90,5 @@ class KnownRows:
 
 
 def after(prefix: str) -> str:
-    """The first string behind all that begin with the prefix."""
+    """The first string that sorts after all strings with the prefix."""
     return prefix[:-1] + chr(ord(prefix[-1]) + 1)

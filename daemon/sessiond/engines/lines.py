@@ -1,4 +1,4 @@
-"""Append-only logs of JSON lines: everything new since the checkpoint, in slices."""
+"""Append-only JSON Lines logs: reads everything new since the checkpoint, in slices."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from sessiond.reading.tracked import UNREADABLE, Progress, Tracked
 from sessiond.sourcekit.base import Event, Parser, Record, SessionSpec
 from sessiond.sourcekit.values import strings
 
-HEAD = 64 << 10  # what tells whose a file is
-SETTLE_SECONDS = 2.0  # a last line that did not grow for so long stays as it is
+HEAD = 64 << 10  # enough to identify the session of a file
+SETTLE_SECONDS = 2.0  # an unfinished last line is taken as it is after this time
 PREVIEW = 100
-PACK_AHEAD = 64 << 10  # smaller slices are packed by the writer, together with the last chunk
+PACK_AHEAD = 64 << 10  # the writer packs smaller slices, together with the last chunk
 
 
 def read_log(
@@ -43,7 +43,7 @@ def read_log(
     settle_all: bool,
     compared: bool = False,
 ) -> Iterator[Step]:
-    """Everything new in one log or attachment; the last step carries the stat from before."""
+    """Read what is new in a log or attachment; the last step has the stat from before."""
     try:
         fd, stat = tail.open_log(file.path)
     except FileNotFoundError:
@@ -76,7 +76,7 @@ def read_log(
 
 
 def _may_be_rewritten(source: Tracked, stat: Stat) -> bool:
-    """Only an append makes a file larger in place; anything else may be a rewrite."""
+    """An append makes a file larger in place; any other change may be a rewrite."""
     old = source.stat
     return old is not None and (stat.inode != old.inode or stat.size <= old.size)
 
@@ -113,12 +113,12 @@ def _read_new(
 
 
 def _rests(stat: Stat) -> bool:
-    """Nobody has written to it for a while."""
+    """Whether the file was not written to for a while."""
     return time.time() - stat.mtime_ns / 1e9 > SETTLE_SECONDS
 
 
 class LogReader:
-    """Reads one open file; keeps the parser and the counters between slices."""
+    """Reads one open file; keeps the parser and counters from slice to slice."""
 
     def __init__(self, fd: int, spec: SessionSpec, parser: Parser, progress: Progress) -> None:
         self._fd = fd
@@ -173,11 +173,11 @@ class LogReader:
             offset += len(line) + 1
 
     def _inside_a_line(self, start: int) -> bool:
-        """A whole record without its newline was read before; the newline came later."""
+        """Whether the last read ended with a whole record whose newline came later."""
         return start > 0 and tail.read_at(self._fd, 1, start - 1) != b"\n"
 
     def _read_rest(self, start: int, data: bytes) -> bool:
-        """A last line without newline is taken once it is a whole object: none can grow longer."""
+        """Take a last line without a newline if it is a whole object, which cannot grow."""
         try:
             value = orjson.loads(data)
         except orjson.JSONDecodeError:
@@ -244,7 +244,7 @@ class LogReader:
         self._turns.append(Turn(offset, len(raw), self._lines, record, digest))
 
     def _digest_of_place(self, offset: int, raw: bytes) -> int:
-        """A record without an id is only the same in a copy of its whole file."""
+        """A record without an id is a copy only in a copy of its whole file."""
         owner = f"{self._spec.home}\0{self._spec.native_id}".encode("utf-8", "replace")
         return hash64(owner, b"%d" % offset, raw)
 

@@ -1,4 +1,4 @@
-"""Records with their places in a file, as many as fit a transaction."""
+"""Records with their places in a file, as many as fit in a transaction."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sessiond.sourcekit.base import Record
 
 @dataclass(slots=True)
 class Turn:
-    """A record with its place in the file and the hash that recognises a copy of it."""
+    """A record with its place in the file and the hash that identifies copies of it."""
 
     offset: int
     length: int
     line: int
     record: Record
     digest: int
-    id: int = 0  # once it is stored
+    id: int = 0  # when stored
     copy_of: int | None = None  # the turn that owns its events
 
 
@@ -47,7 +47,7 @@ def hash64(*parts: bytes) -> int:
 
 
 def content(record: Record) -> bytes:
-    """What the record says."""
+    """The text that identifies a record, without ids and times."""
     parts: list[str] = []
     for event in record.events:
         parts += (event.type, event.tool or "", event.call_id or "", event.text, event.input)
@@ -57,5 +57,5 @@ def content(record: Record) -> bytes:
 
 
 def content_digest(record: Record) -> int:
-    """Recognises a copy of a record that has an id."""
+    """A hash that identifies copies of a record that has an id."""
     return hash64(record.kind.encode("utf-8", "replace"), content(record))

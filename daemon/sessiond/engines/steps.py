@@ -1,4 +1,4 @@
-"""What a reader of sources hands to the writer, and what a pass over them did."""
+"""The steps that readers hand to the writer, and the summary of a pass."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sessiond.sourcekit.base import Conversation, SessionSpec
 
 @dataclass(slots=True)
 class Summary:
-    """What a pass did."""
+    """What one pass over the sources did."""
 
     seen: int = 0
     changed: int = 0
@@ -25,20 +25,20 @@ class Summary:
     gone: int = 0
     directories: int = 0
     skipped: list[tuple[str, str]] = field(default_factory=list)
-    unsettled: list[str] = field(default_factory=list)  # to be looked at again in a moment
-    failed: dict[str, int] = field(default_factory=dict)  # whole files, and how often in a row
+    unsettled: list[str] = field(default_factory=list)  # to be read again soon
+    failed: dict[str, int] = field(default_factory=dict)  # by file: failures in a row
 
 
 @dataclass(slots=True)
 class Step:
-    """A piece of work for the writer; each kind of it is a class of its own."""
+    """A unit of work for the writer; each kind is a subclass."""
 
     file: Candidate
     source: Tracked
 
     @property
     def weight(self) -> int:
-        """How many bytes of the source it brings."""
+        """How many bytes of the source it contains."""
         return 0
 
 
@@ -56,17 +56,17 @@ class AddSlice(Step):
 
 @dataclass(slots=True)
 class CompareLog(Step):
-    """A log changed without growing: only the archive tells how."""
+    """A log changed without growing: compare it with the archive."""
 
 
 @dataclass(slots=True)
 class ReplaceAttachment(Step):
-    """An overflowed output, read whole by the writer."""
+    """An overflowed output, which the writer reads whole."""
 
 
 @dataclass(slots=True)
 class RefreshSession(Step):
-    """The log is as it was, but a file beside it tells more about its session."""
+    """The log is unchanged, but a sidecar has more about its session."""
 
     spec: SessionSpec
 
@@ -84,31 +84,31 @@ class ChangeConversation(Step):
 
 @dataclass(slots=True)
 class ReplaceDocument(Step):
-    """A document as it is now, to be archived; its conversations were handed over before."""
+    """A document to archive as it is now; its conversations were handed over before."""
 
     data: bytes
 
 
 @dataclass(slots=True)
 class KeepState(Step):
-    """A database was read to its end; what its reader wants back the next time."""
+    """A database was read to its end; `state` is given to its reader next time."""
 
     state: dict[str, Any]
 
 
 @dataclass(slots=True)
 class Finish(Step):
-    """The source was read to its end, as it was when the stat was taken."""
+    """The source was read to its end, as of the stat."""
 
     stat: Stat
-    unsettled: bool = False  # it is still being written: look again in a moment
-    partial: bool = False  # not everything was compared: the next walk looks again
-    empty: bool = False  # nothing was read, so no unfinished line is left of it
+    unsettled: bool = False  # it is still being written: read it again soon
+    partial: bool = False  # not everything was compared: the next walk reads it again
+    empty: bool = False  # nothing was read: forget any unfinished line
 
 
 @dataclass(slots=True)
 class Vanish(Step):
-    """The file is gone; what it told stays."""
+    """The file is gone; its contents stay in the index."""
 
 
 @dataclass(slots=True)
@@ -116,4 +116,4 @@ class Fail(Step):
     """The source cannot be read now."""
 
     problem: str
-    crashed: bool = False  # by a fault of ours, not of the file's
+    crashed: bool = False  # our bug, not the file's fault

@@ -1,1 +1,1 @@
-"""What sources are made of: the words they answer in, and helpers for reading foreign values."""
+"""The types that sources return, and helpers for reading foreign values."""

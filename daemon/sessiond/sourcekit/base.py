@@ -1,7 +1,7 @@
-"""What every parser hands to the store, and what it is told about its file.
+"""What every source returns to the store, and the interface of a source.
 
-A parser turns one raw record into one `Record`. It never sees the database; whatever it must
-remember from one record to the next goes into a small JSON state that commits with the rows.
+A parser turns one raw record into one `Record`. It never sees the index; what it must remember from
+one record to the next goes into a small JSON state that commits with the rows.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from sessiond.engines.foreign import Foreign
     from sessiond.engines.known_rows import KnownRows
 
-# Titles by precedence: a higher rank replaces a lower one; of equal ranks the last one counts,
-# but of prompts the first.
+# Titles by precedence: a higher rank replaces a lower one; of equal ranks the last one wins, but of
+# prompts the first.
 TITLE_PROMPT, TITLE_SUMMARY, TITLE_AI, TITLE_CUSTOM = 1, 2, 3, 4
 
-# How sure a subagent's link to the call that started it is.
+# How certain the link from a subagent to the call that started it is.
 LINK_PROMPT, LINK_QUEUE, LINK_PROGRESS, LINK_RESULT, LINK_META = 1, 2, 3, 4, 5
 
 
-# In the state of a database's reader: not everything was compared, look again before long.
+# In the state of a database reader: not everything was compared, so read the database again soon.
 LOOK_AGAIN = "look_again"
 
 
 class Described(NamedTuple):
-    """What a tool call does, as far as its tool and its input tell."""
+    """What a tool call does, judging by its tool and its input."""
 
     kind: str  # see `sourcekit.kinds`
     summary: str = ""  # in one line
@@ -42,7 +42,7 @@ class Described(NamedTuple):
 
 @dataclass(slots=True)
 class Event:
-    """One event that begins in this record; a tool call waits here for its result."""
+    """An event that starts in this record; a tool call waits here for its result."""
 
     type: str  # user, assistant, thinking, tool_use, system, summary
     text: str = ""
@@ -61,7 +61,7 @@ class Event:
     edits: tuple[Edit, ...] = ()
 
     def chars(self) -> int:
-        """How much of it a model wrote."""
+        """How many characters of it the model wrote."""
         by_model = self.type in ("assistant", "thinking", "tool_use")
         return len(self.text) + len(self.input) if by_model else 0
 
@@ -73,7 +73,7 @@ class Result:
     call_id: str
     output: str
     status: str  # ok, error, denied
-    duration_ms: int | None = None  # as recorded; else the store subtracts times
+    duration_ms: int | None = None  # as recorded; otherwise the store subtracts timestamps
     images: int = 0
     overflow: str | None = None  # base name of the file that holds the full output
     pointer: str | None = None  # to the result inside the raw record
@@ -103,7 +103,7 @@ class Usage:
 class Title:
     text: str
     rank: int
-    leaf: str | None = None  # native id of a record: the title is of the session that holds it
+    leaf: str | None = None  # native id of a record: the title belongs to its session
 
 
 @dataclass(slots=True)
@@ -119,14 +119,14 @@ class Link:
 class Retire:
     """Earlier records of the same log that this one replaces or takes back."""
 
-    native_id: str | None = None  # this record, and
-    onward: bool = False  # with it everything after; all of the log, if the id is not known
-    prompts: int = 0  # or: the last so many prompts, with everything after
+    native_id: str | None = None  # this record
+    onward: bool = False  # and all after it; the whole log if the id is unknown
+    prompts: int = 0  # or: this many of the last prompts, and all after them
 
 
 @dataclass(slots=True)
 class Record:
-    """One turn with everything that it tells."""
+    """One record with everything that it contains."""
 
     kind: str
     role: str | None = None
@@ -137,7 +137,7 @@ class Record:
     sidechain: bool = False
     subagent: str | None = None  # native id of the subagent that a sidechain record belongs to
     forked: bool = False
-    session: str | None = None  # native id, where a file has records of several sessions
+    session: str | None = None  # native id, in files with records of several sessions
     session_alias: str | None = None
     cwd: str | None = None
     git_branch: str | None = None
@@ -146,17 +146,17 @@ class Record:
     events: list[Event] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     usage: Usage | None = None
-    usage_agent: str | None = None  # the subagent whose response it tells about
-    advice: list[Usage] = field(default_factory=list)  # of other models, asked for this response
+    usage_agent: str | None = None  # the subagent whose response it reports
+    advice: list[Usage] = field(default_factory=list)  # of other models, consulted for this response
     titles: list[Title] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     retires: list[Retire] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)  # what was odd about it
+    warnings: list[str] = field(default_factory=list)  # oddities found while parsing
 
 
 @dataclass(slots=True, frozen=True)
 class SessionSpec:
-    """Which session the records of a file belong to, as far as its place and head tell."""
+    """The session of a file's records, judging by its place and first bytes."""
 
     native_id: str
     home: str = ""
@@ -167,21 +167,21 @@ class SessionSpec:
     agent_type: str | None = None
     title: str | None = None
     project: str | None = None
-    attachments: str | None = None  # directory of the outputs that were too long for a line
-    fallback: int = 0  # of the sources of a session, only those with the smallest are shown
-    resume: tuple[str, ...] = ()  # the command that goes on with it, in its project
+    attachments: str | None = None  # directory of outputs that were too long for a line
+    fallback: int = 0  # of a session's sources, only those with the lowest value are shown
+    resume: tuple[str, ...] = ()  # the command that resumes it, run in its project
 
 
 @dataclass(slots=True)
 class Item:
     """One record of a conversation in a document or a database."""
 
-    key: str  # names it in the document or the database
-    place: int = 0  # its rowid there
+    key: str  # unique in the document or database
+    place: int = 0  # its rowid in the database
     digest: int = 0  # of its value
-    raw: bytes = b""  # the line that stands for it in the archive
-    record: Record | None = None  # None: it tells nothing, and only its digest is remembered
-    alias: str | None = None  # the id that it gives itself, where the key has another
+    raw: bytes = b""  # its line in the archive
+    record: Record | None = None  # None: no content, only the digest is stored
+    alias: str | None = None  # the id it gives itself, if the key has another
 
     @property
     def ts(self) -> int | None:
@@ -190,18 +190,18 @@ class Item:
 
 @dataclass(slots=True)
 class Conversation:
-    """What changed in one conversation, and what is known about it as a whole.
+    """What changed in one conversation, and facts about it as a whole.
 
-    The reader of a document gives all its items; what changed is found for it.
+    Readers of documents give all items; the engine finds what changed.
     """
 
     spec: SessionSpec
-    order: list[str] = field(default_factory=list)  # keys of all its records, as people read them
+    order: list[str] = field(default_factory=list)  # keys of all its records, in reading order
     items: list[Item] = field(default_factory=list)
-    moved: list[tuple[str, int]] = field(default_factory=list)  # same value in another place
+    moved: list[tuple[str, int]] = field(default_factory=list)  # same value, new place
     removed: list[str] = field(default_factory=list)
-    times: dict[str, int] = field(default_factory=dict)  # of records that do not tell their own
-    gone: bool = False  # it left the database; the index keeps it
+    times: dict[str, int] = field(default_factory=dict)  # of records without a timestamp
+    gone: bool = False  # no longer in the database; the index keeps it
     project: str | None = None
     project_rank: int = 0
     git_branch: str | None = None
@@ -216,24 +216,24 @@ class Parser(Protocol):
     """Turns the raw records of one file into `Record`s, in order."""
 
     def parse(self, value: dict[str, Any]) -> Record:
-        """One decoded record."""
+        """Parse one decoded record."""
 
     def state(self) -> dict[str, Any]:
-        """What must be given back to the next parser of this file; small and JSON."""
+        """Small JSON to give to the next parser of this file."""
 
 
 class NotReady(Exception):
-    """A document is not whole yet, or not the agent's; the text says why in a few words."""
+    """A document is incomplete or not the agent's; the message gives the reason."""
 
 
 class Source:
-    """One agent: where its files are, how they are told apart, and how they are read."""
+    """One agent: where its files are, how to recognise them, and how to read them."""
 
     agent: str  # its name in the index, in configuration and in filters
-    title: str  # its name to people
+    title: str  # its display name
     variables: tuple[str, ...] = ()  # environment variables that move its places
-    databases: Databases | None = None  # how to read those of its files that are databases
-    documents: Documents | None = None  # and those that are rewritten whole
+    databases: Databases | None = None  # how to read its databases
+    documents: Documents | None = None  # how to read files that are rewritten whole
 
     def __init__(
         self,
@@ -247,11 +247,11 @@ class Source:
         self.platform = platform
 
     def places(self) -> list[str]:
-        """Where the agent keeps its files on this system, whether the directories exist or not."""
+        """Directories where the agent keeps its files on this system, existing or not."""
         raise NotImplementedError
 
     def roots(self) -> list[str]:
-        """Directories to watch: the agent's own, and those of config.toml."""
+        """Directories to watch: the agent's own and those from config.toml."""
         roots = [*self.places(), *map(self.folders.expand, self.extra_roots)]
         return list(dict.fromkeys(map(os.path.normpath, roots)))
 
@@ -260,19 +260,19 @@ class Source:
         raise NotImplementedError
 
     def claims(self, path: str, head: bytes) -> bool:
-        """Whether the first bytes of a file are this agent's; asked where places overlap."""
+        """Whether a file with these first bytes is this agent's; asked where places overlap."""
         raise NotImplementedError
 
     def enters(self, directory: str) -> bool:  # noqa: ARG002 - anything may be below
-        """Whether files of this agent may be in a directory below a root."""
+        """Whether a directory below a root may contain files of this agent."""
         return True
 
     def sidecars(self, path: str) -> Sequence[str]:  # noqa: ARG002 - most files stand alone
-        """Files whose change means that this one must be looked at, whether they exist or not."""
+        """Files, existing or not, whose change means that this one must be read again."""
         return ()
 
     def owner(self, sidecar: str) -> str:
-        """The file that a sidecar tells more about."""
+        """The file that a sidecar belongs to."""
         raise NotImplementedError
 
     def identify(self, path: str, head: bytes) -> SessionSpec:
@@ -280,34 +280,34 @@ class Source:
         raise NotImplementedError
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        """A parser of a transcript that goes on where `state` left off."""
+        """A parser of a transcript that continues from `state`."""
         raise NotImplementedError
 
     def describe_stored(
         self, tool: str | None, record: Any, pointer: str, answer: Callable[[], Any]
     ) -> Described:
-        """What a parser would say of a call in a record of the archive.
+        """Describe a call in an archived record as a parser would.
 
-        `pointer` leads to its input, `answer` reads the record of its result, if there is one.
+        `pointer` leads to its input; `answer` reads the record of its result, if there is one.
         """
         raise NotImplementedError
 
     def probe(self, word: str) -> dict[str, bytes]:  # noqa: ARG002 - most cannot be faked
-        """Files by path, as the agent would write them, in which `sess doctor` looks for a word."""
+        """Files by path, as the agent would write them, for `sess doctor` to find `word` in."""
         return {}
 
 
 class Documents(Protocol):
-    """An agent's documents: the conversations in one, each read whole."""
+    """Reads the conversations of an agent's documents, each whole."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        """Every conversation with all its items in order; keys need to be unique in each."""
+        """Every conversation with all its items in order, their keys unique within it."""
 
 
 class Databases(Protocol):
-    """An agent's databases: which conversations are in them, and what changed."""
+    """Reads the changed conversations of an agent's databases."""
 
     def conversations(
         self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
     ) -> Iterator[Conversation]:
-        """What changed since `known`; `state` is small JSON to be kept once everything was read."""
+        """What changed since `known`; `state` is small JSON, saved after a complete read."""

@@ -1,4 +1,4 @@
-"""Edits by the names that agents give their arguments: most use one of a few."""
+"""Reads edits from the arguments of a call: most agents use one of a few names."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MOST_LINES = 10**9
 
 
 def bare(name: str) -> str:
-    """The same name, whether it was `target_file`, `targetFile` or `TargetFile`."""
+    """One spelling for `target_file`, `targetFile` and `TargetFile`."""
     return name.replace("_", "").replace("-", "").casefold()
 
 
 def edits_of_arguments(path: str, given: dict[str, Any]) -> tuple[Edit, ...]:
-    """What a call with these arguments changes; `path` is the file that they name."""
+    """The edits that a call with these arguments makes; `path` is the file they name."""
     several = given.get("edits")
     if isinstance(several, list):
         found = (_replaced(path, one) for one in several[:_MOST_EDITS] if isinstance(one, dict))
@@ -54,14 +54,14 @@ def _text(given: dict[str, Any], names: tuple[str, ...]) -> str | None:
     return None
 
 
-def as_hunk(told: Any) -> dict[str, Any] | None:
-    """A stretch of a structured patch, with nothing but what diffs are drawn from."""
-    lines = told.get("lines") if isinstance(told, dict) else None
+def as_hunk(value: Any) -> dict[str, Any] | None:
+    """A hunk of a structured patch, reduced to what diffs need."""
+    lines = value.get("lines") if isinstance(value, dict) else None
     if not isinstance(lines, list):
         return None
     return {
-        "oldStart": _line_number(told.get("oldStart")),
-        "newStart": _line_number(told.get("newStart")),
+        "oldStart": _line_number(value.get("oldStart")),
+        "newStart": _line_number(value.get("newStart")),
         "lines": [line for line in lines if isinstance(line, str)],
     }
 

@@ -1,4 +1,4 @@
-"""Content as the common model APIs shape it: blocks of a message, results, arguments of a call."""
+"""Reads content in the shapes of common model APIs: message blocks, results, call arguments."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from sessiond.sourcekit.values import OPAQUE, as_text, strings
 
-# Keys whose strings say nothing to people.
+# Keys whose strings mean nothing to people.
 NAMELESS = frozenset((*OPAQUE, "type", "id", "tool_use_id"))
 
 
 def elements(content: Any, place: str, warnings: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """(JSON pointer, block) of a message's content in any of its shapes."""
+    """(JSON pointer, block) for each block of a message's content, whatever its shape."""
     if isinstance(content, str):
         yield place, {"type": "text", "text": content}
     elif isinstance(content, dict):
@@ -31,7 +31,7 @@ def elements(content: Any, place: str, warnings: list[str]) -> Iterator[tuple[st
 
 
 def result_text(content: Any) -> tuple[str, int]:
-    """The text of a result in any of its shapes, and how many images it has."""
+    """The text of a result, whatever its shape, and how many images it has."""
     if isinstance(content, str):
         return content, 0
     if content is None:

@@ -1,4 +1,4 @@
-"""Small files that tell about larger ones, and the directories that agents keep theirs in."""
+"""Reads small JSON files, and finds the directories that agents keep their files in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LARGEST_FILE = 64 << 10
 
 
 def small_json(path: str, largest: int = _LARGEST_FILE) -> dict[str, Any]:
-    """A small regular file of JSON, or nothing; never a link, a pipe or a device."""
+    """The object in a small regular JSON file, or {}; never opens a link, pipe or device."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         if os.path.islink(path):
@@ -40,7 +40,7 @@ def small_json(path: str, largest: int = _LARGEST_FILE) -> dict[str, Any]:
 
 
 class Folders:
-    """The directories of a user, as the environment and the system have them."""
+    """The user's directories, from the environment and the platform."""
 
     def __init__(self, environ: Mapping[str, str], platform: str = sys.platform) -> None:
         self._environ = environ
@@ -60,7 +60,7 @@ class Folders:
         return self._environ.get("APPDATA") or os.path.join(self.home(), "AppData", "Roaming")
 
     def local(self) -> str:
-        """Where they keep on Windows what stays on one machine."""
+        """Where programs keep data of this machine only on Windows."""
         return self._environ.get("LOCALAPPDATA") or os.path.join(self.home(), "AppData", "Local")
 
     def application_data(self) -> str:

@@ -1,4 +1,4 @@
-"""Folders as agents name them, on any system."""
+"""Paths of folders as agents write them, on any system."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _HOMES = frozenset({"home", "users"})
 
 
 def common_folder(paths: Iterable[str]) -> str | None:
-    """The deepest directory that holds every file; not one that holds a whole machine's."""
+    """The deepest directory that contains every file; never a root or `/home`."""
     anchor = ""
     common: list[str] | None = None
     for path in paths:
@@ -34,7 +34,7 @@ def common_folder(paths: Iterable[str]) -> str | None:
 
 
 def absolute(path: Any) -> str | None:
-    """An absolute path of any system in one spelling; None for anything else."""
+    """An absolute path of any system in normal form; None for anything else."""
     if not isinstance(path, str) or len(path) > LONGEST_PATH or _UNPRINTABLE.search(path):
         return None
     if DRIVE.match(path):
@@ -49,14 +49,14 @@ def absolute(path: Any) -> str | None:
 
 
 def _split(path: Any) -> tuple[str, list[str]] | None:
-    """The root of an absolute path and its directories; None for any other."""
+    """The root of an absolute path and its directories; None for other paths."""
     clean = absolute(path)
     if clean is None:
         return None
     if clean.startswith("/"):
-        return "/", [part for part in posixpath.normpath(clean).split("/") if part][:-1]
+        return "/", [name for name in posixpath.normpath(clean).split("/") if name][:-1]
     drive, rest = ntpath.splitdrive(ntpath.normpath(clean))
-    return drive + "\\", [part for part in rest.split("\\") if part][:-1]
+    return drive + "\\", [name for name in rest.split("\\") if name][:-1]
 
 
 def _shared(one: list[str], other: list[str], *, cased: bool) -> list[str]:

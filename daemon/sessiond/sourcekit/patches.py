@@ -1,4 +1,4 @@
-"""Patches in the forms that agents write, taken apart by file."""
+"""Splits the patches that agents write by file."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ _MOST_FILES = 1000
 
 
 def is_patch(text: str) -> bool:
-    """In the `*** Begin Patch` or the unified form."""
+    """Whether a text is a patch in `*** Begin Patch` or unified format."""
     return _BEGIN in text or "\n@@ " in text or text.startswith("@@ ")
 
 
 def edits_of_patch(text: str, path: str = "") -> tuple[Edit, ...]:
-    """One edit for each file; `path` is the file of a patch that names none."""
+    """One edit per file; `path` is the file of a patch that names none."""
     if not is_patch(text):
         return ()
-    parts = _begun(text) if _BEGIN in text else _unified(text, path)
-    return tuple(edit for edit, _ in zip(parts, range(_MOST_FILES), strict=False))
+    edits = _begun(text) if _BEGIN in text else _unified(text, path)
+    return tuple(edit for edit, _ in zip(edits, range(_MOST_FILES), strict=False))
 
 
 def _begun(text: str) -> Iterator[Edit]:
@@ -38,7 +38,7 @@ def _begun(text: str) -> Iterator[Edit]:
 
 
 def _unified(text: str, path: str) -> Iterator[Edit]:
-    """A file begins with `--- ` and `+++ ` in two lines that follow one another."""
+    """A file starts with a `--- ` line directly followed by a `+++ ` line."""
     lines = text.split("\n")
     starts = [
         at

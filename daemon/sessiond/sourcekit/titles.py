@@ -1,8 +1,8 @@
-"""A prompt as the title of its session, where nothing better names it."""
+"""Makes a title from a prompt, for sessions without a better one."""
 
 from __future__ import annotations
 
-# Commands about the session itself: they say nothing of what it is about.
+# Commands about the session itself, which do not describe its subject.
 _HOUSEKEEPING = frozenset(
     {
         "add-dir",
@@ -40,13 +40,13 @@ _TITLE_LENGTH = 200
 
 
 def command_title(text: str) -> str | None:
-    """The title that a slash command can give: it must be one's own and say something."""
+    """The title from a slash command with arguments that is not housekeeping."""
     name, _, rest = text.removeprefix("/").partition(" ")
     return prompt_title(text) if rest.strip() and name not in _HOUSEKEEPING else None
 
 
 def prompt_title(text: str) -> str | None:
-    """A prompt in one line; none for a warm-up or a command about the session itself."""
+    """A prompt in one line; None for a warm-up or a housekeeping command."""
     title = " ".join(text[: 10 * _TITLE_LENGTH].split())[:_TITLE_LENGTH]
     if title.casefold() == "warmup":
         return None

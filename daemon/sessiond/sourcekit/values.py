@@ -1,4 +1,4 @@
-"""Single values of a record, read so that no type an agent may write there can fail."""
+"""Reads single values of a record, whatever type an agent may have written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPAQUE = frozenset({"base64", "data", "encrypted_content", "signature"})
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
-_LATEST = 1 << 45  # in the year 3084
+_LATEST = 1 << 45  # the year 3084
 _LARGEST_COUNT = 1 << 53
 _LONGEST_DURATION = 30 * 24 * 3600 * 1000
 _TERMINAL_CODES = re.compile(
@@ -22,7 +22,7 @@ _TERMINAL_CODES = re.compile(
 
 
 def as_text(value: Any) -> str | None:
-    """A string with something in it."""
+    """A non-empty string."""
     return value if isinstance(value, str) and value else None
 
 
@@ -31,7 +31,7 @@ def as_dict(value: Any) -> dict[str, Any]:
 
 
 def as_count(value: Any) -> int:
-    """Gateways write counts as floats or strings; anything else counts nothing."""
+    """A count; gateways write floats or strings. Anything else is 0."""
     if isinstance(value, str) and len(value) <= 20 and value.isascii() and value.isdigit():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -42,7 +42,7 @@ def as_count(value: Any) -> int:
 
 
 def as_milliseconds(value: Any) -> int | None:
-    """A duration that some tool call can have taken."""
+    """A duration that is plausible for a tool call."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     return round(value) if 0 <= value <= _LONGEST_DURATION else None
@@ -69,7 +69,7 @@ def as_time(value: Any) -> int | None:
 
 
 def strings(value: Any, skip: frozenset[str] = frozenset()) -> Iterator[str]:
-    """Every string inside decoded JSON, in order; a loop, for JSON may nest deeper than calls."""
+    """Every string in decoded JSON, in order; a loop, as JSON may nest deeper than the stack."""
     stack = [iter((value,))]
     while stack:
         for item in stack[-1]:
@@ -90,5 +90,5 @@ def strings(value: Any, skip: frozenset[str] = frozenset()) -> Iterator[str]:
 
 
 def without_terminal_codes(text: str) -> str:
-    """Colours glue their numbers to the words that people search for."""
+    """Remove escape codes: their digits stick to the words that people search for."""
     return _TERMINAL_CODES.sub("", text) if "\x1b" in text else text

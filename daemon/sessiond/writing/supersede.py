@@ -1,6 +1,6 @@
 """Records that a later record of the same log replaces or takes back.
 
-Their lines are still in the file, so the turns stay where they are; only their events leave.
+Their lines are still in the file, so the turns stay; only their events are retired.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sessiond.writing.transaction import Transaction
 
 _HERE = "source_id = ?1 AND session_id = ?2 AND offset < ?3 AND retired = 0 AND superseded = 0"
-# A prompt may be said in a record that only copies another session's.
+# A prompt may be in a record that is a copy of another session's.
 _PROMPTED = (
     "EXISTS (SELECT 1 FROM events e WHERE e.turn_id = coalesce(t.copy_of, t.id)"
     " AND e.type = 'user')"
@@ -26,7 +26,7 @@ _PROMPTED = (
 def apply(
     everything: Transaction, source: Tracked, session: Session, turn: Turn, operation: Retire
 ) -> None:
-    """Take the events of the records that an operation names out of what the session shows."""
+    """Retire the events of the records that an operation names."""
     here = (source.id, session.id, turn.offset)
     value: int | str | None
     if operation.prompts:
@@ -46,7 +46,7 @@ def apply(
 
 
 def _nth_prompt(everything: Transaction, here: tuple[object, ...], count: int) -> int:
-    """Where the last prompts begin; all there are, if there are fewer."""
+    """The offset of the nth prompt from the end, or of the first if there are fewer."""
     found: list[Any] = everything.db.execute(
         f"SELECT offset FROM turns t WHERE {_HERE} AND {_PROMPTED} ORDER BY offset DESC LIMIT ?4",
         (*here, count),
@@ -55,7 +55,7 @@ def _nth_prompt(everything: Transaction, here: tuple[object, ...], count: int) -
 
 
 def _first_of(everything: Transaction, here: tuple[object, ...], native_id: str | None) -> int:
-    """Where a record begins; an id that is not known takes everything back."""
+    """The offset of a record; 0 for an unknown id, which takes everything back."""
     offset = everything.db.execute(
         f"SELECT min(offset) FROM turns t WHERE {_HERE} AND native_id = ?4", (*here, native_id)
     ).get

@@ -1,4 +1,4 @@
-"""Records into `turns`: whose they are, whether they are copies, and what they take back."""
+"""Writes records into `turns`: their sessions, their copies, and the records they take back."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class TurnWriter:
         self._db = transaction.db
         self._next_id: int | None = None
         self._rows: list[tuple[Any, ...]] = []
-        self._chains: dict[str, Session] = {}  # sidechain records of the slice
-        self._outranked: dict[int, bool] = {}  # sessions of the slice: a better source has them
+        self._chains: dict[str, Session] = {}  # by sidechain record of the slice
+        self._outranked: dict[int, bool] = {}  # by session: a better source has it
 
     def write(self, source: Tracked, spec: SessionSpec, turns: list[Turn]) -> None:
         everything = self._all
@@ -61,7 +61,7 @@ class TurnWriter:
         everything.titles.arrived([t.record.native_id for t in turns if t.record.native_id], main)
 
     def flush(self) -> None:
-        """Put what was collected into the index."""
+        """Write the collected rows into the index."""
         self._db.executemany(_INSERT, self._rows)
         self._rows = []
         self._all.copies.written()
@@ -77,7 +77,7 @@ class TurnWriter:
         return main
 
     def _learn(self, source: Tracked, spec: SessionSpec, session: Session, turn: Turn) -> None:
-        """Take what a record says about its session as a whole."""
+        """Take what a record gives about its session as a whole."""
         if session.id not in self._outranked:
             mirrors.enroll(self._db, source.id, session.id, spec.fallback)
             self._outranked[session.id] = mirrors.is_outranked(
@@ -146,7 +146,7 @@ class TurnWriter:
                 take(session, turn_id, record, usage)
 
     def _sidechain(self, main: Session, record: Record) -> Session:
-        """The subagent that a sidechain record belongs to: its parent's, or a new one."""
+        """The subagent of a sidechain record: that of its parent record, or a new one."""
         if record.subagent:
             return self._all.sessions.sidechain(main, record.subagent)
         parent = self._chains.get(record.parent_id or "")
@@ -165,7 +165,7 @@ class TurnWriter:
         return session
 
     def _return(self, source: Tracked, turn: Turn, same: list[Twin]) -> bool:
-        """Bring back the row and the events of a record that a rewritten file still holds."""
+        """Restore the row and events of a record that a rewritten file still contains."""
         for twin in same:
             if twin.retired and twin.source_id == source.id:
                 self._db.execute(
