@@ -147,7 +147,7 @@ class Record:
     results: list[Result] = field(default_factory=list)
     usage: Usage | None = None
     usage_agent: str | None = None  # the subagent whose response it reports
-    advice: list[Usage] = field(default_factory=list)  # of other models, consulted for this response
+    advice: list[Usage] = field(default_factory=list)  # of models consulted for this response
     titles: list[Title] = field(default_factory=list)
     links: list[Link] = field(default_factory=list)
     retires: list[Retire] = field(default_factory=list)
