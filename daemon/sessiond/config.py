@@ -1,4 +1,4 @@
-"""config.toml: more roots per agent, and how often everything is checked."""
+"""Reads config.toml: extra roots per agent, prices, and how often to check everything."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any
 from sess_schema.errors import Exit, SessError
 
 EXAMPLE = """\
-# Directories to read in addition to the usual places.
-# A service does not see the variables of your shell, so name moved directories here.
+# Directories to read in addition to the default ones.
+# A service does not see your shell's variables, so list moved directories here.
 [roots]
 claude = ["~/backup/claude/projects"]
 cursor = ["~/backup/cursor"]
 
-# Dollars per million tokens, where the built-in table is wrong for you.
+# Dollars per million tokens, to override the built-in prices.
 [prices."my-model"]
 input = 3.0
 output = 15.0
 
-# Seconds between two full checks of every file (changes are seen at once without them).
+# Seconds between full scans of all files (changes are noticed at once without them).
 [daemon]
 reconcile_seconds = 120
 """
@@ -32,11 +32,11 @@ reconcile_seconds = 120
 class Config:
     roots: dict[str, list[str]] = field(default_factory=dict)
     reconcile_seconds: float = 120.0
-    prices: dict[str, dict[str, int]] = field(default_factory=dict)  # as prices.py has them
+    prices: dict[str, dict[str, int]] = field(default_factory=dict)  # as prices/table.py reads them
 
 
 def load(path: Path) -> Config:
-    """The configuration, or the defaults when there is none."""
+    """The configuration, or the defaults if there is no file."""
     try:
         values = tomllib.loads(path.read_text("utf-8"))
     except FileNotFoundError:
@@ -68,7 +68,7 @@ def _roots(path: Path, section: Any) -> dict[str, list[str]]:
 
 def _seconds(path: Path, section: Any) -> float:
     if not isinstance(section, dict) or set(section) - {"reconcile_seconds"}:
-        raise _wrong(path, "[daemon] knows only reconcile_seconds")
+        raise _wrong(path, "[daemon] allows only reconcile_seconds")
     seconds = section.get("reconcile_seconds", 120)
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 1:
         raise _wrong(path, "daemon.reconcile_seconds must be a number of 1 or more")
@@ -76,7 +76,7 @@ def _seconds(path: Path, section: Any) -> float:
 
 
 def _prices(path: Path, section: Any) -> dict[str, dict[str, int]]:
-    from sessiond.prices.table import read_overrides  # noqa: PLC0415 - few have any
+    from sessiond.prices.table import read_overrides  # noqa: PLC0415 - rarely needed
 
     try:
         return read_overrides(section)
@@ -87,6 +87,6 @@ def _prices(path: Path, section: Any) -> dict[str, dict[str, int]]:
 def _wrong(path: Path, why: str) -> SessError:
     return SessError(
         f'configuration "{path}": {why}',
-        hint=f"it may hold, for example:\n\n{EXAMPLE}",
+        hint=f"for example:\n\n{EXAMPLE}",
         code=Exit.USAGE,
     )

@@ -1,8 +1,7 @@
-"""One pass: every file that changed is read, parsed and written, whatever happens to the others.
+"""One pass: reads, parses and writes every changed file, even if others fail.
 
-One thread does all of it. Parsing in a second one was measured slower, because the many short
-statements of the writer then wait for the interpreter each time; committing in a second one
-gained nothing.
+It uses one thread. Parsing in a second thread was measured slower, because the writer's many short
+statements then wait for the interpreter each time; committing in a second thread gained nothing.
 """
 
 from __future__ import annotations
@@ -58,16 +57,16 @@ COMMIT_SECONDS = 2.0
 
 
 class Stopped(Exception):
-    """The daemon was told to stop in the middle of a file that must be read in one go."""
+    """The daemon must stop in the middle of a file that is read in one transaction."""
 
 
 class SourceCrash(Exception):
-    """Writing one source failed for a reason of its own; the others go on without it."""
+    """Writing one source failed; the others continue without it."""
 
     def __init__(self, step: Step, error: Exception) -> None:
         super().__init__(f"{type(error).__name__}: {error}")
         self.step = step
-        # A file that changed under our hands is no fault of it or of the parser.
+        # A file that changed while we read it is not broken, and neither is the parser.
         self.raced = isinstance(error, FileNotFoundError | tail.Unreadable)
 
 
@@ -76,7 +75,7 @@ class Ingest:
 
     def __init__(self, store: Store, *, settle: bool = True) -> None:
         self._store = store
-        self._settle_all = settle  # take an unfinished last line as it is, however fresh
+        self._settle_all = settle  # take an unfinished last line as it is, however recent
         self._tracked: dict[str, Tracked] | None = None
         self.stop = threading.Event()
         self.on_progress: Callable[[Summary], None] = lambda _summary: None
@@ -85,14 +84,14 @@ class Ingest:
 
     @property
     def tracked(self) -> dict[str, Tracked]:
-        """Every source by path, as the index knows it; read again after a failure."""
+        """Every source in the index, by path; loaded again after a failure."""
         if self._tracked is None:
             self._tracked = load_all(self._store.db)
         return self._tracked
 
     @contextmanager
     def _undone_on_error(self) -> Iterator[None]:
-        """A failure undoes what was not committed, in the index and in memory."""
+        """On failure, undo what was not committed, in the index and in memory."""
         try:
             yield
         except BaseException as error:
@@ -109,7 +108,7 @@ class Ingest:
     def reconcile(
         self, places: Sequence[Place], *, roots: bool = True, force: bool = False
     ) -> Summary:
-        """Bring everything below the given places up to date; a root may be absent."""
+        """Bring everything below the given places up to date; roots may be missing."""
         there = [place for place in places if not roots or os.path.lexists(place.path)]
         outer = frozenset(place.path for place in places) if roots else frozenset()
         seen = survey(there, outer)
@@ -120,7 +119,7 @@ class Ingest:
         return summary
 
     def mark_deleted(self, paths: Sequence[str]) -> int:
-        """Files that a hint says were deleted or moved away."""
+        """Mark files that a hint reports as deleted or moved."""
         with self._undone_on_error():
             known = [self.tracked[path] for path in paths if path in self.tracked]
             return self._mark_gone(
@@ -183,7 +182,7 @@ class Ingest:
         return max(0, file.stat.size - (known.progress.checkpoint.offset if known else 0))
 
     def _find_moved(self, files: Sequence[Candidate]) -> None:
-        """A file under a new path whose old path is gone is the same source."""
+        """Keep the source of a file that moved to a new path."""
         for file in files:
             if file.path in self.tracked or file.kind in WHOLES:
                 continue
@@ -221,7 +220,7 @@ class Ingest:
     # -- the writer's side
 
     def _pass(self, files: Sequence[Candidate], summary: Summary) -> None:
-        # The collector would walk millions of live rows to find no cycle: a twelfth of the time.
+        # The collector would scan millions of live rows and find no cycle: a twelfth of the time.
         gc.disable()
         try:
             with self._undone_on_error():
@@ -297,7 +296,7 @@ class Ingest:
         now, source = self._store.transaction, step.source
         if step.empty:
             now.chunks.drop_unfinished(source)
-        if step.unsettled or step.partial:  # without its stat the file is looked at again
+        if step.unsettled or step.partial:  # without a stat the file is read again
             summary.unsettled += [source.path] if step.unsettled else []
             if source.state != LIVE:
                 source.save_state(now.db, LIVE)
@@ -316,14 +315,14 @@ class Ingest:
         summary.skipped.append((source.path, step.problem))
 
     def _part(self, database: Tracked, spec: SessionSpec) -> Tracked:
-        """The conversation of a database as a source of its own."""
+        """The source of a conversation in a document or database."""
         path = f"{database.path}#{spec.native_id}"
         if path not in self.tracked:
             self.tracked[path] = Tracked(path, database.agent, "transcript", part_of=database.id)
         return self.tracked[path]
 
     def _compare(self, step: Step, summary: Summary) -> None:
-        """Set a changed log against its archive: append to it, or read it again as a rewrite."""
+        """Compare a changed log with its archive: append to it, or reread it as a rewrite."""
         source = step.source
         fd, _ = tail.open_log(source.path)
         try:

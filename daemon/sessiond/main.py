@@ -1,4 +1,4 @@
-"""The `sessiond` command: wiring only; each verb lives in a file of its own."""
+"""The `sessiond` command: wiring only; each verb has its own file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sess_schema import __version__, program
 from sessiond.commands import install, logs, reprice, start, status, stop, sync
 
 app = typer.Typer(
-    help="Index coding-agent transcripts as they are written, exactly once.",
+    help="Index coding-agent transcripts as they are written.",
     epilog=program.EXIT_CODES,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -32,7 +32,7 @@ def options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
 ) -> None:
-    """Index coding-agent transcripts as they are written, exactly once."""
+    """Index coding-agent transcripts as they are written."""
 
 
 for verb in (start, stop, status, sync, install, logs, reprice):

@@ -14,7 +14,7 @@ from sessiond.reading.survey import survey
 from sessiond.sources.claude import ClaudeSource
 from sessiond.writing.transaction import Store, Transaction
 
-HINT = "hint: the rest is indexed; what was skipped is tried at each sync"
+HINT = "hint: the rest is indexed; skipped files are retried at each sync"
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_what_is_no_transcript_is_named(world, good):
     other = world.projects / "notes.txt"
     other.write_text("hello")
     done = world.run("sessiond", "sync", other, good.path)
-    assert_skipped(world, done, {other: "is not a transcript that sessiond knows"})
+    assert_skipped(world, done, {other: "is not a known transcript format"})
 
 
 def test_unreadable_files_and_directories_are_named_and_tried_again(world, good, plain_user):

@@ -88,7 +88,7 @@ def test_out_of_watches_it_polls_and_names_the_sysctl(world, start, until, few):
     until(lambda: facts(world)["directories"] == 22)
     assert descriptors(process) == before, "something is left behind by each try"
     status = world.run("sessiond", "status", check=0).stdout
-    assert f"some directories are polled; to watch them all: {sysctl}" in status
+    assert f"some directories are polled; to watch them all, run: {sysctl}" in status
     log = (world.state / "sessiond.log").read_text()
     assert log.count(sysctl) == 1, "once is enough"
 

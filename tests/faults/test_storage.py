@@ -392,7 +392,7 @@ def test_a_daemon_that_starts_on_a_full_disk_waits_for_space(world, small_disk, 
         )
         try:
             told = next(line for line in daemon.stderr if " ERROR " in line)
-            assert f'index "{world.state}/index.db": the disk is full; next try in 2 s' in told
+            assert f'index "{world.state}/index.db": the disk is full; retrying in 2 s' in told
             assert daemon.poll() is None
             if tidy:
                 small_disk.tidy()

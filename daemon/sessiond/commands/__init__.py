@@ -1,1 +1,1 @@
-"""One file per verb of `sessiond`."""
+"""The verbs of `sessiond`, one file each."""

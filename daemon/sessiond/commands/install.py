@@ -1,4 +1,4 @@
-"""`sessiond install` and `sessiond uninstall`: the service of this system."""
+"""`sessiond install` and `sessiond uninstall`: the background service."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ def register(app: typer.Typer) -> None:
 
 def install(
     hardened: Annotated[
-        bool, typer.Option("--hardened", help="Also confine it with mount namespaces (systemd).")
+        bool, typer.Option("--hardened", help="Also sandbox it with mount namespaces (systemd).")
     ] = False,
 ) -> None:
-    """Install and start the service of this system (systemd or launchd)."""
+    """Install and start the background service (systemd or launchd)."""
     from sessiond.service import install as service_files  # noqa: PLC0415
 
     raise typer.Exit(service_files.install(hardened=hardened, say=typer.echo))
 
 
 def uninstall() -> None:
-    """Stop and remove the service; the index stays."""
+    """Stop and remove the service; the index is kept."""
     from sessiond.service import install as service_files  # noqa: PLC0415
 
     raise typer.Exit(service_files.uninstall(say=typer.echo))

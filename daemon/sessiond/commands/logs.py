@@ -12,8 +12,12 @@ def register(app: typer.Typer) -> None:
 
 
 def logs(
-    lines: Annotated[int, typer.Option("-n", "--lines", min=1, help="How many lines.")] = 50,
-    follow: Annotated[bool, typer.Option("-f", "--follow", help="Go on as lines come.")] = False,
+    lines: Annotated[
+        int, typer.Option("-n", "--lines", min=1, help="Number of lines to show.")
+    ] = 50,
+    follow: Annotated[
+        bool, typer.Option("-f", "--follow", help="Print new lines as they arrive.")
+    ] = False,
 ) -> None:
     """Show the daemon's log."""
     from sess_schema import paths  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""`sessiond reprice`: price every response again."""
+"""`sessiond reprice`: recompute all costs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def register(app: typer.Typer) -> None:
 
 
 def reprice() -> None:
-    """Price every response anew, with the built-in table and config.toml."""
+    """Recompute all costs from the built-in prices and config.toml."""
     from sess_schema import lock, paths, program  # noqa: PLC0415
     from sess_schema.connection import open_writer  # noqa: PLC0415
     from sessiond import config  # noqa: PLC0415
@@ -24,7 +24,9 @@ def reprice() -> None:
     held = lock.acquire(home.lock)
     if held is None:
         running = lock.already_running(home.lock)
-        running.hint = "`sessiond stop` first; it prices anew by itself when config.toml changed"
+        running.hint = (
+            "run `sessiond stop` first; the daemon itself reprices when config.toml changes"
+        )
         raise running
     try:
         settings = config.load(home.config_file)
@@ -32,4 +34,4 @@ def reprice() -> None:
             changed = repricing.reprice_all(db, settings, progress)
     finally:
         held.release()
-    typer.echo(f"{program.counted(changed, 'response')} priced anew")
+    typer.echo(f"{program.counted(changed, 'response')} repriced")

@@ -14,7 +14,7 @@ def register(app: typer.Typer) -> None:
 def start(
     detach: Annotated[bool, typer.Option("--detach", help="Run in the background.")] = False,
 ) -> None:
-    """Run the daemon, in the foreground unless told otherwise."""
+    """Run the daemon in the foreground."""
     from sess_schema import paths  # noqa: PLC0415
     from sessiond.service import control, logs, loop  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""`sessiond status`: what was seen, what is indexed, what lags and what was skipped, per source."""
+"""`sessiond status`: what is watched, indexed, behind and skipped, per source."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def status(
 
 
 def show(*, as_json: bool, every: bool) -> int:
-    """Print the status; the exit code says whether the daemon runs."""
+    """Print the status; the exit code shows whether the daemon runs."""
     home = paths.home()
     holder = lock.holder(home.lock)
     daemon = daemon_facts(home, holder)
@@ -95,7 +95,7 @@ def index_facts(db: apsw.Connection, home: paths.Home) -> dict[str, Any]:
 
 
 def source_facts(db: apsw.Connection) -> Iterator[dict[str, Any]]:
-    """One source each: bytes on disk now against bytes indexed, and everything that was odd."""
+    """For each source, the bytes on disk now, the bytes indexed, and its warnings."""
     reasons: dict[int, dict[str, int]] = {}
     for source_id, reason, count in db.execute(
         "SELECT source_id, reason, count(*) FROM warnings WHERE retired <= 0 GROUP BY 1, 2"
@@ -122,7 +122,7 @@ def source_facts(db: apsw.Connection) -> Iterator[dict[str, Any]]:
             "generation": generation,
             "seen_bytes": seen,
             "indexed_bytes": offset,
-            # How much of a database is conversation is not known without reading it.
+            # How much of a database is conversations is unknown until it is read.
             "lag_bytes": max(0, seen - offset) if seen is not None and kind != "database" else 0,
             "lines": lines,
             "blank_lines": blank,
@@ -144,7 +144,7 @@ def _print_daemon(daemon: dict[str, Any], *, as_json: bool) -> None:
         cover = f"{min(watched, directories)} of {directories}" if watched is not None else "all"
         print(f"watching {cover} directories, {daemon.get('seen', 0)} files")
     if daemon.get("blind"):
-        print(f"         some directories are polled; to watch them all: {daemon.get('fix')}")
+        print(f"         some directories are polled; to watch them all, run: {daemon.get('fix')}")
     if daemon.get("overflows"):
         print(f"         {daemon['overflows']} event overflows, each followed by a full walk")
     if daemon.get("pending_bytes"):
@@ -177,7 +177,7 @@ def _print_sources(
         "sources  " + (", ".join(f"{n} {state}" for state, n in sorted(states.items())) or "none")
     )
     for reason, count in sorted(reasons.items(), key=lambda item: -item[1]):
-        print(f"odd      {count} × {reason}")
+        print(f"warning  {count} × {reason}")
     for source in sources:
         if source["error"]:
             print(f"skipped  {_shown(source['path'])}: {source['error']}")

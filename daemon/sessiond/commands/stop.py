@@ -11,14 +11,14 @@ def register(app: typer.Typer) -> None:
 
 
 def stop() -> None:
-    """Stop the daemon; nothing is left half written."""
+    """Stop the daemon cleanly."""
     from sessiond.service import control  # noqa: PLC0415
 
     raise typer.Exit(control.stop(typer.echo))
 
 
 def restart() -> None:
-    """Stop the daemon if it runs, and start it in the background."""
+    """Restart the daemon in the background, or start it."""
     from sessiond.service import control  # noqa: PLC0415
 
     raise typer.Exit(control.restart(typer.echo))

@@ -1,4 +1,4 @@
-"""`sessiond sync`: read what is new, once."""
+"""`sessiond sync`: index new data once."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ def register(app: typer.Typer) -> None:
 
 def sync(
     paths: Annotated[
-        list[str] | None, typer.Argument(help="Files or directories; all known places if none.")
+        list[str] | None, typer.Argument(help="Files or directories (default: all places).")
     ] = None,
     as_json: AsJson = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Say nothing unless it fails.")
+        bool, typer.Option("--quiet", "-q", help="Print nothing unless it fails.")
     ] = False,
 ) -> None:
-    """Read what is new, once, and exit."""
+    """Index new data once, then exit."""
     from sessiond.service import one_pass  # noqa: PLC0415
 
     raise typer.Exit(one_pass.run(paths or [], as_json=as_json, quiet=quiet))

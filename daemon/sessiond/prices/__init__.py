@@ -1,1 +1,1 @@
-"""What a response costs, by the price of its day."""
+"""Computes what a response costs, by the prices of its day."""

@@ -1,4 +1,4 @@
-"""Costs of usage rows: as the agent recorded them, else by the price table."""
+"""Costs of usage rows: as the agent recorded them, otherwise from the price table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import apsw
 from sess_schema import sums
 from sessiond.prices.table import PriceTable
 
-# What a price depends on, in the order in which `Pricer.price` takes it.
+# What a price depends on, in the order of `Pricer.price`.
 PRICED = (
     "model", "ts", "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
     "cache_read_tokens", "web_searches", "speed", "service_tier", "geo", "cost_usd",
@@ -19,14 +19,14 @@ PRICED = (
 
 _BATCH = 5000
 _NANO = Decimal(10**9)
-# Counts that no model can have produced must not make the sums of honest ones overflow.
+# Impossible counts must not make the sums overflow.
 _DEAREST = 10**15
 
 Cost = tuple[int | None, str, int | None]
 
 
 class Pricer:
-    """The price table, loaded when the first response needs it."""
+    """The price table, loaded on first use."""
 
     def __init__(self, overrides: dict[str, dict[str, int]] | None = None) -> None:
         self._overrides = overrides
@@ -43,9 +43,9 @@ class Pricer:
         return self.table.version
 
     def price(self, values: Sequence[Any]) -> Cost:
-        """Nano-dollars, where they come from, and what the cache saved of them.
+        """Nano-dollars, where they come from, and what the cache saved.
 
-        For the values of `PRICED`.
+        Takes the values of `PRICED`.
         """
         *counts, speed, tier, geo, recorded = values
         bill = self.table.bill(*counts, speed=speed, tier=tier, geo=geo)
@@ -59,13 +59,13 @@ class Pricer:
 
 
 def exact_nano(dollars: float) -> int:
-    """Of the decimal that the agent wrote, not of the binary fraction next to it."""
+    """Convert the decimal that the agent wrote, not the nearest binary fraction."""
     nano = Decimal(repr(dollars)) * _NANO
     return int(nano.to_integral_value(ROUND_HALF_UP))
 
 
 def reprice(db: apsw.Connection, pricer: Pricer) -> int:
-    """Price every row anew, in one transaction; how many changed."""
+    """Reprice every row in one transaction; return how many changed."""
     changed = 0
     with db:
         for rows in _batches(db):
@@ -84,7 +84,7 @@ def reprice(db: apsw.Connection, pricer: Pricer) -> int:
 
 
 def _batches(db: apsw.Connection) -> Iterator[list[tuple[Any, ...]]]:
-    """(id, cost, source, saved, what the price depends on), a bounded number at a time."""
+    """Batches of (id, cost, source, saved, what the price depends on)."""
     last = -1
     while True:
         found = list(

@@ -1,4 +1,4 @@
-"""Prices that changed since the index was last priced: a new version of ours, or of the user's."""
+"""Reprices the index after the built-in or the user's prices changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sessiond.config import Config
 from sessiond.prices.pricing import Pricer, reprice
 
 _FACT = "priced_by"
-_RULES = 2  # grows when a row says something else about the same prices
+_RULES = 2  # increase when the same prices give other rows
 
 
 def pricer_of(config: Config) -> Pricer:
@@ -20,7 +20,7 @@ def pricer_of(config: Config) -> Pricer:
 
 
 def reprice_if_due(db: apsw.Connection, config: Config, progress: Progress = unseen) -> int:
-    """Price everything anew when program or configuration changed; how many rows did."""
+    """Reprice everything if program or configuration changed; return how many rows changed."""
     mark = f"{__version__} {_RULES} {crc32(repr(sorted(config.prices.items())).encode())}"
     if db.execute("SELECT value FROM facts WHERE name = ?", (_FACT,)).get == mark:
         return 0
@@ -30,7 +30,7 @@ def reprice_if_due(db: apsw.Connection, config: Config, progress: Progress = uns
 def reprice_all(
     db: apsw.Connection, config: Config, progress: Progress = unseen, mark: str | None = None
 ) -> int:
-    with while_running(db, progress, "pricing all responses again"):
+    with while_running(db, progress, "repricing all responses"):
         changed = reprice(db, pricer_of(config))
     if mark is not None:
         db.execute("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", (_FACT, mark))

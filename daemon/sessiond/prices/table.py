@@ -1,7 +1,7 @@
 """What a response cost, by the list prices of its day, to the nano-dollar.
 
-prices.json is made by scripts/distill_prices.py and says what its numbers mean. Prices are whole
-pico-dollars per token, so that sums are exact; a cost is rounded once, when it is complete.
+scripts/distill_prices.py makes prices.json, which explains its own numbers. Prices are whole
+pico-dollars per token, so sums are exact; a cost is rounded once, at the end.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import orjson
 
-SYNTHETIC = "<synthetic>"  # what Claude Code writes itself, for example about an API error
+SYNTHETIC = "<synthetic>"  # messages by Claude Code itself, for example about an API error
 
 _FILE = Path(__file__).with_name("prices.json")
 _DAY_MS = 86_400_000
@@ -23,21 +23,21 @@ _EPOCH = date(1970, 1, 1).toordinal()
 
 _KINDS = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 
-# Hosts that run a model on this machine; nobody sends a bill for it.
+# Hosts that run a model on this machine, at no cost.
 _LOCAL = {"ollama", "lmstudio", "lm-studio", "llamacpp", "llama.cpp", "vllm", "mlx", "local"}
 _REGIONS = {"us", "us-gov", "eu", "apac", "jp", "au", "ca", "global"}
 _VENDORS = {
     "amazon", "anthropic", "cohere", "deepseek", "google", "meta", "minimax", "mistral", "moonshot",
     "moonshotai", "nvidia", "openai", "qwen", "zai",
 }  # fmt: skip
-# Not compiled here: most programs that import this never look for a model.
+# Not compiled here: most programs that import this never look up a model.
 _OPTIONS = r"\[[^\]]*\]$"
 _REVISION = r"@.*$|-v?\d+:\d+(:\d+k)?$"
 _CLAUDE_REVISION = r"^(claude-.*)-v\d+$"
 _ROUTE = r":(thinking|nitro|floor|exacto|online|beta)$"
 _DATE = r"-20\d{6}(?=-|$)|-20\d\d-\d\d-\d\d(?=-|$)"
 _PREVIEW_DATE = r"(-preview|-exp)-\d\d-(\d\d|20\d\d)(?=-|$)"
-# What may follow a model's name without making it another model. Not `mini`, `pro` or a number.
+# Suffixes that do not make it another model, unlike `mini`, `pro` or a number.
 _HARMLESS = {
     "1m", "adaptive", "beta", "chat", "codex", "default", "exp", "experimental", "extended", "high",
     "instruct", "it", "latest", "low", "medium", "minimal", "non", "none", "preview", "reasoning",
@@ -64,9 +64,9 @@ FREE = Rates(0, 0, 0, 0, 0, 0)
 @dataclass(slots=True, frozen=True)
 class _Period:
     start_ms: int | None
-    minutes: tuple[int, int] | None  # of the day, if the prices are for a part of it
+    minutes: tuple[int, int] | None  # of the day, if the prices do not apply all day
     rates: Rates
-    over: tuple[tuple[int, Rates], ...]  # for the whole request, if the prompt is longer
+    over: tuple[tuple[int, Rates], ...]  # rates of the whole request if the prompt is longer
 
     def has(self, ts_ms: int) -> bool:
         if self.start_ms is not None and ts_ms < self.start_ms:
@@ -79,11 +79,11 @@ class _Period:
 
 
 class PriceTable:
-    """The list prices, with those of the configuration in front of them."""
+    """The list prices, overridden by those of the configuration."""
 
     def __init__(self, data: dict[str, Any], overrides: dict[str, dict[str, int]]) -> None:
         self.version: str = data["version"]
-        if overrides:  # so that rows which were priced with other ones can be found
+        if overrides:  # to find rows priced with other overrides
             text = orjson.dumps(overrides, option=orjson.OPT_SORT_KEYS)
             self.version += f"+{zlib.crc32(text):08x}"
         self._models: dict[str, Any] = dict(data["models"])
@@ -91,7 +91,7 @@ class PriceTable:
         for model, rates in overrides.items():
             name = self._names.setdefault(_key(model), model.lower())
             self._models[name] = [{"from": None, **rates}]
-        # Last, so that a price for an alias alone leaves the model it stands for as it is.
+        # Last, so that a price for an alias does not change the model it stands for.
         for alias, name in data["aliases"].items():
             self._names.setdefault(_key(alias), name)
         self._factors: dict[str, dict[str, tuple[int, int]]] = data["factors"]
@@ -103,20 +103,20 @@ class PriceTable:
 
     @classmethod
     def load(cls, overrides: dict[str, dict[str, int]] | None = None) -> PriceTable:
-        """The table of this release; `overrides` as `read_overrides` gives them."""
+        """The table of this release with overrides from `read_overrides`."""
         return cls(orjson.loads(_FILE.read_bytes()), overrides or {})
 
     def resolve(self, model: str | None) -> str | None:
-        """The model's name in the table; None if it is not known what it costs."""
+        """The model's name in the table; None if its price is unknown."""
         return self._find(model)[0]
 
     def prices_at(self, model: str | None, ts_ms: int | None, prompt: int = 0) -> Rates | None:
-        """The normal rates at that time for a request with that many tokens in its prompt."""
+        """The normal rates at a time, for a prompt of that many tokens."""
         name = self.resolve(model)
         return None if name is None else self._rates(name, ts_ms, prompt)
 
     def cost(self, *counts: Any, **how: Any) -> int | None:
-        """Nano-dollars for one response, as `bill` takes it; None if the price is not known."""
+        """Nano-dollars for one response, with the arguments of `bill`; None without a price."""
         bill = self.bill(*counts, **how)
         return None if bill is None else bill[0]
 
@@ -137,8 +137,8 @@ class PriceTable:
     ) -> tuple[int, int] | None:
         """Nano-dollars for one response, and what the cache saved; None without a price.
 
-        As in the index, `cache_write` is all that was written and `cache_write_1h` the part of it
-        that is kept for an hour, and `input` has neither them nor what was read from the cache.
+        As in the index, `cache_write` includes `cache_write_1h` (kept for an hour), and `input`
+        excludes what was written to or read from the cache.
         """
         name, fast = self._find(model)
         if name == SYNTHETIC:
@@ -156,7 +156,7 @@ class PriceTable:
         tokens = input * rates.input + output * rates.output + cached
         uncached = (short + cache_write_1h + cache_read) * rates.input
         above, below = factor
-        # Factors are on tokens; a search costs the same however fast and wherever.
+        # Factors apply to tokens; a search costs the same at any speed and place.
         pico = tokens * above + web_searches * rates.web_search * below
         half, nano = 500 * below, 1000 * below
         return (pico + half) // nano, ((uncached - cached) * above + half) // nano
@@ -166,7 +166,7 @@ class PriceTable:
     ) -> tuple[int, int] | None:
         """Numerator and denominator; None for a fast mode whose price is not listed.
 
-        Fast mode is always dearer, but many tiers are only words for the normal service.
+        Fast mode always costs more, but many tiers are only names for the normal service.
         """
         if fast and name not in self._factors["fast"]:
             return None
@@ -201,12 +201,12 @@ class PriceTable:
             minutes=tuple(entry["minutes"]) if "minutes" in entry else None,
             rates=_complete(name, entry, search),
             over=tuple(
-                (part["above"], _complete(name, part, search)) for part in entry.get("over", ())
+                (tier["above"], _complete(name, tier, search)) for tier in entry.get("over", ())
             ),
         )
 
     def _find(self, model: str | None) -> tuple[str | None, bool]:
-        """The name in the table, and whether the id itself says that it is the fast mode."""
+        """The name in the table, and whether the id itself selects fast mode."""
         if not model:
             return None, False
         if model not in self._found:
@@ -234,7 +234,7 @@ class PriceTable:
 
 
 def _spellings(model: str) -> list[str]:
-    """The id, and shorter and shorter ones without what says nothing about the model."""
+    """The id, then shorter forms without what does not identify the model."""
     whole = "-".join(model.split())
     *hosts, name = whole.split("/")
     if not _LOCAL.isdisjoint(hosts):
@@ -263,7 +263,7 @@ def _midnight(day: str) -> int:
 
 
 def _complete(name: str, entry: dict[str, int], web_search: int) -> Rates:
-    """The rates of an entry; what it lacks, as its maker charges for the cache."""
+    """The rates of an entry; missing cache rates are filled in as its vendor charges."""
     base = entry["input"]
     claude = _key(name).startswith("claude")
     write = entry.get("cache_write", (5 * base + 2) // 4 if claude else base)
@@ -278,7 +278,7 @@ def _complete(name: str, entry: dict[str, int], web_search: int) -> Rates:
 
 
 def read_overrides(section: Any) -> dict[str, dict[str, int]]:
-    """The models of a `[prices]` section, in dollars per million tokens, as the table has them."""
+    """Convert a `[prices]` section, in dollars per million tokens, to the table's units."""
     if not isinstance(section, dict):
         raise ValueError("[prices] must be a table")  # noqa: TRY004
     return {name: _override(name, values) for name, values in section.items()}
@@ -290,7 +290,7 @@ def _override(name: str, values: Any) -> dict[str, int]:
         raise ValueError(f"{where} must be a table")  # noqa: TRY004
     unknown = set(values) - set(_KINDS)
     if unknown:
-        raise ValueError(f"{where} knows only {', '.join(_KINDS)}, not {min(unknown)}")
+        raise ValueError(f"{where} allows only {', '.join(_KINDS)}, not {min(unknown)}")
     for kind in ("input", "output"):
         if kind not in values:
             raise ValueError(f"{where} needs {kind}")

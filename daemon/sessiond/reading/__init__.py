@@ -1,1 +1,1 @@
-"""Which files changed, since when, and their new bytes."""
+"""Finds changed files and reads their new bytes."""

@@ -1,4 +1,4 @@
-"""What is on disk against what is in the index: a walk by stat is the truth, events are hints."""
+"""Walks the disk to find files to read; the walk is authoritative, file events are only hints."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sessiond.sourcekit.base import Source
 
 @dataclass(slots=True, frozen=True)
 class Candidate:
-    """A file that may have something new."""
+    """A file that may have new data."""
 
     source: Source
     path: str
@@ -35,25 +35,25 @@ class Candidate:
 
 @dataclass(slots=True)
 class Survey:
-    """Everything that a walk saw."""
+    """Everything that a walk found."""
 
     files: list[Candidate] = field(default_factory=list)
     directories: int = 0
-    skipped: list[tuple[str, str]] = field(default_factory=list)  # (path, why)
+    skipped: list[tuple[str, str]] = field(default_factory=list)  # (path, reason)
 
 
 def survey(places: Sequence[Place], roots: frozenset[str] = frozenset()) -> Survey:
-    """Walk directories, or take single files, without following links.
+    """Walk directories and single files without following links.
 
-    A directory in `roots` is a place of its own and not walked as a part of another one.
+    A directory in `roots` is a separate place and is not walked from another one.
     """
     seen = Survey()
     for place in places:
         _visit(place, roots, seen)
     seen.files = list({file.path: file for file in seen.files}.values())
     seen.skipped = list(dict.fromkeys(seen.skipped))
-    # Attachments first: a line that mentions one then finds it. Old files first: an original
-    # is read before its fork. Databases last: the first reading of one may take minutes.
+    # Attachments first, so that a line that mentions one finds it. Old files first, so that an
+    # original is read before its fork. Databases last: the first read of one may take minutes.
     seen.files.sort(key=lambda file: (KINDS.index(file.kind), file.stat.mtime_ns, file.path))
     return seen
 
@@ -76,7 +76,7 @@ def _visit(place: Place, roots: frozenset[str], seen: Survey) -> None:
         except OSError as error:
             seen.skipped.append((directory, _reason(error)))
             continue
-        seen.directories += 1  # one that cannot be read cannot be watched either
+        seen.directories += 1  # an unreadable one cannot be watched either
         names = {entry.name for entry in entries}
         for entry in entries:
             try:
@@ -95,7 +95,7 @@ def _visit(place: Place, roots: frozenset[str], seen: Survey) -> None:
 
 
 def _consider(claims: Sequence[Claim], path: str, found: os.stat_result, seen: Survey) -> None:
-    """Note a file that some agent may have written, or why it is not read."""
+    """Record a file that an agent may have written, or the reason for skipping it."""
     name = tail.log_name(path)
     if stat.S_ISLNK(found.st_mode):
         seen.skipped.append((path, "is a symbolic link"))
@@ -110,21 +110,21 @@ def _consider(claims: Sequence[Claim], path: str, found: os.stat_result, seen: S
             seen.skipped.append((path, str(error)))
             return
         if claimed is None:
-            seen.skipped.append((path, "is not a transcript that sessiond knows"))
+            seen.skipped.append((path, "is not a known transcript format"))
             return
         source, kind = claimed
         seen.files.append(Candidate(source, name, kind, Stat.of(found), _sidecar(source, name)))
 
 
 def _sidecar(source: Source, path: str) -> int:
-    """When the last of the files beside it changed."""
+    """When the most recent of its sidecars changed."""
     newest = 0
     for beside in source.sidecars(path):
         try:
             found = os.lstat(beside)
         except OSError:
             continue
-        if found.st_size:  # whoever opens a database makes an empty log beside it
+        if found.st_size:  # opening a database creates an empty WAL beside it
             newest = max(newest, found.st_mtime_ns)
     return newest
 
@@ -144,7 +144,7 @@ def _reason(error: OSError) -> str:
 def vanished(
     tracked: dict[str, Tracked], files: Sequence[Candidate], places: Sequence[str]
 ) -> Iterator[Tracked]:
-    """Sources below the places that were walked, whose files are no longer there."""
+    """Sources below the walked places whose files no longer exist."""
     present = {file.path for file in files}
     for path, source in tracked.items():
         if source.state == "gone" or path in present or source.id is None or source.part_of:

@@ -1,4 +1,4 @@
-"""Bytes of a growing file to complete lines. It knows nothing of JSON or of the database."""
+"""Reads complete lines from a growing file. It knows nothing about JSON or the index."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ LONGEST_LINE = 32 << 20  # a longer line is archived but not parsed
 
 
 class Unreadable(Exception):
-    """The path cannot be read as a transcript; the text says why."""
+    """The path cannot be read as a transcript; the message gives the reason."""
 
 
 class Rewritten(Exception):
-    """The bytes before the offset are not the ones that were read."""
+    """The bytes before the offset changed since they were read."""
 
 
 @dataclass(slots=True, frozen=True)
 class Stat:
-    """What tells cheaply that a file has not changed."""
+    """The facts that show cheaply that a file has not changed."""
 
     dev: int
     inode: int
@@ -46,7 +46,7 @@ class Stat:
 
 @dataclass(slots=True, frozen=True)
 class Checkpoint:
-    """How far a file was read, and the marks that prove it is still the same file."""
+    """How far a file was read, and hashes to check that it is still the same file."""
 
     offset: int = 0
     head_hash: bytes | None = None
@@ -56,7 +56,7 @@ class Checkpoint:
 
 @dataclass(slots=True, frozen=True)
 class Block:
-    """Bytes from `start` on. `lines` end with a newline; `rest` is an unfinished last line."""
+    """Bytes from `start`. `lines` end with a newline; `rest` is an unfinished last line."""
 
     start: int
     data: bytes
@@ -64,7 +64,7 @@ class Block:
 
 
 def open_regular(path: str) -> int:
-    """A descriptor of a regular file; never follows a link, never blocks on a FIFO."""
+    """Open a regular file; never follow a link or block on a FIFO."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     flags |= getattr(os, "O_BINARY", 0)
     try:
@@ -81,22 +81,22 @@ def open_regular(path: str) -> int:
     return fd
 
 
-PACKED = ".zst"  # some agents compress logs that have rested for long; the log is the same one
+PACKED = ".zst"  # some agents compress old logs; it is still the same log
 _LARGEST_UNPACKED = 4 << 30
 
 
 def log_name(path: str) -> str:
-    """The name of a log, whether it is compressed now or not."""
+    """The name of a log, compressed or not."""
     return path.removesuffix(PACKED)
 
 
 def log_file(path: str) -> str:
-    """The file that holds a log now; the plain one if there are both."""
+    """The file that contains a log now; the plain one if both exist."""
     return path + PACKED if not os.path.lexists(path) and os.path.lexists(path + PACKED) else path
 
 
 def open_log(path: str) -> tuple[int, Stat]:
-    """A descriptor of the bytes of a log, and the stat of the file that holds them."""
+    """A descriptor for the bytes of a log, and the stat of the file that contains them."""
     try:
         fd = open_regular(path)
     except FileNotFoundError:
@@ -109,8 +109,8 @@ def open_log(path: str) -> tuple[int, Stat]:
 
 
 def _unpacked(packed: int) -> int:
-    """The same bytes as a file of their own that has no name."""
-    import tempfile  # noqa: PLC0415 - few agents compress
+    """Unpack into an unnamed temporary file."""
+    import tempfile  # noqa: PLC0415 - few agents compress logs
 
     import zstandard  # noqa: PLC0415
 
@@ -122,13 +122,13 @@ def _unpacked(packed: int) -> int:
                 if size > _LARGEST_UNPACKED:
                     raise Unreadable(f"is larger than {_LARGEST_UNPACKED >> 30} GiB unpacked")
         except zstandard.ZstdError as error:
-            raise Unreadable("is not a whole zstd file") from error
+            raise Unreadable("is not a complete zstd file") from error
         plain.flush()
         return os.dup(plain.fileno())
 
 
 def read_at(fd: int, count: int, offset: int) -> bytes:
-    """os.pread, also where there is none."""
+    """os.pread, with a fallback for systems without it."""
     if hasattr(os, "pread"):
         return os.pread(fd, count, offset)
     os.lseek(fd, offset, os.SEEK_SET)
@@ -140,7 +140,7 @@ def mark(data: bytes) -> bytes:
 
 
 def advance(checkpoint: Checkpoint, fd: int, offset: int, oversize_from: int | None) -> Checkpoint:
-    """The checkpoint after everything before `offset` was read."""
+    """The checkpoint after reading everything before `offset`."""
     head = checkpoint.head_hash
     if checkpoint.offset < MARK or head is None:
         head = mark(read_at(fd, min(MARK, offset), 0))
@@ -155,7 +155,7 @@ def advance(checkpoint: Checkpoint, fd: int, offset: int, oversize_from: int | N
 
 
 def verify(checkpoint: Checkpoint, fd: int) -> None:
-    """Raise `Rewritten` unless the file still begins as it did, up to the offset."""
+    """Raise `Rewritten` if the file changed before the offset."""
     offset = checkpoint.offset
     if offset == 0:
         return

@@ -1,4 +1,4 @@
-"""Whose a file is: by the place where it lies, and by its content where places overlap."""
+"""Decides which agent a file belongs to: by place, and by content where places overlap."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sessiond.reading import tail
 from sessiond.sourcekit.base import Source
 
 HEAD = 64 << 10
-KINDS = ("attachment", "transcript", "document", "database")  # in the order of reading
+KINDS = ("attachment", "transcript", "document", "database")  # in reading order
 
 
 class Ambiguous(Exception):
-    """Two agents say that a file is theirs; the text names them."""
+    """Several agents claim a file; the message names them."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -26,7 +26,7 @@ class Place:
 
 
 class Territory:
-    """The roots of all agents. A file belongs to those with the innermost root around it."""
+    """The roots of all agents. A file belongs to the agents of the innermost root around it."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         roots: dict[str, list[Source]] = {}
@@ -39,7 +39,7 @@ class Territory:
         self.roots = frozenset(roots)
 
     def place_of(self, path: str) -> Place | None:
-        """The innermost place around a path, with the agents whose walk comes to it."""
+        """The innermost place around a path, with the agents whose walk reaches it."""
         around = [place for place in self.places if is_below(path, place.path)]
         if not around:
             return None
@@ -52,23 +52,23 @@ def is_below(path: str, root: str) -> bool:
     return path == root or path.startswith(root + os.sep)
 
 
-Claim = tuple[Source, str]  # an agent, and what a file is to it
+Claim = tuple[Source, str]  # an agent, and the kind of file for it
 
 
 def claims_by_name(sources: Sequence[Source], path: str) -> list[Claim]:
-    """The agents that a file may belong to, as far as its name and place tell."""
+    """The agents that a file may belong to, judging by its name and place."""
     return [(source, kind) for source in sources if (kind := source.classify(path)) in KINDS]
 
 
 def decide(claims: Sequence[Claim], path: str) -> Claim | None:
-    """Of several agents that a file may belong to, the one whose content it has."""
+    """The one of several possible agents that matches a file's content."""
     if len(claims) == 1:
         return claims[0]
     head = _head(path)
     certain = [claim for claim in claims if claim[0].claims(path, head)]
     if len(certain) > 1:
-        names = " and of ".join(sorted(source.agent for source, _ in certain))
-        raise Ambiguous(f"may be a file of {names}")
+        names = ", ".join(sorted(source.agent for source, _ in certain))
+        raise Ambiguous(f"matches several agents: {names}")
     return certain[0] if certain else None
 
 
@@ -86,7 +86,7 @@ def _head(path: str) -> bytes:
 
 
 def _reaches(source: Source, root: str, path: str) -> bool:
-    """Whether a walk from the root comes to the path."""
+    """Whether a walk from the root reaches the path."""
     folder = os.path.dirname(path)
     while len(folder) > len(root):
         if not source.enters(folder):

@@ -1,4 +1,4 @@
-"""Sources as the daemon knows them: one row of `sources` each, kept in memory between passes."""
+"""Sources as rows of `sources`, kept in memory between passes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sessiond.reading.tail import Checkpoint, Stat
 
 LIVE, GONE, PARKED, UNREADABLE = "live", "gone", "parked", "unreadable"
 PARK_AFTER = 3  # crashes of the same file
-WHOLES = ("document", "database")  # kinds whose conversations are sources of their own
+WHOLES = ("document", "database")  # kinds whose conversations are separate sources
 
 
 def now_ms() -> int:
@@ -87,7 +87,7 @@ class Tracked:
         self.progress = progress
 
     def save_reader_state(self, db: apsw.Connection, state: dict[str, Any]) -> None:
-        """What the reader of a database must be given back the next time."""
+        """Save the state that the reader of a database gets next time."""
         self.save_identity(db)
         db.execute(
             "UPDATE sources SET parser_state = ?, read_at = ? WHERE id = ?",
@@ -96,7 +96,7 @@ class Tracked:
         self.progress.parser_state = state
 
     def save_stat(self, db: apsw.Connection, stat: Stat, sidecar_ns: int) -> None:
-        """The file was read to its end as it was when `stat` was taken, and it is readable."""
+        """The file is readable and was read to its end, as of `stat`."""
         self._write_stat(db, stat)
         if sidecar_ns != self.sidecar_ns:
             db.execute("UPDATE sources SET sidecar_ns = ? WHERE id = ?", (sidecar_ns, self.id))
@@ -105,7 +105,7 @@ class Tracked:
             self.save_state(db, LIVE)
 
     def park(self, db: apsw.Connection, stat: Stat, error: str) -> None:
-        """Leave the file alone until it is another one, or we are."""
+        """Skip the file until it changes or sessiond is upgraded."""
         self._write_stat(db, stat)
         self.save_state(db, PARKED, error)
         db.execute("UPDATE sources SET parked_by = ? WHERE id = ?", (__version__, self.id))
@@ -115,7 +115,7 @@ class Tracked:
         return self.state == PARKED and self.stat == stat and self.parked_by == __version__
 
     def parser_state(self, db: apsw.Connection) -> dict[str, Any]:
-        """What the parser left behind; read only when the file is."""
+        """The parser's saved state, loaded only when the file is read."""
         if self.progress.parser_state is None:
             stored = db.execute("SELECT parser_state FROM sources WHERE id = ?", (self.id,)).get
             self.progress.parser_state = json.loads(stored or "{}")

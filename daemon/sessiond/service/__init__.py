@@ -1,1 +1,1 @@
-"""The daemon: watch, wake, pass, rest; and how it is started, installed and watched over."""
+"""The daemon's loop, and how it is started, installed and monitored."""

@@ -1,4 +1,4 @@
-"""Start in the background, stop and restart: the kernel lock says who runs, signals do the rest."""
+"""Starts in the background, stops and restarts: a kernel lock shows who runs, signals end it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOP_SECONDS = 10.0
 
 
 def start_detached(say: Say) -> int:
-    """Start the daemon in a session of its own and wait until it serves."""
+    """Start the daemon in a new process session and wait until it serves."""
     home = paths.home()
     home.create()
     if lock.holder(home.lock) is not None:
@@ -38,20 +38,20 @@ def start_detached(say: Say) -> int:
     while time.monotonic() < deadline:
         if process.poll() is not None:
             raise SessError(
-                f"sessiond ended at once with exit code {process.returncode}",
-                hint="`sessiond logs`, or `sessiond start` in the foreground, tells why",
+                f"sessiond failed to start: exit code {process.returncode}",
+                hint="see `sessiond logs`, or run `sessiond start` in the foreground",
                 code=process.returncode or Exit.NO_DAEMON,
             )
         if heartbeat.read(home.status).get("pid") == process.pid:
             say(f"sessiond started (pid {process.pid})")
             return Exit.OK
         time.sleep(0.05)
-    say(f"sessiond started (pid {process.pid}); it is still reading what was there before")
+    say(f"sessiond started (pid {process.pid}); still indexing existing transcripts")
     return Exit.OK
 
 
 def _absolute_home(home: paths.Home) -> dict[str, str]:
-    """A relative SESSIOND_HOME would name another directory from where the daemon runs."""
+    """A relative SESSIOND_HOME would be another directory from the daemon's working directory."""
     return {"SESSIOND_HOME": str(home.data)} if "SESSIOND_HOME" in os.environ else {}
 
 

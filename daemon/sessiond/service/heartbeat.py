@@ -1,4 +1,4 @@
-"""What the running daemon tells about itself, in a small file that `sessiond status` reads."""
+"""The running daemon's state, in a small file that `sessiond status` reads."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any
 
 from sess_schema import __version__
 
-EVERY = 1.0  # seconds between two writes of the file
+EVERY = 1.0  # seconds between writes of the file
 
 
 class Heart:
-    """Collects facts and writes them now and then, atomically and 0600."""
+    """Collects facts and writes them regularly, atomically and with mode 0600."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -36,7 +36,7 @@ class Heart:
 
     @property
     def blind(self) -> bool:
-        """Some directories are polled because they cannot be watched."""
+        """Whether some directories are polled because they cannot be watched."""
         return bool(self._facts.get("blind"))
 
     def beat(self, *, error: str | None = None, hints: int = 0, turns: int = 0, read_bytes: int = 0,
@@ -53,12 +53,12 @@ class Heart:
             self.flush()
 
     def flush(self) -> None:
-        """Write what the last beats said, if it is time to."""
+        """Write the collected facts if it is time."""
         if self._unwritten and time.monotonic() - self._written >= EVERY:
             self._write()
 
     def walked(self, *, skipped: list[tuple[str, str]], **facts: Any) -> None:
-        """A full walk ended: what it could not read replaces what was known before."""
+        """After a full walk: replace the list of skipped files."""
         self._skipped = dict(skipped)
         self._facts.update(facts, walked_at=_now(), pending_bytes=0, error=None)
         self._write()
@@ -83,12 +83,12 @@ class Heart:
             with os.fdopen(fd, "wb") as file:
                 file.write(text)
             os.replace(new, self._path)
-        except OSError:  # a full disk must not end the daemon; the next beat tries again
+        except OSError:  # a full disk must not stop the daemon; the next beat retries
             with contextlib.suppress(OSError):
                 self._write_in_place(text)
 
     def _write_in_place(self, text: bytes) -> None:
-        """No space for a new file: the old one has its blocks, and the disk's state is told."""
+        """Without space for a new file, report that in the blocks of the old one."""
         fd = os.open(self._path, os.O_WRONLY)
         try:
             os.ftruncate(fd, os.pwrite(fd, text, 0))
@@ -97,7 +97,7 @@ class Heart:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The last beat, or nothing."""
+    """The last facts written, or {}."""
     try:
         facts = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
-"""Installs the daemon as a service of this system: a systemd user unit or a launchd agent.
+"""Installs the daemon as a service: a systemd user unit or a launchd agent.
 
-The files under systemd/ and launchd/ are the truth. This fills in the path of the program, the
-variables that say where the data is, and the directories that the service may write to.
+The files under systemd/ and launchd/ are the templates. This fills in the program's path, the
+variables that locate the data, and the directories that the service may write to.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from sessiond.sources import source_classes
 
 UNIT = "sessiond.service"
 _OWN_VARIABLES = ("SESSIOND_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
-# By this line we know our own files when they are to be replaced or removed.
+# This line marks our own files, which we may replace or remove.
 MARK = "Written by `sessiond install`; `sessiond uninstall` removes it."
 
 Say = Callable[[str], None]
 Command = tuple[str, ...]
 
 _SYSTEMCTL = ("systemctl", "--user")
-# PrivateTmp= hides what others keep here.
+# PrivateTmp= hides other programs' files here.
 _PRIVATE = ("/tmp", "/var/tmp")  # noqa: S108
-_REINSTALL = "install sessiond again, for example with `pip install --force-reinstall sessiond`"
+_REINSTALL = "reinstall sessiond, for example with `pip install --force-reinstall sessiond`"
 
 
 def install(*, hardened: bool, say: Say) -> Exit:
-    """Write the service file of this system and start the service."""
+    """Write the service file and start the service."""
     launchd = _launchd()
     executable, environment, home = program(), moved_data(os.environ), paths.home()
     home.create()
@@ -64,13 +64,13 @@ def install(*, hardened: bool, say: Say) -> Exit:
     commands = [
         (*_SYSTEMCTL, "daemon-reload"),
         (*_SYSTEMCTL, "enable", UNIT),
-        # Not `enable --now`: a service that runs already has to take up the new file.
+        # Not `enable --now`: a running service has to load the new file.
         (*_SYSTEMCTL, "restart", UNIT),
     ]
     code = _run_all(commands, say)
     if code == Exit.OK:
         say(f"{UNIT} is enabled and running")
-    say("it stops when you log out; `loginctl enable-linger` keeps it running")
+    say("hint: it stops when you log out; run `loginctl enable-linger` to keep it running")
     return code
 
 
@@ -89,7 +89,7 @@ def uninstall(*, say: Say) -> Exit:
     if not _ours(unit):
         return _nothing(unit, say)
     trouble = _run((*_SYSTEMCTL, "disable", "--now", UNIT))
-    # Where no manager answers, its link is still ours to remove.
+    # If no manager answers, the link is still ours to remove.
     wanted = unit.parent / "default.target.wants" / UNIT
     if wanted.is_symlink() and wanted.resolve() == unit.resolve():
         wanted.unlink()
@@ -105,11 +105,11 @@ def uninstall(*, say: Say) -> Exit:
 
 def systemd_unit(executable: Path, environment: Mapping[str, str]) -> str:
     """The shipped unit with this program and these variables."""
-    # systemd refuses these in the name of a program, however well they are quoted.
+    # systemd rejects these in a program's path, even quoted.
     if any(char in "\"'\\" or not char.isprintable() for char in str(executable)):
         raise SessError(
-            f'systemd cannot run "{executable}": quotes, backslashes or control characters in it',
-            hint="install sessiond in a directory with a plainer name",
+            f'systemd cannot run "{executable}": quotes, backslashes or control characters in path',
+            hint="install sessiond in a directory with a simpler name",
         )
     lines = [f"# {MARK}"]
     for line in shipped(f"systemd/{UNIT}").decode().splitlines():
@@ -132,7 +132,7 @@ def systemd_hardening(writable: Iterable[Path]) -> str:
 
 
 def launchd_plist(executable: Path, environment: Mapping[str, str], log_dir: Path) -> bytes:
-    """The shipped agent with this program, these variables and a place for crash reports."""
+    """The shipped agent with this program, these variables and a file for crash reports."""
     agent = plistlib.loads(shipped(f"launchd/{LAUNCHD_LABEL}.plist"))
     agent["ProgramArguments"] = [str(executable), "start"]
     agent["StandardErrorPath"] = str(log_dir / "stderr.log")
@@ -143,7 +143,7 @@ def launchd_plist(executable: Path, environment: Mapping[str, str], log_dir: Pat
 
 
 def shipped(name: str) -> bytes:
-    """A service file as it came with this installation, wheel or editable."""
+    """A service file from this installation, wheel or editable."""
     try:
         return _installed(f"/share/sessiond/{name}").read_bytes()
     except OSError as error:
@@ -153,7 +153,7 @@ def shipped(name: str) -> bytes:
 
 
 def program() -> Path:
-    """The `sessiond` script of this very installation."""
+    """The `sessiond` script of this installation."""
     script = Path(sys.executable).absolute().parent / "sessiond"
     if os.access(script, os.X_OK):
         return script
@@ -161,20 +161,20 @@ def program() -> Path:
     try:
         return _installed("/bin/sessiond")
     except FileNotFoundError:
-        raise SessError(f'there is no program "{script}"', hint=_REINSTALL) from None
+        raise SessError(f'program not found: "{script}"', hint=_REINSTALL) from None
 
 
 def variables() -> tuple[str, ...]:
-    """Variables that move our data or an agent's.
+    """Environment variables that move our data or an agent's.
 
-    A service does not see those of the shell that installed it, so it is given them.
+    A service does not see the variables of the shell that installed it, so we pass these on.
     """
     agents = (name for source in source_classes() for name in source.variables)
     return tuple(dict.fromkeys((*_OWN_VARIABLES, *agents)))
 
 
 def moved_data(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that are set now and say where data is, as absolute paths."""
+    """The variables that are set now, as absolute paths."""
     return {
         name: os.path.abspath(os.path.expanduser(environment[name]))
         for name in variables()
@@ -204,7 +204,7 @@ def _launchd() -> bool:
     system: str = sys.platform
     if system not in {"linux", "darwin"}:
         raise SessError(
-            f'no service manager is known for "{system}"', hint="run `sessiond start --detach`"
+            f'no supported service manager on "{system}"', hint="run `sessiond start --detach`"
         )
     return system == "darwin"
 
@@ -233,8 +233,8 @@ def _ours(path: Path) -> bool:
 def _write(path: Path, content: bytes) -> None:
     if os.path.lexists(path) and not _ours(path):
         raise SessError(
-            f'"{path}" is there already and was not written by `sessiond install`',
-            hint="move it away, then install again",
+            f'"{path}" already exists and was not written by `sessiond install`',
+            hint="move it away, then run `sessiond install` again",
         )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -264,19 +264,23 @@ def _refuse_private_tmp(directories: Iterable[Path]) -> None:
     for directory in directories:
         if any(directory.is_relative_to(private) for private in _PRIVATE):
             raise SessError(
-                f'a hardened service has a /tmp of its own and cannot see "{directory}"',
+                f'a hardened service has a private /tmp and cannot see "{directory}"',
                 hint="move it elsewhere, or install without --hardened",
             )
 
 
 def _nothing(path: Path, say: Say) -> Exit:
     kept = path.exists()
-    say(f"kept {path}: it was not written by `sessiond install`" if kept else f"no {path}")
+    say(
+        f"kept {path}: it was not written by `sessiond install`"
+        if kept
+        else f"not installed: no {path}"
+    )
     return Exit.NOTHING_FOUND
 
 
 def _run_all(commands: Sequence[Command], say: Say) -> Exit:
-    """Run the commands until one fails, and then name those that are left to do."""
+    """Run the commands until one fails, then list the remaining ones."""
     for done, command in enumerate(commands):
         if trouble := _run(command):
             return _by_hand(trouble, commands[done:], say)
@@ -285,21 +289,21 @@ def _run_all(commands: Sequence[Command], say: Say) -> Exit:
 
 def _by_hand(trouble: str, commands: Sequence[Command], say: Say) -> Exit:
     say(trouble)
-    say("run by hand, in a login session of this user:")
+    say("run these commands in a login session of this user:")
     for command in commands:
         say(f"  {shlex.join(command)}")
     return Exit.SKIPPED_SOME
 
 
 def _run(command: Command) -> str:
-    """Run a command and return what went wrong, or nothing."""
+    """Run a command and return the error, or an empty string."""
     try:
         # `restart` waits for READY, for at most the 90 seconds that systemd gives a service.
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     except OSError as error:
         return f"cannot run `{command[0]}`: {error.strerror}"
     except subprocess.TimeoutExpired:
-        return f"`{shlex.join(command)}` gave no answer within two minutes"
+        return f"`{shlex.join(command)}` timed out after two minutes"
     if done.returncode == 0:
         return ""
     said = " ".join((done.stderr or done.stdout).split())
@@ -309,7 +313,7 @@ def _run(command: Command) -> str:
 def _bootstrap(agent: Path, say: Say) -> Exit:
     domain, service = _launchd_names()
     start = [
-        # Undoes an earlier `launchctl disable`, which would make the next command fail.
+        # Undo an earlier `launchctl disable`, which would make the next command fail.
         ("launchctl", "enable", service),
         ("launchctl", "bootstrap", domain, str(agent)),
     ]
@@ -327,7 +331,7 @@ def _bootout() -> str:
     if _run(loaded):
         return ""
     trouble = _run(("launchctl", "bootout", service))
-    # bootout returns before the agent has ended, and a bootstrap in between fails.
+    # bootout returns before the agent exits, and a bootstrap in between fails.
     end = time.monotonic() + 15
     while not trouble and not _run(loaded) and time.monotonic() < end:
         time.sleep(0.2)

@@ -1,7 +1,7 @@
-"""Where the daemon's log goes and how it is shown again; never what a transcript says.
+"""Writes and shows the daemon's log, which never contains transcript text.
 
-The log holds ids, paths, counts and reasons. The formatter guards the two ways by which more could
-slip in: the message of an unexpected exception, and control characters in the name of a file.
+The log contains ids, paths, counts and reasons. The formatter blocks two leaks: the message of an
+unexpected exception, and control characters in file names.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from sessiond.service import notify
 MAX_BYTES = 2_000_000
 OLD_FILES = 2
 
-# Their messages name files and tables; those of other exceptions may quote the data at hand.
+# Their messages name files and tables; other exceptions may quote the data.
 _DISCREET = (OSError, apsw.Error, SessError)
 _SYSLOG_LEVELS = {"CRITICAL": 2, "ERROR": 3, "WARNING": 4, "INFO": 6, "DEBUG": 7}
 
 
 def set_up(log: Path, *, foreground: bool) -> None:
-    """Log to a size-capped file and in the foreground to stderr; under systemd to the journal."""
+    """Log to a size-capped file, in the foreground also to stderr; under systemd to the journal."""
     stderr = logging.StreamHandler(sys.stderr)
     stderr.setFormatter(_Formatter())
     handlers: list[logging.Handler] = []
@@ -53,7 +53,7 @@ def set_up(log: Path, *, foreground: bool) -> None:
         # launchd collects stderr in a file without a cap, so only crashes go there.
         if trouble or (foreground and not notify.under_launchd()):
             handlers.append(stderr)
-    # A full disk costs log lines, not the daemon, and not a traceback for each line.
+    # A full disk loses log lines; it must not stop the daemon or print a traceback for each line.
     logging.raiseExceptions = False
     logging.basicConfig(handlers=handlers, level=logging.WARNING, force=True)
     logging.getLogger("sessiond").setLevel(logging.INFO)
@@ -63,13 +63,13 @@ def set_up(log: Path, *, foreground: bool) -> None:
 
 
 def tail_log(path: Path, lines: int, *, follow: bool = False) -> Iterator[str]:
-    """The last lines of the log, older files included, and then with `follow` each new one."""
+    """The last lines of the log, including rotated files; with `follow`, then each new line."""
     try:
         current = path.open("rb")
     except OSError as error:
         raise SessError(
             f'cannot read log "{path}": {(error.strerror or str(error)).lower()}',
-            hint="the daemon makes it when it starts; under systemd see"
+            hint="the daemon creates it at startup; under systemd see"
             " `journalctl --user -u sessiond`",
             code=Exit.NOTHING_FOUND,
         ) from error
@@ -80,19 +80,19 @@ def tail_log(path: Path, lines: int, *, follow: bool = False) -> Iterator[str]:
                 last.extend(Path(f"{path}.{number}").read_bytes().splitlines())
             except OSError:
                 continue
-        *whole, part = current.read().split(b"\n")
+        *whole, rest = current.read().split(b"\n")
         last.extend(whole)
-        if part and not follow:
-            last.append(part)
+        if rest and not follow:
+            last.append(rest)
         yield from map(_text, last)
         while follow:
-            *whole, part = (part + current.read()).split(b"\n")
+            *whole, rest = (rest + current.read()).split(b"\n")
             yield from map(_text, whole)
             if whole:
                 continue
             if _replaced(path, current):
                 current.close()
-                current, part = path.open("rb"), b""
+                current, rest = path.open("rb"), b""
             else:
                 time.sleep(0.2)
     finally:
@@ -113,7 +113,7 @@ def _replaced(path: Path, current: IO[bytes]) -> bool:
 
 
 def _stderr_is_journal() -> bool:
-    # The variable is inherited by children whose stderr goes elsewhere; systemd says to compare.
+    # Children inherit the variable even if their stderr goes elsewhere, so compare the files.
     try:
         device, inode = os.environ["JOURNAL_STREAM"].split(":")
         found = os.fstat(sys.stderr.fileno())
@@ -144,18 +144,18 @@ class _Formatter(logging.Formatter):
         return printable(super().formatMessage(record))
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 - logging's name
-        parts: list[str] = []
+        blocks: list[str] = []
         error: BaseException | None = ei[1]
-        while error is not None and len(parts) < 10:
+        while error is not None and len(blocks) < 10:
             kind = type(error).__name__
-            said = f": {printable(str(error))}" if isinstance(error, _DISCREET) else ""
-            parts.append("".join(traceback.format_tb(error.__traceback__)) + kind + said)
+            message = f": {printable(str(error))}" if isinstance(error, _DISCREET) else ""
+            blocks.append("".join(traceback.format_tb(error.__traceback__)) + kind + message)
             error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
-        return "\ncaused by\n".join(parts)
+        return "\ncaused by\n".join(blocks)
 
 
 class _JournalFormatter(_Formatter):
-    """The journal has its own clock; it takes the level from a prefix on each line."""
+    """The journal adds its own time and takes the level from a prefix on each line."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -167,7 +167,7 @@ class _JournalFormatter(_Formatter):
 
 
 def printable(text: str) -> str:
-    """The text with control characters spelt out: names of files must not drive a terminal."""
+    """Escape control characters: file names must not control the terminal."""
     if text.isprintable():
         return text
     return "".join(

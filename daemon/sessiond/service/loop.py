@@ -1,4 +1,4 @@
-"""The daemon's loop: wait for hints, ingest what they name, walk everything now and then."""
+"""The daemon's loop: waits for hints, ingests what they name, and regularly walks everything."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from sessiond.writing.transaction import Store
 
 log = logging.getLogger("sessiond")
 
-TICK = 1.0  # how soon a root that appears is noticed
-GATHER = 0.01  # writes come in bursts; wait this long for the rest of one
+TICK = 1.0  # how soon a new root is noticed
+GATHER = 0.01  # writes come in bursts; wait this long for the rest
 POLL_UNCOVERED = 2.0  # out of watches: walk this often instead
-CLOCK_JUMP = 30.0  # wall clock ahead of the monotonic one by this: we slept
+CLOCK_JUMP = 30.0  # wall clock this far from the monotonic one: the machine slept
 IDLE_CHECKPOINT = 20.0
 RETRY_FIRST, RETRY_LAST = 2.0, 60.0
 
@@ -64,7 +64,7 @@ class Service:
         self._checkpointed = True
 
     def run(self) -> int:
-        """Until SIGTERM; the exit code."""
+        """Run until SIGTERM; return the exit code."""
         self._home.create()
         held = lock.acquire(self._home.lock)
         if held is None:
@@ -90,12 +90,12 @@ class Service:
         return Exit.OK
 
     def _open(self) -> apsw.Connection | None:
-        """The index, as soon as the disk has space for it; None when told to stop before."""
+        """Open the index as soon as the disk has space; None if stopped before that."""
         while not self._stop.is_set():
             try:
                 return open_writer(self._home.index, notify.busy)
             except SessError as error:
-                # A service manager that sees us fail a few times in a row gives us up for good.
+                # A service manager stops restarting us after a few failures in a row.
                 if not isinstance(error.__cause__, apsw.FullError | apsw.IOError | apsw.BusyError):
                     raise
                 notify.ready("waiting")
@@ -134,7 +134,7 @@ class Service:
         notify.ready("indexing")
         log.info("started, version %s, pid %d", __version__, os.getpid())
         for root in self._roots():
-            log.info("watching %s%s", root, "" if os.path.isdir(root) else " (not there yet)")
+            log.info("watching %s%s", root, "" if os.path.isdir(root) else " (does not exist yet)")
         slept = time.time() - time.monotonic()
         hints = Hints(set(), lost=True)
         while not self._stop.is_set():
@@ -155,36 +155,36 @@ class Service:
                 hints = Hints(hints.paths | more.paths, hints.lost or more.lost)
             notify.alive()
         log.info("stopping")
-        with contextlib.suppress(apsw.Error):  # on a full disk the statistics stay as they are
+        with contextlib.suppress(apsw.Error):  # on a full disk the old statistics stay
             db.pragma("optimize")
-        _fold_log(db)
+        _truncate_wal(db)
 
     def _reprice(self, db: apsw.Connection) -> None:
         try:
             changed = reprice_if_due(db, self._settings, notify.busy)
-        except apsw.Error as error:  # a full disk: the next start tries again
-            log.warning("prices stay as they were: %s", error)
+        except apsw.Error as error:  # a full disk: the next start retries
+            log.warning("cannot reprice: %s", error)
             return
         if changed:
-            log.info("priced %d responses anew", changed)
+            log.info("repriced %d responses", changed)
 
     def _describe(self, db: apsw.Connection) -> None:
         describers = {source.agent: source.describe_stored for source in self._sources}
         try:
             count = describe_calls(db, describers, notify.busy)
-        except apsw.Error as error:  # a full disk: the next start goes on from there
-            log.warning("calls from before have no kind yet: %s", error)
+        except apsw.Error as error:  # a full disk: the next start continues
+            log.warning("cannot describe older tool calls: %s", error)
             return
         if count:
-            log.info("described %d tool calls from before", count)
+            log.info("described %d older tool calls", count)
 
     def _roots(self) -> list[str]:
-        """The roots as they are now: one may have become a link to another place."""
+        """The current roots: one may have become a link to another place."""
         self._territory = Territory(self._sources)
         return [place.path for place in self._territory.places]
 
     def _patience(self) -> float:
-        # While the index cannot be written nothing but the next try is due.
+        # While the index cannot be written, only the next retry is due.
         due = [self._next_walk] if self._retry else [self._next_walk, *self._recheck.values()]
         return max(0.0, min(TICK, min(due) - time.monotonic()))
 
@@ -193,13 +193,13 @@ class Service:
         notify.reloading()
         try:
             self._configure()
-            log.info("configuration read again")
+            log.info("configuration reloaded")
         except SessError as error:
-            log.error("configuration not changed: %s", error.message)
+            log.error("configuration not reloaded: %s", error.message)
         notify.ready("indexing")
 
     def _step(self, ingest: Ingest, hints: Hints) -> None:
-        """One pass: everything when a walk is due, else what the hints name."""
+        """One pass: over everything if a walk is due, otherwise over the hinted files."""
         now = time.monotonic()
         if self._retry and now < self._next_walk:
             return
@@ -216,11 +216,13 @@ class Service:
             self._pause(error)
             return
         except Exception as error:
-            log.exception("unexpected")
-            self._pause(SessError(f"unexpected {type(error).__name__} (see `sessiond logs`)"))
+            log.exception("unexpected error")
+            self._pause(
+                SessError(f"unexpected error: {type(error).__name__} (see `sessiond logs`)")
+            )
             return
         if self._retry:
-            log.info("writing again")
+            log.info("index is writable again")
         self._retry = 0.0
         for path in summary.unsettled:
             self._recheck[path] = time.monotonic() + self._pace.pause(path, SETTLE_SECONDS)
@@ -248,7 +250,7 @@ class Service:
                 continue
             for source in around.sources:
                 kind = source.classify(path)
-                # A sidecar tells about a file that is here already.
+                # A change of a sidecar means that its file must be read.
                 concerned = source.owner(path) if kind == "sidecar" else path
                 if source.classify(concerned) in WHOLES:
                     again = self._pace.too_soon(concerned)
@@ -275,8 +277,8 @@ class Service:
         )
         if blind and not self._heart.blind:
             log.warning(
-                "only %s of %d directories can be watched; the rest is polled every %.0f s. To fix"
-                " it: %s",
+                "watching only %s of %d directories, polling the rest every %.0f s; to watch them"
+                " all, run: %s",
                 watched or 0,
                 summary.directories,
                 POLL_UNCOVERED,
@@ -295,12 +297,12 @@ class Service:
         self._next_walk = time.monotonic() + (POLL_UNCOVERED if blind else period)
 
     def _pause(self, error: SessError) -> None:
-        """The index cannot be written now: say so, keep what is there, try again later."""
+        """The index cannot be written now: report it and retry later."""
         if isinstance(error.__cause__, apsw.CorruptError | apsw.NotADBError):
             raise error
         self._retry = min(RETRY_LAST, self._retry * 2 or RETRY_FIRST)
         self._next_walk = time.monotonic() + self._retry
-        log.error("%s; next try in %.0f s", error.message, self._retry)
+        log.error("%s; retrying in %.0f s", error.message, self._retry)
         self._heart.beat(error=error.message)
         notify.status(error.message)
 
@@ -309,25 +311,25 @@ class Service:
         self._heart.beat(pending_bytes=max(0, summary.total_bytes - summary.read_bytes))
 
     def _rest(self, db: apsw.Connection) -> None:
-        """After a while without writes, fold the WAL back and return memory to the system."""
+        """After a while without writes, truncate the WAL and return memory to the system."""
         if self._checkpointed or time.monotonic() - self._last_write < IDLE_CHECKPOINT:
             return
-        self._checkpointed = _fold_log(db)
-        if not self._checkpointed:  # the next rest tries again
+        self._checkpointed = _truncate_wal(db)
+        if not self._checkpointed:  # the next rest retries
             self._last_write = time.monotonic()
         db.pragma("shrink_memory")
         _trim_heap()
 
 
-def _fold_log(db: apsw.Connection) -> bool:
-    """Write the WAL back into the index now; False when a reader or the disk does not allow it."""
-    wait_for_locks(db, 0)  # a reader may hold its snapshot for long, and SIGTERM must end us soon
+def _truncate_wal(db: apsw.Connection) -> bool:
+    """Write the WAL back into the index; False if a reader or the disk prevents it."""
+    wait_for_locks(db, 0)  # a reader may keep its snapshot for long, and SIGTERM must be fast
     try:
         db.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     except apsw.BusyError:
         return False
     except apsw.Error as error:
-        log.warning("the WAL stays: %s", error)
+        log.warning("cannot truncate the WAL: %s", error)
         return False
     finally:
         wait_for_locks(db, 5)
@@ -335,7 +337,7 @@ def _fold_log(db: apsw.Connection) -> bool:
 
 
 def _trim_heap() -> None:
-    """glibc keeps freed memory of a bulk load for ever unless asked."""
+    """glibc keeps the freed memory of a bulk load unless asked to return it."""
     if sys.platform.startswith("linux"):
         try:
             ctypes.CDLL(None).malloc_trim(0)

@@ -1,6 +1,6 @@
-"""Tells the service manager how the daemon is doing (the sd_notify protocol, without libsystemd).
+"""Reports the daemon's state to the service manager (sd_notify protocol, without libsystemd).
 
-Every call does nothing where no manager listens, and none of them raises.
+Calls do nothing if no manager listens, and never raise.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ import socket
 import time
 
 LAUNCHD_LABEL = "io.github.sessiond"
-_BUSY_SECONDS = 120  # without a sign of life, the manager may give up on us again
+_BUSY_SECONDS = 120  # without another report by then, the manager may stop us
 _BUSY_EVERY = 1.0
 _last_busy = -_BUSY_EVERY
 
 
 def ready(status: str) -> None:
-    """Start-up, or a reload, is over."""
+    """Startup or a reload is complete."""
     _send("READY=1", _status(status))
 
 
@@ -32,9 +32,9 @@ def alive() -> None:
 
 
 def busy(text: str) -> None:
-    """Something long is going on, such as an upgrade of the index; call it as often as you like.
+    """Report long work, such as an index upgrade; may be called often.
 
-    A start that takes longer than the manager allows would be ended, and tried again for ever.
+    Without it, the manager would stop a long startup and retry it forever.
     """
     global _last_busy  # noqa: PLW0603
     if time.monotonic() - _last_busy < _BUSY_EVERY:
@@ -44,18 +44,18 @@ def busy(text: str) -> None:
 
 
 def reloading() -> None:
-    """The configuration is being read again; `ready` ends it."""
-    # systemd drops a RELOADING without the time at which it was sent.
+    """The configuration is being reloaded, until `ready`."""
+    # systemd ignores RELOADING without the time it was sent.
     _send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}")
 
 
 def stopping() -> None:
-    """The daemon is on its way out."""
+    """The daemon is stopping."""
     _send("STOPPING=1")
 
 
 def under_launchd() -> bool:
-    """Whether launchd started this process as our agent; a shell in Terminal has another name."""
+    """Whether launchd started this process as our agent, and not a shell in Terminal."""
     return os.environ.get("XPC_SERVICE_NAME") == LAUNCHD_LABEL
 
 
@@ -76,7 +76,7 @@ def _send(*assignments: str) -> None:
         contextlib.suppress(OSError, ValueError),
         socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as channel,
     ):
-        # A manager too busy to read must not hold up the ingest loop.
+        # A busy manager must not block the ingest loop.
         channel.settimeout(1)
         channel.connect(os.fsencode(address))
         channel.send(message)

@@ -1,7 +1,7 @@
-"""One pass over all sources, then exit: `sessiond sync`, and what `sess` runs when no daemon lives.
+"""One pass over all sources, then exit: `sessiond sync`, and what `sess` runs without a daemon.
 
 Runs as `python -m sessiond.service.one_pass` without the command-line framework, which would double
-its start.
+its startup time.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ MOST_SKIPPED_SHOWN = 10
 
 
 def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -> int:
-    """Bring the index up to date and say what was done."""
+    """Bring the index up to date and report what was done."""
     home = paths.home()
     home.create()
-    held = lock.acquire(home.lock, wait=0 if _daemon_lives(home) else WAIT_FOR_OTHER_SYNC)
+    held = lock.acquire(home.lock, wait=0 if _daemon_runs(home) else WAIT_FOR_OTHER_SYNC)
     if held is None:
         raise lock.already_running(home.lock)
     try:
@@ -65,13 +65,13 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
     return Exit.SKIPPED_SOME if summary.skipped else Exit.OK
 
 
-def _daemon_lives(home: paths.Home) -> bool:
+def _daemon_runs(home: paths.Home) -> bool:
     holder = lock.holder(home.lock)
     return holder is not None and holder.get("mode") == "daemon"
 
 
 def _places(sources: Sequence[Source], targets: Sequence[str]) -> list[Place]:
-    """Named files and directories may be of any agent; their own content tells."""
+    """Named files and directories may be any agent's; their content decides."""
     found = (os.path.realpath(os.path.expanduser(target)) for target in targets)
     return [Place(path, tuple(sources)) for path in found]
 
@@ -107,11 +107,11 @@ def _report(
         f" {counted(summary.turns, 'record')} read ({summary.read_bytes / 1e6:.1f} MB{rate})"
         f" in {seconds:.1f} s"
         + (
-            f"; {counted(summary.warnings, 'odd record')} (`sess doctor`)"
+            f"; {counted(summary.warnings, 'warning')} (see `sess doctor`)"
             if summary.warnings
             else ""
         )
-        + (f"; {counted(summary.gone, 'file')} gone, the sessions stay" if summary.gone else "")
+        + (f"; {counted(summary.gone, 'file')} gone, sessions kept" if summary.gone else "")
         + "\n"
     )
 
@@ -126,11 +126,11 @@ def _report_skipped(skipped: Sequence[tuple[str, str]]) -> None:
     more = len(skipped) - MOST_SKIPPED_SHOWN
     if more > 0:
         program.say(f"sessiond: skipped {more} more; `sessiond sync --json` lists them")
-    program.say("hint: the rest is indexed; what was skipped is tried at each sync")
+    program.say("hint: the rest is indexed; skipped files are retried at each sync")
 
 
 class _Bar:
-    """A progress bar on a terminal, drawn only when there is much to read."""
+    """A progress bar on a terminal, shown only if there is much to read."""
 
     def __init__(self, *, show: bool) -> None:
         self._show = show
@@ -172,7 +172,7 @@ class _Bar:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """`--quiet` and paths; `--roots` only prints where transcripts are looked for."""
+    """Take `--quiet` and paths; `--roots` only prints the places that are read."""
     try:
         if "--roots" in arguments:
             sources = all_sources(config.load(paths.home().config_file))

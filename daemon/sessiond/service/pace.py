@@ -1,4 +1,4 @@
-"""How often a file is looked at that its program rewrites all the time."""
+"""How often to read a file that its program keeps rewriting."""
 
 from __future__ import annotations
 
@@ -9,34 +9,34 @@ from dataclasses import dataclass
 from sessiond.reading.survey import Candidate
 from sessiond.reading.tracked import WHOLES
 
-SHORTEST, LONGEST = 0.3, 1.2  # seconds; what is written last must be found two seconds later
+SHORTEST, LONGEST = 0.3, 1.2  # seconds; new data must be searchable within two seconds
 
 
 @dataclass(slots=True)
-class _Look:
+class _Read:
     at: float
     pause: float
 
 
 class Pace:
-    """The pause after each look doubles while nothing but the noise of the program is found."""
+    """The pause after each read doubles while the file has no new records."""
 
     def __init__(self) -> None:
-        self._looks: dict[str, _Look] = {}
+        self._reads: dict[str, _Read] = {}
 
     def too_soon(self, path: str) -> float | None:
-        """When to look again, if the last look was only just now."""
-        last = self._looks.get(path)
+        """When to read again, if the last read was too recent."""
+        last = self._reads.get(path)
         due = last.at + last.pause if last else 0.0
         return due if due > time.monotonic() else None
 
     def read(self, files: Iterable[Candidate], *, changed: bool) -> None:
         for file in files:
             if file.kind in WHOLES:
-                last = self._looks.get(file.path)
+                last = self._reads.get(file.path)
                 pause = min(LONGEST, last.pause * 2) if last and not changed else SHORTEST
-                self._looks[file.path] = _Look(time.monotonic(), pause)
+                self._reads[file.path] = _Read(time.monotonic(), pause)
 
     def pause(self, path: str, otherwise: float) -> float:
-        last = self._looks.get(path)
+        last = self._reads.get(path)
         return last.pause if last else otherwise

@@ -1,6 +1,6 @@
-"""Writes what each agent would write, for `sess doctor` to see whether it is found.
+"""Writes what each agent would write, for `sess doctor` to check that it is found.
 
-Runs as `python -m sessiond.service.probe WORD` in a home that is thrown away afterwards.
+Runs as `python -m sessiond.service.probe WORD` in a temporary home.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from sessiond.sources import all_sources
 
 
 def write(word: str) -> list[str]:
-    """Put a file that says the word where each agent keeps its own; the agents that have one."""
+    """Write a file with the word in each agent's place; return the agents that have one."""
     agents = []
     for source in all_sources(Config()):
         files = source.probe(word)

@@ -1,4 +1,4 @@
-"""One line on the terminal that says what long work is doing, and is gone when it is done."""
+"""One line on the terminal that shows the progress of long work, then disappears."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from contextlib import contextmanager
 
 from sess_schema.progress import Progress, unseen
 
-_EVERY = 0.1  # seconds; more often only flickers
+_EVERY = 0.1  # seconds; more often would flicker
 _CLEAR = "\r\x1b[K"
 
 
 @contextmanager
 def progress_line(*, show: bool = True) -> Iterator[Progress]:
-    """On standard error, and only where a person looks at it."""
+    """Show it on standard error, and only on a terminal."""
     if not show or not sys.stderr.isatty():
         yield unseen
         return

@@ -1,4 +1,4 @@
-"""Hints that something changed. They may be late, doubled or lost; the reconciling walk is not."""
+"""Hints that files changed. They may be late, repeated or lost; regular walks make up for that."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ log = logging.getLogger("sessiond.watch")
 
 WATCHES = "sudo sysctl fs.inotify.max_user_watches=524288"
 INSTANCES = "sudo sysctl fs.inotify.max_user_instances=1024"
-TRY_AGAIN = 60.0  # seconds until watching is tried again after it failed altogether
+TRY_AGAIN = 60.0  # seconds until watching is retried after it failed
 
-# Opening and closing are left out: our own reading would wake us.
+# Not opening and closing: our own reads would wake us.
 _WANTED: list[type[FileSystemEvent]] = [
     FileCreatedEvent,
     FileModifiedEvent,
@@ -51,11 +51,11 @@ class Hints:
 
 
 class Watcher(FileSystemEventHandler):
-    """Watches roots that exist, adopts those that appear, and notices when it went blind."""
+    """Watches existing roots, adds new ones, and notices when events were lost."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        # A queue, because a signal handler may wake us while we are inside wait().
+        # A queue, because a signal handler may wake us inside wait().
         self._wake: SimpleQueue[None] = SimpleQueue()
         self._paths: set[str] = set()
         self._lost = False
@@ -63,7 +63,7 @@ class Watcher(FileSystemEventHandler):
         self._watched: dict[str, tuple[int, int]] = {}  # root → (device, inode)
         self.overflows = 0
         self.error: str | None = None
-        self.fix = WATCHES  # what to do when not everything can be watched
+        self.fix = WATCHES  # the command to run when not everything can be watched
         self._try_again = 0.0
         self._short = False  # some directories got no watch
         self._overflow_log = _OverflowLog(self)
@@ -89,7 +89,7 @@ class Watcher(FileSystemEventHandler):
         self._wake.put(None)
 
     def wait(self, seconds: float) -> Hints:
-        """What happened since the last call, at once when something did."""
+        """The hints since the last call; return early as soon as there is one."""
         with contextlib.suppress(Empty):
             self._wake.get(timeout=seconds) if seconds > 0 else self._wake.get_nowait()
             while True:
@@ -100,7 +100,7 @@ class Watcher(FileSystemEventHandler):
         return hints
 
     def cover(self, roots: Sequence[str]) -> bool:
-        """Watch what exists of the roots; True when that changed and a walk is due."""
+        """Watch the roots that exist; True if they changed and a walk is due."""
         present = {}
         for root in roots:
             try:
@@ -117,7 +117,7 @@ class Watcher(FileSystemEventHandler):
         return True
 
     def fell_short(self) -> None:
-        """Not every directory is watched: begin anew in a while, the limit may have been raised."""
+        """Not every directory is watched: retry later, the limit may have been raised."""
         if self._observer is not None and not self._short:
             self._short, self._try_again = True, time.monotonic() + TRY_AGAIN
 
@@ -137,7 +137,7 @@ class Watcher(FileSystemEventHandler):
             for root in self._watched:
                 self._observer.schedule(self, root, recursive=True, event_filter=_WANTED)
             self._observer.start()
-        except OSError as error:  # out of watches or instances: polling goes on
+        except OSError as error:  # out of watches or instances: polling continues
             self.error = (error.strerror or str(error)).lower()
             self.fix = INSTANCES if error.errno == errno.EMFILE else WATCHES
             self._try_again = time.monotonic() + TRY_AGAIN
@@ -155,7 +155,7 @@ class Watcher(FileSystemEventHandler):
         self._stop_observer()
 
     def watched_directories(self) -> int | None:
-        """How many directories the kernel really watches for us; None where it does not tell."""
+        """How many directories the kernel watches for us; None where this is unknown."""
         if not sys.platform.startswith("linux"):
             return None
         count = 0
@@ -169,7 +169,7 @@ class Watcher(FileSystemEventHandler):
 
 
 class _OverflowLog(logging.Handler):
-    """watchdog tells of a queue overflow in its log only."""
+    """watchdog reports a queue overflow only in its log."""
 
     def __init__(self, watcher: Watcher) -> None:
         super().__init__(logging.WARNING)

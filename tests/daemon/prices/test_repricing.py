@@ -20,7 +20,7 @@ def test_a_changed_configuration_prices_everything_anew(world):
     world.run("sessiond", "sync", check=0)
     assert cost(world) == 3_000_000
     (world.state / "config.toml").unlink()
-    assert world.run("sessiond", "reprice", check=0).stdout == "1 response priced anew\n"
+    assert world.run("sessiond", "reprice", check=0).stdout == "1 response repriced\n"
     assert cost(world) == before
 
 

@@ -328,7 +328,7 @@ def test_other_prices_are_another_version():
         ({"m": {"input": 1}}, 'prices."m" needs output'),
         (
             {"m": {"input": 1, "output": 1, "in": 1}},
-            'prices."m" knows only input, output, cache_read, cache_write, cache_write_1h, not in',
+            'prices."m" allows only input, output, cache_read, cache_write, cache_write_1h, not in',
         ),
         *[
             (

@@ -187,7 +187,7 @@ def test_install_writes_the_unit_and_starts_it(user, manager, said, monkeypatch)
     assert said == [
         f"wrote {unit}",
         "sessiond.service is enabled and running",
-        "it stops when you log out; `loginctl enable-linger` keeps it running",
+        "hint: it stops when you log out; run `loginctl enable-linger` to keep it running",
     ]
 
 
@@ -224,7 +224,7 @@ def test_hardened_refuses_data_that_it_could_not_see(user, manager, said, monkey
     """PrivateTmp would hide an index under /tmp from its own daemon, so nothing is installed."""
     monkeypatch.setattr(install, "_PRIVATE", (str(tmp_path),))
     monkeypatch.setenv("SESSIOND_HOME", str(tmp_path / "trial"))
-    with pytest.raises(SessError, match="has a /tmp of its own"):
+    with pytest.raises(SessError, match="has a private /tmp"):
         install.install(hardened=True, say=said.append)
     assert manager.calls == []
     assert not unit_of(user).exists()
@@ -245,10 +245,10 @@ def test_without_a_bus_the_rest_is_named(user, manager, said):
     assert said == [
         f"wrote {unit_of(user)}",
         "`systemctl --user enable sessiond.service` failed: no bus at all",
-        "run by hand, in a login session of this user:",
+        "run these commands in a login session of this user:",
         "  systemctl --user enable sessiond.service",
         "  systemctl --user restart sessiond.service",
-        "it stops when you log out; `loginctl enable-linger` keeps it running",
+        "hint: it stops when you log out; run `loginctl enable-linger` to keep it running",
     ]
 
 
@@ -258,7 +258,7 @@ def test_without_systemctl_all_of_it_is_named(user, said, monkeypatch, tmp_path)
     assert install.install(hardened=False, say=said.append) == Exit.SKIPPED_SOME
     assert said[1:-1] == [
         "cannot run `systemctl`: No such file or directory",
-        "run by hand, in a login session of this user:",
+        "run these commands in a login session of this user:",
         "  systemctl --user daemon-reload",
         "  systemctl --user enable sessiond.service",
         "  systemctl --user restart sessiond.service",
@@ -322,7 +322,7 @@ def test_uninstall_without_a_bus_still_removes_the_files(user, manager, said):
     assert not unit_of(user).exists()
     assert said[1:] == [
         "`systemctl --user disable --now sessiond.service` failed: no bus at all",
-        "run by hand, in a login session of this user:",
+        "run these commands in a login session of this user:",
         "  systemctl --user stop sessiond.service",
         "  systemctl --user daemon-reload",
     ]
@@ -331,7 +331,7 @@ def test_uninstall_without_a_bus_still_removes_the_files(user, manager, said):
 def test_uninstall_of_nothing_says_so(user, manager, said):
     """Without a unit the code is 1 and systemd is left in peace."""
     assert install.uninstall(say=said.append) == Exit.NOTHING_FOUND
-    assert said == [f"no {unit_of(user)}"]
+    assert said == [f"not installed: no {unit_of(user)}"]
     assert manager.calls == []
 
 
@@ -368,7 +368,7 @@ def test_launchd_that_cannot_stop_the_old_agent_names_all_steps(user, manager, s
     assert install.install(hardened=False, say=said.append) == Exit.SKIPPED_SOME
     assert said[1:] == [
         f"`launchctl bootout {domain}/io.github.sessiond` failed: no bus at all",
-        "run by hand, in a login session of this user:",
+        "run these commands in a login session of this user:",
         f"  launchctl bootout {domain}/io.github.sessiond",
         f"  launchctl enable {domain}/io.github.sessiond",
         f"  launchctl bootstrap {domain} {agent}",
@@ -387,5 +387,5 @@ def test_other_systems_are_told_what_works(user, manager, said, monkeypatch):
     monkeypatch.setattr(sys, "platform", "win32")
     with pytest.raises(SessError) as caught:
         install.install(hardened=False, say=said.append)
-    assert caught.value.message == 'no service manager is known for "win32"'
+    assert caught.value.message == 'no supported service manager on "win32"'
     assert caught.value.hint == "run `sessiond start --detach`"

@@ -231,6 +231,6 @@ def test_a_missing_log_says_where_else_to_look(log):
         list(logs.tail_log(log, 10))
     assert caught.value.message == f'cannot read log "{log}": no such file or directory'
     assert caught.value.hint == (
-        "the daemon makes it when it starts; under systemd see `journalctl --user -u sessiond`"
+        "the daemon creates it at startup; under systemd see `journalctl --user -u sessiond`"
     )
     assert caught.value.code == Exit.NOTHING_FOUND
