@@ -6,6 +6,7 @@ export Q
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 BIN := .venv/bin
+LENGTHY := browser faults cli/export # left out of `make check`
 # An editable install holds copies of the service files, so they count as well.
 PACKAGE := pyproject.toml $(wildcard systemd/*.service systemd/*/*.conf launchd/*.plist)
 
@@ -27,7 +28,7 @@ run: .venv/installed ## index the transcripts of this machine, list them, search
 	esac
 
 check: lint ## lint, and the tests that take under a minute together: for every save
-	$(BIN)/pytest -n 2 -q -m 'not slow and not soak' --ignore=tests/browser --ignore=tests/faults
+	$(BIN)/pytest -n 2 -q -m 'not slow and not soak' $(LENGTHY:%=--ignore=tests/%)
 
 test: .venv/installed-dev browser ## run the tests; those of pages need Chromium
 	$(BIN)/pytest -n 2

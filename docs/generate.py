@@ -33,14 +33,16 @@ def page() -> str:
 
 
 def help_of(words: list[str]) -> str:
-    done = subprocess.run(
-        [BIN / words[0], *words[1:], "--help"],
-        env={**os.environ, "COLUMNS": "90", "TERMINAL_WIDTH": "90"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
+    environment = {**os.environ, "COLUMNS": "90", "TERMINAL_WIDTH": "90"}
+    text = printed(words[0], [*words[1:], "--help"], environment)
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def printed(program: str, arguments: list[str], environment: dict[str, str]) -> str:
+    command = [BIN / program, *arguments]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout
 
 
 if __name__ == "__main__":

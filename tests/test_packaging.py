@@ -105,6 +105,7 @@ def test_the_changelog_is_about_this_version():
     assert headings[0] == project["version"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not importlib.util.find_spec("hatchling"),
     reason="hatchling is not installed here, and fetching it would need a network",

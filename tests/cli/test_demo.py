@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from sess_cli.commands.demo import install_sample
 from sess_schema import times
+
+pytestmark = pytest.mark.slow
 
 
 def test_it_works_without_any_transcript(world):

@@ -6,6 +6,9 @@ import json
 from contextlib import closing
 
 import apsw
+import pytest
+
+pytestmark = pytest.mark.slow
 
 
 def checks(world, *arguments, code):

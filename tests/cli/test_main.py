@@ -173,6 +173,7 @@ def test_without_an_index_and_a_sync_it_says_so(world):
     assert done.stderr.startswith(f'sess: there is no index at "{world.state}/index.db" yet\n')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closing", [">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize(
     ("command", "code"),
@@ -219,6 +220,7 @@ def test_a_traceback_comes_only_with_debug(monkeypatch, capsys):
         program.outcome("sess", lambda: program.follow(main.app, "sess", ["list"]), debug=True)
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_exit_code_130(world):
     """An interrupted query ends at once, without a traceback."""
     t = world.transcript()

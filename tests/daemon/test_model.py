@@ -7,9 +7,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+pytestmark = pytest.mark.slow
 
 
 class TranscriptLife(RuleBasedStateMachine):

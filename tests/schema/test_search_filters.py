@@ -215,6 +215,7 @@ def test_a_filter_narrows_every_mode(index, facts, case):
         index.check(in_tools, mode="tools", **option)
 
 
+@pytest.mark.slow
 def test_filters_are_combined(index, facts):
     """Those of a field with one value are alternatives, all others must hold together."""
     pick = random.Random(10)

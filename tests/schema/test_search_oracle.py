@@ -27,6 +27,8 @@ from sess_schema.queries.search import Search
 from sess_schema.queries.search.regex import regex
 from sess_schema.queries.search.terms import Matching
 
+pytestmark = pytest.mark.slow
+
 SENTENCE_END = ".,;:!?"
 HASHES = ("da39a3ee5e6b4b0d3255bfef95601890afd80709", "3f2504e0-4f89-41d3-9a0c-0305e82c3301")
 

@@ -79,6 +79,7 @@ def small_pools(monkeypatch, first, later, said=300):
     monkeypatch.setattr(ranking, "_SAID", said)
 
 
+@pytest.mark.slow
 def test_small_pools_hold_the_same_events(index, monkeypatch):
     """However many pools there are, every event is in one of them."""
     pick = random.Random(8)
@@ -139,6 +140,7 @@ def test_new_events_do_not_get_between_pages(tmp_path, monkeypatch, sort):
 # -- what is shown
 
 
+@pytest.mark.slow
 def test_a_snippet_marks_what_matched(index):
     """Offsets are places of the term in the field's text, spans the same places in the line."""
     for text in TERMS:

@@ -88,6 +88,7 @@ def test_plain_expressions_need_no_comparison():
         assert [n for n, sure in passed if sure] == right
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Possible")
 @settings(max_examples=500, deadline=None, derandomize=True)
 @given(
@@ -105,6 +106,7 @@ def test_what_is_sure_matches(pattern, events, case, most):
     screened(pattern, events, case=case, most=most)
 
 
+@pytest.mark.slow
 @settings(max_examples=1000, deadline=None, derandomize=True)
 @given(st.text(letters, min_size=1, max_size=4), st.lists(st.text(letters, max_size=12)))
 def test_like_is_necessary_or_enough(needle, texts):

@@ -224,6 +224,7 @@ def indexed(homes, sessions):
     return world, Plain(world.projects)
 
 
+@pytest.mark.slow
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SESSIONS)
 def test_every_view_equals_a_plain_reading(homes, sessions):

@@ -61,6 +61,7 @@ def test_what_sessions_show_needs_no_font_of_the_system() -> None:
     assert [character for character in SEEN_IN_SESSIONS if not packaged(character)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     tuple(map(int, unicodedata.unidata_version.split("."))) > (15, 0, 0),
     reason="this Python knows characters that are younger than the packaged fonts",

@@ -242,6 +242,7 @@ def test_typing_is_two_or_three_letters_a_frame(session):
     assert steps <= {2, 3}
 
 
+@pytest.mark.slow
 def test_a_film_of_ten_thousand_events_ends_in_time_and_says_so(session, tmp_path):
     t = session.transcript
     records = []

@@ -9,6 +9,8 @@ import time
 import pytest
 from tests.conftest import BIN, World
 
+pytestmark = pytest.mark.slow
+
 MAIN = "11111111-1111-4111-8111-111111111111"
 
 

@@ -10,6 +10,8 @@ from tests.cli.finder.screen import Terminal, program
 
 from sess_cli.finder import actions
 
+pytestmark = pytest.mark.slow
+
 MAIN = "11111111-1111-4111-8111-111111111111"
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytestmark = pytest.mark.slow
+
 PRICED = '[prices."claude-opus-4-5"]\ninput = 1000.0\noutput = 0.0\n'
 
 

@@ -11,6 +11,8 @@ import stat
 import pytest
 from tests.waiting import LIMIT, wait_until
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def daemon(world):

@@ -10,8 +10,11 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+pytestmark = pytest.mark.slow
 
 # Dollars per million tokens: input, output, write for 5 minutes, write for an hour, read.
 LIST = {

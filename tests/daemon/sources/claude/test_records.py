@@ -314,6 +314,7 @@ JSON = st.recursive(
 RECORDS = st.dictionaries(NAMES, JSON, max_size=8)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.lists(RECORDS, max_size=5))
 def test_no_record_raises(values: list[dict[str, Any]]) -> None:

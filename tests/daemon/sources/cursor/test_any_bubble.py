@@ -62,6 +62,7 @@ BUBBLES = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(BUBBLES, CALLS | st.none())
 def test_no_bubble_raises(bubble: dict[str, Any], extra: dict[str, Any] | None) -> None:

@@ -71,6 +71,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.dictionaries(NAMES, JSON, max_size=8))
 def test_no_message_can_fail(value: dict[str, Any]) -> None:
     """Whatever types stand there, a record comes out and its events say something."""

@@ -219,6 +219,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(NAMES, JSON, max_size=10) | JSON)
 def test_no_composer_raises(value: Any) -> None:

@@ -36,6 +36,8 @@ from sessiond.reading.territory import Territory
 from sessiond.sources.cursor import CursorSource
 from sessiond.writing.transaction import Store
 
+pytestmark = pytest.mark.slow
+
 COMPOSERS, BUBBLES = ("c0", "c1", "c2"), 5
 KINDS = (
     "prompt", "text", "thought", "ok", "failed", "running", "file", "dateless", "wrapped", "empty",

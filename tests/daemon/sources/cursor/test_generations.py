@@ -101,6 +101,7 @@ def test_each_generation_is_read_only_once(cursor, make):
     assert cursor.world.dump() == before
 
 
+@pytest.mark.slow
 @EACH
 def test_each_generation_can_be_restored_and_read_elsewhere(cursor, make, tmp_path):
     """`restore` writes envelope lines; they show the same conversation in another home."""

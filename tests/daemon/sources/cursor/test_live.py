@@ -22,6 +22,8 @@ from sess_schema.connection import open_reader
 from sess_schema.queries.search import Search
 from sess_schema.session.reader import Reader
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[4]
 STYLES = pytest.mark.parametrize("style", ["insert", "update"])
 ZSTD = b"\x28\xb5\x2f\xfd"
