@@ -8,6 +8,7 @@ from typing import Final
 
 COMMAND: Final = "command"  # a command of the agent, such as /compact
 BASH: Final = "bash"  # a shell command that the person ran
+MEMORY: Final = "memory"  # a note that the agent was told to keep
 QUEUED: Final = "queued"  # typed while the agent was still working
 
 # -- of answers and notices
@@ -21,7 +22,7 @@ COMPACT: Final = "compact"  # the conversation so far was replaced by a summary
 CONTINUED: Final = "continued"  # the conversation goes on from an earlier one
 AWAY_SUMMARY: Final = "away_summary"  # what happened while the person was away
 CONTEXT: Final = "context"  # what the agent's client added to a prompt
-MEMORY: Final = "nested_memory"  # instructions from files
+NESTED_MEMORY: Final = "nested_memory"  # instructions from files
 REMINDER: Final = "reminder"
 TEAMMATE: Final = "teammate-message"
 TASK: Final = "task-notification"  # a background task ended

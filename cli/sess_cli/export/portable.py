@@ -63,7 +63,8 @@ def _tables(db: Database) -> None:
     db.table("events").create(
         {
             "id": number, "session_id": number, "number": number, "key": text, "ts": text,
-            "type": text, "label": text, "tool": text, "status": text, "duration_ms": number,
+            "type": text, "label": text, "tool": text, "kind": text, "status": text,
+            "duration_ms": number,
             "summary": text, "text": text, "input": text, "output": text, "images": number,
             "requests": number, "input_tokens": number, "output_tokens": number,
             "cache_write_tokens": number, "cache_read_tokens": number, "cost_usd": float,
@@ -112,7 +113,8 @@ def _events(
 
 
 _PLAIN = (
-    "number", "key", "ts", "type", "label", "tool", "status", "duration_ms", "summary", "text",
+    "number", "key", "ts", "type", "label", "tool", "kind", "status", "duration_ms", "summary",
+    "text",
 )  # fmt: skip
 _USED = (
     "requests", "input_tokens", "output_tokens", "cache_write_tokens", "cache_read_tokens",

@@ -34,7 +34,7 @@ LOOK_AGAIN = "look_again"
 class Described(NamedTuple):
     """What a tool call does, judging by its tool and its input."""
 
-    kind: str  # see `sourcekit.kinds`
+    kind: str  # see `sess_schema.kinds`
     summary: str = ""  # in one line
     files: tuple[tuple[str, str], ...] = ()  # (path, action)
     edits: tuple[Edit, ...] = ()
@@ -57,7 +57,7 @@ class Event:
     call_id: str | None = None
     pointer: str | None = None
     files: tuple[tuple[str, str], ...] = ()  # (path, action)
-    kind: str | None = None  # of a call: shell, read, edit ...; see `sourcekit.kinds`
+    kind: str | None = None  # of a call: shell, read, edit ...; see `sess_schema.kinds`
     edits: tuple[Edit, ...] = ()
 
     def chars(self) -> int:

@@ -37,7 +37,7 @@ _NAMES = {
     "ide": "Editor",
     labels.INTERRUPTED: "Interrupted",
     "meta": "Instructions",
-    labels.MEMORY: "Memory",
+    labels.NESTED_MEMORY: "Memory",
     "notice": "Notice",
     "pr-link": "Pull request",
     labels.QUEUED: "Queued",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sess_schema import labels
 from sessiond.sourcekit.base import Event
 from sessiond.sourcekit.values import (
     OPAQUE,
@@ -150,7 +151,7 @@ def _compaction(value: dict[str, Any]) -> Event:
     return Event(
         "system",
         f"{text} ({told})" if told else text,
-        label="compact",
+        label=labels.COMPACT,
         duration_ms=as_milliseconds(facts.get("durationMs")),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sess_schema import labels
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Link, Title
 from sessiond.sourcekit.titles import command_title, prompt_title
 from sessiond.sourcekit.values import as_dict, as_text
@@ -44,7 +45,7 @@ class Prompt:
                 self._others.append(event)
 
     def _add_segment(self, segment: Segment) -> None:
-        if segment.label == "task-notification":
+        if segment.label == labels.TASK:
             link = task_link(segment.text)
             if link is not None:
                 self.links.append(link)
@@ -67,16 +68,18 @@ class Prompt:
             if self._machine is not None:
                 events.append(Event("system", text, label=self._machine, images=images))
             else:
-                if self._queued == "bash":
+                if self._queued == labels.BASH:
                     text = f"! {text}"
                 events.append(Event("user", text, label=self._queued, images=images))
         return events
 
     def titles(self) -> list[Title]:
-        if self._machine is not None or self._queued == "bash":
+        if self._machine is not None or self._queued == labels.BASH:
             return []
         titles = [
-            command_title(segment.text) for segment in self._segments if segment.label == "command"
+            command_title(segment.text)
+            for segment in self._segments
+            if segment.label == labels.COMMAND
         ]
         titles.append(prompt_title(" ".join(self._texts)))
         return [Title(title, TITLE_PROMPT) for title in titles if title]

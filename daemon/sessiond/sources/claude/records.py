@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from sess_schema import labels
 from sessiond.sourcekit import content as contents
 from sessiond.sourcekit.base import (
     LINK_PROGRESS,
@@ -122,7 +123,7 @@ class ClaudeParser:
         record.model = model if model != SYNTHETIC else None
         record.usage = read_usage(value, message, record.model)
         record.advice = read_advice(value, message)
-        label = "api_error" if value.get("isApiErrorMessage") is True else None
+        label = labels.API_ERROR if value.get("isApiErrorMessage") is True else None
         response = self._repeats.response(
             as_text(message.get("id")), as_text(value.get("requestId"))
         )
@@ -138,7 +139,7 @@ class ClaudeParser:
             return
         if value.get("isCompactSummary") is True:
             told = blocks.joined_texts(message.get("content"), record.warnings)
-            self._tell(record, Event("summary", told, label="compact"))
+            self._tell(record, Event("summary", told, label=labels.COMPACT))
             return
         prompt = Prompt(machine_label(value))
         found = [*_elements(record, value, message)]
@@ -176,7 +177,7 @@ class ClaudeParser:
         denial = value.get("toolDenialKind")
         result = blocks.tool_result(block, pointer, call_id or "", details, denial)
         if call_id is None:
-            self._tell(record, Event("system", result.output.strip(), label="tool_result"))
+            self._tell(record, Event("system", result.output.strip(), label=labels.TOOL_RESULT))
             return
         record.results.append(result)
         agent_id = as_text(details.get("agentId")) if isinstance(details, dict) else None
@@ -214,7 +215,7 @@ class ClaudeParser:
         if call_id is not None:
             record.results.append(result)
         else:
-            self._tell(record, Event("system", result.output.strip(), label="tool_result"))
+            self._tell(record, Event("system", result.output.strip(), label=labels.TOOL_RESULT))
 
     # -- everything else
 
@@ -262,7 +263,7 @@ class ClaudeParser:
         machine = machine_label(value) or machine_label(attachment)
         if machine is None and mode not in ("prompt", "bash"):
             machine = mode
-        prompt = Prompt(machine, queued="queued" if mode != "bash" else "bash")
+        prompt = Prompt(machine, queued=labels.QUEUED if mode != "bash" else labels.BASH)
         content = attachment.get("prompt")
         for _, block in contents.elements(content, "/attachment/prompt", record.warnings):
             prompt.add(block)
@@ -284,7 +285,7 @@ class ClaudeParser:
         if value.get("operation") != "enqueue":
             return
         told = blocks.joined_texts(value.get("content"), record.warnings)
-        self._tell(record, Event("system", told, label="queued"))
+        self._tell(record, Event("system", told, label=labels.QUEUED))
         link = task_link(told)
         if link is not None:
             record.links.append(link)

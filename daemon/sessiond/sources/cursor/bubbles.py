@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sess_schema import labels
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title, Usage
 from sessiond.sourcekit.values import as_count, as_dict, as_milliseconds, as_text, as_time
 from sessiond.sources.cursor.calls import as_path
@@ -151,7 +152,7 @@ def _thought(value: Any) -> str:
 def _read_prompt(record: Record, said: str, images: int) -> None:
     typed, injected = _typed(said)
     if injected:
-        record.events.append(Event("system", injected, label="context"))
+        record.events.append(Event("system", injected, label=labels.CONTEXT))
     if typed or images:
         record.events.append(Event("user", typed or "[image]", images=images))
     title = " ".join(typed[: 10 * _TITLE_LENGTH].split())[:_TITLE_LENGTH]
@@ -229,4 +230,4 @@ def _read_results(record: Record, outcomes: list[Any], pointer: str) -> None:
         if result.call_id:
             record.results.append(result)
         elif result.output.strip():
-            record.events.append(Event("system", result.output.strip(), label="tool_result"))
+            record.events.append(Event("system", result.output.strip(), label=labels.TOOL_RESULT))

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from sess_schema import labels
 from sessiond.sourcekit.base import Event, Record, SessionSpec
 from sessiond.sourcekit.values import as_dict, as_text, strings
 from sessiond.sources.cursor.bubbles import parse_bubble
@@ -43,7 +44,7 @@ def read(value: dict[str, Any]) -> Record:
     bubble_id = as_text(value.get("bubbleId"))
     if not isinstance(bubble, dict):
         text = "\n".join(strings(bubble)).strip()
-        events = [Event("system", text, label="broken")] if text else []
+        events = [Event("system", text, label=labels.BROKEN)] if text else []
         return Record(
             "broken", native_id=bubble_id, events=events, warnings=["bubble is not an object"]
         )

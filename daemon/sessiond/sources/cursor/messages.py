@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from sess_schema import labels
 from sessiond.sourcekit.base import Event, Record, Result
 from sessiond.sourcekit.content import elements, result_text, searchable_input
 from sessiond.sourcekit.values import OPAQUE, as_dict, as_milliseconds, as_text, as_time, strings
@@ -22,7 +23,7 @@ _NAMELESS = frozenset(
 )
 _NO_MODEL = frozenset({"auto", "default"})
 _REDACTED = "[REDACTED]"
-_LABELS_OF_ROLES = {"system": "context", "tool": "tool_result"}
+_LABELS_OF_ROLES = {"system": labels.CONTEXT, "tool": labels.TOOL_RESULT}
 _CALL_IDS = ("toolCallId", "tool_use_id", "tool_call_id", "id")
 _OUTPUTS = ("result", "content", "output", "experimental_content")
 _FAILED = ("is_error", "isError")
@@ -81,7 +82,7 @@ def _read_notice(record: Record, value: dict[str, Any]) -> None:
         if record.kind == "turn_ended" and not re.search("error|fail", status, re.IGNORECASE):
             return
         told = value.get("error") or value.get("message") or status
-        label = "error"
+        label = labels.ERROR
     text = "\n".join(strings(told, _NAMELESS)).strip()
     _tell(record, Event("system", text, label=label))
 
@@ -190,7 +191,7 @@ def _read_result(
     if call_id is None and alone and record.role == "tool":
         call_id = _call_id(value)
     if call_id is None:
-        _tell(record, Event("system", output.strip(), label="tool_result", images=images))
+        _tell(record, Event("system", output.strip(), label=labels.TOOL_RESULT, images=images))
         return
     # What a message says of its result does not say of which, if it has several.
     details = as_dict(_options(value).get("highLevelToolCallResult")) if alone else {}
@@ -231,6 +232,6 @@ def _read_user(
             _tell(record, _other_event(kind, block))
     if _options(value).get("isSummary") is True:
         text = "".join(segment.whole for segment in segments).strip()
-        _tell(record, Event("summary", text, label="compact"))
+        _tell(record, Event("summary", text, label=labels.COMPACT))
     else:
         read_segments(record, segments, images)

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from typing import NamedTuple
 
+from sess_schema import labels
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title
 from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.values import as_time
 
 _QUERY, _TIMESTAMP = "user_query", "timestamp"
 _LABELS = {
-    "system_reminder": "reminder",
-    "system-reminder": "reminder",
+    "system_reminder": labels.REMINDER,
+    "system-reminder": labels.REMINDER,
     "system_notification": "notification",
     "task_notification": "notification",
 }
