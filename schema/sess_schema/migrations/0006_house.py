@@ -19,7 +19,8 @@ SELECT iif(e.ts >= 0, e.ts / 900000, -1), e.session_id,
     sum(e.type = 'tool_use' AND e.status IS 'error'),
     sum(e.type = 'tool_use' AND e.status IS 'denied')
 FROM events e JOIN sessions s ON s.id = e.session_id
-WHERE e.type IN ('user', 'tool_use') AND e.retired = 0 AND e.unjoined IS NULL
+WHERE (e.type = 'tool_use' OR (e.type = 'user' AND s.kind IS NOT 'subagent'))
+    AND e.retired = 0 AND e.unjoined IS NULL
 GROUP BY 1, 2, 3
 """
 _SPANS = f"""

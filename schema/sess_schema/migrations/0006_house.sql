@@ -52,6 +52,16 @@ UPDATE sessions SET started_at = coalesce((
     SELECT min(t.ts) FROM turns t
     WHERE t.session_id = sessions.id AND t.retired = 0 AND t.ts_from IS NULL
 ), started_at);
+UPDATE sessions SET prompts = 0 WHERE kind = 'subagent';
+UPDATE sessions SET tool_calls = (
+    SELECT count(DISTINCT e.id) FROM turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)
+    WHERE t.session_id = sessions.id AND t.retired = 0 AND e.retired = 0
+        AND e.type = 'tool_use' AND e.unjoined IS NULL
+)
+WHERE id IN (
+    SELECT t.session_id FROM events e JOIN turns t ON t.id = e.turn_id OR t.copy_of = e.turn_id
+    WHERE e.unjoined IS NOT NULL
+);
 -- sessions.started_at: earliest dated record
 -- sessions.ended_at: latest dated record
 
