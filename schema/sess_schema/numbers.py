@@ -15,7 +15,7 @@ from typing import Any
 
 import apsw
 
-from sess_schema import sums
+from sess_schema import moments, sums
 from sess_schema.queries import spans, worktime
 from sess_schema.queries.quarters import USAGE
 from sess_schema.queries.sessions import SessionRow
@@ -166,11 +166,11 @@ def _times(db: apsw.Connection, keys: list[int]) -> dict[int, tuple[int, int]]:
         (json.dumps([key for key in keys if key not in forks]),),
     ).fetchall()
     for key in forks:
-        told += spans.summed(key, spans.moments_shown(db, key))
-    return _added(spans.joined(told))
+        told += moments.summed(key, spans.moments_shown(db, key))
+    return _added(moments.joined(told))
 
 
-def _added(all_: Iterable[spans.Span]) -> dict[int, tuple[int, int]]:
+def _added(all_: Iterable[moments.Span]) -> dict[int, tuple[int, int]]:
     found: dict[int, tuple[int, int]] = {}
     for span in all_:
         active, user = found.get(span.session, (0, 0))

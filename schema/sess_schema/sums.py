@@ -6,12 +6,15 @@ them. The SQL is here once for both: what the writer keeps is what a reader woul
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import apsw
 
-QUARTER = 15 * 60 * 1000
+from sess_schema import moments
+from sess_schema.moments import NEAR, QUARTER
+
 UNDATED = -1
-IDLE = 5 * 60 * 1000  # nobody works longer between two moments
-NEAR = 2000  # notes that stand so short before a prompt came with it
 CHARS_PER_TOKEN = 4
 # A response whose last line never came: no reason to stop, and a count that cannot be.
 _MOST_PLACEHELD = 8
@@ -49,7 +52,7 @@ def quarter(ts: str) -> str:
 
 def settle(db: apsw.Connection) -> None:
     """Sum again what changed in this transaction."""
-    stale = db.execute("SELECT session_id, quarter FROM stale_sums").fetchall()
+    stale: list[Any] = db.execute("SELECT session_id, quarter FROM stale_sums").fetchall()
     if not stale:
         return
     keys = [{"session": session, "quarter": at} for session, at in stale]
@@ -62,9 +65,20 @@ def settle(db: apsw.Connection) -> None:
     for renew in (_USAGE, _EVENTS):
         db.executemany(renew.format(_WITHIN), dated)
         db.executemany(renew.format(_UNDATED), undated)
-    db.executemany(_SPANS, dated)
+    db.executemany(_SPANS, [span for key in dated for span in _spans(db, key)])
     db.executemany(_UNDATED_SPANS, undated)
     db.execute("DELETE FROM stale_sums")
+
+
+def _spans(db: apsw.Connection, key: dict[str, int]) -> Iterator[tuple[object, ...]]:
+    """The span of one quarter, if anything happened in it."""
+    begin, end = key["quarter"] * QUARTER, (key["quarter"] + 1) * QUARTER
+    rows: list[Any] = db.execute(_MOMENTS, key).fetchall()
+    near = (one for one in moments.moments(row[:4] for row in rows) if begin <= one.ts < end + NEAR)
+    for session, first, *summed in moments.summed(key["session"], near):
+        if first < end:
+            chars = sum(row[4] for row in rows if row[0] is not None and row[0] < end)
+            yield key["quarter"], session, first, *summed, chars
 
 
 _BEGIN, _END = f":quarter * {QUARTER}", f"(:quarter + 1) * {QUARTER}"
@@ -79,31 +93,20 @@ _EVENTS = (
     f" JOIN sessions s ON s.id = e.session_id WHERE e.session_id = :session AND {{}}"
     f" AND {COUNTED_EVENTS} GROUP BY 3"
 )
-# With the moments just after the quarter, which tell whether its last notes belong to a prompt.
+# With what lies just after the quarter: it tells whether the last notes belong to a prompt.
 _LATER = f"({_END} + {NEAR})"
 _ELSEWHERE = f"e.answered IS NOT NULL AND e.answered / {QUARTER} IS NOT e.ts / {QUARTER}"
 _MOMENTS = (
-    f"SELECT e.ts, {SAID} AS said, {PROMPT} AS prompted, e.chars FROM events e"
+    f"SELECT e.ts, {SAID}, {PROMPT}, e.answered, e.chars FROM events e"
     " JOIN sessions s ON s.id = e.session_id"
     f" WHERE e.session_id = :session AND e.ts >= {_BEGIN} AND e.ts < {_LATER} AND e.retired = 0"
-    " UNION ALL SELECT e.answered, 1, 0, 0 FROM events e"
-    f" WHERE e.session_id = :session AND e.ts >= {_BEGIN} AND e.ts < {_LATER}"
-    f" AND e.answered / {QUARTER} = e.ts / {QUARTER} AND e.answered < {_LATER} AND e.retired = 0"
-    f" UNION ALL SELECT e.answered, 1, 0, 0 FROM events e WHERE {_ELSEWHERE}"
+    f" UNION ALL SELECT NULL, 0, 0, e.answered, 0 FROM events e WHERE {_ELSEWHERE}"
     f" AND e.session_id = :session AND e.answered >= {_BEGIN} AND e.answered < {_LATER}"
     " AND e.retired = 0"
 )
-# `next`: twice the moment at which somebody next said something, and one more for a prompt.
 _SPANS = (
-    "INSERT INTO spans SELECT :quarter, :session, min(ts), max(ts),"
-    f" coalesce(sum(min(gap, {IDLE})), 0),"
-    f" coalesce(sum(min(gap, {IDLE})) FILTER (WHERE prompted), 0),"
-    " max(prompted) FILTER (WHERE gap IS NULL), sum(chars) FROM"
-    f" (SELECT ts, chars, coalesce(next % 2 AND next / 2 - ts <= {NEAR}, 0) AS prompted,"
-    " ts - lag(ts) OVER (ORDER BY ts) AS gap FROM"
-    " (SELECT ts, chars, min(iif(said, 2 * ts + prompted, NULL)) OVER (ORDER BY ts DESC) AS next"
-    " FROM (SELECT ts, max(said) AS said, max(prompted) AS prompted, sum(chars) AS chars"
-    f" FROM ({_MOMENTS}) GROUP BY ts)) WHERE ts < {_END}) HAVING count(*) > 0"
+    "INSERT INTO spans (quarter, session_id, first_ts, last_ts, active_ms, user_ms, prompted,"
+    " chars) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _UNDATED_SPANS = (
     "INSERT INTO spans SELECT :quarter, :session, NULL, NULL, 0, 0, 0, sum(e.chars) FROM events e"

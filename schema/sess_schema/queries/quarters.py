@@ -14,18 +14,10 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from sess_schema import sums
+from sess_schema.moments import NEAR, QUARTER, Moment, Span, Summed, joined, moments, summed
 from sess_schema.queries import sessions
 from sess_schema.queries.fields import bindable, session_condition
-from sess_schema.queries.spans import (
-    Moment,
-    Span,
-    Summed,
-    forks,
-    joined,
-    moments,
-    moments_shown,
-    summed,
-)
+from sess_schema.queries.spans import forks, moments_shown
 from sess_schema.queries.tally import Tally
 from sess_schema.session import shown
 
@@ -121,8 +113,8 @@ class Reader:
     def _whole(self) -> tuple[int | None, int | None]:
         """The quarters that the window has from beginning to end: from one up to another."""
         since, until = self._asked.since, self._asked.until
-        first = None if since is None else max(0, -(-since // sums.QUARTER))
-        last = None if until is None else until // sums.QUARTER
+        first = None if since is None else max(0, -(-since // QUARTER))
+        last = None if until is None else until // QUARTER
         return first, last
 
     def _parts(self) -> Iterator[tuple[int, int]]:
@@ -133,10 +125,10 @@ class Reader:
             if since is not None and until is not None and since < until:
                 yield since, until
             return
-        if since is not None and first is not None and since < first * sums.QUARTER:
-            yield since, first * sums.QUARTER
-        if until is not None and last is not None and last * sums.QUARTER < until:
-            yield last * sums.QUARTER, until
+        if since is not None and first is not None and since < first * QUARTER:
+            yield since, first * QUARTER
+        if until is not None and last is not None and last * QUARTER < until:
+            yield last * QUARTER, until
 
     def _summed(self, columns: str, table: str, where: str = "") -> Iterator[tuple[Any, ...]]:
         """From the sums that the writer keeps."""
@@ -257,16 +249,14 @@ class Reader:
             own = "" if session is None else f" AND s.id = {session}"
             dated = f"AND k.quarter <> {sums.UNDATED}{own}"
             told = sorted([*self._summed(columns, "spans", dated), *self._cut_spans(own)])
-        return [
-            span for span in joined(told) if self.is_asked(span.session, span.first // sums.QUARTER)
-        ]
+        return [span for span in joined(told) if self.is_asked(span.session, span.first // QUARTER)]
 
     def _cut_spans(self, own: str) -> Iterator[Summed]:
         """As the writer sums them, of the quarters that the window cuts through."""
         for since, until in self._parts():
             chosen, values = self._chosen()
             # Where the window goes on, a prompt there may have brought the last notes here.
-            later = until if until == self._asked.until else until + sums.NEAR
+            later = until if until == self._asked.until else until + NEAR
             rows = self._db.execute(
                 f"SELECT e.session_id, e.ts, {sums.SAID}, {sums.PROMPT}, e.answered FROM events e"
                 f" JOIN sessions s ON s.id = e.session_id WHERE {chosen}{own} AND e.retired = 0"

@@ -14,6 +14,7 @@ from functools import cache
 import apsw
 
 from sess_schema import sums
+from sess_schema.moments import QUARTER
 from sess_schema.queries.quarters import NONE, PERIODS, Reader, Row
 from sess_schema.queries.tally import Tally
 from sess_schema.session import shown
@@ -123,7 +124,7 @@ def percentile(ordered: Sequence[int], percent: int) -> int | None:
 def _period(by: str, quarter: int, zone: tzinfo | None) -> str:
     if quarter == sums.UNDATED:
         return "undated"
-    moment = datetime.fromtimestamp(quarter * sums.QUARTER / 1000, UTC).astimezone(zone)
+    moment = datetime.fromtimestamp(quarter * QUARTER / 1000, UTC).astimezone(zone)
     if by == "hour":
         return f"{moment:%Y-%m-%d %H:00%z}"
     if by == "month":

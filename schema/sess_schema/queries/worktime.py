@@ -9,9 +9,8 @@ from itertools import groupby, pairwise
 
 import apsw
 
-from sess_schema import sums
+from sess_schema.moments import IDLE, Span
 from sess_schema.queries.quarters import Reader
-from sess_schema.queries.spans import Span
 from sess_schema.queries.stats import Stats
 
 Active = tuple[int, int, int]  # a session, from when to when
@@ -68,7 +67,7 @@ def _rested(span: Span) -> bool:
 
 def _begun(span: Span) -> int:
     """With the time before it, if that was no rest."""
-    return span.first - span.before if span.before <= sums.IDLE else span.first
+    return span.first - span.before if span.before <= IDLE else span.first
 
 
 def _pieces(db: apsw.Connection, span: Span) -> Iterator[tuple[int, int]]:
@@ -84,7 +83,7 @@ def _pieces(db: apsw.Connection, span: Span) -> Iterator[tuple[int, int]]:
     ]
     begun = _begun(span)
     for one, other in pairwise(times):
-        if other - one > sums.IDLE:
+        if other - one > IDLE:
             yield begun, one
             begun = other
     yield begun, span.last

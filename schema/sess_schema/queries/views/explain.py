@@ -9,11 +9,12 @@ from datetime import UTC, date, datetime, timedelta
 import apsw
 
 from sess_schema import times
+from sess_schema.moments import QUARTER
 from sess_schema.queries.quarters import Reader, Row
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import scope
-from sess_schema.sums import COUNTED_EVENTS, MODEL, QUARTER, UNDATED
+from sess_schema.sums import COUNTED_EVENTS, MODEL, UNDATED
 
 TOTAL = "total"
 _DAYS = {"hour": 1, "day": 1, "week": 7, "month": 31}
