@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
 import typer
 
 
@@ -13,6 +11,8 @@ def register(app: typer.Typer) -> None:
 
 def reprice() -> None:
     """Recompute all costs from the built-in prices and config.toml."""
+    from contextlib import closing  # noqa: PLC0415
+
     from sess_schema import lock, paths, program  # noqa: PLC0415
     from sess_schema.connection import open_writer  # noqa: PLC0415
     from sessiond import config  # noqa: PLC0415

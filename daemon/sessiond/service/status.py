@@ -1,0 +1,190 @@
+"""`sessiond status`: what is watched, indexed, behind and skipped, per source."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import apsw
+
+from sess_schema import lock, paths
+from sess_schema.connection import open_reader
+from sess_schema.errors import Exit, SessError
+from sess_schema.escape import safe
+from sess_schema.program import counted
+from sessiond.service import heartbeat
+
+
+def show(*, as_json: bool, every: bool) -> int:
+    """Print the status; the exit code shows whether the daemon runs."""
+    home = paths.home()
+    holder = lock.holder(home.lock)
+    daemon = daemon_facts(home, holder)
+    try:
+        db = open_reader(home.index)
+    except SessError as error:
+        if holder is None:
+            raise
+        _print_daemon(daemon, as_json=as_json)
+        sys.stderr.write(f"sessiond: {error.message}\n")
+        return Exit.OK
+    with closing(db):
+        sources = list(source_facts(db))
+        index = index_facts(db, home)
+    if as_json:
+        for facts in ({"kind": "daemon", **daemon}, {"kind": "index", **index}):
+            print(json.dumps(facts))
+        for source in sources:
+            print(json.dumps({"kind": "source", **source}))
+    else:
+        _print_daemon(daemon, as_json=False)
+        _print_index(index)
+        _print_sources(sources, daemon.get("skipped", []), every=every)
+    return Exit.OK if daemon["running"] else Exit.NO_DAEMON
+
+
+def daemon_facts(home: paths.Home, holder: dict[str, Any] | None) -> dict[str, Any]:
+    running = holder is not None and holder.get("mode") == "daemon"
+    facts: dict[str, Any] = {"running": running}
+    if running and holder is not None:
+        facts |= {key: holder.get(key) for key in ("pid", "version", "started_at", "service")}
+        beat = heartbeat.read(home.status)
+        if beat.get("pid") == holder.get("pid"):
+            facts |= beat
+    return facts
+
+
+def index_facts(db: apsw.Connection, home: paths.Home) -> dict[str, Any]:
+    def size(suffix: str) -> int:
+        try:
+            return os.stat(f"{home.index}{suffix}").st_size
+        except OSError:
+            return 0
+
+    counts = {
+        table: db.execute(f"SELECT count(*) FROM {table}").get
+        for table in ("sources", "turns", "events", "warnings")
+    }
+    sessions = db.execute("SELECT count(*) FROM sessions WHERE turns > 0").get
+    return {
+        "path": str(home.index),
+        "bytes": size(""),
+        "wal_bytes": size("-wal"),
+        "sqlite": apsw.sqlite_lib_version(),
+        "sessions": sessions,
+        **counts,
+    }
+
+
+def source_facts(db: apsw.Connection) -> Iterator[dict[str, Any]]:
+    """For each source, the bytes on disk now, the bytes indexed, and its warnings."""
+    reasons: dict[int, dict[str, int]] = {}
+    for source_id, reason, count in db.execute(
+        "SELECT source_id, reason, count(*) FROM warnings WHERE retired <= 0 GROUP BY 1, 2"
+    ):
+        reasons.setdefault(source_id, {})[reason] = count
+    turns: dict[int, int] = dict(
+        iter(db.execute("SELECT source_id, count(*) FROM turns WHERE retired = 0 GROUP BY 1"))
+    )
+    for row in db.execute(
+        "SELECT id, agent, kind, path, state, error, generation, offset, lines, blank_lines"
+        " FROM sources ORDER BY path"
+    ):
+        source_id, agent, kind, path, state, error, generation, offset, lines, blank = row
+        try:
+            seen = os.stat(path).st_size
+        except OSError:
+            seen = None
+        yield {
+            "path": path,
+            "agent": agent,
+            "type": kind,
+            "state": state,
+            "error": error,
+            "generation": generation,
+            "seen_bytes": seen,
+            "indexed_bytes": offset,
+            # How much of a database is conversations is unknown until it is read.
+            "lag_bytes": max(0, seen - offset) if seen is not None and kind != "database" else 0,
+            "lines": lines,
+            "blank_lines": blank,
+            "turns": turns.get(source_id, 0),
+            "warnings": reasons.get(source_id, {}),
+        }
+
+
+def _print_daemon(daemon: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps({"kind": "daemon", **daemon}))
+        return
+    if not daemon["running"]:
+        print("daemon   not running (start it with `sessiond start --detach`)")
+        return
+    print(f"daemon   running, pid {daemon.get('pid')}, version {daemon.get('version')}")
+    if "directories" in daemon:
+        watched, directories = daemon.get("watched"), daemon["directories"]
+        cover = f"{min(watched, directories)} of {directories}" if watched is not None else "all"
+        print(f"watching {cover} directories, {daemon.get('seen', 0)} files")
+    if daemon.get("blind"):
+        print(f"         some directories are polled; to watch them all, run: {daemon.get('fix')}")
+    if daemon.get("overflows"):
+        print(f"         {daemon['overflows']} event overflows, each followed by a full walk")
+    if daemon.get("pending_bytes"):
+        print(f"         {_size(daemon['pending_bytes'])} still to read")
+    if daemon.get("error"):
+        print(f"         paused: {daemon['error']}")
+
+
+def _print_index(index: dict[str, Any]) -> None:
+    sizes = f"{_size(index['bytes'])} + {_size(index['wal_bytes'])} WAL"
+    print(f"index    {_shown(index['path'])}, {sizes}")
+    print(
+        f"         {counted(index['sessions'], 'session')}, {counted(index['turns'], 'record')},"
+        f" {counted(index['events'], 'event')} from {counted(index['sources'], 'source')}"
+    )
+
+
+def _print_sources(
+    sources: list[dict[str, Any]], skipped: list[dict[str, str]], *, every: bool
+) -> None:
+    lag = sum(source["lag_bytes"] for source in sources if source["state"] == "live")
+    print(f"lag      {_size(lag) if lag else 'none'}")
+    states: dict[str, int] = {}
+    reasons: dict[str, int] = {}
+    for source in sources:
+        states[source["state"]] = states.get(source["state"], 0) + 1
+        for reason, count in source["warnings"].items():
+            reasons[reason] = reasons.get(reason, 0) + count
+    print(
+        "sources  " + (", ".join(f"{n} {state}" for state, n in sorted(states.items())) or "none")
+    )
+    for reason, count in sorted(reasons.items(), key=lambda item: -item[1]):
+        print(f"warning  {count} × {reason}")
+    for source in sources:
+        if source["error"]:
+            print(f"skipped  {_shown(source['path'])}: {source['error']}")
+    for entry in skipped:
+        print(f"skipped  {_shown(entry['path'])}: {entry['reason']}")
+    if every:
+        for source in sources:
+            print(
+                f"{source['state']:<10} {_size(source['indexed_bytes']):>9}"
+                f" {source['turns']:>7} records  {_shown(source['path'])}"
+            )
+
+
+def _shown(path: str) -> str:
+    home = os.path.expanduser("~")
+    return safe("~" + path[len(home) :] if path.startswith(home + os.sep) else path)
+
+
+def _size(count: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000 or unit == "GB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    raise AssertionError
