@@ -10,6 +10,8 @@ from sess_schema import times
 
 if TYPE_CHECKING:
     from sess_schema.numbers import Numbers
+    from sess_schema.queries.neighbours import Neighbour
+    from sess_schema.queries.search import Hit
     from sess_schema.queries.sessions import SessionRow
     from sess_schema.queries.tally import Tally
 
@@ -125,4 +127,41 @@ def sums(tally: Tally) -> dict[str, Any]:
         "tool_calls": tally.tool_calls,
         "tool_errors": tally.tool_errors,
         "tool_denied": tally.tool_denied,
+    }
+
+
+def hit(found: Hit, key: str, path: str | None, line: int | None) -> dict[str, Any]:
+    """One hit of a search: the event, and where its best match is."""
+    return {
+        "session": found.session,
+        "agent": found.agent,
+        "project": found.project,
+        "title": found.title,
+        "parent": found.parent,
+        "event": key,
+        "ts": times.iso(found.ts),
+        "type": found.type,
+        "label": found.label,
+        "tool": found.tool,
+        "status": found.status,
+        "snippet": found.snippet.text,
+        "matches": [list(span) for span in found.snippet.spans],
+        "field": found.field,
+        "offsets": [list(span) for span in found.snippet.offsets],
+        "path": path,
+        "line": line,
+        "score": float(f"{found.score:.10g}"),
+        "superseded": bool(found.retired),
+    }
+
+
+def neighbour(beside: Neighbour, key: str) -> dict[str, Any]:
+    """An event beside a hit, in short."""
+    return {
+        "event": key,
+        "ts": times.iso(beside.ts),
+        "type": beside.type,
+        "tool": beside.tool,
+        "status": beside.status,
+        "text": beside.text,
     }

@@ -7,10 +7,10 @@ from typing import Any
 
 import apsw
 
-from sess_schema import times
+from sess_schema import objects
 from sess_schema.citations import Citations
 from sess_schema.errors import SessError
-from sess_schema.queries.neighbours import Neighbour, Neighbours
+from sess_schema.queries.neighbours import Neighbours
 from sess_schema.queries.search import Hit, Results
 from sess_schema.queries.search.locate import location
 
@@ -57,42 +57,10 @@ class Objects:
         path, line = (None, None)
         if "path" in self.fields or "line" in self.fields:
             path, line = location(self.db, hit, self.results.texts(hit.event))
-        whole = {
-            "version": VERSION,
-            "session": hit.session,
-            "agent": hit.agent,
-            "project": hit.project,
-            "title": hit.title,
-            "parent": hit.parent,
-            "event": key(hit.event),
-            "ts": times.iso(hit.ts),
-            "type": hit.type,
-            "label": hit.label,
-            "tool": hit.tool,
-            "status": hit.status,
-            "snippet": hit.snippet.text,
-            "matches": [list(span) for span in hit.snippet.spans],
-            "field": hit.field,
-            "offsets": [list(span) for span in hit.snippet.offsets],
-            "path": path,
-            "line": line,
-            "score": float(f"{hit.score:.10g}"),
-            "superseded": bool(hit.retired),
-        }
+        whole = {"version": VERSION, **objects.hit(hit, key(hit.event), path, line)}
         if self.before or self.after:
             around = self.neighbours.around(hit.session_key, hit.event, self.before, self.after)
             whole["before"], whole["after"] = (
-                [_short(one, key(one.event)) for one in beside] for beside in around
+                [objects.neighbour(one, key(one.event)) for one in beside] for beside in around
             )
         return {name: whole[name] for name in self.fields if name in whole}
-
-
-def _short(neighbour: Neighbour, key: str) -> dict[str, Any]:
-    return {
-        "event": key,
-        "ts": times.iso(neighbour.ts),
-        "type": neighbour.type,
-        "tool": neighbour.tool,
-        "status": neighbour.status,
-        "text": neighbour.text,
-    }
