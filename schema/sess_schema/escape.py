@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import re
 
-_SEQUENCES = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, cursor
-    r"|\x1b[\]PX^_][^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)"  # titles, links, clipboard
-    r"|\x1b[ -/]*[0-~]"
-    r"|\x9b[0-?]*[ -/]*[@-~]"
-)
+from sess_schema import ansi
+
 _BREAKS = re.compile("\r\n|[\r\u0085\u2028\u2029\v\f]")
 _HARMFUL = re.compile(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
@@ -21,7 +17,7 @@ def safe(text: str) -> str:
     """Text that a terminal shows and does not obey; only newlines and tabs keep their meaning."""
     if text.isascii() and text.isprintable():
         return text
-    text = _SEQUENCES.sub("", text)
+    text = ansi.without(text)
     text = _BREAKS.sub("\n", text)
     return _HARMFUL.sub(_visible, text)
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from sess_schema.ansi import CONTROL, END, FINAL, INSIDE, PARAMETERS, STRING
+
 
 @dataclass(slots=True, frozen=True)
 class Style:
@@ -26,15 +28,14 @@ PLAIN = Style()
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 # Colours, and what moves within the line. Everything else that controls a terminal is dropped.
-_KEPT = r"(?:\x1b\[|\x9b)([0-9;:]{0,100})([mKCDG])|(\x08)"
+_KEPT = CONTROL + r"([0-9;:]{0,100})([mKCDG])|(\x08)"
 _SPLIT = re.compile(_KEPT)
-_COLOURS = re.compile(r"(?:\x1b\[|\x9b)([0-9;:]{0,100})m")
-# The parts of each alternative exclude one another, so no match is ever tried twice. Strings such
-# as titles and links end with their line at the latest: an open one must not swallow the rest.
+_COLOURS = re.compile(CONTROL + r"([0-9;:]{0,100})m")
+# The parts of each alternative exclude one another, so no match is ever tried twice. What is cut
+# off in the middle is dropped, too.
 _DROPPED = re.compile(
     r"(?:(?!" + re.sub(r"\((?!\?)", "(?:", _KEPT) + r")(?:"
-    r"(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x00-\x08\x0a-\x1f\x7f-\x9f]*(?:\x07|\x1b\\|\x9c)?"
+    f"{CONTROL}{PARAMETERS}{FINAL}?|{STRING}{INSIDE}{END}?"
     r"|\x1b[ -/]*[0-Z\\`-~]?"
     r"|[\x00-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x8f\x91-\x97\x99\x9a\x9c]"
     r"))+"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,9 +15,6 @@ _MILLISECOND = timedelta(milliseconds=1)
 _LATEST = 1 << 45  # the year 3084
 _LARGEST_COUNT = 1 << 53
 _LONGEST_DURATION = 30 * 24 * 3600 * 1000
-_TERMINAL_CODES = re.compile(
-    r"\x1b(?:\[[0-9;:?<>=]*[ -/]*[@-~]|\][^\x07\x1b\n]{0,300}(?:\x07|\x1b\\)|.)"
-)
 
 
 def as_text(value: Any) -> str | None:
@@ -87,8 +83,3 @@ def strings(value: Any, skip: frozenset[str] = frozenset()) -> Iterator[str]:
                 break
         else:
             stack.pop()
-
-
-def without_terminal_codes(text: str) -> str:
-    """Remove escape codes: their digits stick to the words that people search for."""
-    return _TERMINAL_CODES.sub("", text) if "\x1b" in text else text

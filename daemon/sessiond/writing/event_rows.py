@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
@@ -10,14 +9,12 @@ from typing import Any
 
 import apsw
 
-from sess_schema import edits
+from sess_schema import ansi, edits
 from sess_schema.edits import Edit
 from sess_schema.marks import marks
 from sessiond.sourcekit.base import Event, Record
 from sessiond.writing.commits import find_commits
 
-# CSI and OSC sequences. The archive keeps them for those who show colours.
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
 _COLUMNS = (
     "id", "session_id", "turn_id", "block", "type", "label", "tool", "status", "ts", "summary",
     "call_id", "pointer", "images", "duration_ms", "result_turn_id", "result_pointer", "overflow",
@@ -255,6 +252,4 @@ def clean(text: str) -> str:
     """Text as it is searched: SQLite's functions stop at a NUL, and colours glue to words."""
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
-    if "\x1b" in text:  # `ESC[31mFAILED` would be found as `31mFAILED` only
-        text = _ANSI.sub("", text)
-    return text
+    return ansi.without(text)  # `ESC[31mFAILED` would be found as `31mFAILED` only

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from sess_schema import labels
+from sess_schema import ansi, labels
 from sessiond.sourcekit.base import LINK_QUEUE, Link
-from sessiond.sourcekit.values import without_terminal_codes
 
 
 class Segment(NamedTuple):
@@ -118,7 +117,7 @@ def _skip_space(text: str, at: int) -> int:
 
 
 def _injected(name: str, inner: str) -> Segment:
-    inner = without_terminal_codes(inner).strip()
+    inner = ansi.without(inner).strip()
     return Segment("system", _LABELS[name], "" if inner == "(no content)" else inner)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sess_schema import labels
+from sess_schema import ansi, labels
 from sessiond.sourcekit.base import Event
 from sessiond.sourcekit.values import (
     OPAQUE,
@@ -13,7 +13,6 @@ from sessiond.sourcekit.values import (
     as_milliseconds,
     as_text,
     strings,
-    without_terminal_codes,
 )
 from sessiond.sources.claude.injected import split_prompt
 
@@ -158,5 +157,5 @@ def _compaction(value: dict[str, Any]) -> Event:
 
 def _joined(lines: list[str]) -> str:
     """Lines that say something, each once: hooks repeat their output under several names."""
-    trimmed = (without_terminal_codes(line).strip() for line in lines)
+    trimmed = (ansi.without(line).strip() for line in lines)
     return "\n".join(dict.fromkeys(line for line in trimmed if line))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from sess_schema import kinds
+from sess_schema import ansi, kinds
 from sessiond.sourcekit.base import Described, Event, Result
 from sessiond.sourcekit.changes import bare
 from sessiond.sourcekit.values import (
@@ -17,7 +17,6 @@ from sessiond.sourcekit.values import (
     as_milliseconds,
     as_text,
     as_time,
-    without_terminal_codes,
 )
 from sessiond.sources.cursor.calls import describe
 from sessiond.sources.cursor.richtext import readable, structured
@@ -240,7 +239,7 @@ def _output(result: Any) -> tuple[str, int]:
         images += _gather([value for name, value in result.items() if name not in _MAIN_TEXTS])[1]
     else:
         texts, images = _loose(result) if isinstance(result, str) else _gather(result)
-    return without_terminal_codes("\n".join(texts)), images
+    return ansi.without("\n".join(texts)), images
 
 
 def _loose(text: str) -> tuple[list[str], int]:

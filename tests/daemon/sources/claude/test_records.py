@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sess_schema import ansi
 from sessiond.sourcekit.base import Record, SessionSpec, Title
 from sessiond.sourcekit.titles import prompt_title
-from sessiond.sourcekit.values import as_count, as_time, without_terminal_codes
+from sessiond.sourcekit.values import as_count, as_time
 from sessiond.sources.claude.injected import Segment, split_prompt
 from sessiond.sources.claude.records import ClaudeParser
 
@@ -267,7 +268,7 @@ def test_hostile_prompts(text: str) -> None:
 def test_terminal_codes() -> None:
     """Colours and titles go, words stay, even behind a code that never ends."""
     coloured = "\x1b[1mbold\x1b[22m \x1b]0;title\x07plain \x1b[?25l\x1b]open"
-    assert without_terminal_codes(coloured) == "bold plain open"
+    assert ansi.without(coloured) == "bold plain open"
 
 
 def test_deep_nesting() -> None:
