@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from contextlib import closing
 from itertools import chain, pairwise
 
 import pytest
@@ -19,7 +20,8 @@ from tests.schema.search_oracle import (
     term,
 )
 
-from sess_schema.queries.search import Search, ranking
+from sess_schema.connection import open_reader
+from sess_schema.queries.search import Search, newest, ranking
 
 SORTS = ("relevance", "newest", "oldest")
 QUERIES = [
@@ -89,6 +91,61 @@ def test_small_pools_hold_the_same_events(index, monkeypatch):
         small_pools(monkeypatch, first, later, said)
         for ask in asks:
             index.check(ask)
+
+
+def always_by_windows(monkeypatch):
+    """As for a word that thousands of events have."""
+    monkeypatch.setattr(newest, "_SPARE", 0.5)
+    monkeypatch.setattr(newest, "_WIDER", 2)
+    monkeypatch.setattr(newest, "_SORTING", 1000)
+    monkeypatch.setattr(newest, "_WINDOWS", 10)
+
+
+@pytest.mark.parametrize("windows", [False, True], ids=["sorted", "windows"])
+@pytest.mark.parametrize("text", ["retry", "the", "test OR is", "type:tool_use retry", "re*"])
+def test_pools_are_filled_by_time(index, monkeypatch, text, windows):
+    """The first pool has the newest matches by their time, the next one those before them."""
+    small_pools(monkeypatch, 5, 9)
+    monkeypatch.setattr(ranking.Ranker, "said", lambda *_: ranking.Pool([], None, full=False))
+    if windows:
+        always_by_windows(monkeypatch)
+    dates = {event.id: (event.ts or 0, event.id) for event in index.events}
+    left = index.found(text)
+    newest_first = sorted(left, key=dates.__getitem__, reverse=True)
+    assert len(left) > 10
+    size = 5
+    while left:
+        assert set(left[:size]) == set(newest_first[:size])
+        left, newest_first, size = left[size:], newest_first[size:], 9
+
+
+def test_windows_find_what_sorting_everything_finds(index, monkeypatch):
+    """Whatever is asked, and wherever the search goes on."""
+    pick = random.Random(5)
+    asks = [combined(pick, 2, lambda text: term(text, quoted=True)) for _ in range(25)]
+    small_pools(monkeypatch, 3, 7, 2)
+    expected = [index.found(ask.text) for ask in asks]
+    always_by_windows(monkeypatch)
+    assert [index.found(ask.text) for ask in asks] == expected
+
+
+def test_old_events_that_are_read_later_do_not_push_new_ones_away(world):
+    """Today's best match is the first hit, however many old ones were imported after it."""
+    today = world.transcript("11111111-1111-4111-8111-111111111111")
+    today.append(today.prompt("the needle of today", timestamp="2026-02-20T10:00:00.000Z"))
+    world.ingest()
+    old = world.transcript("22222222-2222-4222-8222-222222222222")
+    old.append(
+        *(
+            old.answer(f"a needle of old, number {number}", timestamp="2019-05-01T10:00:00.000Z")
+            for number in range(1600)
+        )
+    )
+    world.ingest()
+    with closing(open_reader(world.state / "index.db")) as db:
+        first, *rest = Search("needle", limit=1601, now=NOW).hits(db)
+    assert first.snippet.text == "the needle of today"
+    assert len(rest) == 1600
 
 
 def pages(index, text, **options):

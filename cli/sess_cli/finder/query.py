@@ -20,9 +20,10 @@ from sess_cli.finder.cards import Card, Cards
 from sess_cli.finder.worker import Latest
 from sess_schema import times
 from sess_schema.queries.fields import Condition, Setting
-from sess_schema.queries.search import Filter, Hit, Results, Search, ranking
+from sess_schema.queries.search import Filter, Hit, Results, Search
 from sess_schema.queries.search.groups import Families
 from sess_schema.queries.search.language import And
+from sess_schema.queries.search.newest import newest
 from sess_schema.queries.search.plan import Plan
 from sess_schema.queries.search.ranking import Ranked
 from sess_schema.queries.search.terms import Leaf, Term
@@ -209,9 +210,7 @@ def _compared(results: Results) -> Iterator[_Step]:
 def _newest(db: apsw.Connection, results: Results) -> list[Ranked]:
     """What matches, the latest first, without looking how well it does."""
     plan, current = _unordered(results), Condition("e.retired = 0")
-    sql, values = ranking.matching(plan, current, plan.match, "e.session_id")
-    rows = db.execute(f"{sql} ORDER BY event_index.rowid DESC LIMIT ?", (*values, MOST_HITS))
-    return [Ranked(event, ts, session) for event, ts, session in rows]
+    return [Ranked(*match) for match in newest(db, plan, current, MOST_HITS)]
 
 
 def _unordered(results: Results) -> Plan:

@@ -13,6 +13,7 @@ import zlib
 from dataclasses import asdict, dataclass
 
 from sess_schema.errors import SessError
+from sess_schema.queries.search.newest import Position
 
 _LONGEST = 1 << 20
 
@@ -22,10 +23,10 @@ class Cursor:
     query: int  # of which query: another one cannot go on from here
     now: int
     top: int
-    below: int | None = None  # where the current pool begins
-    edge: int | None = None  # where the first pool ended
+    below: Position | None = None  # where the current pool begins
+    edge: Position | None = None  # where the first pool ended
     given: tuple[int, ...] = ()
-    last: tuple[int | None, int] | None = None  # time and event, when sorted by time
+    last: Position | None = None  # when sorted by time
 
     def encoded(self) -> str:
         values = asdict(self)
@@ -33,6 +34,13 @@ class Cursor:
         values["given"] = [b - a for a, b in zip([0, *steps], steps, strict=False)]
         packed = zlib.compress(json.dumps(list(values.values())).encode(), 9)
         return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def _position(given: list[int | None] | None) -> Position | None:
+    if given is None:
+        return None
+    ts, event = given
+    return None if ts is None else int(ts), int(event or 0)
 
 
 def decoded(text: str, query: int) -> Cursor:
@@ -44,8 +52,10 @@ def decoded(text: str, query: int) -> Cursor:
         for step in steps:
             at += step
             given.append(at)
-        cursor = Cursor(which, now, top, below, edge, tuple(given), last and tuple(last))
-        _ = now + top + (below or 0) + (edge or 0) + sum(given)
+        cursor = Cursor(
+            which, now, top, _position(below), _position(edge), tuple(given), _position(last)
+        )
+        _ = now + top + sum(given)
     except (ValueError, TypeError, binascii.Error, zlib.error) as error:
         raise SessError("this is no cursor", hint="take the one that the last page gave") from error
     if which != query:

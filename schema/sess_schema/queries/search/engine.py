@@ -24,7 +24,8 @@ from sess_schema.queries.search import cursor as cursors
 from sess_schema.queries.search import excerpt, language, order, ranking
 from sess_schema.queries.search.cursor import Cursor
 from sess_schema.queries.search.language import Filter, Query
-from sess_schema.queries.search.plan import Comparison, Plan, plan
+from sess_schema.queries.search.newest import Position
+from sess_schema.queries.search.plan import Comparison, Plan, matching, plan
 from sess_schema.queries.search.ranking import Ranked
 from sess_schema.queries.search.terms import Matching, Mode
 
@@ -138,7 +139,7 @@ class Results:
         self._comparison = Comparison(db, self._condition)
         self._leaves = self.query.wanted()
         # How far hits were taken, for the cursor.
-        self._page: tuple[int | None, int | None, list[int]] | None = None
+        self._page: tuple[Position | None, Position | None, list[int]] | None = None
         self._last: tuple[int | None, int] | None = None
         self._read: tuple[int, tuple[list[Any], list[str]]] = (0, ([], []))
         self._sessions: dict[int, Any] = {}
@@ -161,7 +162,7 @@ class Results:
         """How many events match, perhaps only inside a condition, perhaps counted only so far."""
         base, plan = self._base(within), self._within(within)
         if plan.residual is None:
-            sql, values = ranking.matching(plan, base, plan.match, "")
+            sql, values = matching(plan, base, plan.match, "")
             if most and plan.scans:
                 sql += f" LIMIT {most}"
             return int(self._db.execute(f"SELECT count(*) FROM ({sql})", values).get)
@@ -171,7 +172,7 @@ class Results:
     def count_by_session(self, within: Condition) -> dict[int, int]:
         """How many events match in each session, for a plan that decides alone."""
         plan = self._within(within)
-        sql, values = ranking.matching(plan, self._base(within), plan.match, "e.session_id")
+        sql, values = matching(plan, self._base(within), plan.match, "e.session_id")
         return dict(
             self._db.execute(f"SELECT session_id, count(*) FROM ({sql}) GROUP BY 1", values)
         )
@@ -250,22 +251,20 @@ class Results:
 
     def _by_pools(self) -> Iterator[Ranked]:
         start = self._start
-        ranker = ranking.Ranker(self._db, self.plan, self._base(), self._search.now)
+        ranker = ranking.Ranker(self._db, self.plan, self._base(), self._search.now, start.top)
         early: set[int] = set()
         below, edge = start.below, start.edge
         given = list(start.given)
         if below is not None and edge is not None:
-            early = {row[0] for row in ranker.said(edge)}
+            early = {row[0] for row in ranker.said(edge).rows}
         while True:
             first = below is None
-            most = ranking.POOL if first else ranking.LATER_POOL
-            found = ranker.pool(start.top + 1 if below is None else below, most)
-            bottom = min((row[0] for row in found), default=0)
-            full = len(found) == most
+            pool = ranker.pool(ranking.POOL if first else ranking.LATER_POOL, below)
+            found = pool.rows
             # Filters make the pool reach further back by themselves.
-            if first and full and self.plan.where.sql == ANY.sql:
-                edge = bottom
-                said = ranker.said(edge)
+            if first and pool.full and pool.bottom and self.plan.where.sql == ANY.sql:
+                edge = pool.bottom
+                said = ranker.said(edge).rows
                 early = {row[0] for row in said}
                 found = sorted(found + said, key=itemgetter(2), reverse=True)
             skip = set(given) if first else {*given, *early}
@@ -275,9 +274,9 @@ class Results:
                 given.append(event)
                 self._page = (below, edge, given)
                 yield Ranked(event, ts, session, score)
-            if not full:
+            if not pool.full:
                 return
-            below, given = bottom, []
+            below, given = pool.bottom, []
 
     def _by_time(self) -> Iterator[Ranked]:
         sort = "oldest" if self._search.sort == "oldest" else "newest"
@@ -323,23 +322,23 @@ class Results:
         by = f" ORDER BY {by}" if by else ""
         if plan.screen is not None:
             wanted = f"{_ALL_TEXT}, e.session_id"
-            sql, values = ranking.matching(plan, base, plan.match, wanted, texts=True)
+            sql, values = matching(plan, base, plan.match, wanted, texts=True)
             rows = self._db.execute(sql + by, values)
             for (event, ts, _, session), sure in plan.screen.passed(rows):
                 yield event, ts, session, sure
         elif plan.enough is not None:
             wanted = f"e.session_id, {plan.enough.sql}"
-            sql, values = ranking.matching(plan, base, None, wanted, texts=True)
+            sql, values = matching(plan, base, None, wanted, texts=True)
             yield from self._db.execute(sql + by, [*plan.enough.values, *values])
         elif plan.match is None and plan.residual is not None:
             # Each text is read anyway: asking for it again would cost more than the comparison.
-            sql, values = ranking.matching(plan, base, None, _ABOUT, texts=True)
+            sql, values = matching(plan, base, None, _ABOUT, texts=True)
             for event, ts, *row in self._db.execute(sql + by, values):
                 self._read = event, (row[:8], row[8:])
                 yield event, ts, row[0], False
         else:
             wanted = f"e.session_id, {plan.residual is None}"
-            sql, values = ranking.matching(plan, base, plan.match, wanted)
+            sql, values = matching(plan, base, plan.match, wanted)
             yield from self._db.execute(sql + by, values)
 
     def _holds(self, event: int) -> bool:

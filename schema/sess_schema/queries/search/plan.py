@@ -194,6 +194,27 @@ def _joined(operator: str, conditions: Sequence[Condition]) -> Condition | None:
     return Condition(f"({sql})", values, texts=any(c.texts for c in conditions))
 
 
+def matching(
+    plan: Plan, base: Condition, match: str | None, columns: str, *, texts: bool = False
+) -> tuple[str, list[object]]:
+    """SELECT e.id, e.ts and other columns of what a plan lets through."""
+    join = " CROSS JOIN event_texts x ON x.id = e.id" if plan.where.texts or texts else ""
+    where = f"{base.sql} AND ({plan.where.sql})"
+    more = f", {columns}" if columns else ""
+    if match is None:
+        return (
+            f"SELECT e.id, e.ts{more} FROM events e{join} WHERE {where}",
+            [*base.values, *plan.where.values],
+        )
+    bounds = "".join(f" AND {bound.sql}" for bound in plan.bounds)
+    bound_values = [value for bound in plan.bounds for value in bound.values]
+    sql = (
+        f"SELECT e.id, e.ts{more} FROM event_index CROSS JOIN events e ON e.id = event_index.rowid"
+        f"{join} WHERE event_index MATCH ?{bounds} AND {where}"
+    )
+    return sql, [match, *bound_values, *base.values, *plan.where.values]
+
+
 class Comparison:
     """Whether a node holds for one event, asked of whoever can tell."""
 

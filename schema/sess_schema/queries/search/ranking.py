@@ -7,12 +7,13 @@ are ranked in pools, the newest first, and the first pool also has what people s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import apsw
 
-from sess_schema.queries.fields import Condition
-from sess_schema.queries.search.plan import Plan
+from sess_schema.queries.fields import ANY, Condition
+from sess_schema.queries.search.newest import Position, newest, number_behind
+from sess_schema.queries.search.plan import Plan, matching
 from sess_schema.times import DAY
 
 # text, input, output, marks: what was said weighs more than what a tool printed.
@@ -45,51 +46,58 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
+class Pool:
+    """Matches of a stretch of time, the best first."""
+
+    rows: list[Row]
+    bottom: Position | None  # the oldest of them
+    full: bool  # there may be older ones
+
+
+@dataclass(frozen=True, slots=True)
 class Ranker:
-    """Ranks what a plan finds on an index."""
+    """Ranks what a plan finds on an index, up to the event with the number `top`."""
 
     db: apsw.Connection
     plan: Plan
     base: Condition
     now: int
+    top: int
 
-    def pool(self, below: int, most: int) -> list[Row]:
-        """The newest matches below a number, the best first."""
-        return self._ranked(self.plan.match, 1.0, below, most)
+    def pool(self, most: int, before: Position | None = None) -> Pool:
+        """The newest matches behind a position, the best first."""
+        return self._ranked(self.plan, 1.0, most, before)
 
-    def said(self, below: int) -> list[Row]:
+    def said(self, before: Position) -> Pool:
         """The newest of what people and agents said, the best first."""
         match = f"({{text}} : {self.plan.match})"
         if self.plan.excludes:  # what is excluded may stand in another column
             match += f" AND {self.plan.match}"
-        return self._ranked(match, _SAID_SCALE, below, _SAID)
+        return self._ranked(replace(self.plan, match=match), _SAID_SCALE, _SAID, before)
 
-    def _ranked(self, match: str | None, scale: float, below: int, most: int) -> list[Row]:
-        sql, values = matching(self.plan, self.base, match, f"{_SCORE}, e.session_id")
-        newest = f"{sql} AND event_index.rowid < ? ORDER BY event_index.rowid DESC LIMIT ?"
-        rows = self.db.execute(
-            f"SELECT * FROM ({newest}) ORDER BY 3 DESC, 2 DESC, 1 DESC",
-            (scale, self.now, *values, below, most),
+    def _ranked(self, plan: Plan, scale: float, most: int, before: Position | None) -> Pool:
+        top = Condition("event_index.rowid <= ?", (self.top,))
+        plan = replace(plan, bounds=(*plan.bounds, top))
+        if before is None and number_behind(self.db, plan, most - 1) is None:
+            return Pool(self._scored(plan, scale), None, full=False)
+        found = newest(self.db, plan, self.base, most, before)
+        if not found:
+            return Pool([], None, full=False)
+        events = [event for event, _, _ in found]
+        # The first bound keeps full text from looking at anything outside of it.
+        chosen = (
+            Condition("event_index.rowid BETWEEN ? AND ?", (min(events), max(events))),
+            Condition(
+                "+event_index.rowid IN (SELECT value FROM json_each(?))",
+                (f"[{','.join(map(str, events))}]",),
+            ),
         )
-        return list(rows)
+        rows = self._scored(replace(plan, bounds=chosen, where=ANY), scale)
+        event, ts, _ = found[-1]
+        return Pool(rows, (ts, event), full=len(found) == most)
 
-
-def matching(
-    plan: Plan, base: Condition, match: str | None, columns: str, *, texts: bool = False
-) -> tuple[str, list[object]]:
-    """SELECT e.id, e.ts and other columns of what a plan lets through."""
-    join = " CROSS JOIN event_texts x ON x.id = e.id" if plan.where.texts or texts else ""
-    where = f"{base.sql} AND ({plan.where.sql})"
-    more = f", {columns}" if columns else ""
-    if match is None:
-        return (
-            f"SELECT e.id, e.ts{more} FROM events e{join} WHERE {where}",
-            [*base.values, *plan.where.values],
+    def _scored(self, plan: Plan, scale: float) -> list[Row]:
+        sql, values = matching(plan, self.base, plan.match, f"{_SCORE}, e.session_id")
+        return list(
+            self.db.execute(f"{sql} ORDER BY 3 DESC, 2 DESC, 1 DESC", (scale, self.now, *values))
         )
-    bounds = "".join(f" AND {bound.sql}" for bound in plan.bounds)
-    bound_values = [value for bound in plan.bounds for value in bound.values]
-    sql = (
-        f"SELECT e.id, e.ts{more} FROM event_index CROSS JOIN events e ON e.id = event_index.rowid"
-        f"{join} WHERE event_index MATCH ?{bounds} AND {where}"
-    )
-    return sql, [match, *bound_values, *base.values, *plan.where.values]
