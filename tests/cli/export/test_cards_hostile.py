@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from dataclasses import fields
 
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cli.export.card_items import Looked, call, drawn, item
 
+from sess_cli.export.html import prose
 from sess_cli.export.html.cards import Drawer
 from sess_cli.export.story import Commit, Item
 
@@ -109,6 +112,31 @@ def test_only_known_tags_attributes_and_schemes_come_out(said):
         Looked(html)
         assert html.encode()  # no lone surrogate
         assert not set("\x00\x07\x1b\x7f\x85\x9b\u202e\u202c\u2066\u200f\ufeff") & set(html)
+
+
+@pytest.fixture(params=["comrak", "markdown-it-py"])
+def renderer(request, monkeypatch):
+    """The quick one, and the one that takes its place."""
+    if request.param != "comrak":
+        monkeypatch.setitem(sys.modules, "comrak", None)
+    prose._renderer.cache_clear()
+    yield request.param
+    prose._renderer.cache_clear()
+
+
+@pytest.mark.parametrize("said", PAYLOADS)
+def test_no_renderer_lets_anything_live_through(said, renderer):
+    """Alone, in a list, in a table, in a quotation: only known tags, and links to the web."""
+    for source in (
+        said,
+        f"- {said}",
+        f"> # {said}",
+        f"| a |\n|-|\n| {said} |",
+        f"[{said}]({said})",
+    ):
+        html = prose.html(source)
+        Looked(html)
+        assert "javascript:" not in "".join(re.findall('(?:href|src)="[^"]*"', html)).lower()
 
 
 def test_refused_links_are_told():

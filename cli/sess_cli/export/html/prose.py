@@ -33,11 +33,8 @@ _WORD = re.compile(r"[^\W_]+")
 def html(source: str) -> str:
     """One text in Markdown; what Markdown would leave out follows as it was written."""
     source = markup.clean(source)
-    render = _renderer()
-    if render is None:
-        return plain(source)
     try:
-        drawn = _Page().drawn(render(source))
+        drawn = _Page().drawn(_renderer()(source))
     except _TooDeep:
         return plain(source)
     if "]:" in source or ("|" in source and _COLUMNS.search(source)):
@@ -51,11 +48,11 @@ def plain(source: str) -> str:
 
 
 @cache
-def _renderer() -> Callable[[str], str] | None:
+def _renderer() -> Callable[[str], str]:
     try:
         import comrak  # noqa: PLC0415 - 2 ms, and not every export needs it
-    except ImportError:  # it has no wheel for every system; Markdown can be read as it is
-        return None
+    except ImportError:  # it has no wheel for every system
+        return _slower_renderer()
 
     syntax, output = comrak.ExtensionOptions(), comrak.RenderOptions()
     syntax.table = syntax.strikethrough = syntax.tasklist = syntax.autolink = True
@@ -68,6 +65,18 @@ def _renderer() -> Callable[[str], str] | None:
         return comrak.render_markdown(source, extension_options=syntax, render_options=output)
 
     return render
+
+
+def _slower_renderer() -> Callable[[str], str]:
+    """In Python, and always there because rich needs it. It knows no bare links and no tasks."""
+    from markdown_it import MarkdownIt  # noqa: PLC0415 - 30 ms
+
+    # As deep as is refused here, in lists of lists; beyond its limit it leaves text out.
+    limits = {"html": False, "maxNesting": 3 * _DEEPEST}
+    parser = MarkdownIt("commonmark", limits).enable(["table", "strikethrough"])
+    # Links are judged here, and shown if they are refused.
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005
+    return lambda source: str(parser.render(source))
 
 
 class _TooDeep(Exception):
@@ -104,8 +113,11 @@ class _Page:
             return self._link_end() if closing else self._link(_attributes(rest))
         if name == "img":
             return self._image(_attributes(rest))
+        if name == "s":
+            return f"<{closing}del>"
         if name in ("td", "th"):
-            where = _attributes(rest).get("align")
+            given = _attributes(rest)
+            where = given.get("align") or given.get("style", "").removeprefix("text-align:")
             aligned = f' class="{where}"' if where in ("left", "center", "right") else ""
             return f"<{closing}{name}{aligned}>"
         if name == "table":
