@@ -50,7 +50,7 @@ def quarter(ts: str) -> str:
     return f"iif({ts} >= 0, {ts} / {QUARTER}, {UNDATED})"
 
 
-def settle(db: apsw.Connection) -> None:
+def renew(db: apsw.Connection) -> None:
     """Sum again what changed in this transaction."""
     stale: list[Any] = db.execute("SELECT session_id, quarter FROM stale_sums").fetchall()
     if not stale:
@@ -62,9 +62,9 @@ def settle(db: apsw.Connection) -> None:
         db.executemany(
             f"DELETE FROM {table} WHERE session_id = :session AND quarter = :quarter", keys
         )
-    for renew in (_USAGE, _EVENTS):
-        db.executemany(renew.format(_WITHIN), dated)
-        db.executemany(renew.format(_UNDATED), undated)
+    for insert in (_USAGE, _EVENTS):
+        db.executemany(insert.format(_WITHIN), dated)
+        db.executemany(insert.format(_UNDATED), undated)
     db.executemany(_SPANS, [span for key in dated for span in _spans(db, key)])
     db.executemany(_UNDATED_SPANS, undated)
     db.execute("DELETE FROM stale_sums")

@@ -79,7 +79,7 @@ def reprice(db: apsw.Connection, pricer: Pricer) -> int:
                 updates,
             )
             changed += len(updates)
-        sums.settle(db)
+        sums.renew(db)
     return changed
 
 

@@ -1,1 +1,1 @@
-"""One transaction: turns, copies and owners, events, usage, titles, links, sums, chunks."""
+"""Writes one transaction: turns, copies, events, usage, titles, links, sums, chunks."""

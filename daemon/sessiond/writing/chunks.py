@@ -1,4 +1,4 @@
-"""The raw bytes of a source into the archive, and what was odd about them into the warnings."""
+"""Writes the raw bytes of a source into the archive, and problems into the warnings."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sessiond.reading.tail import Checkpoint, read_at
 from sessiond.reading.tracked import Progress, Tracked
 from sessiond.writing.event_rows import clean
 
-SMALL_CHUNK = 64 << 10  # a last chunk below this grows; above, the next one begins
+SMALL_CHUNK = 64 << 10  # a smaller last chunk grows; otherwise a new one starts
 CHUNK_SIZE = 1 << 20
-LONGEST_ATTACHMENT = 32 << 20  # more of it is archived but not searchable
+LONGEST_ATTACHMENT = 32 << 20  # the rest is archived but not searchable
 
 
 class Chunks:
@@ -49,7 +49,7 @@ class Chunks:
             self._add_pieces(source, archive.LIVE, slice_.start, slice_.raw)
 
     def drop_unfinished(self, source: Tracked) -> None:
-        """Forget the unfinished last line of an earlier reading; the file tells anew."""
+        """Forget the unfinished last line of an earlier read; it is read again."""
         if source.has_pending:
             for table in ("chunks", "warnings"):
                 self._db.execute(
@@ -59,7 +59,7 @@ class Chunks:
             source.has_pending = False
 
     def _archived_before(self, source: Tracked, slice_: Slice) -> bool:
-        """A rewritten file is read again, but what it shares with the old one is archived."""
+        """Whether the start of a slice of a rewritten file is archived; archives the rest."""
         if source.archived_to <= slice_.start:
             return False
         rest = slice_.raw[source.archived_to - slice_.start :]
@@ -68,7 +68,7 @@ class Chunks:
         return True
 
     def _grow_chunk(self, source: Tracked, slice_: Slice) -> bool:
-        """Append to a small last chunk: many one-line chunks would hardly compress."""
+        """Append to a small last chunk: many one-line chunks would compress badly."""
         if slice_.start == 0:
             return False
         for chunk_id, offset, length, data in self._db.execute(
@@ -106,7 +106,7 @@ class Chunks:
         )
 
     def replace(self, source: Tracked, fd: int) -> bool:
-        """Archive a file that is not read line by line; whether all of it is searchable."""
+        """Archive a file that is not read by line; return whether all of it is searchable."""
         if source.id is not None:
             source.generation += 1
             self._db.execute(
@@ -126,14 +126,14 @@ class Chunks:
         return False
 
     def replace_document(self, source: Tracked, data: bytes) -> None:
-        """Archive a document as it is now; what left it is kept with its conversations."""
+        """Archive the current document; records that left it stay with their conversations."""
         source.save_identity(self._db)
         self._db.execute("DELETE FROM chunks WHERE source_id = ?", (source.id,))
         self._add_pieces(source, archive.LIVE, 0, data)
         source.save_progress(self._db, Progress(Checkpoint(len(data))))
 
     def text_of(self, path: str) -> str | None:
-        """What an archived attachment says, up to the limit; None if there is none."""
+        """The text of an archived attachment, up to the limit; None if there is none."""
         for (source_id,) in self._db.execute(
             "SELECT id FROM sources WHERE kind = 'attachment' AND path = ?", (path,)
         ):

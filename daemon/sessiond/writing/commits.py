@@ -1,11 +1,11 @@
-"""Commits that `git commit` reported in the output of a tool, whatever agent ran it."""
+"""Finds commits that `git commit` reported in the output of any agent's tool."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-# A branch name may hold `]` but neither `[` nor a space; the bounds keep a match attempt short.
+# A branch name may contain `]` but not `[` or a space; the bounds keep matching fast.
 _REPORT = re.compile(
     r"\[(?:detached HEAD|(?P<branch>[^\s\[]{1,250}))(?: \([^()\n]{1,40}\))?"
     r" (?P<sha>[0-9a-f]{7,64})\] (?P<subject>[^\r\n]*)"
@@ -20,7 +20,7 @@ def find_commits(output: str) -> list[tuple[str, str | None, str]]:
         if report is None:
             continue
         sha = report["sha"]
-        # `[worker 12345678] started` is a log line; git goes on with an indented one.
+        # `[worker 12345678] started` is a log line; git's next line is indented.
         if not sha.isdigit() or output.startswith(("\n ", "\r\n "), report.end()):
             found.setdefault(sha, (sha, report["branch"], report["subject"].strip()))
     return list(found.values())

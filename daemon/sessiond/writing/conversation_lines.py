@@ -1,7 +1,7 @@
-"""The records of a conversation in a database as lines of the archive.
+"""Archives the records of a conversation in a document or database as lines.
 
-The place of a line is its number in the conversation, far enough from the next for any length, so
-that the archive and everything that is shown follow the order of the conversation.
+The offset of a line is its number in the conversation, shifted to leave room for any length, so the
+archive and everything shown follow the order of the conversation.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from sessiond.writing.transaction import Transaction
 
 PLACE_BITS = 32
 PREVIEW = 100
-HEADER, SESSION = "header", "session"  # where the time of a record is from that tells none
+HEADER, SESSION = "header", "session"  # where the time of a record without one comes from
 
 
 class Lines:
-    """Writes turns and chunks of conversations."""
+    """Writes the turns and chunks of conversations."""
 
     def __init__(self, transaction: Transaction) -> None:
         self._all = transaction
@@ -30,7 +30,7 @@ class Lines:
 
     @staticmethod
     def date(record: Record, key: str, change: Conversation) -> None:
-        """A record without a time has that of its header, else that of the conversation."""
+        """A record without a time gets that of its header, else of the conversation."""
         if record.ts is None:
             record.ts, record.ts_from = _time(key, change)
 
@@ -64,7 +64,7 @@ class Lines:
         return [(item, turn.id) for turn, (item, _) in zip(turns, new, strict=True)]
 
     def rewrite(self, part: Tracked, turn_id: int, item: Item) -> None:
-        """The record of a line changed in place."""
+        """Update the line of a record that changed in place."""
         record = item.record
         assert record is not None
         ((line, offset),) = self._db.execute(
@@ -101,7 +101,7 @@ class Lines:
         self._all.chunks.add_problems(part, problems)
 
     def retire(self, part: Tracked, session: Session, turn_ids: Sequence[int]) -> None:
-        """Records that left the conversation stay in the index under the number of a generation."""
+        """Keep records that left the conversation in the index, under a generation number."""
         if not turn_ids:
             return
         part.generation += 1
@@ -120,7 +120,7 @@ class Lines:
         self._all.events.detach_lost(part.id or 0, part.generation)
 
     def arrange(self, whole: Tracked, part: Tracked, change: Conversation) -> None:
-        """Put every stored line where the conversation has it now, and date it as it is now."""
+        """Give every stored line its current place and time in the conversation."""
         places, times = [], []
         for key, line, turn_id, offset, ts, ts_from in self._db.execute(
             "SELECT k.value, k.key + 1, t.id, t.offset, t.ts, t.ts_from FROM json_each(?) k"
@@ -140,7 +140,7 @@ class Lines:
             self._db.execute("UPDATE events SET ts = ? WHERE turn_id = ?", (ts, turn_id))
 
     def _move(self, part: Tracked, places: list[tuple[int, int, int]]) -> None:
-        # All are found before any is moved: the places overlap.
+        # Find all before moving any: the places overlap.
         found = [
             (table, row_id, line)
             for line, offset, _ in places

@@ -1,7 +1,7 @@
-"""Conversations inside a database: their records come, change in place, move and go.
+"""Conversations in a database or document: their records are added, changed, moved and removed.
 
-Each conversation is a source of its own (`database#conversation`), archived as one line per record
-(`lines.py`), in the order of the conversation, whatever came first.
+Each conversation is a separate source (`database#conversation`), archived as one line per record
+(`conversation_lines.py`) in the order of the conversation.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class ConversationWriter:
         self._lines = Lines(transaction)
 
     def apply(self, whole: Tracked, part: Tracked, change: Conversation) -> int:
-        """Bring one conversation up to date; how many records were written."""
+        """Bring one conversation up to date; return how many records were written."""
         if change.gone:
             self._leave(whole, part, change)
             return 0
-        if not change.order and part.id is None:  # begun, but nothing was said in it
+        if not change.order and part.id is None:  # started, but still empty
             self._remember(whole, [(item, None) for item in change.items])
             return 0
         session, outranked = self._session(whole, part, change)
@@ -69,7 +69,7 @@ class ConversationWriter:
                 lost += [turn_id] if turn_id else []
                 new.append((item, item.record))
         self._lines.retire(part, session, lost)
-        # First the old ones to their places, then the new ones between them.
+        # First move the old ones, then add the new ones between them.
         self._lines.arrange(whole, part, change)
         seen += self._lines.add(part, change, new)
         self._remember(whole, seen)
@@ -78,7 +78,7 @@ class ConversationWriter:
     # -- the session
 
     def _session(self, whole: Tracked, part: Tracked, change: Conversation) -> tuple[Session, bool]:
-        """The session, and whether a better source than this one tells about it."""
+        """The session, and whether a better source has it."""
         new = part.id is None
         part.part_of = whole.id
         part.save_identity(self._db)
@@ -87,7 +87,7 @@ class ConversationWriter:
             mirrors.enroll(self._db, part.id, session.id, change.spec.fallback)
             hid = mirrors.retire(self._all, session.id)
             if hid and not self._is_outranked(part, session, change.spec):
-                session.unlearn()  # what worse sources said
+                session.unlearn()  # what worse sources gave
                 self._all.sessions.get(part.agent, change.spec)
         outranked = self._is_outranked(part, session, change.spec)
         if not outranked:
@@ -113,7 +113,7 @@ class ConversationWriter:
     def _finish(
         self, part: Tracked, session: Session, change: Conversation, *, outranked: bool
     ) -> None:
-        """What the rows say about the session now, whatever they said before."""
+        """Recompute the session's facts from its rows."""
         self._all.events.flush()
         ((first, last, count),) = self._db.execute(
             "SELECT min(ts) FILTER (WHERE ts_from IS NOT 'session'),"
@@ -146,7 +146,7 @@ class ConversationWriter:
             yield path
 
     def _entitle(self, session: Session) -> None:
-        """A prompt may have changed, or another one come before it."""
+        """Choose the title again: a prompt may have changed or come first."""
         session.first_prompt = None
         for (text,) in self._db.execute(
             f"SELECT x.text FROM {shown.EVENTS} JOIN event_texts x ON x.id = e.id"
@@ -160,7 +160,7 @@ class ConversationWriter:
             session.title = session.first_prompt
             session.title_rank = TITLE_PROMPT if session.first_prompt else 0
 
-    # -- what is known about the rows of the database
+    # -- `database_rows`
 
     def _stored(self, whole: Tracked, keys: list[str]) -> dict[str, int]:
         return dict(
@@ -196,7 +196,7 @@ class ConversationWriter:
         )
 
     def _leave(self, whole: Tracked, part: Tracked, change: Conversation) -> None:
-        """The whole conversation left the database: nothing of it is retired."""
+        """The whole conversation left the database: retire nothing of it."""
         self._remember(whole, [(item, None) for item in change.items])
         self._move(whole, [(key, NO_PLACE) for key in change.removed])
         if part.id is not None:

@@ -1,7 +1,7 @@
-"""Records that stand in several places: forks, resumes, hard links, replays after a compaction.
+"""Records in several places: forks, resumes, hard links, replays after a compaction.
 
-Each is a turn of its own; one of them owns the events. Which one does not depend on what was read
-first: the one in the session that began first.
+Each copy is a turn; one of them owns the events. Whatever is read first, it is the one in the
+session that started first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _TWIN = "id, session_id, source_id, retired, superseded, forked, copy_of"
 
 @dataclass(slots=True)
 class Twin:
-    """A turn that says the same as one that is being read."""
+    """A turn with the same content as one that is being read."""
 
     id: int
     session_id: int
@@ -33,7 +33,7 @@ class Twin:
 
     @property
     def left(self) -> bool:
-        """It is no longer in its file, or a later record of the file replaced it."""
+        """Whether it is no longer in its file, or a later record replaced it."""
         return bool(self.retired or self.superseded)
 
 
@@ -41,17 +41,17 @@ Twins = dict[tuple[str | None, int], list[Twin]]  # by native id and digest
 
 
 class Copies:
-    """Finds the twins of records, and keeps one owner of their events."""
+    """Finds the twins of records and keeps one owner for their events."""
 
     def __init__(self, transaction: Transaction) -> None:
         self._all = transaction
         self._db = transaction.db
-        self._unwritten: dict[int, Twin] = {}  # turns of the slice at hand
-        self._by_id: dict[int, Twin] = {}  # all that concern it
-        self._replays: dict[tuple[int, int | None, int], Twin] = {}  # of the slice: what and when
+        self._unwritten: dict[int, Twin] = {}  # turns of the current slice
+        self._by_id: dict[int, Twin] = {}  # all twins of the current slice
+        self._replays: dict[tuple[int, int | None, int], Twin] = {}  # by session, time, digest
 
     def begin(self, turns: list[Turn]) -> Twins:
-        """Stored turns by native id and digest: what a fork or a hard link copies."""
+        """Stored turns by native id and digest, which a fork or a hard link may copy."""
         self._replays, self._by_id = {}, {}
         known: Twins = {}
         named = [turn.record.native_id for turn in turns if turn.record.native_id]
@@ -71,7 +71,7 @@ class Copies:
         return known
 
     def add(self, twin: Twin, turn: Turn) -> None:
-        """A turn of the slice at hand that is not in the index yet."""
+        """Add a turn of the current slice that is not in the index yet."""
         self._unwritten[twin.id] = self._by_id[twin.id] = twin
         if turn.record.events or turn.record.results:
             self._replays.setdefault((twin.session_id, turn.record.ts, turn.digest), twin)
@@ -80,7 +80,7 @@ class Copies:
         self._unwritten.clear()
 
     def replayed(self, session: Session, turn: Turn) -> list[Twin]:
-        """A compaction writes preserved records again: new native ids, old times, same words."""
+        """Find the original of a record that a compaction repeats: new id, same time and text."""
         record = turn.record
         if (
             record.ts is None
@@ -103,9 +103,9 @@ class Copies:
         ]
 
     def owner_of(self, session: Session, turn: Turn, turn_id: int, same: list[Twin]) -> int | None:
-        """The turn that owns the events of a new one; None if that is itself.
+        """The turn that owns the events of a new one; None if it owns them itself.
 
-        It takes them over from a twin if its session began first, or if the twin has left.
+        It takes them over from a twin if its session started first or the twin has left.
         """
         if not same:
             return None
@@ -125,7 +125,7 @@ class Copies:
         return None
 
     def _root(self, twin: Twin) -> Twin:
-        """The turn that a copy goes back to."""
+        """The turn that owns a copy's events."""
         while twin.copy_of is not None:
             twin = self._unwritten.get(twin.copy_of) or Twin(
                 *next(
@@ -137,7 +137,7 @@ class Copies:
         return twin
 
     def hand_over(self, old: int, old_session: int, new: int, session_id: int) -> None:
-        """Another turn becomes the owner of what a copied record produced."""
+        """Make another turn the owner of a copied record's events and usage."""
         db = self._db
         self._all.usage.save()
         self._all.events.move(old, new, session_id)
@@ -153,14 +153,14 @@ class Copies:
         db.execute("UPDATE turns SET copy_of = ? WHERE id = ?", (new, old))
 
     def supersede(self, turn_id: int, session_id: int, generation: int) -> None:
-        """A later record of its file replaced a record or took it back."""
+        """Retire a record that a later record of its file replaced or took back."""
         self._db.execute("UPDATE turns SET superseded = 1 WHERE id = ?", (turn_id,))
         if turn_id in self._by_id:
             self._by_id[turn_id].superseded = 1
         self.retire(turn_id, session_id, generation)
 
     def retire(self, turn_id: int, session_id: int, generation: int) -> None:
-        """A record left its source: a copy inherits its events, or they leave with it."""
+        """Retire a record that left its source; a copy inherits its events, if there is one."""
         heirs = self._db.execute(
             "SELECT id, session_id FROM turns WHERE copy_of = ? AND retired = 0 AND superseded = 0",
             (turn_id,),

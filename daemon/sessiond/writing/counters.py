@@ -1,4 +1,4 @@
-"""How many records, events, prompts and calls each session shows."""
+"""Counts the records, events, prompts and calls of each session."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _COUNTS = (
 
 
 class Counters:
-    """Counts the rows of sessions whose copies, joins or replaced records changed what they show.
+    """Recounts sessions whose copies, joins or replaced records changed.
 
-    A session that only grew is counted as its records come; see `Session.count`.
+    A session that only grows is counted as records arrive; see `Session.count`.
     """
 
     def __init__(self, db: apsw.Connection, sessions: Sessions) -> None:

@@ -1,4 +1,4 @@
-"""Kinds and edits of calls that were indexed before there were any, from the archive."""
+"""Adds kinds and edits to calls indexed before these existed, from the archive."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class _Call(NamedTuple):
 
 
 def describe_calls(db: apsw.Connection, describers: Describers, progress: Progress = unseen) -> int:
-    """The newest first; each batch commits with how far it came. How many were described."""
+    """Describe the newest first; each batch commits its position. Return how many."""
     done = 0
     while (last := db.execute("SELECT value FROM facts WHERE name = ?", (_FACT,)).get) is not None:
-        progress(f"describing tool calls from before, {done:,} done")
+        progress(f"describing older tool calls, {done:,} done")
         with db:
             calls = _calls(db, int(last))
             _describe(db, describers, calls)
@@ -90,7 +90,7 @@ def _given(
 
 
 def _describe_answers(db: apsw.Connection) -> None:
-    """A result of its own is of the kind that its call is of."""
+    """A separate result has the kind of its call."""
     db.execute(
         "UPDATE events SET kind = coalesce((SELECT c.kind FROM events c"
         " WHERE c.call_id = events.call_id AND c.unjoined IS NULL AND c.kind IS NOT NULL"

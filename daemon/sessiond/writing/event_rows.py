@@ -1,4 +1,4 @@
-"""Events as rows: loaded, collected, written and put into the full text."""
+"""Events as rows: loads, collects, writes and indexes them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LOAD = (
     " r.session_id, r.retired OR r.superseded"
     " FROM events e JOIN turns c ON c.id = e.turn_id LEFT JOIN turns r ON r.id = e.result_turn_id"
 )
-# Numbers that people cited events by are never given out again.
+# Numbers by which people cited events are never reused.
 _LAST_ID = (
     "SELECT max(coalesce((SELECT max(id) FROM events), 0), coalesce((SELECT"
     " CAST(value AS INTEGER) FROM facts WHERE name = 'last_cited_number'), 0))"
@@ -39,7 +39,7 @@ WRITE_EDITS = (
 
 @dataclass(slots=True, eq=False)
 class Row:
-    """An event on its way into `events` and `event_texts`; the first fields are its columns."""
+    """A row of `events` and `event_texts`; the first fields are the columns of `events`."""
 
     id: int
     session_id: int
@@ -59,11 +59,11 @@ class Row:
     result_pointer: str | None = None
     overflow: str | None = None
     retired: int = 0
-    chars: int = 0  # that the model wrote
+    chars: int = 0  # written by the model
     kind: str | None = None  # of a call: shell, read, edit ...
-    unjoined: str | None = None  # a result that is an event of its own: orphan, answer
+    unjoined: str | None = None  # a result that is a separate event: orphan, answer
     answered: int | None = None  # when the result came
-    # What the turns of the call and of the result are now.
+    # The current state of the turns of the call and the result.
     call_retired: int = 0
     result_session: int | None = None
     result_retired: int | None = None
@@ -72,15 +72,15 @@ class Row:
     output: str = ""
     files: tuple[tuple[str, str], ...] = ()
     edits: tuple[Edit, ...] | None = ()  # None: as they are stored
-    stored: bool = False  # it is in the index already and must be replaced there
-    loaded: bool = True  # the texts are here
+    stored: bool = False  # in the index already, to be replaced there
+    loaded: bool = True  # the texts are in memory
     queued: bool = False
 
 
 def row_of(
     event_id: int, session_id: int, place: tuple[int, int], record: Record, event: Event
 ) -> Row:
-    """A new event; its place is its turn and its number there."""
+    """A new event; its place is its turn and its number in it."""
     return Row(
         event_id,
         session_id,
@@ -106,7 +106,7 @@ def row_of(
 
 
 class EventRows:
-    """The rows of a transaction; full text follows as its last act."""
+    """The rows of a transaction; full text is indexed last."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
@@ -116,7 +116,7 @@ class EventRows:
         self._changed: set[int] = set()  # older events whose text must be indexed again
 
     def stored(self, where: str, *values: Any) -> list[Row]:
-        """Rows of the index, without their texts."""
+        """Rows from the index, without their texts."""
         found = []
         for columns in self._db.execute(f"{_LOAD} WHERE {where}", values):
             row = Row(*columns)
@@ -125,7 +125,7 @@ class EventRows:
         return found
 
     def load(self, row: Row) -> None:
-        """Bring the texts of a stored row; most rows that are looked at do not need them."""
+        """Load the texts of a stored row; most rows do not need them."""
         if not row.loaded:
             row.loaded = True
             texts = self._db.execute(
@@ -134,7 +134,7 @@ class EventRows:
             row.text, row.input, row.output = next(iter(texts))
 
     def edits(self, row: Row) -> tuple[Edit, ...]:
-        """What a row says was changed; read from the index where it is not at hand."""
+        """The edits of a row, read from the index if not in memory."""
         if row.edits is None:
             row.edits = tuple(edits.of_event(self._db, row.id))
         return row.edits
@@ -143,7 +143,7 @@ class EventRows:
         self._rows.append(row)
 
     def replace(self, row: Row) -> None:
-        """A row was changed; nothing to do for one that is not written yet."""
+        """Queue a changed row, unless it is not written yet."""
         if row.stored and not row.queued:
             row.queued = True
             self._rows.append(row)
@@ -156,7 +156,7 @@ class EventRows:
             self._db.execute("DELETE FROM edits WHERE event_id = ?", (row.id,))
 
     def flush(self) -> None:
-        """Write the collected events; the full text follows at `index`."""
+        """Write the collected events; `index` adds the full text."""
         db, rows = self._db, self._rows
         old = [row for row in rows if row.stored]
         if old:
@@ -192,7 +192,7 @@ class EventRows:
         self._rows = []
 
     def remove(self, rows: list[Row]) -> None:
-        """Take stored events out, from the full text too if they are in it already."""
+        """Delete stored events, also from the full text if they are in it already."""
         first_new = self._first_new_id()
         for row in rows:
             if row.id < first_new and row.id not in self._changed:
@@ -208,10 +208,10 @@ class EventRows:
         self._db.executemany("DELETE FROM event_texts WHERE id = ?", ids)
 
     def index(self) -> None:
-        """Put everything that the transaction wrote into the full text, as its last act.
+        """Add everything that the transaction wrote to the full text, as its last step.
 
-        Any statement in between that opens a savepoint would make FTS5 flush what it has
-        collected, and a bulk load would drown in small segments.
+        Any later statement that opens a savepoint would make FTS5 flush what it has
+        collected, and a bulk load would produce too many small segments.
         """
         if self._first_new is None:
             return
@@ -228,7 +228,7 @@ class EventRows:
         return self._next_id
 
     def _first_new_id(self) -> int:
-        """The first event id that this transaction gives out."""
+        """The first event id that this transaction assigns."""
         if self._first_new is None:
             self._next_id = self._db.execute(_LAST_ID).get
             self._first_new = self._next_id + 1
@@ -238,7 +238,7 @@ class EventRows:
 def edit_rows(
     event: int, changed: tuple[Edit, ...]
 ) -> Iterator[tuple[int, int, str, int, int, bytes]]:
-    """Rows of `edits`, with the lines counted."""
+    """Rows of `edits`, with line counts."""
     for number, (edit, counts) in enumerate(zip(changed, edits.count(changed), strict=True)):
         yield event, number, clean(edit.path), *counts, edits.pack(edit)
 
@@ -249,7 +249,7 @@ def _texts(row: Row) -> tuple[int, str, str, str, str]:
 
 
 def clean(text: str) -> str:
-    """Text as it is searched: SQLite's functions stop at a NUL, and colours glue to words."""
+    """Searchable text: SQLite's functions stop at a NUL, and colour codes stick to words."""
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
-    return ansi.without(text)  # `ESC[31mFAILED` would be found as `31mFAILED` only
+    return ansi.without(text)  # `ESC[31mFAILED` would be found only as `31mFAILED`

@@ -1,4 +1,4 @@
-"""What happened, from what records say: tool calls joined with results, in any order."""
+"""Turns records into events: joins tool calls with their results, in any order."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sessiond.writing.chunks import Chunks
 from sessiond.writing.event_rows import EventRows, Row, clean, row_of
 from sessiond.writing.sessions import Session, Sessions
 
-ORPHAN, ANSWER = "orphan", "answer"  # results that are events of their own
+ORPHAN, ANSWER = "orphan", "answer"  # results that are separate events
 
 
 class EventWriter:
-    """Collects the events of a slice, joins what belongs together, writes them at once."""
+    """Collects the events of a slice, joins calls with results, writes all at once."""
 
     def __init__(self, db: apsw.Connection, sessions: Sessions, chunks: Chunks) -> None:
         self._db = db
@@ -27,9 +27,9 @@ class EventWriter:
         self.rows = EventRows(db)
         self._calls: dict[str, list[Row]] = {}
         self._prompts: list[tuple[Session, Session, str]] = []
-        self._shared: set[tuple[int, int]] = set()  # (session, turn it has a copy of)
+        self._shared: set[tuple[int, int]] = set()  # (session, turn that it has a copy of)
         self._attachments: str | None = None
-        self.reshaped: set[int] = set()  # sessions that got or lost an event outside `add`
+        self.reshaped: set[int] = set()  # sessions that gained or lost events outside `add`
 
     def begin(self, spec: SessionSpec, turns: list[Turn]) -> None:
         """Look up the stored calls that this slice may complete."""
@@ -71,7 +71,7 @@ class EventWriter:
     def _complete_orphan(
         self, session: Session, turn_id: int, block: int, record: Record, event: Event
     ) -> bool:
-        """A call whose result came first."""
+        """Complete the event of a call whose result came first."""
         for row in self._calls.get(event.call_id or "", ()):
             if row.session_id == session.id and row.unjoined == ORPHAN and not row.call_retired:
                 self.rows.load(row)
@@ -90,10 +90,10 @@ class EventWriter:
     def _answer(
         self, session: Session, turn_id: int, block: int, record: Record, result: Result
     ) -> bool:
-        """Join a result with its call; True if it becomes an event of its own instead.
+        """Join a result with its call; True if it becomes a separate event instead.
 
-        A call shared by forks belongs to the result of its own session, then to the oldest.
-        Whatever is read first, the outcome is the same.
+        A call shared by forks takes the result of its own session, else of the oldest one,
+        whatever is read first.
         """
         call = self._call_of(session, result)
         if call is not None:
@@ -122,7 +122,7 @@ class EventWriter:
         return self._rank(call, self._sessions.by_id(call.result_session), call.result_retired or 0)
 
     def _detach(self, call: Row, unjoined: str) -> None:
-        """Take the result off a call again and leave it as an event of its own."""
+        """Detach the result from a call and make it a separate event."""
         self.rows.load(call)
         assert call.result_session is not None
         assert call.result_turn_id is not None
@@ -148,7 +148,7 @@ class EventWriter:
         self.rows.replace(call)
 
     def detach_lost(self, source_id: int, generation: int) -> None:
-        """A rewrite took one half of a call and its result away."""
+        """Detach results from calls where a rewrite removed one of the two."""
         lost = (
             "SELECT id FROM turns WHERE source_id = ?1 AND retired = ?2 AND session_id IN"
             " (SELECT session_id FROM session_sources WHERE source_id = ?1)"
@@ -169,7 +169,7 @@ class EventWriter:
         self.flush()
 
     def rejoin(self, record: Record) -> None:
-        """A record got another owner, or a session a copy of it: results may change their call."""
+        """Choose results again after a record got another owner or a session a copy of it."""
         for call_id in {
             *(event.call_id for event in record.events if event.call_id),
             *(result.call_id for result in record.results),
@@ -213,7 +213,7 @@ class EventWriter:
         self._reshape(row)
 
     def _reshape(self, row: Row) -> None:
-        """Every session that shows the row's turn shows another number of events."""
+        """Mark every session that shows the row's turn: its number of events changed."""
         self.reshaped.add(row.session_id)
         self.reshaped |= {session for session, turn in self._shared if turn == row.turn_id}
         self.reshaped |= {
@@ -224,9 +224,9 @@ class EventWriter:
         }
 
     def _call_of(self, session: Session, result: Result) -> Row | None:
-        """The call of this session, or the one it shares with the session it was forked from.
+        """The call in this session, or the one shared with the session it was forked from.
 
-        Some gateways number calls anew in each answer, so the newest open call counts.
+        Some gateways reuse call ids in each response, so the newest open call is taken.
         """
         calls = [
             row
@@ -264,7 +264,7 @@ class EventWriter:
         self.rows.replace(row)
 
     def move(self, old: int, new: int, session_id: int) -> None:
-        """A turn handed its events over; the rows at hand must not bring the old owner back."""
+        """Apply a change of owner to the cached rows, so that they do not undo it."""
         for rows in self._calls.values():
             for row in rows:
                 if row.turn_id == old:
@@ -274,7 +274,7 @@ class EventWriter:
                     row.result_retired = 0
 
     def left(self, turn_id: int) -> None:
-        """A later record of its file took a turn back; the rows at hand must know."""
+        """Mark the cached rows of a turn that a later record took back."""
         for rows in self._calls.values():
             for row in rows:
                 if row.turn_id == turn_id:
@@ -283,7 +283,7 @@ class EventWriter:
                     row.result_retired = 1
 
     def returned(self, turn_id: int) -> None:
-        """A turn that a rewrite had retired is in the file again."""
+        """Unmark the cached rows of a retired turn that is in its file again."""
         for rows in self._calls.values():
             for row in rows:
                 if row.turn_id == turn_id:
@@ -292,11 +292,11 @@ class EventWriter:
                     row.result_retired = 0
 
     def share(self, session: Session, turn_id: int) -> None:
-        """The session holds a copy of a turn that another one owns."""
+        """The session has a copy of a turn that another session owns."""
         self._shared.add((session.id, turn_id))
 
     def fill_overflow(self, path: str) -> None:
-        """The file of an overflowed output arrived after the line that mentions it."""
+        """Fill in an overflowed output whose file arrived after the line that mentions it."""
         for row in self.rows.stored("e.overflow = ?", path):
             self.rows.load(row)
             row.output = self._chunks.text_of(path) or row.output
@@ -304,7 +304,7 @@ class EventWriter:
         self.flush()
 
     def await_prompt(self, parent: Session, child: Session, record: Record) -> None:
-        """Records inside the parent's file name no call; the prompt they begin with does."""
+        """Find the call later by the first prompt: records in the parent's file do not name it."""
         text = next((event.text for event in record.events if event.type == "user"), "")
         if text and child.link_rank <= LINK_PROMPT:
             self._prompts.append((parent, child, text))
@@ -321,7 +321,7 @@ class EventWriter:
         self._prompts = []
 
     def flush(self) -> None:
-        """Write what was collected; the full text follows at the end of the transaction."""
+        """Write the collected events; full text is indexed at the end of the transaction."""
         self.rows.flush()
         self._link_prompts()
 

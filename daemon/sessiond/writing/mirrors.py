@@ -1,7 +1,7 @@
-"""Sources that repeat what a better one has: archived, but shown only where they are alone.
+"""Sources that repeat a better source: archived, but shown only if there is no better one.
 
 A conversation may be in an editor's database, in a chat of its agent and in a transcript.
-Whichever is read first, the outcome is the same.
+The outcome does not depend on which is read first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OUTRANKED = (
 
 
 def enroll(db: apsw.Connection, source_id: int | None, session_id: int, fallback: int) -> None:
-    """A source has records of a session."""
+    """Register a source that has records of a session."""
     db.execute(
         "INSERT OR IGNORE INTO session_sources (session_id, source_id) VALUES (?, ?)",
         (session_id, source_id),
@@ -40,7 +40,7 @@ def is_outranked(
 
 
 def retire(everything: Transaction, session_id: int) -> bool:
-    """Hide what a better source has as well; whether there was anything to hide."""
+    """Hide what a better source also has; return whether there was anything to hide."""
     db = everything.db
     found: list[Any] = db.execute(_OUTRANKED, (session_id,)).fetchall()
     for source_id, generation in found:

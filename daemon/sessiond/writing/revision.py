@@ -1,4 +1,4 @@
-"""Events of a record that changed in place: those that still stand keep their ids."""
+"""Updates the events of a record that changed in place; unchanged ones keep their ids."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sessiond.writing.transaction import Transaction
 
 
 class Revision:
-    """Sets the events of a stored turn to what its record says now."""
+    """Sets the events of a stored turn to the record's current content."""
 
     def __init__(self, transaction: Transaction) -> None:
         self._all = transaction
         self._db = transaction.db
 
     def apply(self, session: Session, turn_id: int, record: Record) -> bool:
-        """False when other records are joined with the turn: it must become a new one."""
+        """False if other records are joined with the turn: it must become a new one."""
         if self._is_joined(turn_id, record):
             return False
         self._separate_from_copies(session, turn_id)
@@ -45,7 +45,7 @@ class Revision:
         return True
 
     def _is_joined(self, turn_id: int, record: Record) -> bool:
-        """A call and its result in two records, or a copy of what another record says."""
+        """Whether a call and its result are in two records, or another record is a copy."""
         return bool(record.results) or bool(
             self._db.execute(
                 "SELECT EXISTS (SELECT 1 FROM events WHERE result_turn_id = ?1)"
@@ -58,7 +58,7 @@ class Revision:
         )
 
     def _separate_from_copies(self, session: Session, turn_id: int) -> None:
-        """It no longer says what its copies say."""
+        """Its content no longer equals that of its copies."""
         self._all.copies.retire(turn_id, session.id, 0)
         self._db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (turn_id,))
 

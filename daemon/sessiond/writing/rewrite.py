@@ -1,7 +1,7 @@
-"""A file that was rewritten: what it still says keeps its rows, what it no longer says is retired.
+"""Rereads a rewritten file: records that it still has keep their rows, the others are retired.
 
-The whole file is read again in one transaction. Bytes that are still the same stay in the archive
-as they are; the others are kept beside the new ones under the number of the generation they left.
+The whole file is read again in one transaction. Unchanged bytes stay in the archive; the others are
+kept beside the new ones under the number of the generation that replaced them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sessiond.writing.transaction import Transaction
 
 
 def common_prefix(db: apsw.Connection, source: Tracked, fd: int) -> int:
-    """How many archived bytes the file still begins with, up to a border between chunks."""
+    """How many archived bytes the file still starts with, in whole chunks."""
     kept = 0
     for offset, length, packed in db.execute(
         "SELECT offset, length, data FROM chunks WHERE source_id = ? AND retired = 0"
@@ -29,7 +29,7 @@ def common_prefix(db: apsw.Connection, source: Tracked, fd: int) -> int:
 
 
 def rewind(everything: Transaction, source: Tracked, kept: int) -> None:
-    """Retire every turn of the source and start to read it from its first byte."""
+    """Retire every turn of the source, to read it again from the first byte."""
     db = everything.db
     source.generation += 1
     new = source.generation
@@ -45,7 +45,7 @@ def rewind(everything: Transaction, source: Tracked, kept: int) -> None:
     db.execute(
         "UPDATE warnings SET retired = ? WHERE source_id = ? AND retired = 0", (new, source.id)
     )
-    # Sessions that only this file tells about are told about anew.
+    # Sessions that only this file has are read from scratch.
     alone = db.execute(
         "SELECT session_id FROM session_sources s WHERE source_id = ?1 AND NOT EXISTS"
         " (SELECT 1 FROM session_sources o WHERE o.session_id = s.session_id"
@@ -60,7 +60,7 @@ def rewind(everything: Transaction, source: Tracked, kept: int) -> None:
 
 
 def finish(everything: Transaction, source: Tracked) -> None:
-    """After the new reading: hand over or retire the events of turns that did not come back."""
+    """After rereading: hand over or retire the events of turns that are gone."""
     db = everything.db
     members = "SELECT session_id FROM session_sources WHERE source_id = ?"
     lost = db.execute(

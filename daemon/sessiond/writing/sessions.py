@@ -1,4 +1,4 @@
-"""Sessions as the store knows them: found or made once, changed in memory, written at commit."""
+"""Sessions: found or created once, changed in memory, written at commit."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Session:
     opened_at: int | None = None  # its first dated record in the file, not the earliest
 
     def learn(self, record: Record) -> None:
-        """Take what a record tells about its whole session."""
+        """Take what a record gives about its whole session."""
         self.turns += 1
         if record.ts is not None and record.ts_from is None:
             if self.opened_at is None:
@@ -92,7 +92,7 @@ class Session:
             self.title, self.title_rank = text, rank
 
     def unlearn(self) -> None:
-        """Its file is read again from the first byte and tells everything anew."""
+        """Reset what is learnt from its file, which is read again from the first byte."""
         self.project = self.git_branch = self.version = self.alias = None
         self.opened_at = self.started_at = self.ended_at = None
         self.title = self.first_prompt = None
@@ -100,7 +100,7 @@ class Session:
         self.models = []
 
     def age(self) -> tuple[int, str, str]:
-        """Of two sessions that hold the same record, the one begun first is the original."""
+        """Sort key: of two sessions with the same record, the one started first is the original."""
         opened = self.opened_at if self.opened_at is not None else 1 << 62
         return opened, self.native_id, self.home
 
@@ -130,9 +130,9 @@ class Sessions:
         return found or next(self._load("id = ?", (session_id,)))
 
     def get(self, agent: str, spec: SessionSpec) -> Session:
-        """The session of a file; a parent that was not read yet is made as an empty row."""
+        """The session of a file; a parent that was not read yet becomes an empty row."""
         session = self._find_or_make(agent, spec.native_id, spec.home)
-        if spec.kind != "main" or session.parent_id is None:  # another one may have claimed it
+        if spec.kind != "main" or session.parent_id is None:  # a parent may have claimed it
             session.become(spec.kind)
         if spec.parent and session.parent_id is None:
             session.parent_id = self._find_or_make(agent, spec.parent, spec.parent_home).id
@@ -153,7 +153,7 @@ class Sessions:
         return self._find_or_make(agent, native_id, "")
 
     def sidechain(self, parent: Session, native_id: str) -> Session:
-        """A subagent whose records stand inside its parent's file."""
+        """A subagent whose records are in its parent's file."""
         session = self._find_or_make(parent.agent, native_id, parent.native_id)
         session.become("subagent")
         session.parent_id = parent.id

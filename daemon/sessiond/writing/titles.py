@@ -1,7 +1,7 @@
-"""Titles that sum up a record of another session, given to the session that owns the record.
+"""Titles that name a record of another session, given to the session that owns the record.
 
-Which file is read first must not matter, so each such title is kept as a row, and the titles of
-the sessions concerned are worked out again whenever a title, its record or its owner comes.
+The order of files must not matter, so each such title is kept as a row, and the titles of affected
+sessions are chosen again whenever a title, its record or its owner changes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from sessiond.writing.sessions import Session, Sessions
 
 
 class Titles:
-    """Collects what changed in a transaction and chooses at its end."""
+    """Collects changes in a transaction and chooses titles at its end."""
 
     def __init__(self, db: apsw.Connection, sessions: Sessions) -> None:
         self._db = db
         self._sessions = sessions
-        self._concerned: set[int] = set()
-        self._any: bool | None = None  # whether there are any such titles at all
+        self._affected: set[int] = set()
+        self._any: bool | None = None  # whether there are such titles
 
     def give(self, session: Session, title: Title, position: int) -> None:
         if title.rank != TITLE_SUMMARY or title.leaf is None:
@@ -34,16 +34,16 @@ class Titles:
             (title.leaf, session.id, position, title.text),
         )
         self._any = True
-        self._concerned.add(session.id)
-        self._concerned.update(self._owners([title.leaf]))
+        self._affected.add(session.id)
+        self._affected.update(self._owners([title.leaf]))
 
     def take_back(self, session_id: int) -> None:
-        """The file of a session is read again from its first byte."""
+        """Drop a session's titles: its file is read again from the first byte."""
         self._db.execute("DELETE FROM leaf_titles WHERE session_id = ?", (session_id,))
-        self._concerned.add(session_id)
+        self._affected.add(session_id)
 
     def arrived(self, native_ids: Iterable[str], *sessions: Session) -> None:
-        """Records came to sessions, or changed their owner between them."""
+        """Records were added to sessions or changed their owner."""
         if self._any is None:
             self._any = bool(self._db.execute("SELECT EXISTS (SELECT 1 FROM leaf_titles)").get)
         if not self._any:
@@ -54,11 +54,11 @@ class Titles:
         )
         found = {session_id for (session_id,) in holders}
         if found:
-            self._concerned |= found | {session.id for session in sessions}
+            self._affected |= found | {session.id for session in sessions}
 
     def choose(self) -> None:
-        """The best title of every session that one came to or went from."""
-        for session_id in self._concerned:
+        """Choose the title of every affected session."""
+        for session_id in self._affected:
             session = self._sessions.by_id(session_id)
             if session.title_rank >= TITLE_AI:
                 continue
@@ -68,10 +68,10 @@ class Titles:
             else:
                 session.title = session.first_prompt
                 session.title_rank = TITLE_PROMPT if session.first_prompt else 0
-        self._concerned.clear()
+        self._affected.clear()
 
     def _summary_of(self, session: Session) -> str | None:
-        """The last title of a record that the session owns, else of one that nobody has."""
+        """The last title for a record that the session owns, else for one that is missing."""
         owned = [
             (self._sessions.by_id(holder).native_id, position, str(title))
             for holder, position, title in self._db.execute(

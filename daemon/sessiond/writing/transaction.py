@@ -1,4 +1,4 @@
-"""One transaction on the index: everything that readers of sources found, written or not at all."""
+"""One transaction on the index: everything that was read is written, or nothing is."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sessiond.writing.usage import UsageWriter
 
 
 class Transaction:
-    """What is pending until the commit lives here and goes with it."""
+    """Holds everything that is pending until the commit."""
 
     def __init__(self, db: apsw.Connection, pricer: Pricer) -> None:
         self.db = db
@@ -34,12 +34,12 @@ class Transaction:
         self.turns = TurnWriter(self)
 
     def flush(self) -> None:
-        """Write everything that waited for the end. The order matters."""
+        """Write everything that waits for the commit. The order matters."""
         self.titles.choose()  # needs every record and its owner
         self.counters.recount(self.events.reshaped)  # needs every join
-        self.sessions.save()  # takes the titles and the counts
-        self.usage.save()  # asks which session is older, and so needs them saved
-        sums.settle(self.db)  # adds up the events and the usage as they are now
+        self.sessions.save()  # includes the titles and counts
+        self.usage.save()  # compares the ages of saved sessions
+        sums.renew(self.db)  # needs the final events and usage
         # Last: any statement that opens a savepoint would make FTS5 flush what it has collected.
         self.events.rows.index()
 
@@ -55,20 +55,20 @@ class Transaction:
     def replace_attachment(self, source: Tracked, fd: int) -> int:
         """Archive an overflowed output and complete the event that waits for it.
 
-        Returns how many warnings that gave.
+        Returns the number of warnings.
         """
         whole = self.chunks.replace(source, fd)
         self.events.fill_overflow(source.path)
         return 0 if whole else 1
 
     def refresh(self, source: Tracked, spec: SessionSpec) -> None:
-        """A sidecar may have come after the last line of its transcript."""
+        """Update the session from a sidecar that came after the transcript's last line."""
         if source.progress.lines:
             self.sessions.get(source.agent, spec)
 
 
 class Store:
-    """The writer's half of the index. The caller opens and commits the transactions."""
+    """The writing side of the index. The caller begins and commits transactions."""
 
     def __init__(self, db: apsw.Connection, pricer: Pricer | None = None) -> None:
         self.db = db
@@ -77,7 +77,7 @@ class Store:
 
     @property
     def transaction(self) -> Transaction:
-        """The one that is open."""
+        """The open transaction."""
         assert self._open is not None, "no transaction is open"
         return self._open
 

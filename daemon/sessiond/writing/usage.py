@@ -1,8 +1,8 @@
-"""What each model response used, once, however many lines and files repeat it.
+"""What each model response used, counted once even if several lines and files repeat it.
 
-A row is the best line of one request; without a request id every line has a row of its own. Of the
-rows that tell about one response, one is counted. Which one, and whose it is, follows from the rows
-and turns as they are, so that it is the same in whatever order the files were read.
+A row is the best line of one request; without a request id every line has its own row. Of the rows
+for one response, one is counted. Which one, and which session owns it, depends only on the rows and
+turns, so it is the same in whatever order files are read.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _SAVE = (
     f" {', '.join(f'{c} = excluded.{c}' for c in _WRITTEN if c != 'response_uid')},"
     " chars = iif(excluded.stop_reason IS NULL, chars, 0)"
 )
-# The places where a line stands: a fork keeps its time and words, and mostly its id.
-_NOTHING_SAID = hash64(b"assistant", b"")  # too common to recognise a line by
+# All places of a line: a fork keeps its time and text, and usually its id.
+_NOTHING_SAID = hash64(b"assistant", b"")  # too common to identify a line
 _TWINS = (
     "SELECT u.id, t.session_id, t.forked, t.id"
     " FROM usage u JOIN turns o ON o.id = u.turn_id"
@@ -44,7 +44,7 @@ _TWINS = (
     " WHERE u.{column} IN (SELECT value FROM json_each(?1)) AND o.digest <> ?2"
 )
 
-Held = dict[int, tuple[int, int]]  # by session: whether its line is called a copy there; its turn
+Held = dict[int, tuple[int, int]]  # by session: (whether its line is marked as a copy, its turn)
 
 
 class Line(NamedTuple):
@@ -73,7 +73,7 @@ class Line(NamedTuple):
     def finality(self) -> tuple[Any, ...]:
         """Of two lines of a request, the greater one counts.
 
-        The counts decide between lines of one moment in two files, where neither is later.
+        The counts decide between lines with the same time in two files.
         """
         counts = (self.input_tokens, self.cache_write_tokens, self.cache_read_tokens)
         return (
@@ -85,7 +85,7 @@ class Line(NamedTuple):
             self.cache_write_1h_tokens,
             self.web_searches,
             -1.0 if self.cost_usd is None else self.cost_usd,
-            *(part or "" for part in (self.model, self.service_tier, self.speed, self.geo)),
+            *(text or "" for text in (self.model, self.service_tier, self.speed, self.geo)),
         )
 
     def priced(self) -> tuple[Any, ...]:
@@ -102,12 +102,12 @@ class UsageWriter:
         self._sessions = sessions
         self._pricer = pricer or Pricer()
         self._best: dict[int, Line] = {}  # by response_uid, not written yet
-        self._logged: dict[int, int] = {}  # characters of lines that may be all there will be
-        self._holders: dict[int, set[int]] = {}  # sessions with a line of it, in this transaction
-        self._moved: set[int] = set()  # those whose line went over to another session
+        self._logged: dict[int, int] = {}  # characters of lines without a stop reason
+        self._holders: dict[int, set[int]] = {}  # by response: sessions in this transaction
+        self._moved: set[int] = set()  # responses with a copied line
         self._messages: set[str] = set()  # of this transaction
-        self._newest = 0  # turn of a line that is not settled yet
-        self._chosen_at = -1  # the last turn then
+        self._newest = 0  # newest turn with usage whose owner is not chosen yet
+        self._chosen_at = -1  # the last turn when owners were chosen
 
     def add(self, session: Session, turn_id: int, record: Record, usage: Usage) -> None:
         line = Line(
@@ -129,7 +129,7 @@ class UsageWriter:
             self._best[line.response_uid] = line
 
     def hold(self, session: Session, turn_id: int, record: Record, usage: Usage) -> None:
-        """Another session has a copy of the line: it may be the one that the response is of."""
+        """Another session has a copy of the line and may own the response."""
         response = _response(session, record, usage)
         self._holders.setdefault(response, set()).add(session.id)
         self._moved.add(response)
@@ -138,10 +138,10 @@ class UsageWriter:
             self._messages.add(usage.message_id)
 
     def save(self) -> None:
-        """Write the best lines unless the index has a better one, from whichever file."""
+        """Write the best lines unless the index has better ones."""
         last: int = self._db.execute("SELECT coalesce(max(id), 0) FROM turns").get
         self._write()
-        # Turns of an unfinished slice are not in the index yet, and they say who holds a line.
+        # Turns of an unfinished slice are not in the index yet, and owners depend on them.
         if self._newest <= last and (self._newest or last != self._chosen_at):
             self._newest, self._chosen_at = 0, last
             self._choose_owners()
@@ -161,11 +161,11 @@ class UsageWriter:
             if old.finality() > new.finality():
                 del self._best[old.response_uid]
             else:
-                # Settled below; until then it is whose it was.
+                # `_choose_owners` may change the owner; until then it stays.
                 self._best[old.response_uid] = new._replace(session_id=old.session_id)
         self._db.executemany(_SAVE, map(self._row, self._best.values()))
         self._best = {}
-        # Most responses end with a line that says so, and then nobody has to estimate.
+        # Most responses end with a stop reason, and then need no estimate.
         self._db.executemany(
             "UPDATE usage SET chars = chars + ? WHERE response_uid = ? AND stop_reason IS NULL",
             [(chars, uid) for uid, chars in self._logged.items() if chars],
@@ -178,10 +178,10 @@ class UsageWriter:
     def _is_sidechain(self, session_id: int) -> bool:
         return self._sessions.by_id(session_id).kind == "subagent"
 
-    # -- whose a response is
+    # -- which session owns a response
 
     def _choose_owners(self) -> None:
-        """The earliest session with a line of it; of two begun at once, one with the best line."""
+        """Choose the earliest session with a line of it; of equals, one with the best line."""
         shared = {
             uid: held for uid, held in self._holders.items() if len(held) > 1 or uid in self._moved
         }
@@ -198,7 +198,7 @@ class UsageWriter:
             certain = shared[uid] | {owner}
             held = self._alike(certain, twins.get(row_id, {}))
             first = min(certain | set(held), key=lambda s: self._rank(s, held))
-            # The owner's own line, so that the row goes with it if a still earlier one is read.
+            # The owner's own line, so that the row moves with it if an even earlier one is read.
             _, turn = held.get(first, (0, turn_id))
             self._db.execute(
                 "UPDATE usage SET session_id = ?, turn_id = ?, sidechain = ? WHERE id = ?",
@@ -211,7 +211,7 @@ class UsageWriter:
         return started, session_id not in held, forked, *name
 
     def _twins(self, column: str, values: list[Any]) -> dict[int, Held]:
-        """By row, the sessions that hold its line."""
+        """By row, the sessions that have its line."""
         found: dict[int, Held] = {}
         for row_id, session_id, forked, turn_id in self._db.execute(
             _TWINS.format(column=column), (json.dumps(values), _NOTHING_SAID)
@@ -222,14 +222,14 @@ class UsageWriter:
         return found
 
     def _alike(self, sessions: set[int], held: Held) -> Held:
-        """A subagent replays its parent's lines in requests of its own: those are no copies."""
+        """Keep sessions of the same kind: a subagent's replay of its parent's lines is no copy."""
         kinds = {self._is_sidechain(session_id) for session_id in sessions}
         return {key: twin for key, twin in held.items() if self._is_sidechain(key) in kinds}
 
-    # -- which rows are one response
+    # -- which rows belong to one response
 
     def _choose_counted(self) -> None:
-        """Gateways reuse message ids, and retries keep them; few messages have several rows."""
+        """Choose the counted rows; gateways reuse message ids and retries keep them."""
         repeated = [
             message
             for (message,) in self._db.execute(
@@ -264,25 +264,25 @@ class UsageWriter:
 
 
 def _response(session: Session, record: Record, usage: Usage) -> int:
-    """Lines with one request id are one row; without one it cannot be told before all are read."""
+    """Lines with one request id share a row; without one, rows are grouped later."""
     line = usage.request_id or _line(session, record, usage)
     key = f"{usage.message_id} {line}" if usage.message_id else line
     return hash64(key.encode("utf-8", "replace"))
 
 
 def _line(session: Session, record: Record, usage: Usage) -> str:
-    """A copy keeps the moment and the words, but not always the id of the line."""
+    """A copy keeps the time and text, but not always the id of the line."""
     if record.native_id and record.native_id == usage.message_id:
-        return record.native_id  # a record that is changed in place
+        return record.native_id  # a record that changes in place
     if record.events and record.ts is not None and record.ts_from is None:
         return f"{record.ts} {content_digest(record)}"
     return record.native_id or f"{session.native_id} {record.ts} {usage}"
 
 
 def _counted(lines: dict[int, Line], twins: dict[int, Held], chains: set[int]) -> set[int]:
-    """Of the rows with one message id, those that stand for a response.
+    """Of the rows with one message id, those that count as a response.
 
-    A subagent's row tells the same as any other; the rest is one response where a session has both.
+    A subagent's row repeats another one; other rows are one response if a session has both.
     """
     main = lines.keys() - chains
     if not main:
@@ -302,7 +302,7 @@ def _counted(lines: dict[int, Line], twins: dict[int, Held], chains: set[int]) -
 
 
 def _chosen(lines: dict[int, Line]) -> int:
-    """The best line of the earliest request; lines without a request id may be of any."""
+    """The best line of the earliest request; lines without a request id may belong to any."""
     nameless = [row for row, line in lines.items() if line.request_id is None]
     named = [row for row in lines if row not in nameless]
     if named:

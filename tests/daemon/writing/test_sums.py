@@ -30,7 +30,7 @@ def counted_anew(world):
             f" UNION SELECT session_id, {sums.quarter('answered')} FROM events"
             f" UNION SELECT session_id, {sums.quarter('ts')} FROM usage"
         )
-        sums.settle(db)
+        sums.renew(db)
         found = {name: [*db.execute(f"SELECT * FROM {name} ORDER BY 1, 2, 3")] for name in TABLES}
         db.execute("ROLLBACK")
     return found
@@ -90,7 +90,7 @@ def test_nothing_is_left_stale_and_a_lost_file_changes_nothing(world, busy):
 def test_what_has_no_date_is_summed_apart(world, busy):
     with closing(open_writer(world.state / "index.db")) as db, db:
         db.execute("UPDATE events SET ts = NULL WHERE type = 'user'")
-        sums.settle(db)
+        sums.renew(db)
     assert kept(world) == counted_anew(world)
     assert [row for row in kept(world)["event_sums"] if row[0] == -1] == [(-1, 1, "", 8, 0, 0, 0)]
     with closing(open_writer(world.state / "index.db")) as db:
@@ -137,5 +137,5 @@ def test_calls_whose_outcome_is_unknown_are_no_errors(world):
     world.ingest()
     with closing(open_writer(world.state / "index.db")) as db, db:
         db.execute("UPDATE events SET status = NULL WHERE type = 'tool_use'")
-        sums.settle(db)
+        sums.renew(db)
     assert [row[3:] for row in kept(world)["event_sums"] if row[2] == "Bash"] == [(0, 1, 0, 0)]
