@@ -1,4 +1,4 @@
-"""The agents whose transcripts are read: one module or package here each, found by being here."""
+"""The agents whose transcripts are read: each module or package here is one agent."""
 
 from __future__ import annotations
 

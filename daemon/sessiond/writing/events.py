@@ -48,7 +48,7 @@ class EventWriter:
             self._calls.setdefault(row.call_id or "", []).append(row)
 
     def add(self, session: Session, turn_id: int, record: Record) -> None:
-        """Take the events of a new turn, and count those that are new events of the session."""
+        """Add the events of a new turn, and count those that are new to the session."""
         for block, event in enumerate(record.events):
             if event.call_id and self._complete_orphan(session, turn_id, block, record, event):
                 continue

@@ -48,9 +48,9 @@ class ClaudeSource(Source):
         else:
             return None
         if _DESKTOP in folder:
-            parts = _parts(folder)
-            # The desktop app keeps logs of its own around the transcripts.
-            if _DESKTOP in parts and _PROJECTS not in parts[parts.index(_DESKTOP) :]:
+            names = _names(folder)
+            # The desktop app keeps its own logs around the transcripts.
+            if _DESKTOP in names and _PROJECTS not in names[names.index(_DESKTOP) :]:
                 return None
         return kind
 
@@ -136,25 +136,25 @@ class ClaudeSource(Source):
 
 
 def _home(session: str | None, folder: str) -> str:
-    """Sessions that are not named by a UUID are told apart by their folder."""
+    """The folder, for sessions not named by a UUID, whose names may repeat elsewhere."""
     return "" if session is None or _UUID.fullmatch(session) else folder
 
 
-def _parts(path: str) -> list[str]:
+def _names(path: str) -> list[str]:
     return path.replace(os.altsep or os.sep, os.sep).split(os.sep)
 
 
 def _session_folder(folder: str) -> str | None:
     """The session directory whose `subagents` folder a file is in."""
-    parts = _parts(folder)
-    for index in range(len(parts) - 1, 0, -1):
-        if parts[index] == _SUBAGENTS and parts[index - 1]:
-            return os.sep.join(parts[:index])
+    names = _names(folder)
+    for index in range(len(names) - 1, 0, -1):
+        if names[index] == _SUBAGENTS and names[index - 1]:
+            return os.sep.join(names[:index])
     return None
 
 
 def _session_in(head: bytes) -> str | None:
-    """The session that the first records say they belong to."""
+    """The session that the first records name."""
     for record in _first_records(head):
         session = as_text(record.get("sessionId"))
         if session:

@@ -1,4 +1,4 @@
-"""Content blocks of a message: texts, thoughts, tool calls and their results."""
+"""Reads the content blocks of a message: text, thinking, tool calls and results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REFUSALS = (
     "User chose to stay in plan mode",
 )
 _INTERRUPTED = "[Request interrupted by user for tool use]"
-_HEAD = 2000  # where the client puts its own words
+_HEAD = 2000  # where the client puts its own text
 _SAVED = "<persisted-output>"
 _SAVED_TO = "saved to: "
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}")
@@ -40,7 +40,7 @@ def is_result(kind: Any) -> bool:
 def assistant_event(
     block: dict[str, Any], pointer: str, response: Response, label: str | None
 ) -> Event | None:
-    """The event of a block that the model wrote, unless an earlier line told it already."""
+    """The event of a block that the model wrote, unless an earlier line had it."""
     kind = block.get("type")
     if kind == "text":
         text = _trimmed(block.get("text"))
@@ -79,7 +79,7 @@ def tool_call(name: Any, call_id: str | None, given: Any, pointer: str) -> Event
 
 
 def other_event(block: dict[str, Any]) -> Event | None:
-    """A block of a kind that is not known here, by its strings."""
+    """The strings of a block of an unknown kind."""
     kind = as_text(block.get("type")) or "block"
     if kind == "redacted_thinking":
         return None
@@ -95,7 +95,7 @@ def document_marker(block: dict[str, Any]) -> str:
 def tool_result(
     block: dict[str, Any], pointer: str, call_id: str, details: Any, denial: Any
 ) -> Result:
-    """`details` is the record's own copy of the result, `denial` why it was not allowed to run."""
+    """`details` is the record's own copy of the result, `denial` the reason it was refused."""
     content = block.get("content")
     output, images = result_text(content)
     status = "ok"
@@ -139,7 +139,7 @@ def _duration(details: dict[str, Any]) -> int | None:
 
 
 def _file_name(path: Any) -> str | None:
-    """The last part of a path from any system, if it can be nothing but a file's name."""
+    """The file name of a path from any system, if it is safe."""
     if not isinstance(path, str):
         return None
     name = path.strip().replace("\\", "/").rpartition("/")[2]

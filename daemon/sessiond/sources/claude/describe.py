@@ -1,4 +1,4 @@
-"""What a call of one of Claude Code's tools does: its kind, its files and what it changes."""
+"""Describes calls of Claude Code's tools: kind, files and edits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _EDITOR_KINDS = {
     "str_replace": kinds.EDIT,
     "insert": kinds.EDIT,
 }
-_TELLING = ("old_string", "new_string", "old_str", "new_str", "patch")  # of tools of any name
+_EDIT_ARGUMENTS = ("old_string", "new_string", "old_str", "new_str", "patch")  # of any tool
 
 
 def describe(tool: str | None, given: Any) -> Described:
@@ -43,7 +43,7 @@ def describe(tool: str | None, given: Any) -> Described:
     if isinstance(given, dict):
         if kind in (kinds.WRITE, kinds.EDIT):
             edits = _edits(tool, given)
-        elif kind == kinds.OTHER and any(name in given for name in _TELLING):
+        elif kind == kinds.OTHER and any(name in given for name in _EDIT_ARGUMENTS):
             edits = _edits(tool, given)
             kind = kinds.EDIT if edits else kind
     return Described(kind, summarize(tool, given), touched_files(tool, given), edits)
@@ -67,7 +67,7 @@ def _hunks_of_record(record: dict[str, Any]) -> Hunks:
 
 
 def hunks_of_result(details: Any) -> Hunks:
-    """The lines that changed, with their numbers in the file."""
+    """The changed lines, with their numbers in the file."""
     patch = details.get("structuredPatch") if isinstance(details, dict) else None
     found = map(as_hunk, patch) if isinstance(patch, list) else ()
     return tuple(hunk for hunk in found if hunk is not None)

@@ -1,4 +1,4 @@
-"""User-role text that no person typed, told apart from what a person did type."""
+"""Separates injected text in user messages from what a person typed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sessiond.sourcekit.base import LINK_QUEUE, Link
 
 
 class Segment(NamedTuple):
-    """A stretch of a user message: `user` if a person typed it, else `system`."""
+    """A segment of a user message: `user` if a person typed it, else `system`."""
 
     type: str
     label: str | None
@@ -60,7 +60,7 @@ _CALL_ID = re.compile(
     r"<tool-use-id>\s*([\w-]{1,200})\s*</tool-use-id>|\"tool_use_id\"\s*:\s*\"([\w-]{1,200})\""
 )
 _OTHER_TASK = re.compile(r"<summary>\s*(?!Agent\b)\w|\"task_type\"\s*:\s*\"(?!(?:local_)?agent\")")
-_NOTIFICATION_HEAD = 4096  # the ids stand before the result, which may be long
+_NOTIFICATION_HEAD = 4096  # the ids come before the result, which may be long
 
 
 def split_prompt(text: str) -> list[Segment]:
@@ -97,7 +97,7 @@ def split_prompt(text: str) -> list[Segment]:
 
 
 def task_link(text: str) -> Link | None:
-    """The subagent and the call that a notice of a background task names."""
+    """The subagent and the call that a background task's notification names."""
     head = text[:_NOTIFICATION_HEAD]
     task, call = _TASK_ID.search(head), _CALL_ID.search(head)
     # Background commands have task ids too, but no transcript.
@@ -107,7 +107,7 @@ def task_link(text: str) -> Link | None:
 
 
 def agent_file(agent_id: str) -> str:
-    """The native id of the session that a subagent's id stands for."""
+    """The native id of a subagent's session."""
     return agent_id if agent_id.startswith("agent-") else f"agent-{agent_id}"
 
 
@@ -129,10 +129,10 @@ def _typed_command(command: dict[str, str]) -> str:
 
 
 def _embedded(text: str) -> tuple[str, list[Segment]]:
-    """The text without the injected elements that stand on lines of their own."""
+    """The text without the injected elements on separate lines, and those elements."""
     kept: list[str] = []
     segments: list[Segment] = []
-    closings: dict[str, int] = {}  # the next one of each name: no text is searched twice
+    closings: dict[str, int] = {}  # by name, to search no text twice
     done, at = 0, text.find("\n<")
     while at >= 0:
         element = _TAG.match(text, at + 1)

@@ -1,4 +1,4 @@
-"""Records that are neither a prompt nor an answer: notices, attachments and side notes."""
+"""Reads records other than prompts and answers: notices, attachments and notes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sessiond.sourcekit.values import (
 )
 from sessiond.sources.claude.injected import split_prompt
 
-# Where a record stands and what made it; its message is elsewhere.
+# Metadata of a record; its message is elsewhere.
 _ENVELOPE = frozenset(
     {
         "agentId",
@@ -69,12 +69,12 @@ _IDS = frozenset(
         "tool_use_id",
     }
 )
-_NOT_SAID = _ENVELOPE | _IDS | OPAQUE
-# Of an error people read the words; the rest is headers and stack.
-_ERROR_NOISE = _NOT_SAID | {"headers", "request", "response", "stack"}
-_SYSTEM_REST = _NOT_SAID | {"cause", "content", "direction", "error", "scope", "source"}
+_NOT_TEXT = _ENVELOPE | _IDS | OPAQUE
+# People read the message of an error; the rest is headers and stack.
+_ERROR_NOISE = _NOT_TEXT | {"headers", "request", "response", "stack"}
+_SYSTEM_REST = _NOT_TEXT | {"cause", "content", "direction", "error", "scope", "source"}
 
-# Settings and bookkeeping that are appended again and again.
+# Settings and bookkeeping that are appended repeatedly.
 SILENT = frozenset(
     {
         "agent-name",
@@ -103,7 +103,7 @@ def system_events(value: dict[str, Any]) -> list[Event]:
             Event(segment.type, segment.text, label=segment.label)
             for segment in split_prompt(content)
         ]
-    lines = [*strings(content, _NOT_SAID)]
+    lines = [*strings(content, _NOT_TEXT)]
     if value.get("error") is not None or value.get("cause") is not None:
         lines += strings([value.get("error"), value.get("cause")], _ERROR_NOISE)
         attempt, attempts = as_count(value.get("retryAttempt")), as_count(value.get("maxRetries"))
@@ -118,21 +118,21 @@ def system_events(value: dict[str, Any]) -> list[Event]:
 
 
 def attachment_event(attachment: dict[str, Any]) -> Event | None:
-    """Context that the client added to a turn."""
-    text = _joined([*strings(attachment, _NOT_SAID)])
+    """Context that the client added to a message."""
+    text = _joined([*strings(attachment, _NOT_TEXT)])
     label = as_text(attachment.get("type")) or "attachment"
     return Event("system", text, label=label) if text else None
 
 
 def other_event(kind: str, value: dict[str, Any]) -> Event | None:
-    """A record of a kind that is not known here, by its strings."""
-    text = _joined([*strings(value, _NOT_SAID)])
+    """The strings of a record of an unknown kind."""
+    text = _joined([*strings(value, _NOT_TEXT)])
     return Event("system", text, label=kind) if text else None
 
 
 def history_event(value: dict[str, Any]) -> Event | None:
-    """A line of the prompt history; the prompt itself is told by its session."""
-    lines = [as_text(value.get("display")) or "", *strings(value.get("pastedContents"), _NOT_SAID)]
+    """A line of the prompt history; the prompt itself is in its session."""
+    lines = [as_text(value.get("display")) or "", *strings(value.get("pastedContents"), _NOT_TEXT)]
     text = _joined(lines)
     return Event("system", text, label="history") if text else None
 
@@ -146,16 +146,16 @@ def _compaction(value: dict[str, Any]) -> Event:
         details.append(f"{before} to {after} tokens")
     elif before:
         details.append(f"{before} tokens")
-    told = ", ".join(filter(None, details))
+    detail = ", ".join(filter(None, details))
     return Event(
         "system",
-        f"{text} ({told})" if told else text,
+        f"{text} ({detail})" if detail else text,
         label=labels.COMPACT,
         duration_ms=as_milliseconds(facts.get("durationMs")),
     )
 
 
 def _joined(lines: list[str]) -> str:
-    """Lines that say something, each once: hooks repeat their output under several names."""
+    """The non-empty lines, each once: hooks repeat their output under several names."""
     trimmed = (ansi.without(line).strip() for line in lines)
     return "\n".join(dict.fromkeys(line for line in trimmed if line))

@@ -1,4 +1,4 @@
-"""One user message put together from its blocks: what was typed and what was injected."""
+"""Builds one user message from its blocks: what was typed and what was injected."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MACHINE_ORIGINS = frozenset({"coordinator", "task-notification"})
 
 
 class Prompt:
-    """Collects the blocks of a user message; `machine` says why no person typed it."""
+    """Collects the blocks of a user message; `machine` labels one that no person typed."""
 
     def __init__(self, machine: str | None, queued: str | None = None) -> None:
         self._machine = machine
@@ -57,7 +57,7 @@ class Prompt:
             self._segments.append(segment)
 
     def events(self) -> list[Event]:
-        """What was injected, then what the person said."""
+        """What was injected, then what the person typed."""
         events = [
             Event(segment.type, segment.text, label=segment.label) for segment in self._segments
         ]
@@ -86,7 +86,7 @@ class Prompt:
 
 
 def machine_label(value: dict[str, Any]) -> str | None:
-    """Why a user message was not typed by a person, if the client says so."""
+    """A label for a user message that the client marks as not typed by a person."""
     origin = as_text(as_dict(value.get("origin")).get("kind"))
     if origin in _MACHINE_ORIGINS:
         return origin

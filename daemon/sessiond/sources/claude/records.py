@@ -1,4 +1,4 @@
-"""One line of a Claude Code transcript to one record of the index."""
+"""Parses one line of a Claude Code transcript into one record."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _AGENT_NOTE = "agentId: "
 
 
 class ClaudeParser:
-    """Reads the records of one file in order; what it remembers between them is in `state`."""
+    """Parses the records of one file in order; `state` keeps what it needs between them."""
 
     def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
         self._spec = spec
@@ -112,7 +112,7 @@ class ClaudeParser:
         if message is None:
             return value
         record.warnings.append("message is not an object")
-        self._tell(record, notices.other_event(record.kind, {"message": message}))
+        self._add(record, notices.other_event(record.kind, {"message": message}))
         return None
 
     def _read_assistant(self, record: Record, value: dict[str, Any]) -> None:
@@ -131,20 +131,20 @@ class ClaudeParser:
             if blocks.is_result(block.get("type")):
                 self._read_result(record, value, pointer, block, None)
             else:
-                self._tell(record, blocks.assistant_event(block, pointer, response, label))
+                self._add(record, blocks.assistant_event(block, pointer, response, label))
 
     def _read_user(self, record: Record, value: dict[str, Any]) -> None:
         message = self._message(record, value)
         if message is None:
             return
         if value.get("isCompactSummary") is True:
-            told = blocks.joined_texts(message.get("content"), record.warnings)
-            self._tell(record, Event("summary", told, label=labels.COMPACT))
+            text = blocks.joined_texts(message.get("content"), record.warnings)
+            self._add(record, Event("summary", text, label=labels.COMPACT))
             return
         prompt = Prompt(machine_label(value))
         found = [*_elements(record, value, message)]
         results = sum(block.get("type") == "tool_result" for _, block in found)
-        # The record's own copy of a result does not say which of several blocks it is of.
+        # The record's own copy of a result does not name its block if there are several.
         details = value.get("toolUseResult") if results == 1 else None
         for pointer, block in found:
             if blocks.is_result(block.get("type")):
@@ -162,7 +162,7 @@ class ClaudeParser:
             record.titles += prompt.titles()
 
     def _is_main_thread(self, record: Record) -> bool:
-        """In a subagent's own file every record is marked as a sidechain of its parent."""
+        """Every record in a subagent's own file is marked as a sidechain of its parent."""
         return not record.sidechain or self._spec.kind != "main"
 
     def _read_result(
@@ -177,7 +177,7 @@ class ClaudeParser:
         denial = value.get("toolDenialKind")
         result = blocks.tool_result(block, pointer, call_id or "", details, denial)
         if call_id is None:
-            self._tell(record, Event("system", result.output.strip(), label=labels.TOOL_RESULT))
+            self._add(record, Event("system", result.output.strip(), label=labels.TOOL_RESULT))
             return
         record.results.append(result)
         agent_id = as_text(details.get("agentId")) if isinstance(details, dict) else None
@@ -187,7 +187,7 @@ class ClaudeParser:
             self._read_agent_note(record, block.get("content"), call_id)
 
     def _read_agent_note(self, record: Record, content: Any, call_id: str) -> None:
-        """Some results of subagents name them only in a line of text after the answer."""
+        """Some results name their subagent only in a line of text after the answer."""
         if not isinstance(content, list) or len(content) < 2:
             return
         note = content[-1].get("text") if isinstance(content[-1], dict) else None
@@ -215,30 +215,30 @@ class ClaudeParser:
         if call_id is not None:
             record.results.append(result)
         else:
-            self._tell(record, Event("system", result.output.strip(), label=labels.TOOL_RESULT))
+            self._add(record, Event("system", result.output.strip(), label=labels.TOOL_RESULT))
 
     # -- everything else
 
-    def _tell(self, record: Record, event: Event | None) -> None:
+    def _add(self, record: Record, event: Event | None) -> None:
         if event is not None and (event.text or event.type == "tool_use"):
             record.events.append(event)
 
-    def _tell_news(self, record: Record, event: Event | None) -> None:
-        """Records without an id are appended again and again."""
+    def _add_if_new(self, record: Record, event: Event | None) -> None:
+        """Skip repeats of records without an id, which are appended repeatedly."""
         if event is not None and (
-            record.native_id or self._repeats.is_news(record.kind, event.text)
+            record.native_id or self._repeats.is_new_note(record.kind, event.text)
         ):
-            self._tell(record, event)
+            self._add(record, event)
 
     def _read_nothing(self, record: Record, value: dict[str, Any]) -> None:
-        """Kept as a turn; nothing in it is for people."""
+        """Kept as a turn, without events."""
 
     def _read_other(self, record: Record, value: dict[str, Any]) -> None:
         if record.kind == "unknown" and "display" in value:
-            self._tell(record, notices.history_event(value))
+            self._add(record, notices.history_event(value))
             record.cwd = record.cwd or as_text(value.get("project"))
         else:
-            self._tell_news(record, notices.other_event(record.kind, value))
+            self._add_if_new(record, notices.other_event(record.kind, value))
 
     def _read_title(self, record: Record, value: dict[str, Any]) -> None:
         name, rank = _TITLES[record.kind]
@@ -246,7 +246,7 @@ class ClaudeParser:
         if text:
             leaf = as_text(value.get("leafUuid")) if rank == TITLE_SUMMARY else None
             record.titles.append(Title(" ".join(text.split()), rank, leaf))
-            self._tell_news(record, Event("summary", text, label=record.kind))
+            self._add_if_new(record, Event("summary", text, label=record.kind))
 
     def _read_system(self, record: Record, value: dict[str, Any]) -> None:
         record.events += notices.system_events(value)
@@ -254,10 +254,10 @@ class ClaudeParser:
     def _read_attachment(self, record: Record, value: dict[str, Any]) -> None:
         attachment = value.get("attachment")
         if not isinstance(attachment, dict):
-            self._tell(record, notices.other_event(record.kind, value))
+            self._add(record, notices.other_event(record.kind, value))
             return
         if attachment.get("type") != "queued_command":
-            self._tell(record, notices.attachment_event(attachment))
+            self._add(record, notices.attachment_event(attachment))
             return
         mode = as_text(attachment.get("commandMode")) or "prompt"
         machine = machine_label(value) or machine_label(attachment)
@@ -274,25 +274,25 @@ class ClaudeParser:
         agent_id, call_id = as_text(data.get("agentId")), as_text(value.get("parentToolUseID"))
         if data.get("type") == "agent_progress" and agent_id and call_id:
             record.links.append(Link(agent_file(agent_id), call_id, LINK_PROGRESS))
-        told = as_dict(data.get("message"))
-        message = as_dict(told.get("message"))
-        # Without an id it could not be told from the same message in the subagent's own file.
-        if agent_id and told.get("type") == "assistant" and as_text(message.get("id")):
-            record.usage = read_usage(told, message, as_text(message.get("model")))
+        nested = as_dict(data.get("message"))
+        message = as_dict(nested.get("message"))
+        # Without an id it cannot be matched with the same message in the subagent's own file.
+        if agent_id and nested.get("type") == "assistant" and as_text(message.get("id")):
+            record.usage = read_usage(nested, message, as_text(message.get("model")))
             record.usage_agent = agent_file(agent_id)
 
     def _read_queue(self, record: Record, value: dict[str, Any]) -> None:
         if value.get("operation") != "enqueue":
             return
-        told = blocks.joined_texts(value.get("content"), record.warnings)
-        self._tell(record, Event("system", told, label=labels.QUEUED))
-        link = task_link(told)
+        text = blocks.joined_texts(value.get("content"), record.warnings)
+        self._add(record, Event("system", text, label=labels.QUEUED))
+        link = task_link(text)
         if link is not None:
             record.links.append(link)
 
     def _read_pull_request(self, record: Record, value: dict[str, Any]) -> None:
         url = as_text(value.get("prUrl"))
-        self._tell_news(record, Event("system", url, label=record.kind) if url else None)
+        self._add_if_new(record, Event("system", url, label=record.kind) if url else None)
 
 
 def _elements(

@@ -1,7 +1,7 @@
-"""What a file says more than once, remembered from record to record and from run to run.
+"""Detects what a file repeats, from record to record and from run to run.
 
-One response is spread over several lines that may repeat its earlier blocks, and titles and
-other notes are appended again and again. The state is small and bounded, and is JSON.
+One response spans several lines that may repeat its earlier blocks, and titles and other notes are
+appended repeatedly. The state is small, bounded JSON.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import Any
 
-_MESSAGES = 4  # responses of a session and its sidechains that may be written at one time
+_MESSAGES = 4  # responses of a session and its sidechains that may be written at once
 _BLOCKS = 256
 _NOTES = 32
 _CALLS = 16
@@ -20,7 +20,7 @@ def _digest(kind: str, text: str) -> str:
 
 
 class Repeats:
-    """The memory of a parser beside the last time."""
+    """What a parser remembers, besides the last time."""
 
     def __init__(self, state: dict[str, Any]) -> None:
         self._messages: dict[str, list[str]] = {}
@@ -45,7 +45,7 @@ class Repeats:
         return state
 
     def response(self, message_id: str | None, request_id: str | None) -> Response:
-        """The blocks already told of one response; without an id nothing is a repetition."""
+        """The known blocks of one response; without an id nothing is a repeat."""
         if message_id is None:
             return Response([])
         # Some gateways give every response the same id.
@@ -57,10 +57,10 @@ class Repeats:
         return Response(seen)
 
     def forget_responses(self) -> None:
-        """A new prompt came: what follows is no part of an earlier response."""
+        """After a new prompt, nothing belongs to an earlier response."""
         self._messages.clear()
 
-    def is_news(self, kind: str, text: str) -> bool:
+    def is_new_note(self, kind: str, text: str) -> bool:
         """Whether a note differs from the last one of its kind."""
         digest = _digest(kind, text)
         if self._notes.get(kind) == digest:
@@ -72,7 +72,7 @@ class Repeats:
         return True
 
     def open_call(self, tool: str, call_id: str) -> None:
-        """Old top-level calls: their results name the tool, not the call."""
+        """Remember an old top-level call: its result names the tool, not the call."""
         self._calls.pop(tool, None)
         self._calls[tool] = call_id
         if len(self._calls) > _CALLS:
@@ -83,14 +83,14 @@ class Repeats:
 
 
 class Response:
-    """The blocks of one response that earlier lines told."""
+    """The blocks of one response that earlier lines had."""
 
     def __init__(self, seen: list[str]) -> None:
         self._seen = seen
         self._before = frozenset(seen)
 
     def is_new(self, kind: str, text: str) -> bool:
-        """Whether no earlier line told this block; equal blocks of one line are two blocks."""
+        """Whether no earlier line had this block; equal blocks in one line are two blocks."""
         digest = _digest(kind, text)
         if digest in self._before:
             return False

@@ -1,4 +1,4 @@
-"""A tool's input in one line, the files that it names, and its text for search."""
+"""Summarizes a tool's input in one line, and lists the files it names."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from sessiond.sourcekit.values import as_text
 
-_LONGEST = 1000  # the whole input is kept beside it
+_LONGEST = 1000  # the whole input is stored too
 _PROMPT = 80
 
 _ACTIONS = {
@@ -34,7 +34,7 @@ def touched_files(tool: str | None, given: Any) -> tuple[tuple[str, str], ...]:
 
 
 def summarize(tool: str | None, given: Any) -> str:
-    """What a call does, as a person would glance at it; empty for an unreadable input."""
+    """What a call does, at a glance; empty for an unreadable input."""
     if not isinstance(given, dict):
         return ""
     special = _SUMMARIES.get(tool or "")
@@ -54,7 +54,7 @@ def path_of(given: dict[str, Any]) -> str:
     return ""
 
 
-def _said(given: dict[str, Any], *names: str) -> str:
+def _first_text(given: dict[str, Any], *names: str) -> str:
     for name in names:
         text = as_text(given.get(name))
         if text:
@@ -68,11 +68,11 @@ def _items(given: dict[str, Any], name: str) -> list[Any]:
 
 
 def _value(*names: str) -> Callable[[dict[str, Any]], str]:
-    return lambda given: _said(given, *names)
+    return lambda given: _first_text(given, *names)
 
 
 def _bash(given: dict[str, Any]) -> str:
-    command, description = _said(given, "command"), _said(given, "description")
+    command, description = _first_text(given, "command"), _first_text(given, "description")
     return f"{command} # {description}" if command and description else command
 
 
@@ -88,7 +88,7 @@ def _multi_edit(given: dict[str, Any]) -> str:
 
 def _notebook_edit(given: dict[str, Any]) -> str:
     path = path_of(given)
-    return f"{path} ({_said(given, 'edit_mode') or 'edit'})" if path else ""
+    return f"{path} ({_first_text(given, 'edit_mode') or 'edit'})" if path else ""
 
 
 def _write(given: dict[str, Any]) -> str:
@@ -99,15 +99,15 @@ def _write(given: dict[str, Any]) -> str:
 
 
 def _grep(given: dict[str, Any]) -> str:
-    pattern = _said(given, "pattern")
-    return f"/{pattern}/ in {_said(given, 'path') or '.'}" if pattern else ""
+    pattern = _first_text(given, "pattern")
+    return f"/{pattern}/ in {_first_text(given, 'path') or '.'}" if pattern else ""
 
 
 def _agent(given: dict[str, Any]) -> str:
-    kind = _said(given, "subagent_type")
-    task = _said(given, "description")
+    kind = _first_text(given, "subagent_type")
+    task = _first_text(given, "description")
     if not task:
-        prompt = _said(given, "prompt")
+        prompt = _first_text(given, "prompt")
         task = prompt if len(prompt) <= _PROMPT else prompt[:_PROMPT] + "..."
     return f"[{kind}] {task}".rstrip() if kind else task
 
@@ -117,27 +117,29 @@ def _todos(given: dict[str, Any]) -> str:
     done = sum(todo.get("status") == "completed" for todo in todos)
     now = next((todo for todo in todos if todo.get("status") == "in_progress"), {})
     progress = f"{done}/{len(_items(given, 'todos'))} done"
-    task = _said(now, "content", "activeForm")
+    task = _first_text(now, "content", "activeForm")
     return f"{progress}: {task}" if task else progress
 
 
 def _skill(given: dict[str, Any]) -> str:
-    return " ".join(filter(None, (_said(given, "skill", "command"), _said(given, "args"))))
+    return " ".join(
+        filter(None, (_first_text(given, "skill", "command"), _first_text(given, "args")))
+    )
 
 
 def _question(given: dict[str, Any]) -> str:
     questions = (q for q in _items(given, "questions") if isinstance(q, dict))
-    return " / ".join(filter(None, (_said(q, "question") for q in questions)))
+    return " / ".join(filter(None, (_first_text(q, "question") for q in questions)))
 
 
 def _task_update(given: dict[str, Any]) -> str:
-    task, change = _said(given, "taskId"), _said(given, "status", "subject", "owner")
+    task, change = _first_text(given, "taskId"), _first_text(given, "status", "subject", "owner")
     return f"#{task} {change}".rstrip() if task else change
 
 
 def _send_message(given: dict[str, Any]) -> str:
-    receiver = _said(given, "to", "recipient")
-    words = _said(given, "summary", "content", "message")
+    receiver = _first_text(given, "to", "recipient")
+    words = _first_text(given, "summary", "content", "message")
     return f"{receiver}: {words}" if receiver and words else receiver or words
 
 

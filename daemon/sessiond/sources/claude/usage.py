@@ -1,4 +1,4 @@
-"""What a response of Claude cost, as its record says it."""
+"""Reads what a response used from its record."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 from sessiond.sourcekit.base import Usage
 from sessiond.sourcekit.values import as_count, as_dict, as_text
 
-SYNTHETIC = "<synthetic>"  # the client's own words, no model's
+SYNTHETIC = "<synthetic>"  # written by the client, not a model
 
 
 def read_usage(value: dict[str, Any], message: dict[str, Any], model: str | None) -> Usage | None:
-    """What a response cost, as the line says it; the store chooses among the lines."""
+    """The usage on one line of a response; the store chooses among the lines."""
     counts = message.get("usage")
     if not isinstance(counts, dict) or message.get("model") == SYNTHETIC:
         return None
@@ -20,10 +20,10 @@ def read_usage(value: dict[str, Any], message: dict[str, Any], model: str | None
 
 
 def read_advice(value: dict[str, Any], message: dict[str, Any]) -> list[Usage]:
-    """What other models used that this one asked for advice; its own counts leave them out."""
-    counts, told = as_dict(message.get("usage")), as_text(message.get("id"))
+    """The usage of models asked for advice, which the response's own counts leave out."""
+    counts, message_id = as_dict(message.get("usage")), as_text(message.get("id"))
     iterations = counts.get("iterations")
-    if not told or not isinstance(iterations, list):
+    if not message_id or not isinstance(iterations, list):
         return []
     found = []
     for number, one in enumerate(iterations):
@@ -33,7 +33,7 @@ def read_advice(value: dict[str, Any], message: dict[str, Any]) -> list[Usage]:
             found.append(
                 replace(
                     advice,
-                    message_id=f"{told}#advice{number}",
+                    message_id=f"{message_id}#advice{number}",
                     request_id=f"{request}#advice{number}" if request else None,
                 )
             )
@@ -48,7 +48,7 @@ def _usage(
     split = counts.get("cache_creation")
     if isinstance(split, dict):
         long_lived = as_count(split.get("ephemeral_1h_input_tokens"))
-        # The split may be partial or all there is: what it leaves open is short-lived.
+        # The split may be partial, or the only count: the remainder is short-lived.
         short_lived = as_count(split.get("ephemeral_5m_input_tokens"))
         written = max(written, long_lived + short_lived)
     server = counts.get("server_tool_use")
