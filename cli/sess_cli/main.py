@@ -20,6 +20,7 @@ from sess_cli.commands import (
     stats,
     statusline,
 )
+from sess_cli.parsing import keep_only
 from sess_schema import __version__, program
 from sess_schema.program import say
 
@@ -75,14 +76,5 @@ def _without_a_verb() -> None:
 
 
 def run() -> None:
-    _keep_only(sys.argv[1:])
+    keep_only(app, sys.argv[1:])
     program.run(app, "sess")
-
-
-def _keep_only(given: list[str]) -> None:
-    """Leave out what was not asked for: to make all commands takes longer than most of them do."""
-    verb = next((word for word in given if word != "--debug"), None)
-    commands = [command for command in app.registered_commands if command.name == verb]
-    groups = [group for group in app.registered_groups if group.name == verb]
-    if commands or groups:
-        app.registered_commands, app.registered_groups = commands, groups

@@ -27,7 +27,7 @@ def run() -> None:
     from sess_schema import program  # noqa: PLC0415
 
     def search() -> None:
-        from sess_cli.search.perform import for_words  # noqa: PLC0415
+        from sess_cli.search.run import for_words  # noqa: PLC0415
 
         for_words(words, sync=_NO_SYNC not in sys.argv)
 

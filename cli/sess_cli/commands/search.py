@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sess_cli.options import Agents, AsJson, NoSync, Projects, Since, Superseded, Until, Utc
-from sess_cli.search.words import WordsCommand
+from sess_cli.parsing import WordsCommand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,9 +19,9 @@ class SearchCommand(WordsCommand):
     """Also knows `@name`."""
 
     def expanded(self, options: list[str], words: list[str]) -> tuple[list[str], list[str]]:
-        from sess_cli.search import saved  # noqa: PLC0415
+        from sess_cli.search import saved_searches  # noqa: PLC0415
 
-        return saved.expanded(options, words)
+        return saved_searches.expanded(options, words)
 
 
 def register(app: typer.Typer) -> None:
@@ -135,11 +135,12 @@ def search(
     inside WORDS: tool:Bash is:error since:7d -file:*.md. Exit code 1 when
     nothing is found.
     """
-    from sess_cli.search.found import Wishes  # noqa: PLC0415
-    from sess_cli.search.perform import perform, without  # noqa: PLC0415
+    from sess_cli.search import saved_searches  # noqa: PLC0415
+    from sess_cli.search.output import Wishes  # noqa: PLC0415
+    from sess_cli.search.run import perform  # noqa: PLC0415
     from sess_schema.queries.search import Search  # noqa: PLC0415
 
-    if _manage_saved(list_saved=list_saved, unsave=unsave, list_history=list_history):
+    if saved_searches.manage(listed=list_saved, unsave=unsave, past=list_history):
         return
     filters = _filters(
         agent=agents, project=projects, tool=tools, kind=kinds, type=types, role=roles, has=things,
@@ -168,7 +169,7 @@ def search(
         before=around if before is None else before, after=around if after is None else after,
     )  # fmt: skip
     wishes.check()
-    typed = without(context.meta["typed"], "--save")
+    typed = saved_searches.without(context.meta["typed"], "--save")
     perform(request, wishes, typed, sync=not no_sync, save=save)
 
 
@@ -199,20 +200,3 @@ def _sort(given: str) -> Any:
     if given not in SORTS:
         raise SessError(f'no such order: "{given}"', hint=f"one of {', '.join(SORTS)}")
     return given
-
-
-def _manage_saved(*, list_saved: bool, unsave: str | None, list_history: bool) -> bool:
-    from sess_cli.search import saved  # noqa: PLC0415
-    from sess_cli.terminal import Terminal  # noqa: PLC0415
-
-    if unsave is not None:
-        saved.remove(unsave)
-        return True
-    terminal = Terminal()
-    if list_saved:
-        for name, args in sorted(saved.names().items()):
-            terminal.write(f"@{terminal.line(name)}  {terminal.line(saved.as_typed(args))}")
-    if list_history:
-        for line in saved.history():
-            terminal.write(terminal.line(line))
-    return list_saved or list_history

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from sess_cli.render import amounts, layout
 from sess_cli.render.header import header_lines
-from sess_cli.search.results import STATUS_STYLE
+from sess_cli.search.output_text import STATUS_STYLE
 from sess_schema import citations, edits, kinds, labels
 from sess_schema.queries import sessions
 

@@ -55,7 +55,7 @@ class Wishes:
         if len(chosen) > 1:
             raise SessError(f"{chosen[0]} and {chosen[1]} do not go together")
         if self.fields is not None:
-            from sess_cli.search.hits import chosen_fields  # noqa: PLC0415
+            from sess_cli.search.output_json import chosen_fields  # noqa: PLC0415
 
             chosen_fields(self.fields)
 
@@ -161,7 +161,7 @@ def _evidence(db: apsw.Connection, results: Results, search: Search, wishes: Wis
 
 
 def _objects(db: apsw.Connection, results: Results, wishes: Wishes) -> int:
-    from sess_cli.search.hits import FIELDS, Objects, chosen_fields  # noqa: PLC0415
+    from sess_cli.search.output_json import FIELDS, Objects, chosen_fields  # noqa: PLC0415
 
     names = chosen_fields(wishes.fields) if wishes.fields is not None else FIELDS
     objects = Objects(db, results, names, wishes.before, wishes.after)
@@ -173,7 +173,7 @@ def _objects(db: apsw.Connection, results: Results, wishes: Wishes) -> int:
 
 
 def _lines(db: apsw.Connection, results: Results, search: Search, wishes: Wishes) -> int:
-    from sess_cli.search.results import Around, ResultView  # noqa: PLC0415
+    from sess_cli.search.output_text import Around, ResultView  # noqa: PLC0415
     from sess_schema.queries.search.groups import grouped  # noqa: PLC0415
 
     terminal = Terminal()

@@ -66,6 +66,23 @@ def expanded(options: list[str], words: list[str]) -> tuple[list[str], list[str]
     return options, made
 
 
+def manage(*, listed: bool, unsave: str | None, past: bool) -> bool:
+    """List or forget saved searches, list past ones; False when nothing of that was asked."""
+    from sess_cli.terminal import Terminal  # noqa: PLC0415
+
+    if unsave is not None:
+        remove(unsave)
+        return True
+    terminal = Terminal()
+    if listed:
+        for name, args in sorted(names().items()):
+            terminal.write(f"@{terminal.line(name)}  {terminal.line(as_typed(args))}")
+    if past:
+        for line in history():
+            terminal.write(terminal.line(line))
+    return listed or past
+
+
 def as_typed(args: list[str]) -> str:
     """Options and words as somebody would write them."""
     import shlex  # noqa: PLC0415
@@ -75,6 +92,20 @@ def as_typed(args: list[str]) -> str:
     if any(word.startswith("-") for word in words):
         return shlex.join(args)
     return shlex.join([*words, *options])
+
+
+def without(args: list[str], *options: str) -> list[str]:
+    """A command line without some options and their values."""
+    kept: list[str] = []
+    rest = iter(args)
+    for arg in rest:
+        if arg == "--":
+            return [*kept, arg, *rest]
+        if arg in options:
+            next(rest, None)
+        elif not arg.startswith(tuple(f"{option}=" for option in options)):
+            kept.append(arg)
+    return kept
 
 
 def remember(args: list[str]) -> None:

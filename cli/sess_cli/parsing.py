@@ -1,9 +1,16 @@
-"""Command lines that are mostly words: `-word` excludes, a pasted `--flag` is looked for."""
+"""How command lines are read: by typer, with two things done around it.
+
+To build the parsers of all commands takes longer than most commands do, so only the one that was
+asked for is built (`keep_only`). A search is mostly words, which may begin with a dash, so its
+command line is divided before typer sees it (`WordsCommand`). `start.py` goes further: a search of
+words alone and the status line need no typer at all.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
+import typer
 from typer.core import TyperCommand
 
 from sess_schema.errors import SessError
@@ -11,8 +18,17 @@ from sess_schema.errors import SessError
 _NUMBERED = ("-A", "-B", "-C")  # options only in front of a number
 
 
+def keep_only(app: typer.Typer, given: list[str]) -> None:
+    """Leave out every command but the one that a command line names."""
+    verb = next((word for word in given if word != "--debug"), None)
+    commands = [command for command in app.registered_commands if command.name == verb]
+    groups = [group for group in app.registered_groups if group.name == verb]
+    if commands or groups:
+        app.registered_commands, app.registered_groups = commands, groups
+
+
 class WordsCommand(TyperCommand):
-    """Takes for an option only what is one; everything else stays a word, in its place."""
+    """Takes for an option only what is one; `-word` excludes, a pasted `--flag` is looked for."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args == ["-h"]:  # among other words it excludes one

@@ -1,0 +1,37 @@
+"""Hints where a search finds nothing: what a wider one would find."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+from sess_cli.render import amounts
+from sess_cli.search import saved_searches
+from sess_schema.escape import safe
+from sess_schema.program import say
+from sess_schema.queries.fields import FIELDS
+from sess_schema.queries.search.relax import relaxations
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_schema.queries.search import Search
+
+
+def hint(db: apsw.Connection, request: Search, typed: list[str]) -> None:
+    """Say what would have been found, on stderr."""
+    if request.cursor is not None:
+        return
+    if sys.stdout.isatty():
+        say("nothing found")
+    for note in request.results(db).query.notes:
+        say(f"note: {safe(note)}")
+    options = [option for option in typed[: typed.index("--")] if option != "--no-sync"]
+    for one in relaxations(db, request):
+        kept = [option for option in options if option not in one.drops]
+        if "filters" in one.drops:
+            kept = saved_searches.without(kept, *(f"--{field}" for field in FIELDS))
+        number = amounts.plural(one.count, "event") + ("" if one.counted else " or more")
+        command = shlex.join(["sess", "search", *one.adds, *kept, one.words])
+        say(f"hint: {number} {safe(one.why)}: `{safe(command)}`")
