@@ -113,6 +113,7 @@ class Link:
     native_id: str  # of the subagent's session
     call_id: str
     rank: int
+    home: str | None = None  # of the subagent's session; None: the main session's id
 
 
 @dataclass(slots=True, frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sessiond.engines.slices import Turn
 from sessiond.writing.sessions import Session
@@ -118,7 +118,7 @@ class Copies:
         if new >= old:
             return owner.id
         self._all.events.flush()
-        self.hand_over(owner.id, owner.session_id, turn_id, session.id)
+        self.hand_over(owner.id, owner.session_id, turn_id, session.id, turn.record.ts)
         owner.copy_of = turn_id
         if turn.record.native_id:
             self._all.titles.arrived([turn.record.native_id], above, session)
@@ -136,8 +136,10 @@ class Copies:
             )
         return twin
 
-    def hand_over(self, old: int, old_session: int, new: int, session_id: int) -> None:
-        """Make another turn the owner of a copied record's events and usage."""
+    def hand_over(
+        self, old: int, old_session: int, new: int, session_id: int, ts: int | None
+    ) -> None:
+        """Make another turn, of the time `ts`, the owner of a copied record's events and usage."""
         db = self._db
         self._all.usage.save()
         self._all.events.move(old, new, session_id)
@@ -151,6 +153,7 @@ class Copies:
         db.execute("UPDATE turns SET copy_of = ? WHERE copy_of = ?", (new, old))
         db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (new,))
         db.execute("UPDATE turns SET copy_of = ? WHERE id = ?", (new, old))
+        self._all.events.date((old, old_session), (new, session_id), ts)
 
     def supersede(self, turn_id: int, session_id: int, generation: int) -> None:
         """Retire a record that a later record of its file replaced or took back."""
@@ -161,16 +164,22 @@ class Copies:
 
     def retire(self, turn_id: int, session_id: int, generation: int) -> None:
         """Retire a record that left its source; a copy inherits its events, if there is one."""
-        heirs = self._db.execute(
-            "SELECT id, session_id FROM turns WHERE copy_of = ? AND retired = 0 AND superseded = 0",
-            (turn_id,),
-        )
-        heir = min(heirs, key=lambda turn: self._all.sessions.by_id(turn[1]).age(), default=None)
-        if heir:
-            self.hand_over(turn_id, session_id, heir[0], heir[1])
-            if turn_id in self._by_id:
-                self._by_id[turn_id].copy_of = heir[0]
-        else:
-            self._db.execute(
-                "UPDATE events SET retired = ? WHERE turn_id = ?", (generation, turn_id)
+        copies: list[tuple[bool, Any, int, int, int | None]] = [
+            (bool(superseded), self._all.sessions.by_id(holder).age(), copy, holder, ts)
+            for copy, holder, ts, superseded in self._db.execute(
+                "SELECT id, session_id, ts, superseded FROM turns"
+                " WHERE copy_of = ? AND retired = 0",
+                (turn_id,),
             )
+        ]
+        # Events that nobody shows are those of the first session that did, as all others are.
+        here = (True, self._all.sessions.by_id(session_id).age(), turn_id, session_id, None)
+        superseded, _, heir, holder, ts = min((*copies, here))
+        if heir != turn_id:
+            self.hand_over(turn_id, session_id, heir, holder, ts)
+            if turn_id in self._by_id:
+                self._by_id[turn_id].copy_of = heir
+        if superseded:
+            self._db.execute("UPDATE events SET retired = ? WHERE turn_id = ?", (generation, heir))
+            if heir != turn_id:
+                self._all.events.left(heir)

@@ -27,7 +27,8 @@ class EventWriter:
         self.rows = EventRows(db)
         self._calls: dict[str, list[Row]] = {}
         self._prompts: list[tuple[Session, Session, str]] = []
-        self._shared: set[tuple[int, int]] = set()  # (session, turn that it has a copy of)
+        # When a copy was written, by its session and the turn that it is a copy of.
+        self._shared: dict[tuple[int, int], int | None] = {}
         self._attachments: str | None = None
         self.reshaped: set[int] = set()  # sessions that gained or lost events outside `add`
 
@@ -109,7 +110,8 @@ class EventWriter:
         row.call_id, row.ts = result.call_id, record.ts
         self._keep(row)
         self._join(row, session, turn_id, record.ts, result)
-        row.duration_ms = _duration(result.duration_ms, call.ts if call else None, record.ts)
+        begun = self._begun(session.id, call) if call else None
+        row.duration_ms = _duration(result.duration_ms, begun, record.ts)
         return True
 
     @staticmethod
@@ -200,7 +202,8 @@ class EventWriter:
         call.result_turn_id, call.result_pointer = best.result_turn_id, best.result_pointer
         call.result_session, call.result_retired = best.session_id, 0
         call.overflow = best.overflow
-        call.duration_ms = _duration(best.duration_ms, call.ts, best.ts)
+        begun = self._begun(best.session_id, call)
+        call.duration_ms = _duration(best.duration_ms, begun, best.ts)
         if hunks := hunks_of(self.rows.edits(best)):
             call.edits = with_hunks(self.rows.edits(call), hunks)
         call.answered = best.answered
@@ -254,7 +257,7 @@ class EventWriter:
         row.result_session, row.result_retired = session.id, 0
         row.status, row.output = result.status, result.output
         row.images += result.images
-        row.duration_ms = _duration(result.duration_ms, row.ts, ts)
+        row.duration_ms = _duration(result.duration_ms, self._begun(session.id, row), ts)
         row.answered = ts
         if result.overflow and self._attachments:
             row.overflow = os.path.join(self._attachments, result.overflow)
@@ -268,10 +271,52 @@ class EventWriter:
         for rows in self._calls.values():
             for row in rows:
                 if row.turn_id == old:
-                    row.turn_id, row.session_id, row.call_retired = new, session_id, 0
+                    row.turn_id, row.session_id = new, session_id
+                    row.call_retired = row.retired = 0
                 if row.result_turn_id == old:
                     row.result_turn_id, row.result_session = new, session_id
                     row.result_retired = 0
+
+    def date(self, old: tuple[int, int], new: tuple[int, int], ts: int | None) -> None:
+        """Give events the time of the turn that took them over: copies may be stamped anew.
+
+        `old` and `new` are the turns with their sessions. Recorded durations stay.
+        """
+        before = self._db.execute("SELECT ts FROM turns WHERE id = ?", (old[0],)).get
+        if before == ts:
+            return
+        self._db.execute("UPDATE events SET ts = ? WHERE turn_id = ?", (ts, new[0]))
+        self._db.execute("UPDATE events SET answered = ? WHERE result_turn_id = ?", (ts, new[0]))
+        for row in self.rows.stored("e.result_turn_id = ?", new[0]):
+            call = row if row.unjoined is None else self._original(row)
+            if call is None or call.turn_id == new[0]:
+                continue
+            computed = _duration(None, self._begun(old[1], call), before)
+            if row.duration_ms in (None, computed):
+                took = _duration(None, self._begun(new[1], call), ts)
+                self._db.execute("UPDATE events SET duration_ms = ? WHERE id = ?", (took, row.id))
+        for row in (row for rows in self._calls.values() for row in rows if row.stored):
+            if new[0] in (row.turn_id, row.result_turn_id):
+                ((row.ts, row.answered, row.duration_ms),) = self._db.execute(
+                    "SELECT ts, answered, duration_ms FROM events WHERE id = ?", (row.id,)
+                )
+
+    def _original(self, answer: Row) -> Row | None:
+        """The call that another result was joined with."""
+        calls = self._calls.get(answer.call_id or "", ())
+        return next((row for row in calls if row.unjoined is None), None)
+
+    def _begun(self, session_id: int, call: Row) -> int | None:
+        """When a call began, by the session's own copy of it."""
+        if session_id == call.session_id:
+            return call.ts
+        if (session_id, call.turn_id) in self._shared:
+            return self._shared[session_id, call.turn_id]
+        copies = self._db.execute(
+            "SELECT ts FROM turns WHERE copy_of = ? AND session_id = ? LIMIT 1",
+            (call.turn_id, session_id),
+        )
+        return next((ts for (ts,) in copies), call.ts)
 
     def left(self, turn_id: int) -> None:
         """Mark the cached rows of a turn that a later record took back."""
@@ -291,9 +336,9 @@ class EventWriter:
                 if row.result_turn_id == turn_id:
                     row.result_retired = 0
 
-    def share(self, session: Session, turn_id: int) -> None:
+    def share(self, session: Session, turn_id: int, ts: int | None) -> None:
         """The session has a copy of a turn that another session owns."""
-        self._shared.add((session.id, turn_id))
+        self._shared.setdefault((session.id, turn_id), ts)
 
     def fill_overflow(self, path: str) -> None:
         """Fill in an overflowed output whose file arrived after the line that mentions it."""

@@ -161,11 +161,14 @@ class Sessions:
 
     def link(self, agent: str, spec: SessionSpec, session: Session, link: Link) -> None:
         """A record of a session names a subagent and the call that started it."""
-        top = spec.parent or spec.native_id
-        child = self._find_or_make(agent, link.native_id, top)
+        if link.home is None:
+            home, parent = spec.parent or spec.native_id, session.parent_id or session.id
+        else:
+            home, parent = link.home, session.id
+        child = self._find_or_make(agent, link.native_id, home)
         child.become("subagent")
-        if child.parent_id is None:
-            child.parent_id = session.parent_id or session.id
+        if child.parent_id is None and child.id != parent:
+            child.parent_id = parent
         self._link(child, link.call_id, link.rank)
 
     @staticmethod

@@ -118,7 +118,7 @@ class TurnWriter:
         )
         if same:
             self._all.counters.changed(session.id)
-            self._all.events.share(session, turn.copy_of or turn.id)
+            self._all.events.share(session, turn.copy_of or turn.id, record.ts)
             self._all.events.rejoin(record)
             self._spend(self._all.usage.hold, session, turn.id, record)
         else:

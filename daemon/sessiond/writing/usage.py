@@ -41,7 +41,8 @@ _TWINS = (
     "SELECT u.id, t.session_id, t.forked, t.id"
     " FROM usage u JOIN turns o ON o.id = u.turn_id"
     " JOIN turns t ON t.digest = o.digest AND t.ts = o.ts"
-    " WHERE u.{column} IN (SELECT value FROM json_each(?1)) AND o.digest <> ?2"
+    " WHERE u.{column} IN (SELECT value FROM json_each(?1))"
+    " AND o.digest NOT IN (SELECT value FROM json_each(?2))"
 )
 
 Held = dict[int, tuple[int, int]]  # by session: (whether its line is marked as a copy, its turn)
@@ -106,6 +107,7 @@ class UsageWriter:
         self._holders: dict[int, set[int]] = {}  # by response: sessions in this transaction
         self._moved: set[int] = set()  # responses with a copied line
         self._messages: set[str] = set()  # of this transaction
+        self._silent = {_NOTHING_SAID}  # digests of lines that say nothing: many have each
         self._newest = 0  # newest turn with usage whose owner is not chosen yet
         self._chosen_at = -1  # the last turn when owners were chosen
 
@@ -121,6 +123,7 @@ class UsageWriter:
         self._newest = max(self._newest, turn_id)
         if line.message_id:
             self._messages.add(line.message_id)
+        self._note_silence(record)
         if line.stop_reason is None and record.native_id != line.message_id:
             self._logged.setdefault(line.response_uid, 0)
             self._logged[line.response_uid] += sum(event.chars() for event in record.events)
@@ -136,6 +139,11 @@ class UsageWriter:
         self._newest = max(self._newest, turn_id)
         if usage.message_id:
             self._messages.add(usage.message_id)
+        self._note_silence(record)
+
+    def _note_silence(self, record: Record) -> None:
+        if not record.events and not record.results:
+            self._silent.add(content_digest(record))
 
     def save(self) -> None:
         """Write the best lines unless the index has better ones."""
@@ -204,6 +212,21 @@ class UsageWriter:
                 "UPDATE usage SET session_id = ?, turn_id = ?, sidechain = ? WHERE id = ?",
                 (first, turn, self._is_sidechain(first), row_id),
             )
+            self._date(row_id)
+
+    def _date(self, row_id: int) -> None:
+        """Take the time of the owner's line, and the price of that day."""
+        for ts, *values in self._db.execute(
+            f"SELECT t.ts, {', '.join(f'u.{name}' for name in PRICED)} FROM usage u"
+            " JOIN turns t ON t.id = u.turn_id WHERE u.id = ? AND t.ts IS NOT u.ts",
+            (row_id,),
+        ):
+            values[PRICED.index("ts")] = ts
+            self._db.execute(
+                "UPDATE usage SET ts = ?, cost_nano = ?, cost_source = ?, saved_nano = ?"
+                " WHERE id = ?",
+                (ts, *self._pricer.price(values), row_id),
+            )
 
     def _rank(self, session_id: int, held: Held) -> tuple[Any, ...]:
         started, *name = self._sessions.by_id(session_id).age()
@@ -214,7 +237,7 @@ class UsageWriter:
         """By row, the sessions that have its line."""
         found: dict[int, Held] = {}
         for row_id, session_id, forked, turn_id in self._db.execute(
-            _TWINS.format(column=column), (json.dumps(values), _NOTHING_SAID)
+            _TWINS.format(column=column), (json.dumps(values), json.dumps([*self._silent]))
         ):
             sessions = found.setdefault(row_id, {})
             twin = forked, turn_id

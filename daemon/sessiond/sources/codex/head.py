@@ -1,0 +1,99 @@
+"""Which thread a rollout is of: its first record tells, else its name."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from sessiond.sourcekit.base import SessionSpec
+from sessiond.sourcekit.values import as_dict, as_text
+
+_ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_NAME = re.compile(rf"({_ID})(?:_({_ID}))?\.jsonl\Z", re.IGNORECASE)
+# The first line may be longer than the head of a file; what is long in it comes last.
+_LONG = (b',"base_instructions"', b',"instructions"', b',"dynamic_tools"')
+
+
+@dataclass(slots=True, frozen=True)
+class Meta:
+    """What a `session_meta` says about its thread."""
+
+    thread: str | None
+    parent: str | None = None  # of a subagent
+    is_subagent: bool = False
+    nickname: str | None = None
+    role: str | None = None
+    inherits: bool = False  # it goes on from another thread
+
+
+def read_meta(payload: dict[str, Any]) -> Meta:
+    source = payload.get("source")
+    below = source.get("subagent") if isinstance(source, dict) else None
+    spawn = as_dict(as_dict(below).get("thread_spawn"))
+    forked_from = as_text(payload.get("forked_from_id"))
+    parent = as_text(spawn.get("parent_thread_id")) or as_text(payload.get("parent_thread_id"))
+    other = as_text(below) or as_text(as_dict(below).get("other"))
+    thread = as_text(payload.get("id")) or as_text(payload.get("session_id"))
+    return Meta(
+        thread,
+        parent=parent if parent != thread else None,
+        is_subagent=bool(below) or parent is not None,
+        nickname=as_text(spawn.get("agent_nickname")) or as_text(payload.get("agent_nickname")),
+        role=as_text(spawn.get("agent_role")) or as_text(payload.get("agent_role")) or other,
+        inherits=bool(forked_from or parent or payload.get("history_base")),
+    )
+
+
+def first_record(head: bytes) -> dict[str, Any]:
+    line = head.split(b"\n", 1)[0]
+    for text in (line, *_shortened(line)):
+        try:
+            value = orjson.loads(text)
+        except orjson.JSONDecodeError:
+            continue
+        return value if isinstance(value, dict) else {}
+    return {}
+
+
+def _shortened(line: bytes) -> list[bytes]:
+    cuts = [at for mark in _LONG if (at := line.find(mark)) > 0]
+    return [line[:at] + end for at in cuts for end in (b"}}", b"}")]
+
+
+def is_rollout(head: bytes) -> bool:
+    """By the first record: an envelope, or the bare facts of the first releases."""
+    first = first_record(head)
+    if first.get("type") in ("session_meta", "response_item", "event_msg", "turn_context"):
+        return isinstance(first.get("payload"), dict)
+    return "type" not in first and {"id", "timestamp", "instructions"} <= first.keys()
+
+
+def meta_of(head: bytes) -> Meta:
+    first = first_record(head)
+    if first.get("type") == "session_meta":
+        return read_meta(as_dict(first.get("payload")))
+    return read_meta(first) if "type" not in first else Meta(None)
+
+
+def identify(path: str, head: bytes, titles: dict[str, str]) -> SessionSpec:
+    meta = meta_of(head)
+    name = os.path.basename(path)
+    named = _NAME.search(name)
+    thread = meta.thread or (named[1] if named else name.removesuffix(".jsonl"))
+    # A thread that went back goes on in a file of its own, from a place in the first.
+    reverted = named[2] if named else None
+    if meta.is_subagent:
+        return SessionSpec(
+            reverted or thread,
+            kind="subagent",
+            parent=meta.parent,
+            agent_type=meta.role,
+            title=titles.get(thread) or meta.nickname,
+        )
+    return SessionSpec(
+        reverted or thread, title=titles.get(thread), resume=("codex", "resume", thread)
+    )

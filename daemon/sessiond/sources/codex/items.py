@@ -1,0 +1,141 @@
+"""Response items: what the model was given and what it answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sessiond.sourcekit.base import Event, Record
+from sessiond.sourcekit.values import OPAQUE, as_dict, as_text, strings
+from sessiond.sources.codex.describe import decoded, describe
+from sessiond.sources.codex.outcomes import Outcomes, tool_result
+from sessiond.sources.codex.prompts import images_of, joined, read_prompt
+
+_SILENT = frozenset({"compaction", "compaction_summary", "context_compaction", "ghost_snapshot"})
+_HIDDEN = frozenset((*OPAQUE, "id", "type", "call_id", "result", "image_url"))
+_INPUTS = ("arguments", "input", "action")
+
+
+def read_item(record: Record, item: dict[str, Any], place: str, outcomes: Outcomes) -> None:
+    """Add what an item says; `place` is the pointer to it."""
+    kind = as_text(item.get("type")) or ("message" if "role" in item else "")
+    record.kind = kind or record.kind
+    special = _READERS.get(kind)
+    if special is not None:
+        special(record, item, place)
+    elif kind in _SILENT:
+        return
+    elif kind.endswith(("_call", "_call_request")):
+        _read_call(record, item, place)
+    elif kind.endswith(("_output", "_result")):
+        _read_output(record, item, place, outcomes)
+    else:
+        text = "\n".join(strings(item, _HIDDEN)).strip()
+        if text:
+            record.events.append(Event("system", text, label=kind or "item"))
+
+
+def _read_message(record: Record, item: dict[str, Any], _place: str) -> None:
+    record.role = as_text(item.get("role"))
+    content = item.get("content")
+    if record.role == "user":
+        marks = item.get("content_item_kinds")
+        read_prompt(
+            record, content, marks or as_dict(item.get("metadata")).get("content_item_kinds")
+        )
+        return
+    text, images = joined(content), images_of(content)
+    if not text and not images:
+        return
+    if record.role == "assistant":
+        record.events.append(Event("assistant", text or "[image]", images=images))
+    else:
+        record.events.append(Event("system", text, label=record.role or "message"))
+
+
+def _read_reasoning(record: Record, item: dict[str, Any], _place: str) -> None:
+    texts = filter(None, (joined(item.get("summary")), joined(item.get("content"))))
+    text = "\n\n".join(texts)
+    if text:
+        record.role = "assistant"
+        record.events.append(Event("thinking", text))
+
+
+def _read_agent_message(record: Record, item: dict[str, Any], _place: str) -> None:
+    """From one agent to another."""
+    text = joined(item.get("content"))
+    if text:
+        record.events.append(Event("system", text, label="agent_message"))
+
+
+def _read_web_search(record: Record, item: dict[str, Any], place: str) -> None:
+    """It has no output: what was found stays with the provider."""
+    _read_call(record, item, place, "web_search")
+    record.events[-1].call_id = None
+    record.events[-1].status = "error" if item.get("status") == "failed" else "ok"
+
+
+def _read_image(record: Record, item: dict[str, Any], place: str) -> None:
+    text = as_text(item.get("revised_prompt")) or ""
+    event = Event("tool_use", tool="image_generation", status="ok", input=text, images=1)
+    described = describe("image_generation", text)
+    event.kind, event.summary = described.kind, described.summary
+    event.pointer = f"{place}/revised_prompt"
+    record.role = "assistant"
+    record.events.append(event)
+
+
+def _read_local_shell(record: Record, item: dict[str, Any], place: str) -> None:
+    _read_call(record, item, place, "local_shell")
+
+
+def _read_call(record: Record, item: dict[str, Any], place: str, tool: str | None = None) -> None:
+    tool = tool or _tool(item)
+    name = next((name for name in _INPUTS if item.get(name) is not None), _INPUTS[0])
+    given = decoded(item.get(name))
+    described = describe(tool, given)
+    record.role = "assistant"
+    record.events.append(
+        Event(
+            "tool_use",
+            tool=tool,
+            status="pending",
+            summary=described.summary,
+            input="\n".join(strings(given)),
+            call_id=as_text(item.get("call_id")) or as_text(item.get("id")),
+            pointer=f"{place}/{name}",
+            files=described.files,
+            kind=described.kind,
+            edits=described.edits,
+        )
+    )
+
+
+def _tool(item: dict[str, Any]) -> str | None:
+    name = as_text(item.get("name")) or as_text(as_dict(item.get("function")).get("name"))
+    server = as_text(item.get("namespace"))
+    if name and server and server.startswith("mcp__") and not name.startswith("mcp__"):
+        return f"{server.rstrip('_')}__{name}"
+    return name or (as_text(item.get("type")) or "").removesuffix("_call") or None
+
+
+def _read_output(record: Record, item: dict[str, Any], place: str, outcomes: Outcomes) -> None:
+    name = next((name for name in ("output", "tools", "result") if name in item), "output")
+    call_id = as_text(item.get("call_id"))
+    outcome = outcomes.take(call_id) if call_id else (None, None)
+    result = tool_result(call_id or "", item.get(name), f"{place}/{name}", outcome)
+    record.role = "user"
+    if call_id:
+        record.results.append(result)
+    elif result.output.strip():
+        record.events.append(Event("system", result.output.strip(), label="tool_result"))
+
+
+_READERS: dict[str, Callable[[Record, dict[str, Any], str], None]] = {
+    "message": _read_message,
+    "reasoning": _read_reasoning,
+    "agent_message": _read_agent_message,
+    "web_search_call": _read_web_search,
+    "image_generation_call": _read_image,
+    "local_shell_call": _read_local_shell,
+}

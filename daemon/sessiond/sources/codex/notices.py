@@ -1,0 +1,102 @@
+"""Events of the client: mirrors of messages, ends of calls, and what happened to the thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sessiond.sourcekit.base import (
+    LINK_RESULT,
+    TITLE_CUSTOM,
+    Event,
+    Link,
+    Record,
+    Retire,
+    Title,
+)
+from sessiond.sourcekit.values import as_count, as_dict, as_text
+from sessiond.sources.codex.outcomes import Outcomes
+from sessiond.sources.codex.prompts import joined, read_prompt
+
+_MIRRORS = {
+    "user_message": "user",
+    "UserMessage": "user",
+    "agent_message": "assistant",
+    "AgentMessage": "assistant",
+    "Plan": "assistant",
+    "agent_reasoning": "thinking",
+    "agent_reasoning_raw_content": "thinking",
+    "Reasoning": "thinking",
+}
+_ENDS = frozenset(
+    {"dynamic_tool_call_response", "exec_command_end", "mcp_tool_call_end", "patch_apply_end"}
+)
+_SILENT = frozenset(
+    {
+        *("agent_message_delta", "agent_reasoning_section_break", "background_event"),
+        *("collab_agent_interaction_end", "context_compacted", "image_generation_end"),
+        *("plan_update", "task_complete", "task_started", "turn_complete", "turn_started"),
+        *("web_search_end",),
+    }
+)
+_TEXTS = ("message", "text", "user_facing_hint")
+_LABELS = {"entered_review_mode": "review", "undo_completed": "undo", "turn_aborted": "interrupted"}
+
+
+def mirrored(payload: dict[str, Any]) -> str | None:
+    """The type of an event that a response item says as well."""
+    kind = payload.get("type")
+    if kind == "item_completed":
+        kind = as_dict(payload.get("item")).get("type")
+    return _MIRRORS.get(kind) if isinstance(kind, str) else None
+
+
+def read_mirror(record: Record, payload: dict[str, Any], kind: str) -> None:
+    item = as_dict(payload.get("item"))
+    if kind == "user":
+        read_prompt(record, payload.get("message") or item.get("content"))
+        return
+    said = (payload.get("message"), payload.get("text"), item.get("text"))
+    text = next(filter(None, map(as_text, said)), "")
+    _tell(record, kind, text or joined(item.get("content") or item.get("summary_text")))
+
+
+def read_notice(record: Record, payload: dict[str, Any], thread: str, outcomes: Outcomes) -> None:
+    kind = as_text(payload.get("type")) or ""
+    if kind == "item_completed":
+        item = as_dict(payload.get("item"))
+        outcomes.note(item.get("id"), item)
+    elif kind in _ENDS:
+        outcomes.note(payload.get("call_id"), payload)
+    elif kind == "thread_rolled_back":
+        turns = as_count(payload.get("num_turns"))
+        if turns:
+            record.retires.append(Retire(prompts=turns))
+    elif kind == "thread_name_updated":
+        name = as_text(payload.get("thread_name"))
+        if name:
+            record.titles.append(Title(" ".join(name.split()), TITLE_CUSTOM))
+    elif kind == "collab_agent_spawn_end":
+        child, call_id = as_text(payload.get("new_thread_id")), as_text(payload.get("call_id"))
+        # A fork has copies of what its parent started.
+        if child and call_id and payload.get("sender_thread_id") in (None, thread):
+            record.links.append(Link(child, call_id, LINK_RESULT, home=""))
+    elif kind == "turn_aborted":
+        _tell(record, "system", as_text(payload.get("reason")) or kind, _LABELS[kind])
+    elif kind == "exited_review_mode":
+        _tell(record, "system", _review(as_dict(payload.get("review_output"))), "review")
+    elif kind not in _SILENT:
+        text = next((text for name in _TEXTS if (text := as_text(payload.get(name)))), "")
+        _tell(record, "system", text, _LABELS.get(kind, kind or "event"))
+
+
+def _review(output: dict[str, Any]) -> str:
+    lines = [as_text(output.get("overall_explanation"))]
+    findings = output.get("findings")
+    for finding in findings if isinstance(findings, list) else ():
+        lines += [as_text(as_dict(finding).get(name)) for name in ("title", "body")]
+    return "\n".join(line for line in lines if line)
+
+
+def _tell(record: Record, kind: str, text: str, label: str | None = None) -> None:
+    if text.strip():
+        record.events.append(Event(kind, text.strip(), label=label))

@@ -1,0 +1,147 @@
+"""What came out of a call: its text, whether it failed, and how long it took."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+
+from sessiond.sourcekit.base import Result
+from sessiond.sourcekit.values import OPAQUE, as_dict, as_milliseconds, as_text, strings
+from sessiond.sources.codex.prompts import images_of, joined
+
+_HEAD = 400  # where Codex puts its own words before the output of a command
+_EXIT = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d{1,10})\s*$", re.MULTILINE)
+_WALL = re.compile(r"^Wall time: (\d{1,7}(?:\.\d{1,9})?) seconds", re.MULTILINE)
+_REFUSED = ("exec command rejected by user", "patch rejected by user", "rejected by user")
+_RISKY = ("This action was rejected due to unacceptable risk",)
+_FAILED = (
+    "aborted",
+    "apply_patch verification failed",
+    "exec_command failed",
+    "execution error",
+    "failed to parse function arguments",
+    "failed in sandbox",
+    "tool call error",
+    "unsupported call",
+    "unsupported custom tool call",
+    "write_stdin failed",
+)
+_STATES = {"failed": "error", "declined": "denied"}
+_CALLS = 16  # that run at one time
+_HIDDEN = frozenset((*OPAQUE, "image_url", "type"))
+
+Outcome = tuple[str | None, int | None]  # status, duration
+
+
+def tool_result(call_id: str, output: Any, pointer: str, outcome: Outcome) -> Result:
+    """`outcome` is what an event before the output told of the call."""
+    text, details = _text(output)
+    said, took = _in_words(text)
+    exit_code = details.get("exit_code")
+    if isinstance(exit_code, int) and not isinstance(exit_code, bool):
+        said = "error" if exit_code else "ok"
+    told, lasted = outcome
+    if lasted is None:
+        lasted = _seconds(details.get("duration_seconds"))
+    if said != "denied" and told is not None:
+        said = told
+    return Result(
+        call_id,
+        text,
+        said,
+        duration_ms=lasted if lasted is not None else took,
+        images=images_of(output),
+        pointer=pointer,
+    )
+
+
+def _text(output: Any) -> tuple[str, dict[str, Any]]:
+    """The output in any of its shapes, and what stands beside it."""
+    if isinstance(output, str):
+        if output.startswith('{"'):
+            try:
+                inner = orjson.loads(output)
+            except orjson.JSONDecodeError:
+                return output, {}
+            if isinstance(inner, dict) and isinstance(inner.get("output"), str):
+                return inner["output"], as_dict(inner.get("metadata"))
+        return output, {}
+    if isinstance(output, list):
+        return joined(output), {}
+    if isinstance(output, dict):
+        for name in ("text", "content", "output"):
+            if isinstance(output.get(name), str):
+                return output[name], as_dict(output.get("metadata"))
+    return "\n".join(strings(output, _HIDDEN)), {}
+
+
+def _in_words(text: str) -> tuple[str, int | None]:
+    """The status and the duration that the text of a result tells."""
+    head = text[:_HEAD].partition("\nOutput:")[0]
+    if head.strip() in _REFUSED or head.startswith(_RISKY):
+        return "denied", None
+    wall = _WALL.search(head)
+    took = _seconds(float(wall[1])) if wall else None
+    code = _EXIT.search(head)
+    if code:
+        return "error" if int(code[1]) else "ok", took
+    return "error" if head.startswith(_FAILED) else "ok", took
+
+
+def _seconds(value: Any) -> int | None:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return as_milliseconds(value * 1000)
+    return None
+
+
+class Outcomes:
+    """What events tell of calls whose outputs follow."""
+
+    def __init__(self, state: dict[str, Any]) -> None:
+        self._told: dict[str, list[Any]] = {
+            call: told
+            for call, told in as_dict(state.get("outcomes")).items()
+            if isinstance(told, list) and len(told) == 2
+        }
+
+    def state(self) -> dict[str, Any]:
+        return {"outcomes": dict(self._told)} if self._told else {}
+
+    def note(self, call: Any, told: dict[str, Any]) -> None:
+        """`told` is the end of a command, a patch or a tool of an MCP server."""
+        call_id = as_text(call)
+        if call_id is None:
+            return
+        self._told.pop(call_id, None)
+        self._told[call_id] = [_status(told), _duration(told.get("duration"))]
+        if len(self._told) > _CALLS:
+            del self._told[next(iter(self._told))]
+
+    def take(self, call_id: str) -> Outcome:
+        status, duration = self._told.pop(call_id, (None, None))
+        return as_text(status), duration if isinstance(duration, int) else None
+
+
+def _status(told: dict[str, Any]) -> str | None:
+    state = as_text(told.get("status"))
+    if state in _STATES:
+        return _STATES[state]
+    code, result = told.get("exit_code"), told.get("result")
+    if isinstance(code, int) and not isinstance(code, bool):
+        return "error" if code else "ok"
+    if told.get("success") is False:
+        return "error"
+    if isinstance(result, dict):
+        inner = as_dict(result.get("Ok", result))
+        return "error" if "Err" in result or inner.get("isError") is True else "ok"
+    return None
+
+
+def _duration(value: Any) -> int | None:
+    parts = as_dict(value)
+    secs, nanos = parts.get("secs"), parts.get("nanos", 0)
+    if not isinstance(secs, (int, float)) or not isinstance(nanos, (int, float)):
+        return None
+    return as_milliseconds(secs * 1000 + nanos / 1e6)

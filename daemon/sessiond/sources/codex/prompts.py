@@ -1,0 +1,91 @@
+"""Messages in the user's role: what a person typed, and what Codex put beside it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title
+from sessiond.sourcekit.titles import prompt_title
+from sessiond.sourcekit.values import as_text
+
+_TAG = re.compile(r"<([a-zA-Z][a-zA-Z_]*)(?: [^>\n]{0,200})?>")
+_TAGS = frozenset(
+    {
+        *("INSTRUCTIONS", "collaboration_mode", "hook_prompt", "model_switch", "permissions"),
+        *("personality_spec", "realtime_conversation", "skill", "turn_aborted"),
+        *("user_shell_command",),
+    }
+)
+_TAG_ENDINGS = ("_context", "_instructions", "_notification")
+_OPENINGS = {
+    "# AGENTS.md instructions": "user_instructions",
+    "Warning: apply_patch was requested": "warning",
+    "Warning: The maximum number of unified exec": "warning",
+}
+_REQUEST = "## My request for Codex:"
+_IMAGE_TAGS = re.compile(r"</?image\b[^>\n]{0,400}>")
+
+
+def texts_of(content: Any) -> Iterator[tuple[int, str]]:
+    """(number, text) of a message's content in any of its shapes."""
+    if isinstance(content, str):
+        yield 0, content
+    elif isinstance(content, list):
+        for number, item in enumerate(content):
+            if isinstance(item, str):
+                yield number, item
+            elif isinstance(item, dict) and isinstance(item.get("text"), str):
+                yield number, item["text"]
+
+
+def joined(content: Any) -> str:
+    return "\n".join(text for _, text in texts_of(content)).strip()
+
+
+def images_of(content: Any) -> int:
+    if not isinstance(content, list):
+        return 0
+    return sum(isinstance(item, dict) and bool(item.get("image_url")) for item in content)
+
+
+def read_prompt(record: Record, content: Any, marks: Any = None) -> None:
+    """Add the events of a user message; `marks` name what each piece of the content is."""
+    typed: list[str] = []
+    for number, text in texts_of(content):
+        said = text.strip()
+        if not said or _IMAGE_TAGS.fullmatch(said):
+            continue
+        label = _label(said, _mark(marks, number))
+        if label is not None:
+            record.events.append(Event("system", said, label=label))
+            continue
+        context, found, request = map(str.strip, said.partition(_REQUEST))
+        if found and request and context:
+            record.events.append(Event("system", context, label="ide_context"))
+        typed.append(request if found and request else said)
+    images = images_of(content)
+    if typed or images:
+        prompt = "\n".join(typed)
+        record.events.append(Event("user", prompt or "[image]", images=images))
+        title = prompt_title(prompt)
+        if title:
+            record.titles.append(Title(title, TITLE_PROMPT))
+
+
+def _mark(marks: Any, number: int) -> str | None:
+    return as_text(marks[number]) if isinstance(marks, list) and number < len(marks) else None
+
+
+def _label(text: str, mark: str | None) -> str | None:
+    """What Codex put there, or None for what a person typed."""
+    if mark is not None:
+        return None if mark.startswith("user.") else mark
+    for opening, label in _OPENINGS.items():
+        if text.startswith(opening):
+            return label
+    found = _TAG.match(text)
+    if found and (found[1] in _TAGS or found[1].endswith(_TAG_ENDINGS)):
+        return found[1]
+    return None

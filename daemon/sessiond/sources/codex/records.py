@@ -1,0 +1,165 @@
+"""One line of a rollout to one record of the index."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sessiond.sourcekit.base import Event, Record, Retire, SessionSpec
+from sessiond.sourcekit.values import OPAQUE, as_dict, as_text, as_time, strings
+from sessiond.sources.codex.head import read_meta
+from sessiond.sources.codex.identity import Identity
+from sessiond.sources.codex.items import read_item
+from sessiond.sources.codex.notices import mirrored, read_mirror, read_notice
+from sessiond.sources.codex.outcomes import Outcomes
+from sessiond.sources.codex.prompts import joined
+from sessiond.sources.codex.tokens import Tokens
+
+_SILENT = frozenset(
+    {"inter_agent_communication_metadata", "security_risk_score", "state", "world_state"}
+)
+_TURN_STARTS = frozenset({"task_started", "turn_started"})
+_MIRRORS = 8  # messages that may come as events before the first of them comes as an item
+
+
+class CodexParser:
+    """Reads the records of one file in order; what it remembers between them is in `state`."""
+
+    def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
+        self._thread = spec.native_id
+        self._begun = state.get("begun") is True  # the file's own facts were read
+        last_ts = state.get("ts")
+        self._last_ts: int | None = last_ts if isinstance(last_ts, int) else None
+        self._model = as_text(state.get("model"))
+        self._goal = as_text(state.get("goal"))
+        self._has_items = state.get("items") is True  # messages come as items, not only as events
+        mirrors = state.get("mirrors")
+        self._mirrors = [*filter(as_text, mirrors)] if isinstance(mirrors, list) else []
+        self._identity = Identity(spec.native_id, as_dict(state.get("identity")))
+        self._tokens = Tokens(as_dict(state.get("tokens")))
+        self._outcomes = Outcomes(state)
+
+    def state(self) -> dict[str, Any]:
+        kept = {
+            "begun": self._begun,
+            "ts": self._last_ts,
+            "model": self._model,
+            "goal": self._goal,
+            "items": self._has_items,
+            "mirrors": list(self._mirrors),
+            "identity": self._identity.state(),
+            "tokens": self._tokens.state(),
+            **self._outcomes.state(),
+        }
+        return {name: value for name, value in kept.items() if value}
+
+    def parse(self, value: dict[str, Any]) -> Record:
+        kind, payload, place = _opened(value)
+        record = Record(as_text(payload.get("type")) or kind)
+        if kind == "session_meta":
+            record.kind = kind
+        self._read_time(record, value, payload)
+        if kind == "session_meta":
+            self._read_meta(record, payload)
+            return record
+        turn = as_text(payload.get("turn_id"))
+        if turn and (kind == "turn_context" or payload.get("type") in _TURN_STARTS):
+            self._identity.enter_turn(turn)
+        self._read(record, kind, payload, place)
+        own = as_text(payload.get("id")) or as_text(payload.get("call_id"))
+        record.native_id = self._identity.name(
+            kind, payload, repeatable=bool(record.events) and not own
+        )
+        self._choose(record, kind, payload)
+        return record
+
+    def _read_time(self, record: Record, value: dict[str, Any], payload: dict[str, Any]) -> None:
+        written = value.get("timestamp")
+        record.ts = as_time(written if written is not None else payload.get("timestamp"))
+        if record.ts is not None:
+            self._last_ts = record.ts
+            return
+        if written is not None:
+            record.warnings.append("bad timestamp")
+        if self._last_ts is not None:
+            record.ts, record.ts_from = self._last_ts, "previous"
+
+    def _read(self, record: Record, kind: str, payload: dict[str, Any], place: str) -> None:
+        if kind == "response_item":
+            read_item(record, payload, place, self._outcomes)
+        elif kind == "event_msg":
+            self._read_event(record, payload)
+        elif kind == "turn_context":
+            record.cwd = as_text(payload.get("cwd"))
+            record.model = self._model = as_text(payload.get("model")) or self._model
+        elif kind == "compacted":
+            text = as_text(payload.get("message"))
+            if text:
+                record.events.append(Event("summary", text, label="compact"))
+        elif kind == "token_usage_record":
+            record.usage = self._tokens.record(payload, self._model)
+        elif kind == "inter_agent_communication":
+            text = joined(payload.get("content")) or as_text(payload.get("message"))
+            if text:
+                record.events.append(Event("system", text, label="agent_message"))
+        elif kind not in _SILENT:
+            text = "\n".join(strings(payload, OPAQUE)).strip()
+            if text:
+                record.events.append(Event("system", text, label=kind))
+            record.warnings.append("record of an unknown type")
+
+    def _read_event(self, record: Record, payload: dict[str, Any]) -> None:
+        kind = payload.get("type")
+        if kind == "token_count":
+            record.usage = self._tokens.total(payload, self._identity, self._model)
+        elif kind == "thread_goal_updated":
+            goal = as_text(as_dict(payload.get("goal")).get("objective"))
+            if goal and goal != self._goal:
+                record.events.append(Event("system", goal, label="goal"))
+            self._goal = goal
+        elif mirror := mirrored(payload):
+            if not self._has_items:
+                read_mirror(record, payload, mirror)
+        else:
+            read_notice(record, payload, self._thread, self._outcomes)
+
+    def _read_meta(self, record: Record, payload: dict[str, Any]) -> None:
+        """The first is the file's own; others came with copies of their lines."""
+        meta = read_meta(payload)
+        if meta.thread:
+            self._identity.enter_thread(meta.thread)
+        if self._begun:
+            return
+        self._begun = True
+        if meta.inherits:
+            self._tokens.inherit()
+        git = as_dict(payload.get("git"))
+        record.cwd, record.git_branch = as_text(payload.get("cwd")), as_text(git.get("branch"))
+        record.version = as_text(payload.get("cli_version"))
+
+    def _choose(self, record: Record, kind: str, payload: dict[str, Any]) -> None:
+        """Most messages are written twice: those in events count only where there are no items."""
+        if self._has_items:
+            return
+        if record.kind == "message" and record.role in ("user", "assistant"):
+            self._has_items = True
+            record.retires += [Retire(native_id=mirror) for mirror in self._mirrors]
+            self._mirrors = []
+        elif kind == "event_msg" and mirrored(payload) and record.events:
+            self._mirrors = [*self._mirrors, record.native_id or ""][-_MIRRORS:]
+
+
+def _opened(value: dict[str, Any]) -> tuple[str, dict[str, Any], str]:
+    """(type, payload, pointer to the payload); the first releases wrote no envelope."""
+    kind, payload = as_text(value.get("type")), value.get("payload")
+    if kind and isinstance(payload, dict):
+        return kind, payload, "/payload"
+    if kind == "token_usage_record":
+        return kind, value, ""
+    if "payload" in value:
+        return kind or "unknown", {}, "/payload"
+    state = as_text(value.get("record_type"))
+    if state:
+        return state, value, ""
+    if kind is None and "role" not in value:
+        return ("session_meta" if "id" in value else "unknown"), value, ""
+    return "response_item", value, ""

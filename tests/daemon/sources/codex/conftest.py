@@ -1,0 +1,11 @@
+"""Homes with rollouts in them."""
+
+from __future__ import annotations
+
+import pytest
+from tests.daemon.sources.codex.rollouts import CodexHome
+
+
+@pytest.fixture
+def home(tmp_path):
+    return CodexHome(tmp_path)
