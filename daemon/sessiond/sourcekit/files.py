@@ -14,29 +14,32 @@ _LARGEST_FILE = 64 << 10
 
 
 def small_json(path: str, largest: int = _LARGEST_FILE) -> dict[str, Any]:
-    """The object in a small regular JSON file, or {}; never opens a link, pipe or device."""
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    """The object in a small regular JSON file, or {}."""
     try:
-        if os.path.islink(path):
-            return {}
-        descriptor = os.open(path, flags)
-    except (OSError, ValueError):
-        return {}
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return {}
-        raw = os.read(descriptor, largest + 1)
-    except OSError:
-        return {}
-    finally:
-        os.close(descriptor)
-    if len(raw) > largest:
-        return {}
-    try:
-        facts, _ = decode(raw)
+        facts, _ = decode(small_file(path, largest))
     except ValueError:
         return {}
     return facts if isinstance(facts, dict) else {}
+
+
+def small_file(path: str, largest: int = _LARGEST_FILE) -> bytes:
+    """The bytes of a small regular file, or none; never opens a link, pipe or device."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        if os.path.islink(path):
+            return b""
+        descriptor = os.open(path, flags)
+    except (OSError, ValueError):
+        return b""
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return b""
+        raw = os.read(descriptor, largest + 1)
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+    return raw if len(raw) <= largest else b""
 
 
 class Folders:

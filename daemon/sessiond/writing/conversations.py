@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 
 import apsw
 
@@ -82,15 +83,19 @@ class ConversationWriter:
         new = part.id is None
         part.part_of = whole.id
         part.save_identity(self._db)
-        session = self._all.sessions.get(part.agent, change.spec)
+        # A title or a project is taken only from a source that no better one stands above.
+        bare = replace(change.spec, title=None, project=None)
+        session = self._all.sessions.get(part.agent, bare)
         if new:
             mirrors.enroll(self._db, part.id, session.id, change.spec.fallback)
             hid = mirrors.retire(self._all, session.id)
             if hid and not self._is_outranked(part, session, change.spec):
                 session.unlearn()  # what worse sources gave
-                self._all.sessions.get(part.agent, change.spec)
         outranked = self._is_outranked(part, session, change.spec)
-        if not outranked:
+        if outranked:
+            change.spec = bare
+        else:
+            self._all.sessions.get(part.agent, change.spec)
             self._learn(session, change)
         for child_id in change.children:
             child = self._all.sessions.named(part.agent, child_id)

@@ -48,11 +48,12 @@ class Copies:
         self._db = transaction.db
         self._unwritten: dict[int, Twin] = {}  # turns of the current slice
         self._by_id: dict[int, Twin] = {}  # all twins of the current slice
+        self._by_name: dict[str, list[Twin]] = {}  # by native id
         self._replays: dict[tuple[int, int | None, int], Twin] = {}  # by session, time, digest
 
     def begin(self, turns: list[Turn]) -> Twins:
         """Stored turns by native id and digest, which a fork or a hard link may copy."""
-        self._replays, self._by_id = {}, {}
+        self._replays, self._by_id, self._by_name = {}, {}, {}
         known: Twins = {}
         named = [turn.record.native_id for turn in turns if turn.record.native_id]
         nameless = [turn.digest for turn in turns if not turn.record.native_id]
@@ -67,14 +68,28 @@ class Copies:
                 (json.dumps(wanted),),
             ):
                 twin = self._by_id[rest[0]] = Twin(*rest)
+                self._named(native_id, twin)
                 known.setdefault((native_id, digest), []).append(twin)
         return known
 
     def add(self, twin: Twin, turn: Turn) -> None:
         """Add a turn of the current slice that is not in the index yet."""
         self._unwritten[twin.id] = self._by_id[twin.id] = twin
+        self._named(turn.record.native_id, twin)
         if turn.record.events or turn.record.results:
             self._replays.setdefault((twin.session_id, turn.record.ts, turn.digest), twin)
+
+    def _named(self, native_id: str | None, twin: Twin) -> None:
+        if native_id is not None:
+            self._by_name.setdefault(native_id, []).append(twin)
+
+    def standing(self, native_id: str, source_id: int | None, session_id: int) -> list[int]:
+        """Turns of a log that are shown and have a native id of the current slice."""
+        return [
+            twin.id
+            for twin in self._by_name.get(native_id, ())
+            if twin.source_id == source_id and twin.session_id == session_id and not twin.left
+        ]
 
     def written(self) -> None:
         self._unwritten.clear()

@@ -320,8 +320,12 @@ class EventWriter:
 
     def left(self, turn_id: int) -> None:
         """Mark the cached rows of a turn that a later record took back."""
-        for rows in self._calls.values():
-            for row in rows:
+        for (call_id,) in self._db.execute(
+            "SELECT call_id FROM events WHERE turn_id = ?1 AND call_id IS NOT NULL UNION"
+            " SELECT call_id FROM events WHERE result_turn_id = ?1 AND call_id IS NOT NULL",
+            (turn_id,),
+        ):
+            for row in self._calls.get(call_id, ()):
                 if row.turn_id == turn_id:
                     row.call_retired = row.retired = 1
                 if row.result_turn_id == turn_id:

@@ -20,14 +20,16 @@ _OUTRANKED = (
 )
 
 
-def enroll(db: apsw.Connection, source_id: int | None, session_id: int, fallback: int) -> None:
-    """Register a source that has records of a session."""
+def enroll(db: apsw.Connection, source_id: int | None, session_id: int, fallback: int) -> bool:
+    """Register a source that has records of a session; return whether it is new there."""
     db.execute(
         "INSERT OR IGNORE INTO session_sources (session_id, source_id) VALUES (?, ?)",
         (session_id, source_id),
     )
+    new = bool(db.changes())
     if fallback:
         db.execute("UPDATE sources SET fallback = ? WHERE id = ?", (fallback, source_id))
+    return new
 
 
 def is_outranked(
@@ -37,6 +39,11 @@ def is_outranked(
     return bool(fallback) and any(
         found == source_id for found, _ in db.execute(_OUTRANKED, (session_id,))
     )
+
+
+def are_worse(db: apsw.Connection, session_id: int) -> bool:
+    """Whether some of the session's sources are outranked by another one."""
+    return any(True for _ in db.execute(_OUTRANKED, (session_id,)))
 
 
 def retire(everything: Transaction, session_id: int) -> bool:

@@ -15,7 +15,8 @@ from sessiond.writing.sessions import Session
 if TYPE_CHECKING:
     from sessiond.writing.transaction import Transaction
 
-_HERE = "source_id = ?1 AND session_id = ?2 AND offset < ?3 AND retired = 0 AND superseded = 0"
+_HERE = "source_id = ?1 AND session_id = ?2 AND offset < ?3"
+_STANDS = "retired = 0 AND superseded = 0"
 # A prompt may be in a record that is a copy of another session's.
 _PROMPTED = (
     "EXISTS (SELECT 1 FROM events e WHERE e.turn_id = coalesce(t.copy_of, t.id)"
@@ -27,28 +28,63 @@ def apply(
     everything: Transaction, source: Tracked, session: Session, turn: Turn, operation: Retire
 ) -> None:
     """Retire the events of the records that an operation names."""
-    here = (source.id, session.id, turn.offset)
-    value: int | str | None
-    if operation.prompts:
-        condition, value = "offset >= ?4", _nth_prompt(everything, here, operation.prompts)
-    elif operation.onward:
-        condition, value = "offset >= ?4", _first_of(everything, here, operation.native_id)
-    else:
-        condition, value = "native_id = ?4", operation.native_id
-    found: list[Any] = everything.db.execute(
-        f"SELECT id FROM turns t WHERE {_HERE} AND {condition}", (*here, value)
-    ).fetchall()
-    for (turn_id,) in found:
+    found = (
+        _onward(everything, source, session, turn, operation)
+        if operation.onward or operation.prompts
+        else _replaced(everything, source, session, turn, operation)
+    )
+    for turn_id in found:
         everything.copies.supersede(turn_id, session.id, source.generation)
         everything.events.left(turn_id)
     if found:
         everything.counters.changed(session.id)
 
 
+def _replaced(
+    everything: Transaction, source: Tracked, session: Session, turn: Turn, operation: Retire
+) -> list[int]:
+    """Turns with the id of the operation; without a query if it is that of the record itself."""
+    native_id = operation.native_id
+    if native_id is not None and native_id == turn.record.native_id:
+        found = everything.copies.standing(native_id, source.id, session.id)
+        if found:
+            everything.turns.flush()
+        return found
+    everything.turns.flush()
+    # Without the plus signs SQLite would read every turn of the session.
+    return _ids(
+        everything,
+        "native_id = ?4 AND +source_id = ?1 AND +session_id = ?2 AND offset < ?3",
+        (source.id, session.id, turn.offset, native_id),
+    )
+
+
+def _onward(
+    everything: Transaction, source: Tracked, session: Session, turn: Turn, operation: Retire
+) -> list[int]:
+    everything.turns.flush()
+    here = (source.id, session.id, turn.offset)
+    if operation.prompts:
+        start = _nth_prompt(everything, here, operation.prompts)
+    else:
+        start = _first_of(everything, here, operation.native_id)
+    return _ids(everything, f"{_HERE} AND offset >= ?4", (*here, start))
+
+
+def _ids(everything: Transaction, condition: str, values: tuple[object, ...]) -> list[int]:
+    return [
+        turn_id
+        for (turn_id,) in everything.db.execute(
+            f"SELECT id FROM turns WHERE {condition} AND {_STANDS}", values
+        )
+    ]
+
+
 def _nth_prompt(everything: Transaction, here: tuple[object, ...], count: int) -> int:
     """The offset of the nth prompt from the end, or of the first if there are fewer."""
     found: list[Any] = everything.db.execute(
-        f"SELECT offset FROM turns t WHERE {_HERE} AND {_PROMPTED} ORDER BY offset DESC LIMIT ?4",
+        f"SELECT offset FROM turns t WHERE {_HERE} AND {_STANDS} AND {_PROMPTED}"
+        " ORDER BY offset DESC LIMIT ?4",
         (*here, count),
     ).fetchall()
     return int(found[-1][0]) if found else 1 << 62
@@ -57,6 +93,8 @@ def _nth_prompt(everything: Transaction, here: tuple[object, ...], count: int) -
 def _first_of(everything: Transaction, here: tuple[object, ...], native_id: str | None) -> int:
     """The offset of a record; 0 for an unknown id, which takes everything back."""
     offset = everything.db.execute(
-        f"SELECT min(offset) FROM turns t WHERE {_HERE} AND native_id = ?4", (*here, native_id)
+        "SELECT min(offset) FROM turns WHERE native_id = ?4 AND +source_id = ?1"
+        f" AND +session_id = ?2 AND offset < ?3 AND {_STANDS}",
+        (*here, native_id),
     ).get
     return int(offset or 0)

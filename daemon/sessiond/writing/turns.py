@@ -32,31 +32,31 @@ class TurnWriter:
         self._rows: list[tuple[Any, ...]] = []
         self._chains: dict[str, Session] = {}  # by sidechain record of the slice
         self._outranked: dict[int, bool] = {}  # by session: a better source has it
+        self._outranks: set[int] = set()  # sessions that only worse sources had until now
 
     def write(self, source: Tracked, spec: SessionSpec, turns: list[Turn]) -> None:
         everything = self._all
         main = everything.sessions.get(source.agent, spec)
         known = everything.copies.begin(turns)
         everything.events.begin(spec, turns)
-        self._rows, self._chains, self._outranked = [], {}, {}
+        self._rows, self._chains, self._outranked, self._outranks = [], {}, {}, set()
         for turn in turns:
             record = turn.record
             session = self._session_of(source, spec, main, record)
             self._learn(source, spec, session, turn)
-            if record.retires:
-                self.flush()
-                for operation in record.retires:
-                    supersede.apply(everything, source, session, turn, operation)
+            for operation in record.retires:
+                supersede.apply(everything, source, session, turn, operation)
             same = known.setdefault((record.native_id, turn.digest), [])
             if source.part_of is None:
                 same = same or everything.copies.replayed(session, turn)
             if self._return(source, turn, same):
                 continue
+            same = [twin for twin in same if not self._is_past(source, session, twin)]
             self._add(source, session, turn, same)
             known[record.native_id, turn.digest] = [*same, self._twin(source, session, turn)]
         self.flush()
         for session_id, outranked in self._outranked.items():
-            if outranked:
+            if outranked or session_id in self._outranks:
                 mirrors.retire(everything, session_id)
         everything.titles.arrived([t.record.native_id for t in turns if t.record.native_id], main)
 
@@ -79,10 +79,13 @@ class TurnWriter:
     def _learn(self, source: Tracked, spec: SessionSpec, session: Session, turn: Turn) -> None:
         """Take what a record gives about its session as a whole."""
         if session.id not in self._outranked:
-            mirrors.enroll(self._db, source.id, session.id, spec.fallback)
-            self._outranked[session.id] = mirrors.is_outranked(
-                self._db, source.id, session.id, spec.fallback
-            )
+            new = mirrors.enroll(self._db, source.id, session.id, spec.fallback)
+            outranked = mirrors.is_outranked(self._db, source.id, session.id, spec.fallback)
+            self._outranked[session.id] = outranked
+            if new and not outranked and mirrors.are_worse(self._db, session.id):
+                self._outranks.add(session.id)
+                session.unlearn()  # what worse sources gave
+                self._all.sessions.get(source.agent, spec)
         if not self._outranked[session.id]:
             session.learn(turn.record)
             for title in turn.record.titles:
@@ -163,6 +166,12 @@ class TurnWriter:
         if record.native_id:
             self._chains[record.native_id] = session
         return session
+
+    def _is_past(self, source: Tracked, session: Session, twin: Twin) -> bool:
+        """What its session no longer shows, or is about to hide, is no original of a new record."""
+        return twin.session_id == session.id and (
+            twin.left or (session.id in self._outranks and twin.source_id != source.id)
+        )
 
     def _return(self, source: Tracked, turn: Turn, same: list[Twin]) -> bool:
         """Restore the row and events of a record that a rewritten file still contains."""

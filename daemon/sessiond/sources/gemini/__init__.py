@@ -1,0 +1,203 @@
+"""Gemini CLI: where its chats are, and which session and project each one belongs to."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from sess_schema.decode import decode
+from sessiond.sourcekit.base import (
+    Conversation,
+    Described,
+    Item,
+    NotReady,
+    Parser,
+    SessionSpec,
+    Source,
+)
+from sessiond.sourcekit.values import as_dict, as_text, as_time
+from sessiond.sources.gemini.calls import describe_stored
+from sessiond.sources.gemini.chat import UUID, GeminiParser, scoped
+from sessiond.sources.gemini.messages import read_message
+from sessiond.sources.gemini.projects import PROJECT_ROOT, project_of
+
+__all__ = ["SOURCE", "GeminiParser", "GeminiSource"]
+
+_CHATS = "chats"
+_CHAT = "session-"
+_LOG, _DOCUMENT = ".jsonl", ".json"
+_UNREADABLE = ".unreadable-"  # copies that the agent makes of files that it cannot read
+_FACT = re.compile(rb'(?<!\\)"(sessionId|projectHash|kind)"\s*:\s*"([\w.:-]{1,200})"')
+_OWN = re.compile(rb'"projectHash"\s*:|"type"\s*:\s*"gemini"')
+_FOREIGN = re.compile(rb'"parentUuid"\s*:|"type"\s*:\s*"qwen"')
+_LOG_RANK, _DOCUMENT_RANK = 0, 1  # going on with a chat copies its document into a log
+
+
+class GeminiSource(Source):
+    agent = "gemini"
+    title = "Gemini CLI"
+    variables = ("GEMINI_CLI_HOME",)
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.documents = _Chats()
+
+    def places(self) -> list[str]:
+        return [os.path.join(self._home(), ".gemini", "tmp")]
+
+    def classify(self, path: str) -> str | None:
+        folder, name = os.path.split(path)
+        if _UNREADABLE in name:
+            return None
+        if os.path.basename(folder) == _CHATS and name.startswith(_CHAT):
+            if name.endswith(_LOG):
+                return "transcript"
+            return "document" if name.endswith(_DOCUMENT) else None
+        above = os.path.basename(os.path.dirname(folder))
+        return "transcript" if above == _CHATS and name.endswith(_LOG) else None
+
+    def claims(self, path: str, head: bytes) -> bool:  # noqa: ARG002 - the content tells
+        return bool(_OWN.search(head)) and not _FOREIGN.search(head)
+
+    def enters(self, directory: str) -> bool:
+        """Beside its chats, a project's folder has logs, outputs and a history of the shell."""
+        for root in self._roots:
+            if directory.startswith(root + os.sep):
+                below = directory[len(root) + 1 :].split(os.sep)
+                return len(below) == 1 or below[1] == _CHATS
+        return True
+
+    def sidecars(self, path: str) -> Sequence[str]:
+        return (os.path.join(_project_folder(path), PROJECT_ROOT),)
+
+    def identify(self, path: str, head: bytes) -> SessionSpec:
+        return _spec(path, _facts_in(head), _LOG_RANK)
+
+    def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
+        return GeminiParser(spec, state)
+
+    def describe_stored(
+        self,
+        tool: str | None,
+        record: Any,
+        pointer: str,
+        answer: Callable[[], Any],  # noqa: ARG002 - calls carry their results
+    ) -> Described:
+        return describe_stored(tool, record, pointer)
+
+    def probe(self, word: str) -> dict[str, bytes]:
+        session = "d0c70000-0000-4000-8000-00000000006e"
+        moment = "2026-01-01T00:00:00.000Z"
+        records = (
+            {"sessionId": session, "projectHash": "d0c7", "startTime": moment, "kind": "main"},
+            {"id": "d0c7-1", "timestamp": moment, "type": "user", "content": f"put the {word} on"},
+        )
+        name = f"{_CHAT}2026-01-01T00-00-d0c70000{_LOG}"
+        path = os.path.join(self.places()[0], "doctor", _CHATS, name)
+        return {path: b"".join(orjson.dumps(record) + b"\n" for record in records)}
+
+    def _home(self) -> str:
+        moved = self.environ.get("GEMINI_CLI_HOME", "").strip()
+        return self.folders.expand(moved) if moved else self.folders.home()
+
+    @cached_property
+    def _roots(self) -> tuple[str, ...]:
+        return tuple(map(os.path.realpath, self.places()))
+
+
+class _Chats:
+    """Chats of versions that wrote each one whole."""
+
+    def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
+        try:
+            chat, _ = decode(data)
+        except ValueError:
+            raise NotReady("is not whole JSON") from None
+        if not isinstance(chat, dict) or not isinstance(chat.get("messages"), list):
+            raise NotReady("is not a chat of Gemini CLI")
+        spec = _spec(path, chat, _DOCUMENT_RANK)
+        items = []
+        for number, message in enumerate(chat["messages"]):
+            value = message if isinstance(message, dict) else {"content": message}
+            record = read_message(value)
+            record.native_id = scoped(spec.native_id, record.native_id)
+            if record.usage is not None:
+                record.usage.message_id = record.native_id
+            key = as_text(value.get("id")) or str(number)
+            items.append(Item(key, number, raw=_dumped(value), record=record))
+        yield Conversation(
+            spec,
+            items=items,
+            project=spec.project,
+            project_rank=1 if spec.project else 0,
+            created_at=as_time(chat.get("startTime")),
+            updated_at=as_time(chat.get("lastUpdated")),
+        )
+
+
+def _dumped(value: dict[str, Any]) -> bytes:
+    """Numbers beyond 64 bits and lone surrogates are no reason to lose a message."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        import json  # noqa: PLC0415 - hardly ever needed
+
+        return json.dumps(value).encode()
+
+
+def _spec(path: str, facts: Mapping[str, Any], rank: int) -> SessionSpec:
+    folder, name = os.path.split(path)
+    stem = name.removesuffix(_LOG).removesuffix(_DOCUMENT)
+    project = project_of(_project_folder(path), facts)
+    if os.path.basename(folder) != _CHATS:  # a subagent, in a folder named after its parent
+        parent = os.path.basename(folder)
+        return SessionSpec(
+            stem,
+            home=parent,
+            kind="subagent",
+            parent=parent,
+            parent_home=_told_apart(parent, os.path.dirname(folder)),
+            project=project,
+        )
+    session = as_text(facts.get("sessionId")) or stem
+    subagent = facts.get("kind") == "subagent"
+    return SessionSpec(
+        session,
+        home=_told_apart(session, folder),
+        kind="subagent" if subagent else "main",
+        title=as_text(facts.get("summary")) if rank == _DOCUMENT_RANK else None,
+        project=project,
+        fallback=rank,
+        resume=() if subagent else ("gemini", "--resume", session),
+    )
+
+
+def _told_apart(session: str, folder: str) -> str:
+    """Sessions that are not named by a UUID are told apart by their folder."""
+    return "" if UUID.fullmatch(session) else folder
+
+
+def _project_folder(path: str) -> str:
+    """What is above `chats`."""
+    folder = os.path.dirname(path)
+    if os.path.basename(folder) != _CHATS:
+        folder = os.path.dirname(folder)
+    return os.path.dirname(folder)
+
+
+def _facts_in(head: bytes) -> dict[str, Any]:
+    """The first line; a line longer than the head is cut, but what is asked for stands early."""
+    line = head.partition(b"\n")[0]
+    try:
+        return as_dict(orjson.loads(line))
+    except orjson.JSONDecodeError:
+        found = {name.decode(): value.decode() for name, value in _FACT.findall(line)}
+        return dict(found)
+
+
+SOURCE = GeminiSource

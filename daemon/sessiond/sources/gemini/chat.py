@@ -1,0 +1,108 @@
+"""The log of a chat: messages that replace one another, and operations on what was said.
+
+A message is written again whenever one of its calls ends; the last version counts. `$rewindTo`
+takes a message back with all that follow it. `$set.messages` and `$patch` say what the model is
+given from there on: after a compression that is less than what was said, so it takes nothing back.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sessiond.sourcekit.base import TITLE_AI, Record, Retire, SessionSpec, Title, Usage
+from sessiond.sourcekit.values import as_dict, as_text, as_time
+from sessiond.sources.gemini.messages import read_message
+from sessiond.sources.gemini.projects import with_digest
+
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+class GeminiParser:
+    """Turns the lines of one chat into records."""
+
+    def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
+        self._session = spec.native_id
+        self._digest: str | None = as_text(state.get("project"))
+        self._begun = state.get("begun") is True  # a message was said
+
+    def state(self) -> dict[str, Any]:
+        return {"project": self._digest, "begun": self._begun}
+
+    def parse(self, value: dict[str, Any]) -> Record:
+        if "$rewindTo" in value:
+            return self._rewind(value)
+        if "$set" in value:
+            return self._facts("set", as_dict(value["$set"]), "/$set")
+        if "type" in value:
+            return self._message(value)
+        if "sessionId" in value or "startTime" in value:
+            return self._facts("metadata", value, "")
+        record = Record("patch" if "$patch" in value else "other")
+        if record.kind == "other":
+            record.warnings.append("record of an unknown kind")
+        return record
+
+    def _message(self, value: dict[str, Any]) -> Record:
+        self._begun = True
+        record = read_message(value)
+        self._name(record)
+        if record.native_id:
+            record.retires.append(Retire(record.native_id))
+        return record
+
+    def _name(self, record: Record) -> None:
+        record.native_id = scoped(self._session, record.native_id)
+        if record.usage is not None:
+            record.usage.message_id = record.native_id
+
+    def _rewind(self, value: dict[str, Any]) -> Record:
+        record = Record("rewind", role="system")
+        message = scoped(self._session, as_text(value["$rewindTo"]))
+        if message is None:
+            record.warnings.append("a rewind names no message")
+        else:
+            record.retires.append(Retire(message, onward=True))
+        return record
+
+    def _facts(self, kind: str, facts: dict[str, Any], place: str) -> Record:
+        record = Record(kind, role="system")
+        record.ts = as_time(facts.get("startTime" if kind == "metadata" else "lastUpdated"))
+        self._digest = as_text(facts.get("projectHash")) or self._digest
+        if self._digest and isinstance(facts.get("directories"), list):
+            record.cwd = with_digest({self._digest}, facts["directories"])
+        if summary := as_text(facts.get("summary")):
+            record.titles.append(Title(summary, TITLE_AI))
+        if isinstance(facts.get("messages"), list):
+            self._context(record, facts["messages"], f"{place}/messages")
+        return record
+
+    def _context(self, record: Record, messages: list[Any], place: str) -> None:
+        """What the model is given: all there is, if nothing was said yet; else only summaries."""
+        used: list[Usage] = []
+        for number, value in enumerate(messages):
+            if not isinstance(value, dict):
+                record.warnings.append(f"message {number} is not an object")
+                continue
+            told = read_message(value, f"{place}/{number}")
+            self._name(told)
+            if self._begun:
+                record.events += [event for event in told.events if event.type == "summary"]
+                continue
+            record.events += told.events
+            record.results += told.results
+            record.titles += told.titles
+            record.links += told.links
+            record.warnings += told.warnings
+            record.model = told.model or record.model
+            if told.usage is not None:
+                told.usage.request_id = told.usage.message_id  # one of several in this record
+                used.append(told.usage)
+        if used:
+            record.usage, *record.advice = used
+        self._begun = self._begun or any(event.type == "user" for event in record.events)
+
+
+def scoped(session: str, message: str | None) -> str | None:
+    """An id that no message of another chat has: most are UUIDs, the others count from one."""
+    return message if message is None or UUID.search(message) else f"{session}/{message}"

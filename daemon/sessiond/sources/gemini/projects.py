@@ -1,0 +1,45 @@
+"""The project of a chat: its records name none, but the folder that they are in stands for one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from sessiond.sourcekit.files import small_file, small_json
+from sessiond.sourcekit.folders import absolute
+from sessiond.sourcekit.values import as_dict, as_text
+
+PROJECT_ROOT = ".project_root"
+_REGISTRY = "projects.json"
+
+
+def project_of(folder: str, facts: Mapping[str, Any]) -> str | None:
+    """The path that a folder of `tmp` stands for; None unless it is certain."""
+    told = small_file(os.path.join(folder, PROJECT_ROOT)).decode("utf-8", "replace").strip()
+    if path := absolute(told):
+        return path
+    slug = os.path.basename(folder)
+    registry = small_json(os.path.join(os.path.dirname(os.path.dirname(folder)), _REGISTRY))
+    known = as_dict(registry.get("projects"))
+    for path, name in known.items():
+        if name == slug and absolute(path):
+            return absolute(path)
+    digests = {slug, as_text(facts.get("projectHash")) or slug}
+    return with_digest(digests, [*known, *_listed(facts)])
+
+
+def with_digest(digests: set[str], paths: list[Any]) -> str | None:
+    """Folders are named, and records signed, with the SHA-256 of the project's path."""
+    for path in paths:
+        if isinstance(path, str) and absolute(path):
+            digest = hashlib.sha256(path.encode("utf-8", "replace")).hexdigest()
+            if digest in digests:
+                return absolute(path)
+    return None
+
+
+def _listed(facts: Mapping[str, Any]) -> list[Any]:
+    directories = facts.get("directories")
+    return directories if isinstance(directories, list) else []

@@ -1,0 +1,196 @@
+"""Chats of Gemini CLI in the index: what a session shows, where its files are, whose they are."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+
+import pytest
+from tests.gemini_home import (
+    OTHER,
+    SESSION,
+    GeminiWorld,
+    answer,
+    call,
+    document,
+    encoded,
+    header,
+    message,
+    moment,
+    prompt,
+    rewind,
+)
+
+from sessiond.sources.gemini import GeminiSource
+
+CHAT = (
+    prompt(1, "list the files"),
+    answer(2, "", toolCalls=[call(1, "ls", status="executing")]),
+    answer(2, "", toolCalls=[call(1, "ls", "a.txt")], tokens={"input": 9, "output": 2}),
+    answer(3, "There is one.", tokens={"input": 20, "output": 5, "cached": 8, "thoughts": 1}),
+)
+SHOWN = ["list the files", "lsa.txt", "There is one."]
+
+
+def test_a_message_that_is_written_again_shows_once(world):
+    """The last version counts, in what is shown, counted, found and paid for."""
+    world.log().write_bytes(encoded(header(), *CHAT))
+    world.ingest()
+    assert world.texts() == SHOWN
+    assert world.sql("SELECT events, prompts, tool_calls, title FROM sessions") == [
+        (3, 1, 1, "list the files")
+    ]
+    assert world.sql("SELECT status FROM events WHERE type = 'tool_use' AND retired = 0") == [
+        ("ok",)
+    ]
+    assert world.sql(
+        "SELECT input_tokens, cache_read_tokens, output_tokens FROM usage ORDER BY ts"
+    ) == [(9, 0, 2), (12, 8, 6)]
+    assert world.restored(world.log()) == world.log().read_bytes()
+    world.check()
+
+
+def test_a_rewind_takes_back_what_followed_but_not_its_cost(world):
+    """The prompt and its answer leave the session and its counters; the tokens were used."""
+    again = (prompt(4, "delete it"), answer(5, "Done.", tokens={"input": 1, "output": 7}))
+    after = prompt(6, "keep it")
+    world.log().write_bytes(encoded(header(), *CHAT, *again, rewind(4), after))
+    world.ingest()
+    assert world.texts() == [*SHOWN, "keep it"]
+    assert world.sql("SELECT events, prompts, tool_calls FROM sessions") == [(4, 2, 1)]
+    assert world.sql("SELECT sum(output_tokens) FROM usage") == [(15,)]
+
+
+def test_a_checkpoint_takes_nothing_back(world):
+    """After a compression the model is given less than what was said; the session keeps it."""
+    snapshot = message("user", 90, [{"text": "<state_snapshot>all of it</state_snapshot>"}])
+    compressed = {"$set": {"messages": [snapshot, message("gemini", 91, "Got it.")]}}
+    world.log().write_bytes(encoded(header(), *CHAT, compressed, prompt(6, "go on")))
+    world.ingest()
+    assert world.texts() == [*SHOWN, "<state_snapshot>all of it</state_snapshot>", "go on"]
+
+
+@pytest.mark.parametrize("first", ["document", "log", "both"])
+def test_a_log_replaces_the_document_it_was_made_from(world, first):
+    """Whichever is read first, the session is the same and nothing shows twice."""
+    old = document(CHAT[0], CHAT[1], CHAT[3], summary="Files")
+    new = encoded(header(), *CHAT, prompt(6, "and now"))
+    files = {"document": (world.document(), old), "log": (world.log(), new)}
+    for name in sorted(files, key=lambda name: name != first):
+        path, data = files[name]
+        path.write_bytes(data)
+        if first != "both":
+            world.ingest()
+    world.ingest()
+    assert world.texts() == [*SHOWN, "and now"]
+    assert world.sql("SELECT events, prompts, tool_calls, title, first_prompt FROM sessions") == [
+        (4, 2, 1, "list the files", "list the files")
+    ]
+    assert world.sql("SELECT sum(output_tokens) FROM usage WHERE counted") == [(8,)]
+    world.check()
+
+
+def test_growing_in_any_portions_is_one_reading(world, tmp_path):
+    """Cut anywhere, with a pass after each piece, the index ends as after one clean reading."""
+    data = encoded(header(), *CHAT, prompt(4, "no"), rewind(4), *CHAT[2:], prompt(7, "yes"))
+    for seed in range(4):
+        grown, clean = GeminiWorld(tmp_path / f"g{seed}"), GeminiWorld(tmp_path / f"c{seed}")
+        rng = random.Random(seed)
+        cuts = sorted(rng.sample(range(1, len(data)), 6))
+        for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
+            with grown.log().open("ab") as log:
+                log.write(data[start:end])
+            grown.ingest(settle=False)
+        grown.ingest()
+        clean.log().write_bytes(data)
+        clean.ingest()
+        assert grown.dump() == clean.dump()
+        assert grown.texts() == clean.texts()
+
+
+def test_a_subagent_stands_below_the_call_that_started_it(world):
+    """Its file lies in a folder named after the parent; the call names it."""
+    started = {**call(1, "map it", "mapped", name="delegate_to_agent"), "agentId": "scout-1"}
+    below = world.chats / SESSION
+    below.mkdir()
+    (below / "scout-1.jsonl").write_bytes(
+        encoded(header("scout-1", kind="subagent"), prompt(8, "map the code"), answer(9, "Done"))
+    )
+    world.log().write_bytes(encoded(header(), answer(2, "", toolCalls=[started])))
+    world.ingest()
+    assert world.sql(
+        "SELECT c.native_id, c.kind, p.native_id, c.call_id FROM sessions c"
+        " JOIN sessions p ON p.id = c.parent_id"
+    ) == [("scout-1", "subagent", SESSION, "call-1")]
+    assert world.texts("scout-1") == ["map the code", "Done"]
+
+
+def test_short_ids_of_two_chats_are_not_the_same_message(world):
+    """Messages `m1` of two sessions with the same words are two messages, and paid for twice."""
+    said = {"id": "m1", "timestamp": moment(1), "type": "gemini", "content": "yes"}
+    said["tokens"] = {"input": 3, "output": 4}
+    for session in (SESSION, OTHER):
+        world.log(session).write_bytes(encoded(header(session), said))
+    world.ingest()
+    assert world.texts(SESSION) == world.texts(OTHER) == ["yes"]
+    assert world.sql("SELECT count(*), sum(output_tokens) FROM usage WHERE counted") == [(2, 8)]
+
+
+def project(world):
+    world.log().write_bytes(encoded(header(), *CHAT))
+    world.ingest()
+    return world.sql("SELECT project FROM sessions")[0][0]
+
+
+def test_the_project_is_what_the_folder_says(world):
+    (world.tmp / "demo" / ".project_root").write_text("/code/demo\n")
+    assert project(world) == "/code/demo"
+
+
+def test_the_project_is_what_the_registry_says(world):
+    (world.tmp.parent / "projects.json").write_text(json.dumps({"projects": {"/code/d": "demo"}}))
+    assert project(world) == "/code/d"
+
+
+def test_a_folder_named_by_a_digest_is_the_project_with_that_digest(world):
+    registry = {"projects": {"/code/a": "a", "/code/b": "b"}}
+    (world.tmp.parent / "projects.json").write_text(json.dumps(registry))
+    name = hashlib.sha256(b"/code/b").hexdigest()
+    (world.tmp / "demo").rename(world.tmp / name)
+    world.chats = world.tmp / name / "chats"
+    assert project(world) == "/code/b"
+
+
+def test_directories_name_the_project_only_with_its_digest(world):
+    digest = hashlib.sha256(b"/code/b").hexdigest()
+    first = header(projectHash=digest, directories=["/code/a", "/code/b"])
+    world.log().write_bytes(encoded(first, *CHAT))
+    world.ingest()
+    assert world.sql("SELECT project FROM sessions") == [("/code/b",)]
+
+
+def test_an_unknown_project_is_not_guessed(world):
+    assert project(world) is None
+
+
+def test_only_chats_are_read(world):
+    """Prompt logs, copies of unreadable files and what lies beside the chats are left alone."""
+    demo = world.tmp / "demo"
+    for name in ("logs.json", "shell_history", "checkpoint-a.json", "session-x.jsonl"):
+        (demo / name).write_bytes(encoded(header(), *CHAT))
+    name = world.log().name
+    (world.chats / f"{name}.unreadable-1").write_bytes(b"{")
+    (world.chats / name.replace(".jsonl", ".unreadable-1.jsonl")).write_bytes(b"{")
+    assert world.ingest().seen == 0
+
+
+def test_places_and_folders(tmp_path):
+    source = GeminiSource(environ={"HOME": "/h", "GEMINI_CLI_HOME": str(tmp_path)})
+    root = str(tmp_path.resolve() / ".gemini" / "tmp")
+    assert source.places() == [str(tmp_path / ".gemini" / "tmp")]
+    assert [
+        source.enters(f"{root}/{below}")
+        for below in ("demo", "demo/chats", "demo/chats/parent", "demo/tool-outputs", "demo/logs/x")
+    ] == [True, True, True, False, False]
+    assert GeminiSource(environ={"HOME": "/h"}).places() == ["/h/.gemini/tmp"]
