@@ -34,7 +34,7 @@ _SUBAGENTS = "subagents"
 _GLOBAL, _WINDOWS = "globalStorage", "workspaceStorage"
 _CHATS, _PROJECTS = "chats", "projects"
 _FIRST_LINES = 20
-_FILE = 2  # how far a transcript or an export stands behind the databases
+_FILE = 2  # the fallback rank of transcripts and exports, after the databases
 _HEAD = 64 << 10
 _COMPOSER_ID = re.compile(rb'"composerId"\s*:\s*"([\w.:-]{1,200})"')
 
@@ -92,7 +92,7 @@ class CursorSource(Source):
             return path + _LOG, os.path.join(folder, _META)
         if os.path.basename(folder) != _GLOBAL:
             return (path + _LOG,)
-        # The databases of the windows tell the folders of conversations, late.
+        # Window databases name the folders of conversations, but are written late.
         windows = os.path.join(glob.escape(os.path.dirname(folder)), _WINDOWS, "*")
         return path + _LOG, *glob.glob(os.path.join(windows, _STATE + "*"))
 
@@ -101,7 +101,7 @@ class CursorSource(Source):
         return os.path.join(folder, _STORE) if name == _META else sidecar.removesuffix(_LOG)
 
     def enters(self, directory: str) -> bool:
-        """Extensions of the editor and the agent's tools keep much beside what is read here."""
+        """Skip the many files of editor extensions and the agent's tools."""
         parent, name = os.path.split(directory)
         above = os.path.basename(parent)
         if above == _GLOBAL or os.path.basename(os.path.dirname(parent)) == _WINDOWS:
@@ -123,7 +123,7 @@ class CursorSource(Source):
 
     @staticmethod
     def _folder_of(path: str, session: str) -> str | None:
-        """A chat of the same name may tell the folder, which the name of a slug cannot."""
+        """The folder from a chat of the same name; a slug is ambiguous."""
         place = path.partition(os.sep + _PROJECTS + os.sep)[0]
         pattern = os.path.join(glob.escape(place), _CHATS, "*", glob.escape(session), _META)
         for found in sorted(glob.glob(pattern)):
@@ -142,7 +142,7 @@ class CursorSource(Source):
         tool: str | None,
         record: Any,
         pointer: str,
-        answer: Callable[[], Any],  # noqa: ARG002 - results tell nothing more
+        answer: Callable[[], Any],  # noqa: ARG002 - results add nothing
     ) -> Described:
         from sessiond.sources.cursor.calls import describe  # noqa: PLC0415 - when something changed
         from sessiond.sources.cursor.tools import describe_data, is_call  # noqa: PLC0415
@@ -166,7 +166,7 @@ class CursorSource(Source):
 
 
 class CursorDatabases:
-    """`state.vscdb` of the editor and of its windows, and `store.db` of cursor-agent."""
+    """Reads `state.vscdb` of the editor and its windows, and `store.db` of cursor-agent."""
 
     def __init__(self) -> None:
         self._workspaces: dict[str, Workspaces] = {}
@@ -190,7 +190,7 @@ class CursorDatabases:
 
 
 def _is_ours(path: str) -> bool:
-    """Exports may lie anywhere and have any name: their first line tells."""
+    """Exports may be anywhere under any name, so check their first line."""
     try:
         fd = tail.open_regular(path)
     except (OSError, tail.Unreadable):

@@ -1,4 +1,4 @@
-"""One bubble of a Cursor conversation, of any generation, to one record of the index."""
+"""Parses one bubble (message) of a Cursor conversation, of any generation, into one record."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _USERS = (1, "1", "user", "human")
 _THINKING = 30  # capabilityType
 _NO_MODELS = frozenset({"", "auto", "default"})
 _MODES = {1: "ask", 2: "agent", 5: "plan"}
-_EARLIEST = 1_577_836_800_000  # 2020; anything before is a performance clock, not a time
+_EARLIEST = 1_577_836_800_000  # 2020; earlier values come from a performance clock
 _TITLE_LENGTH = 200
 _QUERY, _QUERY_END = "<user_query>", "</user_query>"
 
@@ -28,11 +28,11 @@ def parse_bubble(
     tool_pointer: str = "/tool",
     fallback_id: str | None = None,
 ) -> Record:
-    """`extra_tool` is the call that an old composer keeps outside its bubbles."""
-    said, images = _said(bubble)
+    """Parse a bubble; `extra_tool` is a call that an old composer keeps outside its bubbles."""
+    body, images = _body(bubble)
     is_user = _is_user(bubble.get("type"))
     outcomes = _listed(bubble.get("toolResults"))
-    role = "tool" if outcomes and not said else "user" if is_user else "assistant"
+    role = "tool" if outcomes and not body else "user" if is_user else "assistant"
     record = Record(role, role)
     record.native_id = as_text(bubble.get("bubbleId")) or as_text(bubble.get("id")) or fallback_id
     _read_time(record, bubble)
@@ -41,9 +41,9 @@ def parse_bubble(
     record.usage = _usage(bubble, record)
     _read_thoughts(record, bubble)
     if is_user:
-        _read_prompt(record, said, images + _image_count(bubble))
+        _read_prompt(record, body, images + _image_count(bubble))
     else:
-        _read_answer(record, bubble, said, images)
+        _read_answer(record, bubble, body, images)
     _read_calls(record, bubble, pointer, extra_tool, tool_pointer)
     _read_results(record, outcomes, pointer)
     return record
@@ -56,13 +56,13 @@ def mode_of(value: Any) -> str | None:
 
 
 def model_of(value: Any) -> str | None:
-    """A model's name; none where Cursor chose and does not say what."""
+    """A model's name; None if Cursor chose the model without recording it."""
     name = (as_text(value) or "").strip()
     return None if name.casefold() in _NO_MODELS else name
 
 
 def time_of(value: Any) -> int | None:
-    """UTC milliseconds of a moment at which Cursor may have run."""
+    """UTC milliseconds, if Cursor existed at that time."""
     time = as_time(value)
     return time if time is not None and time >= _EARLIEST else None
 
@@ -87,7 +87,7 @@ def _read_time(record: Record, bubble: dict[str, Any]) -> None:
 
 
 def _usage(bubble: dict[str, Any], record: Record) -> Usage | None:
-    """Builds since the end of 2025 write zeros: they tell nothing."""
+    """Token counts, unless they are the zeros that builds since the end of 2025 write."""
     counts = as_dict(bubble.get("tokenCount"))
     given, made = as_count(counts.get("inputTokens")), as_count(counts.get("outputTokens"))
     if not given and not made:
@@ -105,18 +105,18 @@ def _usage(bubble: dict[str, Any], record: Record) -> Usage | None:
     )
 
 
-# -- what was said and thought
+# -- texts and thoughts
 
 
-def _said(bubble: dict[str, Any]) -> tuple[str, int]:
-    """The text of a bubble and how many images it had inside."""
+def _body(bubble: dict[str, Any]) -> tuple[str, int]:
+    """The text of a bubble and the number of images in it."""
     text = bubble.get("text")
     candidates = [text if isinstance(text, str) else plain(text)]
     for name in ("richText", "richtext", "rawText"):
         if not candidates[-1].strip():
             candidates.append(plain(bubble.get(name)))
-    said, images = readable(candidates[-1])
-    return said.strip(), images
+    body, images = readable(candidates[-1])
+    return body.strip(), images
 
 
 def _image_count(bubble: dict[str, Any]) -> int:
@@ -132,7 +132,7 @@ def _read_thoughts(record: Record, bubble: dict[str, Any]) -> None:
         blocks = map(_thought, _listed(bubble.get("allThinkingBlocks")))
         text = "\n\n".join(filter(None, blocks))
     if not text and _is_thinking(bubble):
-        text = _said(bubble)[0]
+        text = _body(bubble)[0]
     if text:
         duration = as_milliseconds(bubble.get("thinkingDurationMs"))
         record.events.append(Event("thinking", text, duration_ms=duration))
@@ -149,8 +149,8 @@ def _thought(value: Any) -> str:
     return readable(value)[0].strip() if isinstance(value, str) else ""
 
 
-def _read_prompt(record: Record, said: str, images: int) -> None:
-    typed, injected = _typed(said)
+def _read_prompt(record: Record, body: str, images: int) -> None:
+    typed, injected = _typed(body)
     if injected:
         record.events.append(Event("system", injected, label=labels.CONTEXT))
     if typed or images:
@@ -160,32 +160,32 @@ def _read_prompt(record: Record, said: str, images: int) -> None:
         record.titles.append(Title(title, TITLE_PROMPT))
 
 
-def _typed(said: str) -> tuple[str, str]:
-    """What a person typed, and what Cursor put around it."""
-    start = said.find(_QUERY)
+def _typed(body: str) -> tuple[str, str]:
+    """What a person typed, and what Cursor added around it."""
+    start = body.find(_QUERY)
     if start < 0:
-        return said, ""
-    end = said.find(_QUERY_END, start)
-    typed = said[start + len(_QUERY) : end if end >= 0 else None]
-    rest = said[end + len(_QUERY_END) :] if end >= 0 else ""
-    return typed.strip(), f"{said[:start].strip()}\n{rest.strip()}".strip()
+        return body, ""
+    end = body.find(_QUERY_END, start)
+    typed = body[start + len(_QUERY) : end if end >= 0 else None]
+    rest = body[end + len(_QUERY_END) :] if end >= 0 else ""
+    return typed.strip(), f"{body[:start].strip()}\n{rest.strip()}".strip()
 
 
-def _read_answer(record: Record, bubble: dict[str, Any], said: str, images: int) -> None:
-    if _is_thinking(bubble) and [event.text for event in record.events] == [said]:
-        said = ""
-    text = "\n\n".join(filter(None, (said, *_code_blocks(bubble, said))))
+def _read_answer(record: Record, bubble: dict[str, Any], body: str, images: int) -> None:
+    if _is_thinking(bubble) and [event.text for event in record.events] == [body]:
+        body = ""
+    text = "\n\n".join(filter(None, (body, *_code_blocks(bubble, body))))
     if text:
         count = images + _image_count(bubble)
         record.events.append(Event("assistant", text, images=count))
 
 
-def _code_blocks(bubble: dict[str, Any], said: str) -> list[str]:
+def _code_blocks(bubble: dict[str, Any], body: str) -> list[str]:
     """The code that the text does not show, fenced."""
     blocks: dict[str, None] = {}
     for block in _listed(bubble.get("codeBlocks")):
         content = as_text(as_dict(block).get("content"))
-        if content is None or not content.strip() or content.strip() in said:
+        if content is None or not content.strip() or content.strip() in body:
             continue
         fence = "````" if "```" in content else "```"
         head = (as_text(block.get("languageId")), as_path(block.get("uri")))
@@ -194,7 +194,7 @@ def _code_blocks(bubble: dict[str, Any], said: str) -> list[str]:
     return [*blocks]
 
 
-# -- what was done
+# -- calls and results
 
 
 def _read_calls(
@@ -210,15 +210,15 @@ def _read_calls(
         calls.append((extra_tool, tool_pointer))
     for index, call in enumerate(_listed(bubble.get("toolFormers"))):
         calls.append((call, f"{pointer}/toolFormers/{index}"))
-    told: set[str] = set()
+    seen: set[str] = set()
     for call, place in calls:
         if not isinstance(call, dict) or not is_call(call):
             continue
         event = tool_event(call, place)
-        if event.call_id in told:
+        if event.call_id in seen:
             continue
         if event.call_id is not None:
-            told.add(event.call_id)
+            seen.add(event.call_id)
         record.events.append(event)
 
 

@@ -1,7 +1,7 @@
-"""A call of one of Cursor's tools in one line, and the files that it touches.
+"""Describes calls of Cursor's tools: a one-line summary, kind, files and edits.
 
-The editor and cursor-agent have names of their own for the same tools and arguments: `targetFile`
-of `read_file_v2` is `path` of `Read`.
+The editor and cursor-agent use different names for the same tools and arguments: `targetFile` of
+`read_file_v2` is `path` of `Read`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ALIASES = {
     "write": ("createfile", "newfile", "write", "writefile"),
 }
 _KINDS = {alias: kind for kind, aliases in _ALIASES.items() for alias in aliases}
-# What all agents call the same; tools that need no summary of their own are named here.
+# Common kinds; tools without a special summary are listed here.
 _ACTS = {
     "delete": kinds.EDIT, "edit": kinds.EDIT, "glob": kinds.SEARCH, "grep": kinds.SEARCH,
     "list": kinds.SEARCH, "patch": kinds.EDIT, "read": kinds.READ, "shell": kinds.SHELL,
@@ -77,19 +77,19 @@ _PATCHES = {"Add": "write", "Update": "edit", "Delete": "edit"}
 _WHOLE_PATH = re.compile(r"[/\\~]|[A-Za-z]:[/\\]")
 _WINDOWS_URI = re.compile(r"/[A-Za-z]:")
 _MOST_FILES = 100
-_LONGEST = 1000  # the whole arguments are kept beside it
+_LONGEST = 1000  # the whole arguments are stored too
 
 Files = tuple[tuple[str, str], ...]
 
 
 def describe(tool: str | None, given: Any, loose: Sequence[str] = ()) -> Described:
-    """What a call does; `loose` are texts that stand beside the named arguments."""
+    """Describe a call; `loose` are texts besides the named arguments."""
     given = structured(given)
     kind = _act(tool)
     edits = _edits(tool, kind, given, loose)
     if kind == kinds.OTHER and edits:
         kind = kinds.EDIT
-    # A patch is loose text and tells of more files than the arguments beside it.
+    # A patch is loose text and names more files than the arguments beside it.
     files = files_of_call(tool, [*loose]) or files_of_call(tool, given)
     return Described(kind, summarize_call(tool, given or "\n".join(loose[:1])), files, edits)
 
@@ -115,7 +115,7 @@ def _edits(tool: str | None, kind: str, given: Any, loose: Sequence[str]) -> tup
 
 
 def summarize_call(tool: str | None, given: Any) -> str:
-    """What a call does, as a person would glance at it."""
+    """What a call does, at a glance."""
     given, kind = structured(given), _kind(tool)
     if kind == "patch" and (patched := _patched(given)):
         return _one_line(", ".join(path for path, _ in patched))
@@ -123,12 +123,12 @@ def summarize_call(tool: str | None, given: Any) -> str:
         return _one_line(given) if isinstance(given, str) else ""
     named = {bare(name): value for name, value in given.items()}
     special = _SUMMARIES.get(kind or "")
-    text = (special(named) if special else "") or _telling(named)
+    text = (special(named) if special else "") or _distinctive(named)
     return _one_line(text or ("" if kind else ", ".join(sorted(given))))
 
 
 def files_of_call(tool: str | None, given: Any) -> Files:
-    """(path, action) of the files that a call reads or changes, by whole paths where they are."""
+    """(path, action) of the files that a call reads or changes, with full paths if given."""
     given, kind = structured(given), _kind(tool)
     if kind == "patch" and (patched := _patched(given)):
         return patched
@@ -140,14 +140,14 @@ def files_of_call(tool: str | None, given: Any) -> Files:
 
 
 def _named_file(given: dict[str, Any]) -> str:
-    """The file that arguments name, by its whole path where they have it."""
+    """The file that arguments name, with its full path if given."""
     named = {bare(name): value for name, value in given.items()}
     paths = [path for name in _FILES if (path := as_path(named.get(name)))]
     return next((path for path in paths if _WHOLE_PATH.match(path)), paths[0] if paths else "")
 
 
 def as_path(value: Any) -> str | None:
-    """The path that a string, a `file:` URI or a URI in its parts names."""
+    """The path in a string, a `file:` URI or a URI as JSON components."""
     if isinstance(value, dict):
         value = as_text(value.get("fsPath")) or value.get("path")
     text = as_text(value)
@@ -172,10 +172,10 @@ def _one_line(text: str) -> str:
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "..."
 
 
-# -- summaries, of arguments by their bare names
+# -- summaries; arguments are given by their bare names
 
 
-def _said(named: dict[str, Any], *names: str) -> str:
+def _first_text(named: dict[str, Any], *names: str) -> str:
     return next((text for name in names if (text := as_text(named.get(name)))), "")
 
 
@@ -189,7 +189,7 @@ def _noted(note: str) -> Callable[[dict[str, Any]], str]:
 
 
 def _shell(named: dict[str, Any]) -> str:
-    command, description = _said(named, "command"), _said(named, "description")
+    command, description = _first_text(named, "command"), _first_text(named, "description")
     return f"{command} # {description}" if command and description else command
 
 
@@ -202,18 +202,18 @@ def _write(named: dict[str, Any]) -> str:
 
 
 def _grep(named: dict[str, Any], *more: str) -> str:
-    pattern = _said(named, *_PATTERNS, *more)
+    pattern = _first_text(named, *_PATTERNS, *more)
     return f"/{pattern}/ in {_path(named) or '.'}" if pattern else ""
 
 
 def _glob(named: dict[str, Any], *more: str) -> str:
-    pattern, path = _said(named, *_GLOBS, *more), _path(named)
+    pattern, path = _first_text(named, *_GLOBS, *more), _path(named)
     return f"{pattern} in {path}" if pattern and path else pattern
 
 
 def _task(named: dict[str, Any]) -> str:
-    kind = _said(named, *_AGENTS)
-    return f"[{kind}] {_said(named, *_WORDS)}".rstrip() if kind else ""
+    kind = _first_text(named, *_AGENTS)
+    return f"[{kind}] {_first_text(named, *_WORDS)}".rstrip() if kind else ""
 
 
 def _todos(named: dict[str, Any]) -> str:
@@ -227,10 +227,16 @@ def _todos(named: dict[str, Any]) -> str:
     return f"{done}/{len(listed)} done" + (f": {task}" if task else "")
 
 
-def _telling(named: dict[str, Any]) -> str:
-    """For tools of any name: the first thing that tells most calls apart."""
+def _distinctive(named: dict[str, Any]) -> str:
+    """For any tool: the first argument that distinguishes most calls."""
     text = _shell(named) or _grep(named) or _glob(named) or _task(named)
-    return text or _said(named, *_QUERIES) or _path(named) or _said(named, *_WORDS) or _todos(named)
+    return (
+        text
+        or _first_text(named, *_QUERIES)
+        or _path(named)
+        or _first_text(named, *_WORDS)
+        or _todos(named)
+    )
 
 
 _SUMMARIES: dict[str, Callable[[dict[str, Any]], str]] = {

@@ -1,9 +1,9 @@
-"""Which conversations of a `state.vscdb` changed, without reading what did not.
+"""Finds the changed conversations of a `state.vscdb` without reading the others.
 
-Cursor writes by INSERT into a table that replaces on conflict, so a changed row has a larger rowid
-than any before. Rows above the last one seen are therefore all that is new; the keys of composers
-are few and compared each time, those of bubbles now and then. Nothing promises that Cursor always
-writes so: the newest bubbles of what changed last are compared by content.
+Cursor writes by INSERT into a table that replaces on conflict, so a changed row gets a larger rowid
+than any before. All new rows are therefore above the last one seen. The few composer keys are
+compared each time, those of bubbles regularly. As Cursor need not always write this way, the newest
+bubbles of the last changed conversations are compared by content.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ from sessiond.sourcekit.base import LOOK_AGAIN
 log = logging.getLogger("sessiond.cursor")
 
 COMPOSER, BUBBLE, INLINE, HEADER = "composerData:", "bubbleId:", "inline:", "composerHeaders:"
-SMALL = 10_000  # rows; fewer are compared each time
-SCAN_EVERY = 300.0  # seconds between two comparisons of all keys of a larger database
-RECENT = 3  # conversations that are audited when the rowids say that nothing changed
-RECENT_DISTRUSTED, FAR = 8, 32  # once a rowid was wrong; of the further ones only the composer
-AUDIT_EVERY = 5.0  # seconds, as long as the rowids were never wrong
+SMALL = 10_000  # rows; smaller databases are compared each time
+SCAN_EVERY = 300.0  # seconds between comparisons of all keys of a larger database
+RECENT = 3  # conversations audited when rowids show no change
+RECENT_DISTRUSTED, FAR = 8, 32  # once a rowid was wrong; beyond RECENT only the composer
+AUDIT_EVERY = 5.0  # seconds, while no rowid was wrong
 _PAGE = 5_000
 _TABLE = "cursorDiskKV"
 
 
 @dataclass(slots=True)
 class Touched:
-    """A conversation to look at."""
+    """A conversation to compare."""
 
     verify: bool = False  # compare every value
     suspects: set[str] = field(default_factory=set)  # keys whose values must be compared
 
 
 def as_bytes(value: Any) -> bytes:
-    """A value of any type that SQLite lets a program put there."""
+    """The bytes of a value of any SQLite type."""
     if isinstance(value, bytes):
         return value
     return str(value).encode("utf-8", "replace")
@@ -53,7 +53,7 @@ def digest(value: Any) -> int:
 
 
 class Changes:
-    """Compares a database with what is known about its rows."""
+    """Compares a database with its known rows."""
 
     def __init__(self, foreign: Foreign, known: KnownRows, state: dict[str, Any]) -> None:
         self._foreign = foreign
@@ -63,12 +63,12 @@ class Changes:
         self._keys = 0
         found = os.stat(foreign.path)
         identity = [found.st_dev, found.st_ino]
-        # Another file took the name: what its rowids mean is another story.
+        # Another file took the name: its rowids mean something else.
         self._replaced = "file" in state and state["file"] != identity
         if self._replaced:
             state.clear()
         state["file"] = identity
-        self.complete = self._is_due()  # whether all keys are compared this time
+        self.complete = self._is_due()  # compare all keys this time
         self.distrust: bool = state.get("distrust", False)
 
     def _is_due(self) -> bool:
@@ -80,7 +80,7 @@ class Changes:
         )
 
     def find(self) -> dict[str, Touched]:
-        """The conversations that changed or may have, with what must be compared in them."""
+        """The conversations that may have changed, with what to compare in them."""
         if not self._foreign.has_table(_TABLE):
             return {}
         top = self._top()
@@ -104,7 +104,7 @@ class Changes:
         return self._touched
 
     def missed(self, key: str) -> None:
-        """A value changed and its rowid did not: rowids are no proof in this database."""
+        """A value changed but not its rowid: rowids are unreliable in this database."""
         if not self.distrust:
             log.warning(
                 "%s: a row changed in place (%s); values are compared from now on",
@@ -130,13 +130,13 @@ class Changes:
             f"SELECT key, value FROM {_TABLE} WHERE rowid = ?", (rowid,)
         ):
             if now != key and key:
-                self.complete = True  # the largest rowid was free again and given to another row
+                self.complete = True  # the largest rowid was freed and reused
             elif digest(value) != seen and key.startswith((COMPOSER, BUBBLE)):
                 self._touch(key).suspects.add(key)
         if key and not self._foreign.rows(
             f"SELECT 1 FROM {_TABLE} WHERE key = ? AND rowid >= ?", (key, rowid)
         ):
-            self.complete = True  # it was deleted: rowids up to its own are given out again
+            self.complete = True  # it was deleted: rowids up to its own are reused
         last = rowid
         while True:
             page = self._foreign.rows(
@@ -151,7 +151,7 @@ class Changes:
             last = page[-1][0]
 
     def _differing(self, prefix: str) -> Iterator[str]:
-        """Keys that are new, gone or in another place, from the index of the table alone."""
+        """Keys that are new, gone or moved, using only the table's index."""
         known = self._known.places(prefix)
         ours = next(known, None)
         for key, rowid in self._present(prefix):
@@ -185,7 +185,7 @@ class Changes:
             last = page[-1][0]
 
     def _audit_recent(self) -> None:
-        """What changed last is what changes next."""
+        """Audit the conversations that changed last: they are the likeliest to change."""
         now = time.time()
         lately = 0 <= now - self._state.get("looked_at", 0) < AUDIT_EVERY
         if not self.distrust and (self._touched or lately):
@@ -202,7 +202,7 @@ class Changes:
         return known is None or [digest(value) for (value,) in rows] != [known.digest]
 
     def _audit_any(self) -> None:
-        """One conversation at random, now and then."""
+        """Occasionally audit a random conversation."""
         now = time.time()
         if 0 <= now - self._state.get("audited_at", 0) < SCAN_EVERY:
             return

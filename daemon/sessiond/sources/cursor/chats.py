@@ -1,4 +1,4 @@
-"""A chat of cursor-agent as one conversation: its root lists messages that hashes name."""
+"""Reads a chat of cursor-agent as one conversation: its root lists messages by hash."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def chat(foreign: Foreign, known: KnownRows, state: dict[str, Any]) -> Iterator[
 
 
 def _kept(before: list[str], listed: list[str]) -> list[str]:
-    """Messages that the agent summed up or went back behind stay after what came before them."""
+    """Keep messages that the agent summarized or rewound, after those that preceded them."""
     followers: dict[str, list[str]] = {"": []}
     current = set(listed)
     anchor = ""

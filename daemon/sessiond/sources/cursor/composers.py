@@ -1,4 +1,4 @@
-"""What Cursor keeps about one conversation beside its bubbles."""
+"""Reads what Cursor stores about a conversation besides its bubbles (messages)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from sessiond.sources.cursor.tools import first_line
 
 __all__ = ["Composer", "Inline", "read_composer", "read_header", "unwrap"]
 
-_TOOLS = 15  # the capability that keeps the calls of the oldest composers
+_TOOLS = 15  # the capability that has the calls of the oldest composers
 
 Inline = tuple[str, dict[str, Any], dict[str, Any] | None]  # bubble id, bubble, its tool call
 
 
 @dataclass(slots=True)
 class Composer:
-    """One conversation; what is not told is None or empty."""
+    """One conversation; what is missing is None or empty."""
 
     composer_id: str
     title: str | None = None
@@ -31,7 +31,7 @@ class Composer:
     branch: str | None = None
     order: list[str] = field(default_factory=list)  # bubble ids
     header_times: dict[str, int] = field(default_factory=dict)
-    inline: list[Inline] = field(default_factory=list)  # bubbles that have no rows of their own
+    inline: list[Inline] = field(default_factory=list)  # bubbles without their own rows
     parent: str | None = None
     parent_call: str | None = None
     agent_type: str | None = None
@@ -41,13 +41,13 @@ class Composer:
 
 
 def read_composer(value: Any, composer_id: str) -> Composer | None:
-    """The composer in the value of a `composerData:` row; None if the row holds none."""
+    """The composer in the value of a `composerData:` row, if there is one."""
     facts = unwrap(value)
     return _read(facts, composer_id) if isinstance(facts, dict) else None
 
 
 def read_header(value: Any) -> Composer | None:
-    """The composer in a row of `composerHeaders`, or in an entry of the older list of them."""
+    """The composer in a row of `composerHeaders` or an entry of the older list."""
     facts = unwrap(value)
     composer_id = as_text(facts.get("composerId")) if isinstance(facts, dict) else None
     return _read(facts, composer_id) if composer_id else None
@@ -119,23 +119,23 @@ def _bubble_id(bubble: dict[str, Any]) -> str | None:
 
 def _inline(facts: dict[str, Any], order: list[str]) -> Iterator[Inline]:
     tools = _tools(facts)
-    told: set[str] = set()
+    listed: set[str] = set()
     for number, bubble in enumerate(_listed(facts.get("conversation"))):
         if not isinstance(bubble, dict):
             continue
         bubble_id = _bubble_id(bubble) or f"bubble-{number}"
-        if bubble_id not in told:
-            told.add(bubble_id)
+        if bubble_id not in listed:
+            listed.add(bubble_id)
             yield bubble_id, bubble, tools.get(bubble_id)
     bubbles = as_dict(facts.get("conversationMap"))
     for bubble_id in order if bubbles else ():
         bubble = bubbles.get(bubble_id)
-        if isinstance(bubble, dict) and bubble_id not in told:
+        if isinstance(bubble, dict) and bubble_id not in listed:
             yield bubble_id, bubble, tools.get(bubble_id)
 
 
 def _tools(facts: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """Tool calls by the bubble that they belong to."""
+    """Tool calls by the id of their bubble."""
     tools: dict[str, dict[str, Any]] = {}
     for capability in _listed(facts.get("capabilities")):
         if isinstance(capability, dict) and capability.get("type") == _TOOLS:

@@ -1,4 +1,4 @@
-"""The conversations of a `state.vscdb`, in whichever of its five generations they were written."""
+"""Reads the conversations of a `state.vscdb`, in any of its five generations."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from sessiond.sources.cursor.order import arrange
 from sessiond.sources.cursor.projects import folder_of
 from sessiond.sources.cursor.workspaces import Workspaces
 
-NEWEST = 8  # bubbles of a changed conversation whose values are compared whatever their rowids
-NEWEST_DISTRUSTED = 64  # the same, once a rowid did not tell of a change
+NEWEST = 8  # last bubbles of a changed conversation to compare whatever their rowids
+NEWEST_DISTRUSTED = 64  # the same, once a rowid missed a change
 _BATCH = 32  # values read in one transaction
-_PIECE = 8 << 20  # bytes of a conversation that are handed over at once
-_BY_COMPOSER, _BY_WORKSPACE, _BY_REPOSITORY = 5, 2, 1  # between them: what the headers say
+_PIECE = 8 << 20  # bytes of a conversation handed over at once
+_BY_COMPOSER, _BY_WORKSPACE, _BY_REPOSITORY = 5, 2, 1  # between them: the headers
 
 
 class DatabaseReader:
-    """Reads one database once."""
+    """One read of one database."""
 
     def __init__(
         self, foreign: Foreign, known: KnownRows, state: dict[str, Any], workspaces: Workspaces
@@ -81,7 +81,7 @@ class DatabaseReader:
             self._end(change, left)
             yield change
             return
-        if found is None:  # it is being deleted, row by row: the index keeps what it has
+        if found is None:  # being deleted row by row: the index keeps what it has
             change.moved += [(key, GONE) for key in left]
         else:
             change.removed = left
@@ -105,14 +105,14 @@ class DatabaseReader:
 
     @staticmethod
     def _end(change: Conversation, left: list[str]) -> None:
-        """Nothing is said in it any more, or nothing was said yet."""
+        """The conversation has no messages any more, or none yet."""
         composer = COMPOSER + change.spec.native_id
         there = any(item.key == composer for item in change.items)
         change.gone = bool(left) or not there
         change.removed = left if there else [*left, composer]
 
     def _composer(self, composer_id: str) -> tuple[Composer | None, list[Item]]:
-        """What the composer's row and its header say, and what to remember about both."""
+        """The composer from its row, and what to remember about the row and the header."""
         key = COMPOSER + composer_id
         remembered = []
         composer = None
@@ -204,7 +204,7 @@ class DatabaseReader:
             change.items.append(item)
 
     def _place_by(self, change: Conversation, bubble: Any) -> None:
-        """Bubbles tell the folders of their window, which is better than nothing."""
+        """Use the folders of the bubble's window if nothing better is known."""
         if change.project_rank or not isinstance(bubble, dict):
             return
         uris = bubble.get("workspaceUris")
@@ -218,11 +218,11 @@ class DatabaseReader:
         bubble = unwrap(value)
         named = bubble.get("bubbleId") if isinstance(bubble, dict) else None
         wrapped = not isinstance(bubble, dict) or raw[:1] != b"{"
-        if bubble is None:  # not JSON at all
+        if bubble is None:  # not JSON
             bubble = raw.decode("utf-8", "replace")
-        told = None if named == bubble_id else bubble_id
+        given = None if named == bubble_id else bubble_id
         item.raw = envelope.pack(
-            composer.composer_id, bubble, raw=None if wrapped else raw, bubble_id=told
+            composer.composer_id, bubble, raw=None if wrapped else raw, bubble_id=given
         )
         item.record = envelope.read({"bubble": bubble, "bubbleId": bubble_id})
         item.alias = named if isinstance(named, str) and named != bubble_id else None
@@ -236,8 +236,8 @@ class DatabaseReader:
         known: dict[str, KnownRow],
     ) -> None:
         for key, (bubble_id, bubble, tool) in inline.items():
-            told = None if bubble.get("bubbleId") == bubble_id else bubble_id
-            raw = envelope.pack(composer.composer_id, bubble, bubble_id=told, tool=tool)
+            given = None if bubble.get("bubbleId") == bubble_id else bubble_id
+            raw = envelope.pack(composer.composer_id, bubble, bubble_id=given, tool=tool)
             item = Item(key, 0, digest(raw), raw)
             before = known.get(key)
             if before is not None and before.digest == item.digest:
@@ -247,7 +247,7 @@ class DatabaseReader:
 
 
 class _Arranged:
-    """The keys of a conversation in the order of its headers, as far as they are known."""
+    """The keys of a conversation, in the order of its headers where known."""
 
     def __init__(
         self,
@@ -266,7 +266,7 @@ class _Arranged:
         self._stored: list[str] | None = None
 
     def stay(self, stored: list[str]) -> None:
-        """The composer, which has the order, is gone: what is stored stays where it is."""
+        """Keep the stored order: the composer, which has the order, is gone."""
         self._stored = stored or None
 
     def keys(self, items: Sequence[Item] = ()) -> list[str]:
@@ -290,7 +290,7 @@ class _Arranged:
         return list(dict.fromkeys(self._stored + order))
 
     def header_times(self) -> dict[str, int]:
-        """Times by key, as the headers tell them."""
+        """Times by key, from the headers."""
         found = {}
         for bubble_id, ts in self._composer.header_times.items():
             key = self._prefix + bubble_id

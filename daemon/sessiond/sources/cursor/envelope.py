@@ -1,4 +1,4 @@
-"""One line per record, `{"composerId": ..., "bubble": {...}}`, in exports and our archive."""
+"""The line format of records, `{"composerId": ..., "bubble": {...}}`, in exports and archive."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def pack(
     tool: dict[str, Any] | None = None,
 ) -> bytes:
     """The line of a record; `raw` is the bubble as Cursor wrote it, kept byte for byte."""
-    parts = [b'{"composerId":', orjson.dumps(composer_id)]
-    if bubble_id is not None:  # the bubble itself does not tell
-        parts += b',"bubbleId":', orjson.dumps(bubble_id)
+    pieces = [b'{"composerId":', orjson.dumps(composer_id)]
+    if bubble_id is not None:  # the bubble itself does not have it
+        pieces += b',"bubbleId":', orjson.dumps(bubble_id)
     if tool is not None:  # kept elsewhere by older versions
-        parts += b',"tool":', _dumps(tool)
+        pieces += b',"tool":', _dumps(tool)
     one_line = raw is not None and b"\n" not in raw and b"\r" not in raw
-    parts += b',"bubble":', raw if raw is not None and one_line else _dumps(bubble), b"}"
-    return b"".join(parts)
+    pieces += b',"bubble":', raw if raw is not None and one_line else _dumps(bubble), b"}"
+    return b"".join(pieces)
 
 
 def read(value: dict[str, Any]) -> Record:
@@ -57,7 +57,7 @@ def read(value: dict[str, Any]) -> Record:
 
 
 class CursorParser:
-    """Reads exports line by line, and the transcripts that Cursor's agent writes."""
+    """Parses the lines of exports and of the transcripts that Cursor's agent writes."""
 
     def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
         self._spec = spec
@@ -82,5 +82,5 @@ class CursorParser:
 def _dumps(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
-    except (TypeError, ValueError):  # a lone surrogate has no bytes
+    except (TypeError, ValueError):  # a lone surrogate cannot be encoded
         return orjson.dumps(repr(value))

@@ -1,6 +1,6 @@
-"""What Cursor lists about its conversations: a table, in older versions one large value.
+"""Reads Cursor's list of conversations: a table, in older versions one large value.
 
-`ItemTable` holds credentials beside everything else; only the keys named here are ever read.
+`ItemTable` also contains credentials; only the keys named here are ever read.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from sessiond.sources.cursor.projects import folder_of
 
 _TABLE = "composerHeaders"
 _LIST = "composer.composerHeaders"
-_BY_TABLE, _BY_LIST = 4, 3  # how sure the project of each is
+_BY_TABLE, _BY_LIST = 4, 3  # how certain the project of each is
 
 
 class Headers:
-    """Answers for one database; the table goes before the list, which newer versions let be."""
+    """The headers of one database; the table takes precedence over the list of older versions."""
 
     def __init__(self, foreign: Foreign, known: KnownRows, state: dict[str, Any]) -> None:
         self._foreign = foreign
@@ -36,7 +36,7 @@ class Headers:
         self._list: dict[str, tuple[Composer, int]] | None = None
 
     def changed(self, *, complete: bool) -> Iterator[str]:
-        """Conversations whose header is another one than when it was last read."""
+        """Conversations whose header changed since it was last read."""
         rowid = self._place_of_list()
         if rowid != self._state.get("headers"):
             self._state["headers"] = rowid

@@ -1,4 +1,4 @@
-"""Messages with a role: those of cursor-agent's chats and of agent transcripts."""
+"""Parses messages with a role, from cursor-agent's chats and agent transcripts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FAILED = ("is_error", "isError")
 def parse_message(
     value: dict[str, Any], *, pointer: str = "", native_id: str | None = None
 ) -> Record:
-    """One message; `pointer` leads to it inside the raw record."""
+    """Parse one message; `pointer` leads to it in the raw record."""
     message = value.get("message")
     body = message if isinstance(message, dict) else value
     kind = as_text(value.get("type"))
@@ -74,25 +74,25 @@ def _options(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_notice(record: Record, value: dict[str, Any]) -> None:
-    """A line that is no message."""
+    """Read a line that is not a message."""
     status = as_text(value.get("status")) or ""
-    told: Any = value
+    content: Any = value
     label = record.kind
     if record.kind in ("error", "turn_ended"):
         if record.kind == "turn_ended" and not re.search("error|fail", status, re.IGNORECASE):
             return
-        told = value.get("error") or value.get("message") or status
+        content = value.get("error") or value.get("message") or status
         label = labels.ERROR
-    text = "\n".join(strings(told, _NAMELESS)).strip()
-    _tell(record, Event("system", text, label=label))
+    text = "\n".join(strings(content, _NAMELESS)).strip()
+    _add(record, Event("system", text, label=label))
 
 
-def _tell(record: Record, event: Event | None) -> None:
+def _add(record: Record, event: Event | None) -> None:
     if event is not None and (event.text or event.type == "tool_use"):
         record.events.append(event)
 
 
-# -- what the agent and its tools said
+# -- messages of the agent and its tools
 
 
 def _read_others(
@@ -104,11 +104,11 @@ def _read_others(
         if kind.endswith("tool-result") or (record.role == "tool" and alone and _call_id(value)):
             _read_result(record, value, place, block, alone=alone)
         elif record.role == "assistant":
-            _tell(record, _assistant_event(kind, place, block))
+            _add(record, _assistant_event(kind, place, block))
             record.model = record.model or _model(block)
         else:
             label = _LABELS_OF_ROLES.get(record.kind, record.kind)
-            _tell(record, Event("system", _visible(block), label=label))
+            _add(record, Event("system", _visible(block), label=label))
 
 
 def _kind(block: dict[str, Any]) -> str:
@@ -162,7 +162,7 @@ def _tool_call(place: str, block: dict[str, Any]) -> Event:
     return Event(
         "tool_use",
         tool=tool,
-        # Transcripts give a call no id, and no result that would need one.
+        # Transcripts have no call ids, and no results that would need them.
         status="pending" if call_id else None,
         summary=described.summary,
         input=searchable_input(given),
@@ -191,9 +191,9 @@ def _read_result(
     if call_id is None and alone and record.role == "tool":
         call_id = _call_id(value)
     if call_id is None:
-        _tell(record, Event("system", output.strip(), label=labels.TOOL_RESULT, images=images))
+        _add(record, Event("system", output.strip(), label=labels.TOOL_RESULT, images=images))
         return
-    # What a message says of its result does not say of which, if it has several.
+    # A message with several results does not say which one its details belong to.
     details = as_dict(_options(value).get("highLevelToolCallResult")) if alone else {}
     status, duration = _outcome(block, details)
     record.results.append(Result(call_id, output, status, duration, images, pointer=pointer))
@@ -212,7 +212,7 @@ def _outcome(block: dict[str, Any], details: dict[str, Any]) -> tuple[str, int |
     return ("error" if any(marks) or kind.startswith("error") else "ok"), duration
 
 
-# -- what a person said
+# -- messages of a person
 
 
 def _read_user(
@@ -229,9 +229,9 @@ def _read_user(
         elif kind in _TEXTS or (not kind and isinstance(block.get("text"), str)):
             segments += split_prompt(_visible(block))
         else:
-            _tell(record, _other_event(kind, block))
+            _add(record, _other_event(kind, block))
     if _options(value).get("isSummary") is True:
         text = "".join(segment.whole for segment in segments).strip()
-        _tell(record, Event("summary", text, label=labels.COMPACT))
+        _add(record, Event("summary", text, label=labels.COMPACT))
     else:
         read_segments(record, segments, images)

@@ -1,4 +1,4 @@
-"""The order of a conversation's records: its headers, and by time what they leave out."""
+"""Orders a conversation's records by its headers, and those they leave out by time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 def arrange(
     listed: Sequence[str], present: Mapping[str, int], times: Mapping[str, int]
 ) -> list[str]:
-    """Every key once; `present` has their rowids, which stand in for times that are not told."""
+    """Every key once; `present` has their rowids, used where times are missing."""
     order = list(dict.fromkeys(listed))
     named = set(order)
     left_out = sorted(

@@ -1,4 +1,4 @@
-"""The folder that a Cursor conversation is about, from the ways in which Cursor names it."""
+"""Reads a conversation's folder from the various forms in which Cursor names it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # a single letter is a driv
 _REMOTE = "vscode-remote"
 _ON_DISK = frozenset({"file", _REMOTE})
 _FILES = ("configPath", "workspace")
-# An untitled workspace is a file of this name in Cursor's own directory.
+# An untitled workspace is a file of this name in Cursor's directory.
 _UNTITLED = re.compile(r"[\\/]workspace\.json\Z", re.IGNORECASE)
 
 
@@ -29,9 +29,9 @@ def folder_of(identifier: Any) -> str | None:
     for name in ("uri", "folder", *_FILES):
         place = identifier.get(name)
         if place:
-            found = _of_parts(place) if isinstance(place, dict) else _of_text(place)
+            found = _of_components(place) if isinstance(place, dict) else _of_text(place)
             return None if found and name in _FILES and _UNTITLED.search(found) else found
-    return _of_parts(identifier)
+    return _of_components(identifier)
 
 
 def folder_of_workspace(directory: str) -> str | None:
@@ -59,17 +59,17 @@ def _of_uri(scheme: str, rest: str) -> str | None:
     return _of_decoded(scheme, unquote(authority), unquote(rest))
 
 
-def _of_parts(parts: dict[str, Any]) -> str | None:
-    """A URI as VS Code writes it into JSON; there the path is decoded already."""
-    scheme = (as_text(parts.get("scheme")) or "file").lower()
+def _of_components(uri: dict[str, Any]) -> str | None:
+    """A URI as VS Code writes it in JSON, with a decoded path."""
+    scheme = (as_text(uri.get("scheme")) or "file").lower()
     if scheme not in _ON_DISK:
         return None
-    # For a remote folder Windows writes an `fsPath` with the wrong slashes.
-    found = absolute(parts.get("fsPath")) if scheme != _REMOTE else None
-    path = as_text(parts.get("path"))
+    # For a remote folder, Windows writes an `fsPath` with wrong slashes.
+    found = absolute(uri.get("fsPath")) if scheme != _REMOTE else None
+    path = as_text(uri.get("path"))
     if found is None and path:
-        found = _of_decoded(scheme, as_text(parts.get("authority")) or "", path)
-    return found or _of_text(parts.get("external"))
+        found = _of_decoded(scheme, as_text(uri.get("authority")) or "", path)
+    return found or _of_text(uri.get("external"))
 
 
 def _of_decoded(scheme: str, authority: str, path: str) -> str | None:

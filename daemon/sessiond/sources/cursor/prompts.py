@@ -1,4 +1,4 @@
-"""What a person said, told apart from what Cursor put around it, and the time that it tells."""
+"""Separates what a person typed from what Cursor added around it, and reads the time in it."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ _LONGEST_TIME = 100
 
 
 class Segment(NamedTuple):
-    """A stretch of a prompt."""
+    """A segment of a prompt."""
 
-    name: str  # of its element; empty outside of all
+    name: str  # of its element; empty outside of elements
     text: str
     whole: str
 
 
 def split_prompt(text: str) -> Iterator[Segment]:
-    """The elements that stand on lines of their own or side by side, and what is between."""
+    """The elements on separate lines or side by side, and the text between them."""
     done = at = 0
     plain = False
-    unclosed: set[str] = set()  # nothing is searched for twice
+    unclosed: set[str] = set()  # to search for nothing twice
     while (tag := _TAG_NEXT.match(text, done) if at == done else None) or (
         tag := _TAG_ON_LINE.search(text, at)
     ):
@@ -77,7 +77,7 @@ def split_prompt(text: str) -> Iterator[Segment]:
 
 
 def _element(text: str, opening: re.Match[str]) -> tuple[str, int]:
-    """The inside of an element, which may hold others of its name, and where it ends."""
+    """The inside of an element, which may contain others of its name, and its end."""
     depth, last = 1, None
     tags = re.compile(rf"<(/?){opening[1]}(?:\s[^<>\n]{{0,500}})?>")
     for tag in tags.finditer(text, opening.end()):
@@ -90,9 +90,9 @@ def _element(text: str, opening: re.Match[str]) -> tuple[str, int]:
 
 
 def read_segments(record: Record, segments: list[Segment], images: int) -> None:
-    """Adds the events, the title and the time of a prompt to its record."""
+    """Add the events, title and time of a prompt to its record."""
     wrapped = any(segment.name == _QUERY for segment in segments)
-    # A person may begin with elements of their own; a client writes nothing beside its own.
+    # A person may type elements; a client writes no text outside its own.
     own = not wrapped and any(not segment.name for segment in segments)
     typed: list[str] = []
     for segment in segments:

@@ -1,4 +1,4 @@
-"""Text out of what Cursor keeps as JSON, often as JSON inside a string."""
+"""Extracts text from what Cursor stores as JSON, often as JSON inside a string."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BREAKS = frozenset({"linebreak", "hardbreak"})
 
 
 def unwrap(value: Any) -> Any:
-    """What a TEXT or BLOB of JSON stands for, out of every string around it; None if it is none."""
+    """Decode a TEXT or BLOB of JSON, however often it is quoted; None if it is not JSON."""
     for _ in range(_MOST_WRAPPERS + 1):
         if isinstance(value, str):
             value = value.encode("utf-8", "replace")
@@ -44,7 +44,7 @@ def unwrap(value: Any) -> Any:
 
 
 def structured(value: Any) -> Any:
-    """What a string of JSON holds; anything else as it was."""
+    """Decode a string of JSON; return anything else unchanged."""
     if not isinstance(value, str) or not value.lstrip().startswith(_JSON_STARTS):
         return value
     inner = unwrap(value)
@@ -56,12 +56,12 @@ def readable(text: str) -> tuple[str, int]:
     if len(text) < 20:
         return text, 0
     images = bare = 0
-    # Each search goes through the whole text; these tests are many times as fast.
+    # Each search scans the whole text; these tests are many times faster.
     if ";base64," in text:
         text, images = _DATA_URL.subn("[image]", text)
     if any(first in text for first in _FIRST_BYTES):
         text, bare = _BARE_IMAGE.subn("[image]", text)
-    # A word so long fills at least one of the pieces of half its length.
+    # A word this long fills at least one slice of half its length.
     half = _LONGEST_WORD // 2
     if any(" " not in text[at : at + half] for at in range(0, len(text) - half + 1, half)):
         text = _LONG_WORD.sub(_word_or_nothing, text)
@@ -69,7 +69,7 @@ def readable(text: str) -> tuple[str, int]:
 
 
 def plain(value: Any) -> str:
-    """The text of a Lexical or ProseMirror document; a string that is none, as it is."""
+    """The text of a Lexical or ProseMirror document; other strings unchanged."""
     document = structured(value)
     if isinstance(value, str) and not _is_document(document):
         return value
@@ -95,13 +95,13 @@ def _children(node: dict[str, Any]) -> Any:
 
 
 class _Mark(str):
-    """A word for the writer itself among the texts to write."""
+    """An instruction to the writer among the texts to write."""
 
     __slots__ = ()
 
 
 class _Bullet(_Mark):
-    """What stands before an item, on the item's own line."""
+    """What precedes an item, on the same line."""
 
     __slots__ = ()
 
@@ -110,12 +110,12 @@ _BEGIN_LINE, _END_LINE = _Mark("begin"), _Mark("end")
 
 
 class _Writer:
-    """Writes nodes from a stack: documents may nest deeper than calls."""
+    """Writes nodes with an explicit stack: documents may nest too deep for recursion."""
 
     def __init__(self) -> None:
-        self._parts: list[str] = []
+        self._texts: list[str] = []
         self._stack: list[Any] = []
-        self._fresh = True  # nothing stands on the current line but a bullet
+        self._fresh = True  # the current line is empty or has only a bullet
 
     def write(self, document: Any) -> str:
         self._stack.append(document)
@@ -124,25 +124,25 @@ class _Writer:
             if isinstance(item, _Mark):
                 self._mark(item)
             elif isinstance(item, str):
-                self._say(item)
+                self._text(item)
             elif isinstance(item, list):
                 self._stack += reversed(item)
             elif isinstance(item, dict):
                 self._visit(item)
-        return "".join(self._parts).strip()
+        return "".join(self._texts).strip()
 
     def _mark(self, mark: _Mark) -> None:
         if mark is _END_LINE:
             self._fresh = False
         elif isinstance(mark, _Bullet):
-            self._parts.append(mark)
+            self._texts.append(mark)
         elif not self._fresh:
-            self._parts.append("\n")
+            self._texts.append("\n")
             self._fresh = True
 
-    def _say(self, text: str) -> None:
+    def _text(self, text: str) -> None:
         if text:
-            self._parts.append(text)
+            self._texts.append(text)
             self._fresh = False
 
     def _later(self, *items: Any) -> None:
@@ -154,11 +154,11 @@ class _Writer:
         if isinstance(node.get("root"), dict):
             self._later(node["root"])
         elif kind in _BREAKS:
-            self._say("\n")
+            self._text("\n")
         elif kind == "tab":
-            self._say("\t")
+            self._text("\t")
         elif "mention" in kind:
-            self._say(_mention(node))
+            self._text(_mention(node))
         elif kind in _CODE:
             self._fence(node, inside)
         elif kind in _LISTS:
@@ -188,7 +188,7 @@ class _Writer:
 
 
 def _holds_only_lists(item: Any) -> bool:
-    """Lexical puts a nested list into an item of its own."""
+    """Whether an item is Lexical's wrapper around a nested list."""
     inside = _children(item) if isinstance(item, dict) else None
     if not isinstance(inside, list) or not inside:
         return False
@@ -209,5 +209,5 @@ def _mention(node: dict[str, Any]) -> str:
         *(node.get(name) for name in ("text", "mentionName", "name", "label")),
         *(attributes.get(name) for name in ("label", "text", "name", "id")),
     )
-    said = next((word for word in map(as_text, words) if word), "")
-    return said if not said or said.startswith("@") else f"@{said}"
+    name = next((word for word in map(as_text, words) if word), "")
+    return name if not name or name.startswith("@") else f"@{name}"

@@ -1,6 +1,6 @@
-"""A chat of cursor-agent: one `store.db` of content-addressed blobs, and the `meta.json` beside it.
+"""Reads a chat of cursor-agent: a `store.db` of content-addressed blobs, with a `meta.json`.
 
-The connection is the caller's, and so are its errors: busy, not a database, or gone.
+The caller opens the connection and handles its errors: busy, not a database, or gone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CHILD, _MESSAGE, _WORKSPACE = 1, 4, 9
 
 @dataclass(slots=True)
 class Chat:
-    """What the database says of itself; its encryption key stays where it is."""
+    """The metadata in the database, without its encryption key."""
 
     agent_id: str | None
     root: str | None  # blob id
@@ -45,7 +45,7 @@ class Chat:
 
 @dataclass(slots=True)
 class Meta:
-    """What the file beside the database says."""
+    """The metadata in the file beside the database."""
 
     cwd: str | None = None
     title: str | None = None
@@ -54,7 +54,7 @@ class Meta:
 
 
 def read_chat(db: Foreign) -> Chat | None:
-    """None while there is nothing to read: a database may be new and without tables."""
+    """The chat's metadata; None if the database is new and has no tables."""
     if not db.has_table("meta"):
         return None
     query = "SELECT value FROM meta WHERE key = '0' AND length(value) <= ?"
@@ -73,7 +73,7 @@ def read_chat(db: Foreign) -> Chat | None:
 
 
 def read_meta(path: str) -> Meta:
-    """The `meta.json` of a chat, as far as there is one."""
+    """The `meta.json` of a chat; empty if there is none."""
     facts = small_json(path)
     return Meta(
         cwd=as_text(facts.get("cwd")),
@@ -84,7 +84,7 @@ def read_meta(path: str) -> Meta:
 
 
 def child_ids(root: bytes) -> list[str]:
-    """The blobs that a root lists, in order; as many as can be read of a damaged one."""
+    """The blobs that a root lists, in order; those readable in a damaged one."""
     found: list[str] = []
     for number, data in _fields(root):
         if number == _CHILD and len(data) == _ID_LENGTH:
@@ -97,8 +97,8 @@ def child_ids(root: bytes) -> list[str]:
 def message_ids(db: Foreign, root_id: str, seen: Collection[str] = frozenset()) -> list[str]:
     """The messages below a root, in order. Equal messages have equal ids, so ids may repeat.
 
-    A blob that is missing or not understood is listed too: only its reader can tell. Those that
-    were `seen` are messages and are not looked into.
+    Missing and unknown blobs are listed too, for the reader to decide. Those in `seen` are
+    messages and are not opened.
     """
     found: list[str] = []
     roots = {root_id}
@@ -118,13 +118,13 @@ def message_ids(db: Foreign, root_id: str, seen: Collection[str] = frozenset()) 
 
 
 def read_message(db: Foreign, blob_id: str) -> dict[str, Any] | None:
-    """The role and content in a blob, whether it is JSON or protobuf around JSON."""
+    """The role and content in a blob, which is JSON or protobuf around JSON."""
     data = _blob(db, blob_id)
     return _message(data) if data else None
 
 
 def folder_of_root(db: Foreign, root_id: str) -> str | None:
-    """The folder that a root names, for chats that have no `meta.json`."""
+    """The folder that a root names, for chats without `meta.json`."""
     for number, data in _fields(_blob(db, root_id) or b""):
         if number == _WORKSPACE:
             return folder_of(data.decode("utf-8", "replace"))
@@ -165,8 +165,8 @@ def _blob(db: Foreign, blob_id: str) -> bytes | None:
 
 
 def _children_below(db: Foreign, blob_id: str) -> list[str]:
-    """The children of a blob that is a root itself."""
-    # Nearly all are JSON, and one byte tells; those are not fetched.
+    """The children of a blob, if it is a root itself."""
+    # Nearly all are JSON, as one byte shows; those are not fetched.
     if _first(db, "SELECT hex(substr(data, 1, 1)) FROM blobs WHERE id = ?", blob_id) == "7B":
         return []
     data = _blob(db, blob_id)
@@ -198,7 +198,7 @@ def _role_and_content(data: bytes) -> dict[str, Any] | None:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The length-delimited fields of a protobuf message, up to the first thing that is none."""
+    """The length-delimited fields of a protobuf message, up to the first invalid one."""
     at = 0
     while at < len(data):
         tag, at = _varint(data, at)
@@ -222,7 +222,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number and the place after it, which is past the end when there is no number."""
+    """A number and the position after it, which is past the end if there is no number."""
     number = shift = 0
     for place in range(at, min(at + _LONGEST_VARINT, len(data))):
         number |= (data[place] & 0x7F) << shift

@@ -1,4 +1,4 @@
-"""Chats of the oldest versions: one value in the database of a window holds all its tabs."""
+"""Chats of the oldest versions: one value in a window's database has all its tabs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _tab(tab_id: str, tab: dict[str, Any], folder: str | None, known: KnownRows)
         SessionSpec(tab_id, title=as_text(tab.get("chatTitle"))),
         project=folder,
         project_rank=_BY_WINDOW,
-        created_at=sent,  # when it began is not told
+        created_at=sent,  # its start is not recorded
         updated_at=sent,
     )
     before = known.under(f"{_TAB}{tab_id}:")
@@ -70,7 +70,7 @@ def _tab(tab_id: str, tab: dict[str, Any], folder: str | None, known: KnownRows)
 
 
 def _closed(present: set[str], known: KnownRows) -> Iterator[Conversation]:
-    """Tabs that are no longer there."""
+    """Tabs that no longer exist."""
     gone: dict[str, list[str]] = {}
     for key, place in known.places(_TAB):
         tab_id = key.split(":", 2)[1]

@@ -1,4 +1,4 @@
-"""One tool call of Cursor: what was asked for, what came back, and how it ended."""
+"""Parses one tool call of Cursor: its arguments, its result and its status."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from sessiond.sourcekit.values import (
 from sessiond.sources.cursor.calls import describe
 from sessiond.sources.cursor.richtext import readable, structured
 
-# Where the arguments of a call are, the best first: Cursor's own reading, then the model's words.
+# Keys of a call's arguments, best first: as Cursor parsed them, then as the model wrote them.
 _ARGUMENTS = ("params", "rawArgs", "args", "arguments", "input")
 _OUTCOMES = ("result", "output", "content", "text")
 _NESTED_JSON = frozenset({"parameters", "args", "arguments"})
 
-# What Cursor works out for itself about a call or a result; nobody wrote or reads it.
+# What Cursor computes about a call or a result; nobody wrote or reads it.
 _MACHINERY = frozenset(
     {
         "afterContentId",
@@ -49,8 +49,8 @@ _OPAQUE_MEMBER = re.compile(
 )
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 _MIXED = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[^0-9]*[0-9]")
-_SHORTEST_LINE = 60  # of a binary in letters
-_LONGEST_WORD = 250  # any longer one is a binary, even if it has letters of one kind
+_SHORTEST_LINE = 60  # of encoded binary data
+_LONGEST_WORD = 250  # a longer one is binary data, even with letters of one case
 
 _FINE = frozenset({"completed", "complete", "success", "succeeded", "done"})
 _FAILED = frozenset({"error", "errored", "failed", "failure", "timeout"})
@@ -63,11 +63,11 @@ _ENDS = ("endedAtMs", "completedAtMs", "finishedAtMs", "endAtMs")
 
 
 def is_call(data: Any) -> bool:
-    """User messages may carry a stub of a call that says nothing: none was made."""
+    """False for the empty stub of a call that user messages may have."""
     if not isinstance(data, dict):
         return False
-    told = ("name", "toolName", "toolCallId", *_ARGUMENTS, "result", "error")
-    return any(not _is_empty(data.get(name)) for name in told)
+    names = ("name", "toolName", "toolCallId", *_ARGUMENTS, "result", "error")
+    return any(not _is_empty(data.get(name)) for name in names)
 
 
 def tool_event(data: dict[str, Any], pointer: str) -> Event:
@@ -96,20 +96,20 @@ def tool_event(data: dict[str, Any], pointer: str) -> Event:
 
 
 def describe_data(data: dict[str, Any]) -> Described:
-    """What a call does, by the bubble's data about it."""
+    """Describe a call from the bubble's data about it."""
     arguments = _read_arguments(data)
     return _described(data, _tool_name(data, arguments), arguments)
 
 
 def _described(data: dict[str, Any], tool: str, arguments: _Arguments) -> Described:
     described = describe(tool, arguments.named, arguments.loose)
-    # The name of a call through the gateway may be the one that the server's tool has.
+    # A call through the gateway may have the name of the server's tool.
     through_gateway = _given_name(data).startswith("mcp")
     return described._replace(kind=kinds.MCP, edits=()) if through_gateway else described
 
 
 def tool_result(item: dict[str, Any], pointer: str) -> Result:
-    """An outcome that stands apart from its call; the call's id is empty if it is not told."""
+    """A result that is separate from its call; without a call id it is empty."""
     place = next((name for name in _OUTCOMES if not _is_empty(item.get(name))), None)
     result = _unpacked(item.get(place)) if place else None
     error = _error_text(item.get("error")) or _error_text(as_dict(result).get("error"))
@@ -128,21 +128,21 @@ def tool_result(item: dict[str, Any], pointer: str) -> Result:
 
 
 def first_line(value: Any) -> str | None:
-    """Cursor may join its own id of a call and the model's by a newline."""
+    """Cursor may join its own call id and the model's with a newline."""
     lines = value.split("\n") if isinstance(value, str) else []
     return next((line.strip() for line in lines if line.strip()), None)
 
 
-# -- what was asked for
+# -- arguments
 
 
 @dataclass(slots=True)
 class _Arguments:
     named: dict[str, Any] = field(default_factory=dict)
-    loose: list[str] = field(default_factory=list)  # texts that are no JSON, perhaps cut off
+    loose: list[str] = field(default_factory=list)  # texts that are not JSON, maybe cut off
     images: int = 0
     place: str | None = None
-    tool: str | None = None  # whom a call through a gateway is for
+    tool: str | None = None  # the tool called through a gateway
 
 
 def _read_arguments(data: dict[str, Any]) -> _Arguments:
@@ -162,7 +162,7 @@ def _read_arguments(data: dict[str, Any]) -> _Arguments:
 
 
 def _merge(arguments: _Arguments, more: dict[str, Any]) -> None:
-    """The same argument may be called `target_file` by one and `targetFile` by the other."""
+    """Add arguments that are new; one name may be `target_file` or `targetFile`."""
     tools = more.get("tools")
     if isinstance(tools, list) and len(tools) == 1 and isinstance(tools[0], dict):
         arguments.tool = as_text(tools[0].get("name"))
@@ -171,9 +171,9 @@ def _merge(arguments: _Arguments, more: dict[str, Any]) -> None:
             more = inner
     named = arguments.named
     known = {bare(name) for name, value in named.items() if not _is_empty(value)}
-    said = {value for value in named.values() if isinstance(value, str)}
+    texts = {value for value in named.values() if isinstance(value, str)}
     for name, value in more.items():
-        if bare(name) not in known and not (isinstance(value, str) and value in said):
+        if bare(name) not in known and not (isinstance(value, str) and value in texts):
             named[name] = structured(value) if name in _NESTED_JSON else value
 
 
@@ -215,7 +215,7 @@ def _searchable(arguments: _Arguments) -> tuple[str, int]:
     return "\n".join((*lines, *arguments.loose)), images
 
 
-# -- what came back
+# -- results
 
 
 def _unpacked(value: Any) -> Any:
@@ -243,11 +243,11 @@ def _output(result: Any) -> tuple[str, int]:
 
 
 def _loose(text: str) -> tuple[list[str], int]:
-    """A text that is no JSON, but may have been until it was cut off."""
+    """A text that is not JSON, or is JSON that was cut off."""
     if text.lstrip().startswith(("{", "[", '"')):
         text = _OPAQUE_MEMBER.sub(_member_or_nothing, text)
-    said, images = readable(text)
-    return [said], images
+    visible, images = readable(text)
+    return [visible], images
 
 
 def _member_or_nothing(member: re.Match[str]) -> str:
@@ -255,7 +255,7 @@ def _member_or_nothing(member: re.Match[str]) -> str:
 
 
 def _is_binary(name: str, value: Any) -> bool:
-    """Under a name that binaries go by, people may keep plain text as well."""
+    """Whether a value is binary data; plain text may have the same name."""
     if name not in OPAQUE:
         return False
     if isinstance(value, list):
@@ -269,7 +269,7 @@ def _is_binary(name: str, value: Any) -> bool:
 
 
 def _gather(value: Any) -> tuple[list[str], int]:
-    """Every string for people inside decoded JSON, in order, and how many images are among them."""
+    """Every readable string in decoded JSON, in order, and the number of images."""
     texts: list[str] = []
     images = 0
     stack = [iter((value,))]
@@ -323,45 +323,45 @@ def _joined(output: str, error: str) -> str:
     return f"{output}\n{error}" if output else error
 
 
-# -- how it ended
+# -- status
 
 
 def _status(data: dict[str, Any], result: Any, error: str) -> str:
     refusal = _refusal(data, result)
-    told = _told(data)
-    # While a command runs, what it has written so far is there with an exit code of zero.
-    came_back = not told and (bool(error) or not _is_empty(result))
-    if refusal or came_back or told in _FINE or told in _FAILED:
+    recorded = _recorded(data)
+    # While a command runs, its output so far has an exit code of zero.
+    came_back = not recorded and (bool(error) or not _is_empty(result))
+    if refusal or came_back or recorded in _FINE or recorded in _FAILED:
         return refusal or _outcome(data, result, error)
     return "pending"
 
 
-def _told(data: dict[str, Any]) -> str:
+def _recorded(data: dict[str, Any]) -> str:
     return (as_text(data.get("status")) or "").casefold()
 
 
 def _refusal(data: dict[str, Any], result: Any) -> str | None:
     decision = (as_text(data.get("userDecision")) or "").casefold()
     facts = as_dict(result)
-    if _told(data) in _REFUSED or decision in _REFUSED or facts.get("rejected") is True:
+    if _recorded(data) in _REFUSED or decision in _REFUSED or facts.get("rejected") is True:
         return "denied"
     reason = as_text(facts.get("endedReason")) or ""
-    return "denied" if reason.endswith("_ABORTED") and _told(data) not in _FAILED else None
+    return "denied" if reason.endswith("_ABORTED") and _recorded(data) not in _FAILED else None
 
 
 def _outcome(data: dict[str, Any], result: Any, error: str) -> str:
-    """How a call ended that did end."""
-    told, facts = _told(data), as_dict(result)
+    """The status of a finished call."""
+    recorded, facts = _recorded(data), as_dict(result)
     reason = as_text(facts.get("endedReason")) or ""
-    failed = told in _FAILED or _exit_code(facts) != 0 or reason.endswith("_FAILED")
+    failed = recorded in _FAILED or _exit_code(facts) != 0 or reason.endswith("_FAILED")
     failed = failed or facts.get("isError") is True or bool(_error_text(facts.get("error")))
-    # An error beside a result is one that Cursor got over.
-    got_over = told in _FINE and not _is_empty(result)
-    return "error" if failed or (error and not got_over) else "ok"
+    # With a result, Cursor recovered from the error.
+    recovered = recorded in _FINE and not _is_empty(result)
+    return "error" if failed or (error and not recovered) else "ok"
 
 
 def _exit_code(facts: dict[str, Any]) -> int:
-    """Zero if it is not told: Cursor leaves zeros out."""
+    """The exit code; Cursor leaves out zeros."""
     for name in ("exitCodeV2", "exitCode", "exit_code"):
         code = facts.get(name)
         if isinstance(code, int) and not isinstance(code, bool):

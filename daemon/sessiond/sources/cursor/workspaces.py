@@ -1,4 +1,4 @@
-"""Which folder a conversation was held in, where only the database of its window tells."""
+"""Finds the folder of a conversation that only its window's database names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _VIEW = "workbench.panel.aichat.view."
 
 
 class Workspaces:
-    """The windows of one user directory, each read again only when its database changed."""
+    """The windows of one user directory, each reread only when its database changed."""
 
     def __init__(self, user_directory: str) -> None:
         self._storage = os.path.join(user_directory, "workspaceStorage")
@@ -27,7 +27,7 @@ class Workspaces:
         self._folders: dict[str, str] | None = None
 
     def changed(self) -> bool:
-        """Whether any window's database is another than when it was last asked about."""
+        """Whether any window's database changed since it was last read."""
         now = {path: _mark(path) for path in self._databases()}
         same = now == {path: mark for path, (mark, _, _) in self._seen.items()}
         if not same:
