@@ -1,4 +1,4 @@
-# Each target works as the only command in a fresh clone: what it needs is made first.
+# Each target works as the first command in a fresh clone: it makes what it needs.
 
 PYTHON ?= python3
 Q ?= is_error
@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 BIN := .venv/bin
 LENGTHY := browser faults cli/export # left out of `make check`
-# An editable install holds copies of the service files, so they count as well.
+# An editable install copies the service files, so a change of them reinstalls.
 PACKAGE := pyproject.toml $(wildcard systemd/*.service systemd/*/*.conf launchd/*.plist)
 
 .DEFAULT_GOAL := help
@@ -27,42 +27,42 @@ run: .venv/installed ## index the transcripts of this machine, list them, search
 	*) $(BIN)/sess list --no-sync ;; \
 	esac
 
-check: lint ## lint, and the tests that take under a minute together: for every save
+check: lint ## lint, and run the quick tests (under a minute)
 	$(BIN)/pytest -n 2 -q -m 'not slow and not soak' $(LENGTHY:%=--ignore=tests/%)
 
-test: .venv/installed-dev browser ## run the tests; those of pages need Chromium
+test: .venv/installed-dev browser ## run the tests; browser tests need Chromium
 	$(BIN)/pytest -n 2
 
-# Chromium is no Python package. Without it the tests of pages are skipped, and say so.
+# Chromium is not a Python package. Without it the browser tests are skipped, with a notice.
 browser:
 	@command -v chromium >/dev/null || command -v google-chrome >/dev/null && exit 0; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  echo "installing Chromium for the tests of pages"; \
+	  echo "installing Chromium for the browser tests"; \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive \
 	    apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } >/dev/null 2>&1; \
 	fi; \
-	command -v chromium >/dev/null || echo "NO CHROMIUM: THE TESTS OF PAGES ARE SKIPPED; install chromium to run them"
+	command -v chromium >/dev/null || echo "NO CHROMIUM: BROWSER TESTS ARE SKIPPED; install chromium to run them"
 
-lint: .venv/installed-dev ## check style, types and the layers
+lint: .venv/installed-dev ## check style, types and import layers
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/installed ## measure load, search and start-up time on a generated corpus
+bench: .venv/installed ## measure load, search and startup time on a generated corpus
 	$(BIN)/python bench/run.py
 
-soak: .venv/installed-dev ## run the tests that take minutes
+soak: .venv/installed-dev ## run the tests that take several minutes
 	$(BIN)/pytest -m soak
 
-clean: ## remove everything that the other targets made
+clean: ## remove everything the other targets made
 	rm -rf .venv build dist bench/data .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find schema daemon cli tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	echo "sessiond needs Python 3.11 or later, but $(PYTHON) is $$($(PYTHON) --version 2>&1)"; \
-	echo "hint: name another one, for example: make $(MAKECMDGOALS) PYTHON=python3.13"; exit 1; } >&2
+	echo "hint: choose another one, for example: make $(MAKECMDGOALS) PYTHON=python3.13"; exit 1; } >&2
 	@$(PYTHON) -m venv .venv
 
 .venv/installed: $(PACKAGE) | .venv/bin/python

@@ -1,5 +1,5 @@
 # ruff: noqa: INP001
-"""Check that a tag, the version and the changelog agree; print what changed in that version.
+"""Check that a tag, the version and the changelog agree; print the changes of that version.
 
 python scripts/check_release.py v0.2.0
 """
@@ -16,9 +16,9 @@ _HEADING = re.compile(r"^## \[(.+?)\](?: - (\d{4}-\d\d-\d\d))?$", re.MULTILINE)
 
 
 def problem(tag: str, version: str, changelog: str) -> str | None:
-    """Why this must not be released."""
+    """The reason not to release this, if there is one."""
     if tag != f"v{version}":
-        return f"the tag is {tag}, but pyproject.toml says {version}"
+        return f"the tag is {tag}, but the version in pyproject.toml is {version}"
     headings = {found[1]: found for found in _HEADING.finditer(changelog)}
     if version not in headings or not headings[version][2]:
         return f"the changelog has no dated section for {version}"

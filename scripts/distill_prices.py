@@ -1,13 +1,13 @@
 # ruff: noqa: INP001
-"""Make daemon/sessiond/prices/prices.json: what models cost, from the data of `genai-prices` (MIT).
+"""Make daemon/sessiond/prices/prices.json, the prices of models, from `genai-prices` (MIT).
 
     python -m venv /tmp/prices && /tmp/prices/bin/pip install genai-prices
     /tmp/prices/bin/python scripts/distill_prices.py
 
 Prices are whole pico-dollars per token, which are micro-dollars per million tokens: three dollars
-per million are 3000000. A model has periods, of which the last one that has begun counts (dates
+per million are 3000000. A model has periods, of which the last one that has started applies (dates
 and minutes of the day are UTC); `over` has the rates of a whole request whose prompt is longer
-than `above`. The same data give the same file: its version changes only if something else does.
+than `above`. The same data give the same file: its version changes only with its content.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from genai_prices.data import providers
 
 TARGET = Path(__file__).parent.parent / "daemon" / "sessiond" / "prices" / "prices.json"
 
-# Who makes a model says what it costs; a reseller is asked about what is left.
+# The maker of a model sets its price; resellers are used for the rest.
 MAKERS = (
     "anthropic", "openai", "google", "x-ai", "deepseek", "moonshotai", "mistral", "zai", "minimax",
     "meta", "cursor", "github-copilot", "openrouter", "zhipuai",
@@ -39,7 +39,7 @@ RESOLD = {
     "openai", "poolside", "qwen", "stepfun", "tencent", "thinkingmachines", "upstage", "x-ai",
     "xiaomi", "z-ai",
 }  # fmt: skip
-# No coding agent talks to these.
+# No coding agent uses these.
 OTHER_USE = re.compile(
     r"\b(image|audio|tts|realtime|embed|embedding|transcribe|live|whisper|ocr|voice|moderation|"
     r"robotics|omni|banana|lyria|guard|safeguard|safety|vision|search|computer|"
@@ -48,7 +48,7 @@ OTHER_USE = re.compile(
 
 RATES = ("input", "output", "cache_read", "cache_write", "cache_write_1h")
 
-# Not in the data. Fast mode: the providers' pages, and for Opus 5 and 5.5 what others list.
+# Not in the data. Fast mode: from the providers' pages; for Opus 5 and 5.5 from other lists.
 FAST = {
     "claude-opus-4-6": Fraction(6),
     "claude-opus-4-7": Fraction(6),
@@ -58,8 +58,8 @@ FAST = {
     "gpt-5.5": Fraction(5, 2),
 }
 US_ONLY = Fraction(11, 10)  # Claude with `inference_geo: us`
-WEB_SEARCH = Decimal(10)  # dollars per 1,000, where the data do not say
-# Of Sonnet 4 the data lack the long prompts (August 2025 to April 2026), of Mythos everything.
+WEB_SEARCH = Decimal(10)  # dollars per 1,000, where the data have none
+# The data lack long prompts of Sonnet 4 (August 2025 to April 2026), and Mythos entirely.
 SAME_AS = {
     "claude-mythos-5": "claude-fable-5",
     "claude-mythos-5-1": "claude-fable-5-1",
@@ -70,7 +70,7 @@ Period = dict[str, Any]
 
 
 def pico(dollars: Decimal, per: int) -> int:
-    """Dollars per so many tokens as pico-dollars per token; the unit must not need rounding."""
+    """Convert dollars per `per` tokens to pico-dollars per token, without rounding."""
     price = dollars * 10**12 / per
     if price != int(price):
         raise ValueError(f"{dollars} dollars per {per} are not whole pico-dollars")
@@ -78,7 +78,7 @@ def pico(dollars: Decimal, per: int) -> int:
 
 
 def at(price: Any, above: int) -> Decimal | None:
-    """A price in requests with more than this many tokens in the prompt."""
+    """The price for requests with more than `above` tokens in the prompt."""
     if price is None or isinstance(price, Decimal):
         return price
     reached = [tier.price for tier in price.tiers if tier.start <= above]
@@ -104,13 +104,13 @@ def period(prices: Any, start: date | None) -> Period:
 
 
 def periods(prices: Any) -> list[Period]:
-    """All periods; prices for a part of the day belong to the latest date before them."""
+    """All periods; prices for certain hours belong to the latest date before them."""
     result: list[Period] = []
     start = None
-    for part in prices if isinstance(prices, list) else [None]:
-        constraint: Any = part and part.constraint
+    for dated in prices if isinstance(prices, list) else [None]:
+        constraint: Any = dated and dated.constraint
         start = getattr(constraint, "start_date", start)
-        entry = period(part.prices if part else prices, start)
+        entry = period(dated.prices if dated else prices, start)
         if hasattr(constraint, "start_time"):
             entry["minutes"] = [minute(constraint.start_time), minute(constraint.end_time)]
         if not result or {**result[-1], "from": entry["from"]} != entry:
@@ -123,9 +123,9 @@ def minute(value: time) -> int:
 
 
 def clauses(match: Any) -> Iterator[str]:
-    """The names that a matching rule spells out; dates and patterns are left to the resolver."""
-    for part in getattr(match, "or_", None) or getattr(match, "and_", None) or ():
-        yield from clauses(part)
+    """The literal names in a matching rule; the resolver handles dates and patterns."""
+    for clause in getattr(match, "or_", None) or getattr(match, "and_", None) or ():
+        yield from clauses(clause)
     for kind in ("equals", "starts_with"):
         name = getattr(match, kind, None)
         if name:
@@ -133,7 +133,7 @@ def clauses(match: Any) -> Iterator[str]:
 
 
 def turned(name: str) -> str | None:
-    """claude-4-5-sonnet for claude-sonnet-4-5, and back: agents write both."""
+    """claude-4-5-sonnet for claude-sonnet-4-5, and the reverse: agents write both."""
     found = re.fullmatch(r"claude-([a-z]+)-(\d[\d.-]*)|claude-(\d[\d.-]*)-([a-z]+)", name)
     if not found:
         return None
@@ -172,7 +172,7 @@ def priced(name: str, model: Any) -> list[Period] | None:
 
 
 def variants(model: Any) -> Iterator[tuple[str, Fraction]]:
-    """How much more or less a request costs in another service tier, if it is one factor."""
+    """The price factor of each other service tier, where it is a single factor."""
     for variant in model.price_variants or ():
         (kind,) = variant.when.values()
         start = getattr(variant.constraint, "start_date", date.max)
@@ -186,7 +186,7 @@ def variants(model: Any) -> Iterator[tuple[str, Fraction]]:
 
 
 class Table:
-    """What was found so far. The first source that knows a name says what it means."""
+    """What was found so far. The first source that has a name defines it."""
 
     def __init__(self) -> None:
         self.models: dict[str, list[Period]] = {}
@@ -202,7 +202,7 @@ class Table:
                 self.models[name] = entries
                 self._taken.add(key(name))
                 added.append((name, model))
-        # Only now the aliases: a model's own name is better than another one's pattern.
+        # Aliases come last: a model's own name takes precedence over another's pattern.
         for name, model in added:
             for kind, factor in variants(model):
                 self.scale(kind, name, factor)
@@ -217,7 +217,7 @@ class Table:
 
 
 def worth(alias: str, name: str) -> bool:
-    """Whether it is a whole name, and one that the resolver would not find anyway."""
+    """Whether it is a complete name that the resolver would not find anyway."""
     plain = re.sub(r"-20\d{6}$|-20\d\d-\d\d-\d\d$", "", alias)
     partial = re.search(r"-20\d\d$|\[", alias) or OTHER_USE.search(alias)
     return plain == alias and not partial and alias.removesuffix("-latest") != name
@@ -244,7 +244,7 @@ def distill() -> dict[str, Any]:
 
 
 def dump(table: dict[str, Any]) -> str:
-    """Sorted, one model to a line, so that a new version can be reviewed."""
+    """Sorted, one model per line, so that a new version can be reviewed."""
     lines = []
     for name in sorted(table):
         value = table[name]

@@ -8,8 +8,8 @@
     npm pack @fontsource/noto-emoji && tar xzf fontsource-noto-emoji-*.tgz
     venv/bin/python .../scripts/pack_fonts.py /tmp/fonts
 
-Each font keeps what the ones before it lack, and loses ligatures and names of glyphs; only
-the first keeps its hints. The same packages give the same files.
+Each font keeps the characters that earlier ones lack, without ligatures and glyph names; only the
+first keeps its hints. The same packages give the same files.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ DEJAVU = "usr/share/fonts/truetype/dejavu/{}.ttf"
 EMOJI = "package/files/noto-emoji-emoji-400-normal.woff2"
 BITMAPS = "usr/share/unifont/unifont.hex"
 
-# Drawn as geometry, so that neighbours join: box drawing and blocks, braille.
+# Drawn as shapes, so that neighbours join: box drawing, blocks, braille.
 DRAWN = {*range(0x2500, 0x25A0), *range(0x2800, 0x2900)}
-# JetBrains Mono has the chevron of prompts as a parenthesis, at small sizes.
+# In JetBrains Mono the chevron of prompts looks like a parenthesis at small sizes.
 UNLIKE = {ord("❯"), ord("❮")}
-# What a session shows: no private characters, no styled alphabets of mathematics beyond plane 0.
+# Characters in sessions: no private use, no mathematical alphabets beyond plane 0.
 SYMBOLS = {*range(0x2000, 0x2E00), *range(0xFB00, 0xFB07), 0xFFFD}
 HEBREW = {*range(0x0590, 0x0600), *range(0xFB1D, 0xFB50)}
 POWERLINE = set(range(0xE0A0, 0xE0B4))
@@ -43,7 +43,7 @@ POWERLINE = set(range(0xE0A0, 0xE0B4))
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("packages", type=Path, help="where the packages were unpacked")
+    parser.add_argument("packages", type=Path, help="directory of the unpacked packages")
     root = parser.parse_args().packages
     TARGET.mkdir(exist_ok=True)
     known = set(DRAWN)
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def plain(path: Path) -> set[int]:
-    """The characters of a font that stand for themselves."""
+    """The printable characters of a font."""
     with TTFont(path) as font:
         return {
             code
@@ -96,7 +96,7 @@ def packed(source: Path, name: str, characters: Collection[int], *, hints: bool 
 
 
 def bitmaps(source: Path, target: Path, known: Collection[int]) -> None:
-    """Unifont's pictures of 16 rows, narrow ones, then wide ones: runs of characters, pictures."""
+    """Unifont's 16-row glyphs, first narrow, then wide: runs of characters, then bitmaps."""
     narrow: dict[int, bytes] = {}
     wide: dict[int, bytes] = {}
     for line in source.read_text().splitlines():

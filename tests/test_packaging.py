@@ -160,8 +160,8 @@ CHANGELOG = """# Changelog
     ("tag", "changelog", "problem"),
     [
         ("v0.2.0", CHANGELOG, None),
-        ("0.2.0", CHANGELOG, "the tag is 0.2.0, but pyproject.toml says 0.2.0"),
-        ("v0.3.0", CHANGELOG, "the tag is v0.3.0, but pyproject.toml says 0.2.0"),
+        ("0.2.0", CHANGELOG, "the tag is 0.2.0, but the version in pyproject.toml is 0.2.0"),
+        ("v0.3.0", CHANGELOG, "the tag is v0.3.0, but the version in pyproject.toml is 0.2.0"),
         (
             "v0.2.0",
             CHANGELOG.replace(" - 2026-12-01", ""),

@@ -1,6 +1,6 @@
 """What a response cost, by the list prices of its day, to the nano-dollar.
 
-scripts/distill_prices.py makes prices.json, which explains its own numbers. Prices are whole
+scripts/distill_prices.py makes prices.json and explains its numbers. Prices are whole
 pico-dollars per token, so sums are exact; a cost is rounded once, at the end.
 """
 
