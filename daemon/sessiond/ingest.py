@@ -79,7 +79,7 @@ class Ingest:
         self._tracked: dict[str, Tracked] | None = None
         self.stop = threading.Event()
         self.on_progress: Callable[[Summary], None] = lambda _summary: None
-        self._begun = 0.0
+        self._started = 0.0
         self._uncommitted = 0
 
     @property
@@ -96,7 +96,7 @@ class Ingest:
             yield
         except BaseException as error:
             # First: the rollback may fail as well, and memory must not be ahead of the index.
-            self._tracked, self._begun = None, 0.0
+            self._tracked, self._started = None, 0.0
             try:
                 self._store.roll_back()
             except apsw.Error as second:
@@ -240,18 +240,18 @@ class Ingest:
             gc.enable()
 
     def _begin(self) -> None:
-        if not self._begun:
+        if not self._started:
             self._store.begin()
-            self._begun = time.monotonic()
+            self._started = time.monotonic()
             self._uncommitted = 0
 
     def _commit(self) -> None:
-        if self._begun:
+        if self._started:
             self._store.commit()
-            self._begun = 0.0
+            self._started = 0.0
 
     def _commit_if_due(self) -> None:
-        late = time.monotonic() - self._begun > COMMIT_SECONDS
+        late = time.monotonic() - self._started > COMMIT_SECONDS
         if late or self._uncommitted > COMMIT_BYTES:
             self._commit()
 

@@ -253,14 +253,14 @@ class LogReader:
         self._problems.append(Problem(self._lines, offset, reason, preview))
 
     def _oversize(self, block: tail.Block) -> int | None:
-        begun = self._checkpoint.oversize_from
-        if begun is None:
-            begun = block.start
+        began = self._checkpoint.oversize_from
+        if began is None:
+            began = block.start
             self._lines += 1
         if block.kind == "oversize":
-            return begun
-        length = block.start + len(block.data) - 1 - begun
-        self._add_oversize(begun, length, tail.read_at(self._fd, PREVIEW * 4, begun))
+            return began
+        length = block.start + len(block.data) - 1 - began
+        self._add_oversize(began, length, tail.read_at(self._fd, PREVIEW * 4, began))
         return None
 
     def _add_oversize(self, offset: int, length: int, head: bytes) -> None:

@@ -306,8 +306,8 @@ def _run(command: Command) -> str:
         return f"`{shlex.join(command)}` timed out after two minutes"
     if done.returncode == 0:
         return ""
-    said = " ".join((done.stderr or done.stdout).split())
-    return f"`{shlex.join(command)}` failed: {said or f'exit code {done.returncode}'}"
+    output = " ".join((done.stderr or done.stdout).split())
+    return f"`{shlex.join(command)}` failed: {output or f'exit code {done.returncode}'}"
 
 
 def _bootstrap(agent: Path, say: Say) -> Exit:

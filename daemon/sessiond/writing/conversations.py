@@ -83,7 +83,7 @@ class ConversationWriter:
         new = part.id is None
         part.part_of = whole.id
         part.save_identity(self._db)
-        # A title or a project is taken only from a source that no better one stands above.
+        # Take a title or a project only if no better source has the session.
         bare = replace(change.spec, title=None, project=None)
         session = self._all.sessions.get(part.agent, bare)
         if new:

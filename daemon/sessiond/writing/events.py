@@ -110,8 +110,8 @@ class EventWriter:
         row.call_id, row.ts = result.call_id, record.ts
         self._keep(row)
         self._join(row, session, turn_id, record.ts, result)
-        begun = self._begun(session.id, call) if call else None
-        row.duration_ms = _duration(result.duration_ms, begun, record.ts)
+        started = self._started(session.id, call) if call else None
+        row.duration_ms = _duration(result.duration_ms, started, record.ts)
         return True
 
     @staticmethod
@@ -202,8 +202,8 @@ class EventWriter:
         call.result_turn_id, call.result_pointer = best.result_turn_id, best.result_pointer
         call.result_session, call.result_retired = best.session_id, 0
         call.overflow = best.overflow
-        begun = self._begun(best.session_id, call)
-        call.duration_ms = _duration(best.duration_ms, begun, best.ts)
+        started = self._started(best.session_id, call)
+        call.duration_ms = _duration(best.duration_ms, started, best.ts)
         if hunks := hunks_of(self.rows.edits(best)):
             call.edits = with_hunks(self.rows.edits(call), hunks)
         call.answered = best.answered
@@ -257,7 +257,7 @@ class EventWriter:
         row.result_session, row.result_retired = session.id, 0
         row.status, row.output = result.status, result.output
         row.images += result.images
-        row.duration_ms = _duration(result.duration_ms, self._begun(session.id, row), ts)
+        row.duration_ms = _duration(result.duration_ms, self._started(session.id, row), ts)
         row.answered = ts
         if result.overflow and self._attachments:
             row.overflow = os.path.join(self._attachments, result.overflow)
@@ -278,7 +278,7 @@ class EventWriter:
                     row.result_retired = 0
 
     def date(self, old: tuple[int, int], new: tuple[int, int], ts: int | None) -> None:
-        """Give events the time of the turn that took them over: copies may be stamped anew.
+        """Give events the time of the turn that took them over: copies may have new timestamps.
 
         `old` and `new` are the turns with their sessions. Recorded durations stay.
         """
@@ -291,9 +291,9 @@ class EventWriter:
             call = row if row.unjoined is None else self._original(row)
             if call is None or call.turn_id == new[0]:
                 continue
-            computed = _duration(None, self._begun(old[1], call), before)
+            computed = _duration(None, self._started(old[1], call), before)
             if row.duration_ms in (None, computed):
-                took = _duration(None, self._begun(new[1], call), ts)
+                took = _duration(None, self._started(new[1], call), ts)
                 self._db.execute("UPDATE events SET duration_ms = ? WHERE id = ?", (took, row.id))
         for row in (row for rows in self._calls.values() for row in rows if row.stored):
             if new[0] in (row.turn_id, row.result_turn_id):
@@ -306,7 +306,7 @@ class EventWriter:
         calls = self._calls.get(answer.call_id or "", ())
         return next((row for row in calls if row.unjoined is None), None)
 
-    def _begun(self, session_id: int, call: Row) -> int | None:
+    def _started(self, session_id: int, call: Row) -> int | None:
         """When a call began, by the session's own copy of it."""
         if session_id == call.session_id:
             return call.ts
@@ -375,7 +375,7 @@ class EventWriter:
         self._link_prompts()
 
 
-def _duration(recorded: int | None, begun: int | None, ended: int | None) -> int | None:
-    if recorded is not None or begun is None or ended is None or ended < begun:
+def _duration(recorded: int | None, started: int | None, ended: int | None) -> int | None:
+    if recorded is not None or started is None or ended is None or ended < started:
         return recorded
-    return ended - begun
+    return ended - started

@@ -168,7 +168,7 @@ class TurnWriter:
         return session
 
     def _is_past(self, source: Tracked, session: Session, twin: Twin) -> bool:
-        """What its session no longer shows, or is about to hide, is no original of a new record."""
+        """Whether a twin in the same session has left or is about to be hidden by this source."""
         return twin.session_id == session.id and (
             twin.left or (session.id in self._outranks and twin.source_id != source.id)
         )
