@@ -96,7 +96,7 @@ def test_permalinks_open_cards_that_are_not_drawn_yet(long):
 
 
 def test_a_link_to_a_hidden_kind_of_card_shows_that_kind(long):
-    thought = next(i for i in long.items() if i.kind == "thinking" and i.number > 150)
+    thought = next(i for i in long.items() if i.type == "thinking" and i.number > 150)
     watched = long.tab(long.written(), f"#{thought.key}")
     watched.tab.wait_for_selector("article.here")
     assert watched.tab.evaluate(f"{HERE}.id") == thought.key

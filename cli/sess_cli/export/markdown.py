@@ -48,7 +48,7 @@ class _Document:
         yield ""
         prompts = 0
         for item in story.items():
-            if item.kind == "user":
+            if item.type == "user":
                 prompts += 1
                 yield f"## {prompts}. {escaped(layout.cut(one_line(item.text), _HEADING))}"
                 yield ""
@@ -82,16 +82,16 @@ class _Document:
         """Blocks, each followed by an empty line."""
         if item.is_title:
             return
-        if item.kind == "user":
+        if item.type == "user":
             yield from quoted(item.text)
-        elif item.kind == "assistant":
+        elif item.type == "assistant":
             yield from prose(item.text)
             yield ""
-        elif item.kind == "thinking":
+        elif item.type == "thinking":
             yield from self._folded("Thinking", quoted(item.text))
-        elif item.kind == "tool_use":
+        elif item.type == "tool_use":
             yield from self._call(item)
-        elif item.kind == "summary":
+        elif item.type == "summary":
             yield from self._folded("Summary", quoted(item.text))
         elif item.label == labels.COMPACT:
             yield f"*{escaped(one_line(item.text))}*"
@@ -144,7 +144,7 @@ class _Document:
         yield from self._folded(head, inside)
 
     def _nested(self, item: Item) -> Iterator[str]:
-        if item.kind == "user":
+        if item.type == "user":
             yield "**Prompt**"
             yield ""
         yield from self._item(item)

@@ -73,7 +73,7 @@ class Item:
     event: int  # its number in this index
     number: int  # 0, 1, 2 ... in its conversation
     key: str  # the same in every export and on every machine: `sess show ID#KEY`
-    kind: str  # user, assistant, thinking, tool_use, system, summary
+    type: str  # user, assistant, thinking, tool_use, system, summary
     label: str | None
     tool: str | None
     status: str | None  # of calls: ok, error, denied, pending
@@ -95,10 +95,6 @@ class Item:
     image_count: int = 0  # in its record, read or not
 
     @property
-    def type(self) -> str:
-        return self.kind
-
-    @property
     def failed(self) -> bool:
         return self.status in ("error", "denied")
 
@@ -109,7 +105,7 @@ class Item:
     @property
     def is_title(self) -> bool:
         """It names the session; the head of an export tells it already."""
-        return self.kind == "summary" and self.label in labels.TITLES
+        return self.type == "summary" and self.label in labels.TITLES
 
 
 class Story:

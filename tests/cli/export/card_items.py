@@ -31,7 +31,7 @@ def item(kind: str = "assistant", **given: Any) -> Item:
         "event": 1, "number": 0, "key": "k1", "label": None, "tool": None, "status": None,
         "ts": None, "duration_ms": None, "summary": "", "text": "", "input": None, "output": "",
     }  # fmt: skip
-    return Item(kind=kind, **{**facts, **given})
+    return Item(type=kind, **{**facts, **given})
 
 
 def call(

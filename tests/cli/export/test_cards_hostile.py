@@ -184,7 +184,7 @@ def test_deep_and_repeated_markup_is_drawn_flat_and_soon(name):
 def test_every_field_of_an_event_is_covered_here():
     """A new field must be planted with payloads too."""
     assert {one.name for one in fields(Item)} == {
-        "event", "number", "key", "kind", "label", "tool", "status", "ts", "duration_ms", "summary",
+        "event", "number", "key", "type", "label", "tool", "status", "ts", "duration_ms", "summary",
         "text", "input", "output", "call_kind", "edits", "images", "commits", "spent", "agent",
         "copied_from", "unjoined", "files", "image_count",
     }  # fmt: skip

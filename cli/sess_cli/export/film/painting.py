@@ -56,14 +56,14 @@ class Painter:
 
     def scene(self, item: Item, chapter: int) -> Scene | None:
         """None for what tells nothing to somebody who was not there."""
-        scene = Scene(item.kind, item.event, item.ts, chapter, failed=item.failed)
-        if item.kind == "user":
+        scene = Scene(item.type, item.event, item.ts, chapter, failed=item.failed)
+        if item.type == "user":
             self._prompt(item, scene)
-        elif item.kind == "assistant":
+        elif item.type == "assistant":
             self._answer(item, scene)
-        elif item.kind == "thinking":
+        elif item.type == "thinking":
             self._thought(item, scene)
-        elif item.kind == "tool_use":
+        elif item.type == "tool_use":
             self._call(item, scene)
         elif item.is_title or not self._notice(item, scene):
             return None
@@ -130,7 +130,7 @@ class Painter:
 
     def _notice(self, item: Item, scene: Scene) -> bool:
         label = item.label or ""
-        if item.kind == "system" and label not in _TOLD_NOTICES:
+        if item.type == "system" and label not in _TOLD_NOTICES:
             return False
         scene.kind = "notice"
         scene.failed = label == labels.API_ERROR
@@ -361,10 +361,10 @@ def _folded(story: Story) -> tuple[str, str]:
     tools: Counter[str] = Counter()
     errors, said = 0, ""
     for item in story.items():
-        if item.kind == "tool_use":
+        if item.type == "tool_use":
             tools[rows.one_line(item.tool or "other")] += 1
             errors += item.failed
-        elif item.kind == "assistant" and item.text.strip():
+        elif item.type == "assistant" and item.text.strip():
             said = item.text
     if not tools:
         return "", said

@@ -41,30 +41,30 @@ class Drawer:
     def card(self, item: Item, prefix: str = "") -> str:
         """The event as an `<article>` whose id is `prefix` and the event's key."""
         name = attr(prefix + item.key)
-        kind = _NOT_A_NAME.sub("-", item.kind.casefold()) or "other"
+        kind = _NOT_A_NAME.sub("-", item.type.casefold()) or "other"
         classes = ["card", f"k-{kind}"]
         gist = ""
-        if item.kind == "tool_use":
+        if item.type == "tool_use":
             tool = calls.kind_of(item)
             classes.append(f"t-{tool}")
             who, gist = calls.name(item), calls.gist(item, tool)
             body = self._call(item, tool, prefix)
-        elif item.kind == "user":
+        elif item.type == "user":
             who, body = _SPEAKERS["user"], _prompt(item)
             classes += [f"u-{item.label}"] if item.label in (labels.BASH, labels.COMMAND) else []
-        elif item.kind == "assistant":
+        elif item.type == "assistant":
             who, body = _SPEAKERS["assistant"], _answer(item.text)
-        elif item.kind == "thinking":
+        elif item.type == "thinking":
             who, body = _SPEAKERS["thinking"], _thought(item.text)
             classes.append("quiet")
-        elif item.kind == "summary":
+        elif item.type == "summary":
             who, gist, body = _summary(item)
             classes += [] if item.is_title else ["boundary"]
         else:
             who, gist, body = notices.name(item), notices.gist(item), notices.body(item)
             classes += ["boundary"] if item.label == labels.COMPACT else []
             classes += ["quiet"] if body.startswith("<details") else []
-        failed = item.failed or (item.kind != "user" and item.label in labels.ALARMS)
+        failed = item.failed or (item.type != "user" and item.label in labels.ALARMS)
         classes += ["failed"] if failed else []
         inside = body + _pictures(item) + self._commits(item)
         shown = f'<div class="body">{inside}</div>' if inside else ""
@@ -162,7 +162,7 @@ def _clock(quarter: int, utc: bool) -> tuple[str, str, str, int]:
 
 def _facts(item: Item) -> str:
     moment = "" if item.ts is None else f' data-ts="{item.ts}"'
-    return _named(item.kind, item.tool, item.status) + moment
+    return _named(item.type, item.tool, item.status) + moment
 
 
 @lru_cache(maxsize=1024)
@@ -175,7 +175,7 @@ def _named(kind: str, tool: str | None, status: str | None) -> str:
 
 def _label(item: Item, who: str) -> str:
     parts = [who]
-    if item.kind == "tool_use":
+    if item.type == "tool_use":
         parts.append(item.summary)
         parts.append(_STATES.get(item.status or "", ("", ""))[1])
     else:

@@ -21,15 +21,15 @@ class Digest:
         self._tools: Counter[str] = Counter()
 
     def add(self, item: Item) -> None:
-        if item.kind == "tool_use":
+        if item.type == "tool_use":
             self._tools[item.tool or "tool"] += 1
             failed = " <em>failed</em>" if item.failed else ""
             said = markup.text(_cut(" ".join(item.summary.split()), _MOST_OF_A_CALL))
             self._calls.append(f"<li>{markup.text(item.tool or 'tool')} {said}{failed}")
-        elif item.kind in ("user", "assistant"):
+        elif item.type in ("user", "assistant"):
             self._close_calls()
             text = markup.text(_cut(item.text.strip(), _MOST_CHARACTERS))
-            head = "<h3>Prompt</h3>" if item.kind == "user" else ""
+            head = "<h3>Prompt</h3>" if item.type == "user" else ""
             self._parts.append(f'{head}<p id="{markup.attr(item.key)}">{text}\n')
 
     def html(self) -> Iterator[str]:

@@ -43,14 +43,14 @@ class Outline:
 
     def add(self, item: Item) -> int:
         """The number of the prompt that an item belongs to; -1 before the first."""
-        if item.kind == "user":
+        if item.type == "user":
             self.prompts.append(Prompt(item.key, _one_line(item), item.ts))
         if not self.prompts:
             return -1
         prompt = self.prompts[-1]
         if item.ts is not None:
             prompt.last = max(prompt.last or 0, item.ts + (item.duration_ms or 0))
-        if item.kind == "tool_use":
+        if item.type == "tool_use":
             prompt.tools[item.tool or "tool"] += 1
             prompt.failed += item.status == "error"
             prompt.denied += item.status == "denied"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sess_cli.export.forge import Repository
 
 LEVELS = ("conversation", "tools", "thinking", "everything")
-_LEVEL_OF_KIND = {"user": 0, "assistant": 0, "tool_use": 1, "thinking": 2}
+_LEVEL_OF_TYPE = {"user": 0, "assistant": 0, "tool_use": 1, "thinking": 2}
 _LOOSE = "subagent"
 _LEVEL_OF_LABEL = {
     labels.COMPACT: 0, labels.INTERRUPTED: 1, labels.COMMAND_OUTPUT: 1, labels.BASH_OUTPUT: 1,
@@ -99,8 +99,8 @@ class _Drawn:
         facts = self.facts
         nodes = 2 * card.count("</")
         facts.keys.append(item.key)
-        facts.kinds.append(item.kind)
-        facts.tools.append(item.tool or "" if item.kind == "tool_use" else "")
+        facts.kinds.append(item.type)
+        facts.tools.append(item.tool or "" if item.type == "tool_use" else "")
         facts.levels.append(_level(item))
         facts.failed.append(int(item.failed or item.label in labels.ALARMS))
         facts.prompts.append(self.outline.add(item))
@@ -136,8 +136,8 @@ def _stand_in(child: Story, number: int) -> Item:
 
 
 def _level(item: Item) -> int:
-    if item.kind in _LEVEL_OF_KIND:
-        return _LEVEL_OF_KIND[item.kind]
+    if item.type in _LEVEL_OF_TYPE:
+        return _LEVEL_OF_TYPE[item.type]
     return _LEVEL_OF_LABEL.get(item.label or "", 3)
 
 

@@ -93,20 +93,20 @@ class _Session:
         self._end_page()
 
     def _add(self, item: Item) -> None:
-        if item.kind != "tool_use" and not item.text.strip() and not item.images:
+        if item.type != "tool_use" and not item.text.strip() and not item.images:
             return
         card = self._drawer.card(item)
         anchor = self._anchor(item)
-        if item.kind == "user" or not self.prompts:
+        if item.type == "user" or not self.prompts:
             self._begin(item, anchor)
         self.messages += 1
-        self._texts.add(anchor, item.tool or item.kind.capitalize(), card)
+        self._texts.add(anchor, item.tool or item.type.capitalize(), card)
         message = f'<div class="message" id="{anchor}">{card}</div>'
         if _is_aside(item):
             self._asides.append((item, message))
             return
         self._end_asides()
-        if item.kind == "summary":
+        if item.type == "summary":
             message = markup.details("Session continuation summary", message, "continuation")
         self._parts.append(message + _pushed(item, self._repository))
         self._tell(item, anchor)
@@ -114,15 +114,15 @@ class _Session:
     def _tell(self, item: Item, anchor: str) -> None:
         """The index shows more than prompts."""
         prompt = self.prompts[-1]
-        if item.kind == "tool_use":
+        if item.type == "tool_use":
             prompt.tools[_tally_name(item)] += 1
-        elif item.kind == "assistant" and len(item.text) >= LONG:
+        elif item.type == "assistant" and len(item.text) >= LONG:
             prompt.answers.append((item.text, anchor))
         prompt.commits += [(commit, item.ts, anchor) for commit in item.commits]
 
     def _begin(self, item: Item, anchor: str) -> None:
         self._end_asides()
-        asked = item.kind == "user"
+        asked = item.type == "user"
         number = (self.prompts[-1].number + 1 if self.prompts else 1) if asked else 0
         # What came before the first prompt shares its page.
         if number > 1 and (number - 1) % self._per_page == 0:
@@ -174,7 +174,7 @@ def _pushed(item: Item, repository: Repository | None) -> str:
 
 
 def _is_aside(item: Item) -> bool:
-    return item.kind == "system" and item.label not in _TOLD
+    return item.type == "system" and item.label not in _TOLD
 
 
 # -- files

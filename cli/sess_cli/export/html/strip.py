@@ -38,9 +38,9 @@ class Strip:
             self._first = item.ts if self._first is None else self._first
             self._last = max(item.ts, self._last or item.ts)
         self._starts.append(self._spent)
-        if item.kind == "user":
+        if item.type == "user":
             self._marks.append(("prompt", self._spent, self._spent))
-        elif item.kind == "tool_use":
+        elif item.type == "tool_use":
             lane = _LANE_OF.get(shapes.kind_of(item), "other")
             taken = min(item.duration_ms or 0, _LONGEST_PAUSE)
             self._marks.append((lane, self._spent, self._spent + taken))

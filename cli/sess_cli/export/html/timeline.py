@@ -75,15 +75,15 @@ class Rows:
                 yield from self.of(item.agent, f"{prefix}{item.number}-", depth + 1)
 
     def _row(self, item: Item, anchor: str, depth: int) -> str:
-        failed = item.kind == "tool_use" and item.failed
-        if item.kind == "tool_use":
+        failed = item.type == "tool_use" and item.failed
+        if item.type == "tool_use":
             self.calls[item.tool or "tool"] += 1
             self.errors += failed
         classes = f"event{' error' if failed else ''}{f' d{min(depth, _DEEPEST)}' if depth else ''}"
         tool = f' data-tool="{attr(item.tool)}"' if item.tool else ""
         tool += f' data-kind="{attr(item.call_kind)}"' if item.call_kind else ""
         return (
-            f'<details class="{classes}" id="{anchor}" data-type="{attr(item.kind)}"{tool}'
+            f'<details class="{classes}" id="{anchor}" data-type="{attr(item.type)}"{tool}'
             f"{self._new_day(item)}>"
             f'<summary class="event-header">{self._time(item)}{self._label(item)}'
             f'<span class="input">{escaped(_in_short(item))}</span>{_measured(item)}'
@@ -109,14 +109,14 @@ class Rows:
         )
 
     def _label(self, item: Item) -> str:
-        if item.kind == "tool_use":
+        if item.type == "tool_use":
             name, kind = item.tool or "tool", f"call {shapes.kind_of(item)}"
-        elif item.kind == "assistant":
+        elif item.type == "assistant":
             name, kind = self._speaker, "assistant"
         else:
-            name, kind = _NAMED.get(item.kind, item.kind), _class(item.kind)
+            name, kind = _NAMED.get(item.type, item.type), _class(item.type)
             if item.label:
-                name = f"{name} {item.label}" if item.kind == "user" else item.label
+                name = f"{name} {item.label}" if item.type == "user" else item.label
         return f'<span class="tool {kind}">{escaped(name)}</span>'
 
 
@@ -158,7 +158,7 @@ def _class(name: str) -> str:
 
 
 def _in_short(item: Item) -> str:
-    line = " ".join((item.summary if item.kind == "tool_use" else item.text[: 8 * _SHOWN]).split())
+    line = " ".join((item.summary if item.type == "tool_use" else item.text[: 8 * _SHOWN]).split())
     if not line and item.images:
         line = amounts.plural(len(item.images), "image")
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
@@ -170,14 +170,14 @@ def _measured(item: Item) -> str:
         if item.duration_ms and item.duration_ms > 0
         else ""
     )
-    return taken + (_MARKS.get(item.status or "", _PENDING) if item.kind == "tool_use" else "")
+    return taken + (_MARKS.get(item.status or "", _PENDING) if item.type == "tool_use" else "")
 
 
 def _sections(item: Item) -> Iterator[str]:
-    if item.kind == "tool_use":
+    if item.type == "tool_use":
         yield from _given(item)
     elif item.text:
-        name = _SECTIONS.get(item.kind) or _NAMED.get(item.kind, item.kind)
+        name = _SECTIONS.get(item.type) or _NAMED.get(item.type, item.type)
         yield _section(name, escaped(ansi.plain(item.text)))
     if item.output:
         kind = " failed" if item.failed else ""

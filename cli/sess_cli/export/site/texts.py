@@ -42,16 +42,16 @@ class ListeningStory(Story):
         for item in super().items():
             card = self.prefix + item.key
             if text := _searched(item):
-                self.heard.append((card, item.tool or item.kind, text))
+                self.heard.append((card, item.tool or item.type, text))
             if isinstance(item.agent, ListeningStory):
                 item.agent.prefix = f"{card}-"
             yield item
 
 
 def _searched(item: Item) -> str:
-    if item.kind == "system" or item.is_title:
+    if item.type == "system" or item.is_title:
         return ""
-    if item.kind != "tool_use":
+    if item.type != "tool_use":
         return _ends(item.text.strip())
     return _ends("\n".join(filter(None, (item.summary, ansi.plain(item.output).strip()))))
 
