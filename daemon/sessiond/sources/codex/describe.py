@@ -111,7 +111,20 @@ def _summary(tool: str | None, given: Any) -> str:
     values = as_dict(given)
     if tool == "update_plan":
         return _plan(values)
-    for name in ("query", "url", "pattern", "message", "objective", "path", "dir_path", "uri"):
+    asked = values.get("questions")
+    if isinstance(asked, list):
+        return " / ".join(filter(None, (_first(one, "question") for one in asked)))
+    for name in (
+        "question",
+        "query",
+        "url",
+        "pattern",
+        "message",
+        "objective",
+        "path",
+        "dir_path",
+        "uri",
+    ):
         text = as_text(values.get(name))
         if text:
             return text

@@ -15,7 +15,7 @@ from sessiond.sourcekit.values import as_dict, as_text
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NAME = re.compile(rf"({_ID})(?:_({_ID}))?\.jsonl\Z", re.IGNORECASE)
 # The first line may be longer than the head of a file; what is long in it comes last.
-_LONG = (b',"base_instructions"', b',"instructions"', b',"dynamic_tools"')
+_LONG = re.compile(rb',\s*"(?:base_instructions|instructions|dynamic_tools)"\s*:')
 
 
 @dataclass(slots=True, frozen=True)
@@ -60,8 +60,8 @@ def first_record(head: bytes) -> dict[str, Any]:
 
 
 def _shortened(line: bytes) -> list[bytes]:
-    cuts = [at for mark in _LONG if (at := line.find(mark)) > 0]
-    return [line[:at] + end for at in cuts for end in (b"}}", b"}")]
+    cut = _LONG.search(line)
+    return [line[: cut.start()] + end for end in (b"}}", b"}")] if cut else []
 
 
 def is_rollout(head: bytes) -> bool:

@@ -13,6 +13,7 @@ from sessiond.sources.codex.prompts import images_of, joined, read_prompt
 
 _SILENT = frozenset({"compaction", "compaction_summary", "context_compaction", "ghost_snapshot"})
 _HIDDEN = frozenset((*OPAQUE, "id", "type", "call_id", "result", "image_url"))
+_ACTION_TYPE, _NOTHING = frozenset({"type"}), frozenset[str]()
 _INPUTS = ("arguments", "input", "action")
 
 
@@ -101,7 +102,7 @@ def _read_call(record: Record, item: dict[str, Any], place: str, tool: str | Non
             tool=tool,
             status="pending",
             summary=described.summary,
-            input="\n".join(strings(given)),
+            input="\n".join(strings(given, _ACTION_TYPE if name == "action" else _NOTHING)),
             call_id=as_text(item.get("call_id")) or as_text(item.get("id")),
             pointer=f"{place}/{name}",
             files=described.files,

@@ -13,11 +13,14 @@ from sessiond.sources.codex.prompts import images_of, joined
 
 _HEAD = 400  # where Codex puts its own words before the output of a command
 _EXIT = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d{1,10})\s*$", re.MULTILINE)
-_WALL = re.compile(r"^Wall time: (\d{1,7}(?:\.\d{1,9})?) seconds", re.MULTILINE)
+_WALL = re.compile(
+    r"^(?:Chunk ID: \S{1,40}\n|Exit code: \S{1,12}\n)?Wall time: (\d{1,7}(?:\.\d{1,9})?) seconds"
+)
 _REFUSED = ("exec command rejected by user", "patch rejected by user", "rejected by user")
 _RISKY = ("This action was rejected due to unacceptable risk",)
+_STOPPED = "aborted by user"
 _FAILED = (
-    "aborted",
+    _STOPPED,
     "apply_patch verification failed",
     "exec_command failed",
     "execution error",
@@ -79,15 +82,15 @@ def _text(output: Any) -> tuple[str, dict[str, Any]]:
 
 def _in_words(text: str) -> tuple[str, int | None]:
     """The status and the duration that the text of a result tells."""
-    head = text[:_HEAD].partition("\nOutput:")[0]
+    head, found, _ = text[:_HEAD].partition("\nOutput:")
     if head.strip() in _REFUSED or head.startswith(_RISKY):
         return "denied", None
-    wall = _WALL.search(head)
+    wall, code = _WALL.search(head), _EXIT.search(head) if found else None
     took = _seconds(float(wall[1])) if wall else None
-    code = _EXIT.search(head)
     if code:
         return "error" if int(code[1]) else "ok", took
-    return "error" if head.startswith(_FAILED) else "ok", took
+    stopped = head.startswith(_FAILED) or head.rstrip() == "aborted"
+    return "error" if stopped or head.rstrip().endswith(f"\n{_STOPPED}") else "ok", took
 
 
 def _seconds(value: Any) -> int | None:

@@ -116,6 +116,8 @@ class CodexParser:
             if goal and goal != self._goal:
                 record.events.append(Event("system", goal, label="goal"))
             self._goal = goal
+        elif kind in _TURN_STARTS:
+            self._tokens.widen(payload)
         elif mirror := mirrored(payload):
             if not self._has_items:
                 read_mirror(record, payload, mirror)

@@ -6,6 +6,7 @@ import itertools
 import json
 from datetime import UTC, datetime, timedelta
 
+import orjson
 from tests.conftest import World
 
 from sessiond.config import Config
@@ -97,7 +98,7 @@ class Rollout:
     def encoded(self):
         moments = (self.clock + timedelta(seconds=number) for number in itertools.count())
         return [
-            json.dumps({"timestamp": f"{moment:%FT%T}.000Z", **line}).encode() + b"\n"
+            orjson.dumps({"timestamp": f"{moment:%FT%T}.000Z", **line}) + b"\n"
             for moment, line in zip(moments, self.lines, strict=False)
         ]
 

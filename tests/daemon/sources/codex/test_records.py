@@ -1,0 +1,235 @@
+"""Single records, and records that no version of Codex ever wrote."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.daemon.sources.codex.rollouts import (
+    CodexHome,
+    Rollout,
+    call,
+    event,
+    item,
+    message,
+    output,
+    thread_id,
+    tokens,
+)
+
+from sessiond.sourcekit.base import SessionSpec
+from sessiond.sources.codex import CodexParser, CodexSource
+
+THREAD = thread_id(1)
+
+
+def parsed(*lines):
+    parser = CodexParser(SessionSpec(THREAD), {})
+    return [parser.parse(line) for line in lines]
+
+
+def meta(**facts):
+    return {"type": "session_meta", "payload": {"id": THREAD, **facts}}
+
+
+def added(*lines):
+    """Input, cached and output of what each line adds."""
+    return [
+        (found.input_tokens, found.cache_read_tokens, found.output_tokens)
+        for record in parsed(*lines)
+        if (found := record.usage)
+    ]
+
+
+# -- tokens
+
+
+def test_a_fork_without_its_parents_counts_begins_with_what_it_used_itself():
+    """Its first total includes what the parent used."""
+    lines = (tokens((900, 500, 80), (100, 50, 8)), tokens((1000, 560, 90), (100, 60, 10)))
+    assert added(meta(forked_from_id="p"), *lines) == [(50, 50, 8), (40, 60, 10)]
+    assert added(meta(), *lines) == [(400, 500, 80), (40, 60, 10)]
+
+
+def test_a_total_that_fell_begins_a_new_count():
+    """Codex resets the total when it fills the context by force."""
+    lines = (tokens((900, 0, 80)), tokens((0, 0, 0), (0, 0, 0)), tokens((70, 0, 7), (70, 0, 7)))
+    assert added(*lines) == [(900, 0, 80), (70, 0, 7)]
+
+
+@pytest.mark.parametrize("first", ["total", "record"])
+def test_a_response_with_a_record_of_its_own_is_counted_once(first):
+    """Newer releases write both, in either order."""
+    usage = {"input_tokens": 30, "output_tokens": 3}
+    records = [
+        {"type": "token_usage_record", "payload": {"response_id": f"r{n}", "usage": usage}}
+        for n in (1, 2)
+    ]
+    totals = [tokens((30 * n, 0, 3 * n), (30, 0, 3)) for n in (1, 2)]
+    pairs = (
+        zip(totals, records, strict=True) if first == "total" else zip(records, totals, strict=True)
+    )
+    assert added(*(line for pair in pairs for line in pair)) == [(30, 0, 3), (30, 0, 3)]
+
+
+# -- calls
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nno", "error"),
+        ("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nProcess exited with code 1", "ok"),
+        ("Process exited with code 1", "ok"),  # a program may say so
+        ("patch rejected by user", "denied"),
+        ("This action was rejected due to unacceptable risk.\nReason: rm", "denied"),
+        ("aborted by user after 2.1s", "error"),
+        ("Wall time: 2.1 seconds\naborted by user", "error"),
+        ("unsupported call: fly", "error"),
+        ('{"output":"x","metadata":{"exit_code":3}}', "error"),
+        ('{"output":', "ok"),
+    ],
+)
+def test_the_words_of_a_result_tell_whether_it_failed(said, status):
+    (record,) = parsed(output("c1", said))
+    assert [result.status for result in record.results] == [status]
+
+
+def test_a_declined_command_is_denied():
+    """Its item says so before its output comes."""
+    told = {"type": "CommandExecution", "id": "c1", "status": "declined", "exit_code": -1}
+    *_, record = parsed(event("item_completed", item=told), output("c1", "no"))
+    assert [result.status for result in record.results] == ["denied"]
+
+
+def test_stored_calls_are_described_as_parsed_ones():
+    source = CodexSource(environ={})
+    patch = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"
+    lines = (
+        call("c1", "ls"),
+        item("custom_tool_call", name="apply_patch", input=patch, call_id="c2"),
+        item("local_shell_call", action={"command": ["ls"]}, call_id="c3"),
+        item("web_search_call", action={"type": "open_page", "url": "https://example.org"}),
+        item("image_generation_call", revised_prompt="a kite"),
+    )
+    for line, record in zip(lines, parsed(*lines), strict=True):
+        (found,) = record.events
+        again = source.describe_stored(found.tool, line, found.pointer, None)
+        assert (again.kind, again.summary, again.files, again.edits) == (
+            *(found.kind, found.summary, found.files, found.edits),
+        )
+
+
+# -- messages
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("<user_instructions>be brief</user_instructions>", "user_instructions"),
+        ("<goal_context>\nwin</goal_context>", "goal_context"),
+        ("<subagent_notification>{}</subagent_notification>", "subagent_notification"),
+        ("<user_shell_command>\nls\n</user_shell_command>", "user_shell_command"),
+        ("<div>what does this do?</div>", None),
+        ("fix <environment_context>", None),
+    ],
+)
+def test_what_codex_puts_into_the_users_role_is_no_prompt(text, label):
+    (record,) = parsed(message("user", text))
+    assert [(found.type, found.label) for found in record.events] == [
+        ("system", label) if label else ("user", None)
+    ]
+    assert bool(record.titles) is (label is None)
+
+
+def test_a_message_that_came_as_an_event_first_is_shown_once(home):
+    """The event counts until the item of the same message comes."""
+    rollout = Rollout(home, 1).add(event("user_message", message="fly"))
+    rollout.save()
+    home.ingest()
+    assert home.texts(THREAD) == ["fly"]
+    rollout.add(message("user", "fly"), event("agent_message", message="ok")).save()
+    home.ingest()
+    assert home.texts(THREAD) == ["fly"]
+    assert home.sql("SELECT prompts, events FROM sessions") == [(1, 1)]
+
+
+# -- anything
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9)
+    | st.sampled_from(["user", "assistant", "message", "2026-01-01T00:00:00Z", THREAD]),
+    lambda inner: st.lists(inner, max_size=3)
+    | st.dictionaries(st.sampled_from([
+        *("type", "id", "call_id", "role", "content", "text", "info", "usage", "name", "input"),
+        *("arguments", "output", "item", "duration", "secs", "turn_id", "goal", "source", "git"),
+        *("total_token_usage", "last_token_usage", "input_tokens", "questions", "plan", "action"),
+        *("subagent", "thread_spawn", "review_output", "findings", "summary", "command", "result"),
+    ]), inner, max_size=5),
+    max_leaves=12,
+)  # fmt: skip
+KINDS = st.sampled_from([
+    *("message", "reasoning", "function_call", "function_call_output", "custom_tool_call"),
+    *("local_shell_call", "web_search_call", "image_generation_call", "agent_message", "strange"),
+    *("tool_search_output", "user_message", "token_count", "item_completed", "turn_aborted"),
+    *("thread_rolled_back", "mcp_tool_call_end", "exited_review_mode", "task_started"),
+    *("thread_goal_updated", "collab_agent_spawn_end", "error", "thread_name_updated"),
+])  # fmt: skip
+LINES = st.builds(
+    lambda outer, kind, rest, wrapped: (
+        {"type": outer, "payload": rest | {"type": kind}} if wrapped else rest | {"type": outer}
+    ),
+    st.sampled_from([
+        *("session_meta", "response_item", "event_msg", "turn_context", "compacted"),
+        *("token_usage_record", "world_state", "inter_agent_communication", "strange"),
+    ]),
+    KINDS,
+    st.dictionaries(st.sampled_from([
+        *("id", "call_id", "role", "content", "message", "info", "name", "arguments", "input"),
+        *("output", "item", "turn_id", "usage", "response_id", "num_turns", "summary", "action"),
+        *("source", "git", "goal", "review_output", "duration", "result", "namespace", "tools"),
+        *("content_item_kinds", "new_thread_id", "thread_name", "timestamp", "exit_code"),
+    ]), VALUES, max_size=6),
+    st.booleans(),
+)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(lines=st.lists(LINES | st.dictionaries(st.text(max_size=5), VALUES, max_size=3), max_size=6))
+def test_no_record_makes_the_parser_fail(lines):
+    """Any type anywhere, and the state is JSON that another parser goes on with."""
+    first = CodexParser(SessionSpec(THREAD), {})
+    second = CodexParser(SessionSpec(THREAD), {})
+    for line in lines:
+        record = first.parse(line)
+        assert all(isinstance(found.text, str) for found in record.events)
+        assert second.parse(line) == record
+        second = CodexParser(SessionSpec(THREAD), json.loads(json.dumps(second.state())))
+    head = b"\n".join(json.dumps(line).encode() for line in lines)
+    CodexSource(environ={}).identify("/x/rollout-1.jsonl", head)
+
+
+@pytest.mark.slow
+def test_a_log_that_grows_by_bytes_ends_as_one_that_was_there(tmp_path):
+    """A pass after every few bytes, in the middle of lines and of characters."""
+    clean, grown = CodexHome(tmp_path / "a"), CodexHome(tmp_path / "b")
+    homes = {}
+    for home in (clean, grown):
+        rollout = Rollout(home, 1).add(event("user_message", message="flieg"))
+        rollout.turn(1, "flieg höher", call("c1", "ls"), output("c1", "Drachen"), "größer")
+        homes[home] = rollout.add(tokens((9, 0, 1)), event("thread_rolled_back", num_turns=1))
+    homes[clean].save()
+    clean.ingest()
+    data = b"".join(homes[grown].encoded())
+    path = homes[grown].path
+    path.parent.mkdir(parents=True)
+    for start in range(0, len(data), 41):
+        with path.open("ab") as file:
+            file.write(data[start : start + 41])
+        grown.ingest(settle=False)
+    expected, found = clean.comparable(), grown.comparable()
+    for name, rows in expected.items():
+        assert found[name] == rows, name
