@@ -1,3 +1,3 @@
-"""The agreement between the daemon that writes the index and the client that reads it."""
+"""The index format, shared by the daemon that writes it and the client that reads it."""
 
 __version__ = "0.1.0"

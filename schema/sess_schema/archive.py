@@ -1,4 +1,4 @@
-"""The raw bytes of every source, packed, and the way back to them."""
+"""The raw bytes of every source, compressed, and how to read them back."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import apsw
 import zstandard
 
-LIVE, PENDING = 0, -1  # chunks.retired: in the file now; an unfinished last line
+LIVE, PENDING = 0, -1  # chunks.retired: currently in the file; an unfinished last line
 
 _local = threading.local()
 
 
 def pack(raw: bytes) -> bytes:
-    if not hasattr(_local, "compressor"):  # one per thread: they must not be shared
+    if not hasattr(_local, "compressor"):  # one per thread: not thread-safe
         _local.compressor = zstandard.ZstdCompressor(level=3)
     return _local.compressor.compress(raw)  # type: ignore[no-any-return]
 
@@ -26,7 +26,7 @@ def unpack(packed: bytes) -> bytes:
 
 
 def source_bytes(db: apsw.Connection, source_id: int) -> Iterator[bytes]:
-    """The file as it was last read, piece by piece."""
+    """The file as last read, chunk by chunk."""
     for (packed,) in db.execute(
         "SELECT data FROM chunks WHERE source_id = ? AND retired = 0 ORDER BY offset",
         (source_id,),

@@ -1,8 +1,8 @@
-"""Citations that last: `SESSION#EVENT` names one event on every machine and after a rebuild.
+"""Stable citations: `SESSION#EVENT` names the same event on every machine and after a rebuild.
 
-The key of an event comes from the id that the agent gave to its record, and from the event's place
-in that record. Nothing that an index decides goes into it: no row number, no path, no order of
-reading. What is printed is the beginning of the key that no other event of the session has.
+An event's key is derived from the id the agent gave its record and the event's position in that
+record. It never depends on this index: not on row numbers, paths or reading order. What is printed
+is the shortest prefix of the key that is unique within the session.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ import apsw
 from sess_schema.errors import Exit, SessError
 from sess_schema.session import shown
 
-try:  # hashlib also loads OpenSSL, which takes as long as many a search
+try:  # hashlib also loads OpenSSL, which takes as long as a search
     from _blake2 import blake2s
 except ImportError:
     from hashlib import blake2s
 
-SHORTEST = 8  # hex digits that are printed, or more
+SHORTEST = 8  # hex digits printed, at least
 _SHORTEST_TYPED = 4
 _BYTES = 6
 _SESSIONS_AT_HAND = 200
-_MANY_EVENTS = 300  # in a session: reading all of them takes longer than a search
+_MANY_EVENTS = 300  # per session: reading more takes longer than a search
 _CANDIDATES = 5
 _DIGITS = frozenset("0123456789abcdef")
 
-# Texts are read only where a record has no id of its own; outputs are not, for they may come later.
-# Records that were rewritten stand last: they never take a key from what is in the file now.
+# Texts are read only for records without an id; outputs never, because they may arrive later.
+# Rewritten records sort last: they never take a key from a record that is in the file now.
 _EVENTS = (
     f"SELECT e.id, {shown.CURRENT}, coalesce(t.native_id, (SELECT"
     " concat_ws(char(10), t.offset, iif(t.ts_from IS NULL, t.ts, ''), t.kind, x.text, x.input)"
@@ -40,7 +40,7 @@ _EVENTS = (
     f" FROM {shown.EVENTS} WHERE {{}} ORDER BY 2 DESC, t.offset, e.id"
 )
 _ALL = _EVENTS.format("t.session_id = ?1")
-# What may have the same name as an event: its own record, and others with the same id.
+# Events that may share a name: those of the same record, and of other records with its id.
 _RECORD = (
     "SELECT t.native_id, t.offset FROM events e JOIN turns t ON t.id = e.turn_id"
     " OR t.copy_of = e.turn_id WHERE e.id = ?2 AND +t.session_id = ?1"
@@ -57,11 +57,11 @@ class Keys:
     """The keys of one session's events."""
 
     of: dict[int, str]
-    live: frozenset[int]  # events that are in the transcript now
+    live: frozenset[int]  # events currently in the transcript
     ordered: list[str]
 
     def short(self, event: int) -> str:
-        """The beginning of a key that no other event of the session has."""
+        """The shortest prefix of a key that is unique within the session."""
         key = self.of[event]
         at = bisect_left(self.ordered, key)
         near = self.ordered[max(0, at - 1) : at] + self.ordered[at + 1 : at + 2]
@@ -72,7 +72,7 @@ class Keys:
 
 
 class Citations:
-    """The keys of events, each session read once at most."""
+    """Keys of events; reads each session at most once."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
@@ -80,14 +80,14 @@ class Citations:
         self._has_many = lru_cache(_SESSIONS_AT_HAND)(self._count)
 
     def key(self, event: int, session: int | None = None) -> str:
-        """The whole key; without a session, as the session that wrote the event names it."""
+        """The full key; without `session`, in the session that wrote the event."""
         session = self._owner(event) if session is None else session
         native_id, offset = next(iter(self._db.execute(_RECORD, (session, event))))
         sql, record = (_OF_PLACE, offset) if native_id is None else (_OF_RECORD, native_id)
         return _assigned(self._db.execute(sql, (session, record)))[0][event]
 
     def short(self, event: int, session: int | None = None) -> str:
-        """What is printed behind the `#`; the whole key where finding less would take long."""
+        """What is printed after the `#`; the full key where shortening would be slow."""
         session = self._owner(event) if session is None else session
         if self._has_many(session):
             return self.key(event, session)
@@ -106,16 +106,16 @@ def of_session(db: apsw.Connection, session: int) -> Keys:
 
 
 def _assigned(rows: Iterable[Any]) -> tuple[dict[int, str], set[int]]:
-    """The key of each event, and which of them are in the transcript now."""
+    """The key of each event, and the events currently in the transcript."""
     of: dict[int, str] = {}
     live: set[int] = set()
     used: dict[str, int] = {}
     for event, is_live, record, block, unjoined, call_id in rows:
         if event in of:
             continue
-        # The number of a result that stands alone depends on what was read first.
+        # The block number of an unjoined result depends on what was read first.
         name = f"{record}/{block}" if unjoined is None else f"{record}/result/{call_id}"
-        # An agent may give an id to two records: the second one's events are told apart.
+        # An agent may give two records the same id: events of the second get a suffix.
         used[name] = number = used.get(name, 0) + 1
         of[event] = _digest(name if number == 1 else f"{name}#{number}")
         if is_live:
@@ -125,18 +125,18 @@ def _assigned(rows: Iterable[Any]) -> tuple[dict[int, str], set[int]]:
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """An event that a citation names."""
+    """The event a citation names."""
 
     event: int
     short: str
-    by_number: bool = False  # an old citation, by the event's number in this index
+    by_number: bool = False  # an old citation by row number in this index
 
 
 def resolve(
     db: apsw.Connection, session: int, given: str, *, superseded: bool = False
 ) -> Cited | None:
-    """The event of a session that a key, the beginning of one or an old number names; None if
-    the session has none such."""
+    """The event of a session named by a key, a prefix of one or an old number; None if there is
+    none."""
     keys = of_session(db, session)
     wanted = set(keys.of) if superseded else keys.live
     if _is_number(given):
@@ -158,7 +158,7 @@ def resolve(
 
 
 def looks_like_one(text: str) -> bool:
-    """Whether a text can stand behind the `#`."""
+    """Whether a text can follow the `#`."""
     return 0 < len(text) <= 2 * _BYTES and _DIGITS.issuperset(text.lower())
 
 

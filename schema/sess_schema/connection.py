@@ -1,4 +1,4 @@
-"""Connections to the index. Every setting is a function that says why."""
+"""Connections to the index. Every setting is a function whose docstring gives the reason."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OLDEST_SQLITE = 3_051_003
 
 
 def refuse_old_sqlite() -> None:
-    """Before 3.51.3 a checkpoint beside a writer may corrupt a WAL database."""
+    """Before 3.51.3 a checkpoint during a write may corrupt a WAL database."""
     if apsw.SQLITE_VERSION_NUMBER < OLDEST_SQLITE:
         raise SessError(
             f"SQLite {apsw.sqlite_lib_version()} has a bug that can damage the index",
@@ -27,12 +27,12 @@ def refuse_old_sqlite() -> None:
 
 
 def large_pages(db: apsw.Connection) -> None:
-    """16 KiB pages load full text a fifth faster; only a new file takes the setting."""
+    """16 KiB pages load full text 20% faster; the setting only affects new files."""
     db.pragma("page_size", 16384)
 
 
 def write_ahead(db: apsw.Connection) -> None:
-    """Readers never block and never wait."""
+    """Readers neither block nor wait."""
     db.pragma("journal_mode", "wal")
 
 
@@ -42,7 +42,7 @@ def sync_fully(db: apsw.Connection) -> None:
 
 
 def wait_for_locks(db: apsw.Connection, seconds: float) -> None:
-    """A checkpoint or a recovery by another process lasts a moment; wait for it."""
+    """Another process's checkpoint or recovery is short; wait for it."""
     db.set_busy_timeout(int(seconds * 1000))
 
 
@@ -59,12 +59,12 @@ def check_references(db: apsw.Connection) -> None:
 
 
 def bound_the_log(db: apsw.Connection) -> None:
-    """After a bulk load the WAL shrinks back instead of keeping its largest size."""
+    """After a bulk load the WAL shrinks instead of staying at its peak size."""
     db.pragma("journal_size_limit", 64 << 20)
 
 
 def cache(db: apsw.Connection, megabytes: int) -> None:
-    """Hot index pages stay in memory; the default of 2 MB thrashes on a bulk load."""
+    """Keeps hot index pages in memory; the 2 MB default thrashes during a bulk load."""
     db.pragma("cache_size", -megabytes * 1024)
 
 
@@ -74,12 +74,12 @@ def temporary_in_memory(db: apsw.Connection) -> None:
 
 
 def never_write(db: apsw.Connection) -> None:
-    """A second wall behind the read-only open."""
+    """A second safeguard besides opening read-only."""
     db.pragma("query_only", 1)
 
 
 def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
-    """The one connection that writes: creates the index, brings its schema up to date."""
+    """The only writing connection: creates the index and upgrades its schema."""
     refuse_old_sqlite()
     db: apsw.Connection | None = None
     try:
@@ -98,9 +98,7 @@ def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
         migrate.upgrade(db, progress)
     except (apsw.Error, OSError) as error:
         if db is not None:
-            with contextlib.suppress(
-                apsw.Error
-            ):  # a full disk fails the checkpoint at the end, too
+            with contextlib.suppress(apsw.Error):  # on a full disk the final checkpoint fails, too
                 db.close()
         raise sqlite_error(error, str(path)) from error
     except SessError:
@@ -111,9 +109,9 @@ def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
 
 
 def open_reader(path: Path) -> apsw.Connection:
-    """A connection that cannot write; it also reads where nothing can be written beside the index,
+    """A connection that cannot write. It works even if no file can be created next to the index,
 
-    because the directory does not allow it or the disk is full.
+    because the directory is read-only or the disk is full.
     """
     refuse_old_sqlite()
     if not path.exists():

@@ -1,4 +1,4 @@
-"""Bytes to JSON values, whatever was done to the bytes. Both programs must decode alike."""
+"""Decodes bytes to JSON values, even damaged ones. Both programs must decode alike."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-# Where a record can begin inside a line that was glued together after a crash.
+# Where a record can start inside a line that a crash glued together.
 _RECORD_START = re.compile(
     rb'\{"(?:parentUuid|type|uuid|sessionId|isSidechain|timestamp|logicalParentUuid|summary|role)"'
 )
@@ -22,17 +22,17 @@ _DIGITS_PYTHON_CONVERTS = 4000
 
 @dataclass(slots=True, frozen=True)
 class Piece:
-    """A stretch of a line: a value, or bytes that are no JSON."""
+    """One section of a line: a value, or bytes that are not JSON."""
 
     start: int
     end: int
     value: Any
-    problem: str | None  # why there is no value, or what was mended to get it
+    problem: str | None  # why there is no value, or what was repaired to get it
     broken: bool = False
 
 
 def decode(raw: bytes) -> tuple[Any, str | None]:
-    """The value and what had to be mended; raises ValueError when it is no JSON."""
+    """The value and what had to be repaired; raises ValueError if it is not JSON."""
     try:
         return orjson.loads(raw), None
     except orjson.JSONDecodeError as error:
@@ -57,7 +57,7 @@ def decode(raw: bytes) -> tuple[Any, str | None]:
 
 
 def split_line(line: bytes) -> list[Piece]:
-    """A line as one value, or as the values and torn bytes it was glued together from."""
+    """A line as one value, or as the values and torn bytes that were glued together."""
     try:
         value, problem = decode(line)
     except ValueError as error:
@@ -74,7 +74,7 @@ def _glued(line: bytes) -> list[Piece]:
     if len(line) > _LONGEST_SALVAGED:
         return []
     starts = [match.start() for match in _RECORD_START.finditer(line)]
-    if len(starts) > _MOST_STARTS:  # the whole records are at the ends
+    if len(starts) > _MOST_STARTS:  # complete records are at the ends
         starts = starts[: _MOST_STARTS // 2] + starts[-_MOST_STARTS // 2 :]
     pieces: list[Piece] = []
     done = tries = 0
@@ -100,7 +100,7 @@ def _glued(line: bytes) -> list[Piece]:
 
 
 def _record_or_none(candidate: bytes) -> dict[str, Any] | None:
-    """A whole record, and not a block that lies inside a torn one."""
+    """A complete record, not a block inside a torn one."""
     try:
         value = orjson.loads(candidate)
     except orjson.JSONDecodeError:
@@ -125,7 +125,7 @@ def _without_surrogates(value: Any) -> Any:
 
 
 def at_pointer(value: Any, pointer: str) -> Any:
-    """The part of a value that an RFC 6901 pointer names, or None."""
+    """The value that an RFC 6901 pointer leads to, or None."""
     for step in pointer.split("/")[1:]:
         key = step.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict):

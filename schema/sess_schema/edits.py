@@ -1,4 +1,4 @@
-"""What a call changed in a file, in one form for all agents, to be stored, counted and drawn."""
+"""What a call changed in a file: one form for all agents, stored, counted and drawn."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ Hunks = tuple[dict[str, Any], ...]
 
 @dataclass(slots=True, frozen=True)
 class Edit:
-    """One change of one file: a text replaced by another, or a patch.
+    """One change to one file: a replaced text, or a patch.
 
-    A whole new file has no `old`. `hunks` are what the result says of the whole file: oldStart,
-    newStart and signed lines. They stand with the first edit of a call and speak for all that it
-    changed in the same file.
+    A new file has no `old`. `hunks` come from the result and cover the whole file: oldStart,
+    newStart and signed lines. They are stored with the first edit of a call and cover all of the
+    call's edits to the same file.
     """
 
     path: str
@@ -35,14 +35,14 @@ class Edit:
 
 
 def with_hunks(edits: Sequence[Edit], hunks: Hunks) -> tuple[Edit, ...]:
-    """The edits of a call once its result is known; a result alone names no file."""
+    """The edits of a call once its result is known; the result itself names no file."""
     if not hunks:
         return tuple(edits)
     return (replace(edits[0], hunks=hunks), *edits[1:]) if edits else (Edit("", hunks=hunks),)
 
 
 def without_hunks(edits: Sequence[Edit]) -> tuple[Edit, ...]:
-    """The edits of a call whose result was taken off again."""
+    """The edits of a call whose result was removed again."""
     if not hunks_of(edits):
         return tuple(edits)
     return (replace(edits[0], hunks=()), *edits[1:]) if edits[0].path else ()
@@ -53,17 +53,17 @@ def hunks_of(edits: Sequence[Edit]) -> Hunks:
 
 
 def shown(edits: Sequence[Edit]) -> list[Edit]:
-    """Those that tell something of their own: hunks speak for every edit of their file."""
-    return [edit for edit in edits if not _is_spoken_for(edit, edits)]
+    """The edits to draw: hunks cover every edit to their file."""
+    return [edit for edit in edits if not _is_covered(edit, edits)]
 
 
-def _is_spoken_for(edit: Edit, edits: Sequence[Edit]) -> bool:
+def _is_covered(edit: Edit, edits: Sequence[Edit]) -> bool:
     first = edits[0]
     return bool(first.hunks) and edit is not first and edit.path == first.path
 
 
 def lines(edit: Edit, context: int | None = 3) -> list[DiffLine]:
-    """The diff of one edit, with numbers of lines where they are known."""
+    """The diff of one edit, with line numbers where known."""
     if edit.hunks:
         return differ.from_hunks(edit.hunks)
     if edit.patch is not None:
@@ -72,8 +72,8 @@ def lines(edit: Edit, context: int | None = 3) -> list[DiffLine]:
 
 
 def count(edits: Sequence[Edit]) -> list[Counts]:
-    """Lines that each edit adds and removes; the sum is what `shown` draws."""
-    return [Counts(0, 0) if _is_spoken_for(edit, edits) else _count(edit) for edit in edits]
+    """Lines added and removed by each edit; the sum matches what `shown` draws."""
+    return [Counts(0, 0) if _is_covered(edit, edits) else _count(edit) for edit in edits]
 
 
 def _count(edit: Edit) -> Counts:
@@ -89,16 +89,16 @@ def _count(edit: Edit) -> Counts:
 
 def pack(edit: Edit) -> bytes:
     """For `edits.data`."""
-    told = {"old": edit.old, "new": edit.new, "patch": edit.patch, "hunks": [*edit.hunks] or None}
+    fields = {"old": edit.old, "new": edit.new, "patch": edit.patch, "hunks": [*edit.hunks] or None}
     return archive.pack(
-        orjson.dumps({name: value for name, value in told.items() if value is not None})
+        orjson.dumps({name: value for name, value in fields.items() if value is not None})
     )
 
 
 def unpack(path: str, data: bytes) -> Edit:
-    told = orjson.loads(archive.unpack(data))
-    hunks = tuple(told.pop("hunks", ()))
-    return Edit(path, hunks=hunks, **told)
+    fields = orjson.loads(archive.unpack(data))
+    hunks = tuple(fields.pop("hunks", ()))
+    return Edit(path, hunks=hunks, **fields)
 
 
 def of_event(db: apsw.Connection, event: int) -> list[Edit]:

@@ -1,4 +1,4 @@
-"""Errors that people see: one line that names the object, a hint, and the exit code."""
+"""User-visible errors: one line naming the object, a hint, and an exit code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Exit(IntEnum):
 
 
 class SessError(Exception):
-    """Something a person can act on."""
+    """An error the user can act on."""
 
     def __init__(self, message: str, *, hint: str | None = None, code: int = Exit.USAGE) -> None:
         super().__init__(message)
@@ -35,7 +35,7 @@ class SessError(Exception):
 
 
 def explained(error: Exception, index: str) -> SessError | None:
-    """What any error means to a person; None for one that nobody foresaw."""
+    """Any error as a user-visible one; None if it is unexpected."""
     if isinstance(error, SessError):
         return error
     if isinstance(error, apsw.Error) or getattr(error, "errno", None) in _NO_SPACE:
@@ -44,13 +44,13 @@ def explained(error: Exception, index: str) -> SessError | None:
 
 
 def aside(index: str) -> str:
-    """The command that moves a damaged index away with its WAL, which may hold the last rows."""
+    """The command that moves a damaged index aside, with its WAL, which may hold the last rows."""
     folder = os.path.dirname(index)
     return f'`mkdir "{folder}/damaged" && mv "{index}"* "{folder}/damaged/"`'
 
 
 def sqlite_error(error: Exception, path: str) -> SessError:
-    """What a failure of SQLite on the index means to its owner."""
+    """An SQLite failure on the index, as a user-visible error."""
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):
         return SessError(
             f'index "{path}" is damaged: {error}',
@@ -79,7 +79,7 @@ def sqlite_error(error: Exception, path: str) -> SessError:
 def _is_full(error: Exception, path: str) -> bool:
     if isinstance(error, apsw.FullError) or getattr(error, "errno", None) in _NO_SPACE:
         return True
-    # Without space for its shared memory file SQLite speaks of an I/O error.
+    # Without space for its shared-memory file, SQLite reports an I/O error.
     if isinstance(error, apsw.IOError) and hasattr(os, "statvfs"):
         try:
             found = os.statvfs(os.path.dirname(path))

@@ -1,4 +1,4 @@
-"""What must not reach a terminal: transcript text, and whatever is named after it, is hostile."""
+"""Makes text safe for terminals: transcripts, and names derived from them, are hostile."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HARMFUL = re.compile(
 
 
 def safe(text: str) -> str:
-    """Text that a terminal shows and does not obey; only newlines and tabs keep their meaning."""
+    """Text that a terminal prints and does not interpret; only newlines and tabs take effect."""
     if text.isascii() and text.isprintable():
         return text
     text = ansi.without(text)

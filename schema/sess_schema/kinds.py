@@ -1,4 +1,4 @@
-"""What a tool call does, in one set of words. Each source maps its own tool names to these."""
+"""Kinds of tool calls, common to all agents. Each source maps its tool names to these."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Final
 SHELL: Final = "shell"  # runs a command
 READ: Final = "read"  # a file
 WRITE: Final = "write"  # a whole file
-EDIT: Final = "edit"  # a part of a file, or several files by a patch
-SEARCH: Final = "search"  # in files and folders, lists of folders included
-FETCH: Final = "fetch"  # pages and searches on the web
+EDIT: Final = "edit"  # a section of a file, or several files by a patch
+SEARCH: Final = "search"  # in files and folders, including listing folders
+FETCH: Final = "fetch"  # web pages and web searches
 AGENT: Final = "agent"  # starts a subagent
-PLAN: Final = "plan"  # lists of things to do, and plans
-QUESTION: Final = "question"  # to the person
+PLAN: Final = "plan"  # to-do lists and plans
+QUESTION: Final = "question"  # to the user
 MCP: Final = "mcp"  # a tool of an MCP server
 OTHER: Final = "other"
 

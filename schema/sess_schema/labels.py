@@ -1,4 +1,4 @@
-"""Labels of events that shared code knows. Agents may use others; those are shown as they are."""
+"""Event labels known to shared code. Agents may use others, which are shown as they are."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Final
 
 # -- of prompts
 
-COMMAND: Final = "command"  # a command of the agent, such as /compact
-BASH: Final = "bash"  # a shell command that the person ran
-MEMORY: Final = "memory"  # a note that the agent was told to keep
+COMMAND: Final = "command"  # an agent command such as /compact
+BASH: Final = "bash"  # a shell command run by the user
+MEMORY: Final = "memory"  # a note for the agent to remember
 QUEUED: Final = "queued"  # typed while the agent was still working
 
 # -- of answers and notices
@@ -16,17 +16,17 @@ QUEUED: Final = "queued"  # typed while the agent was still working
 API_ERROR: Final = "api_error"  # the service refused or failed to answer
 API_REFUSAL: Final = "api_refusal"  # the model declined
 ERROR: Final = "error"
-BROKEN: Final = "broken"  # a record that nobody can read
-INTERRUPTED: Final = "interrupted"  # the person stopped the work
+BROKEN: Final = "broken"  # an unreadable record
+INTERRUPTED: Final = "interrupted"  # stopped by the user
 COMPACT: Final = "compact"  # the conversation so far was replaced by a summary
-CONTINUED: Final = "continued"  # the conversation goes on from an earlier one
-AWAY_SUMMARY: Final = "away_summary"  # what happened while the person was away
-CONTEXT: Final = "context"  # what the agent's client added to a prompt
+CONTINUED: Final = "continued"  # continues an earlier conversation
+AWAY_SUMMARY: Final = "away_summary"  # what happened while the user was away
+CONTEXT: Final = "context"  # added to a prompt by the agent's client
 NESTED_MEMORY: Final = "nested_memory"  # instructions from files
 REMINDER: Final = "reminder"
 TEAMMATE: Final = "teammate-message"
 TASK: Final = "task-notification"  # a background task ended
-BASH_OUTPUT: Final = "bash-output"  # of a command that the person ran
+BASH_OUTPUT: Final = "bash-output"  # of a shell command run by the user
 COMMAND_OUTPUT: Final = "command-output"
 TOOL_RESULT: Final = "tool_result"  # a result that names no call
 HOOK_BLOCKED: Final = "hook_blocking_error"
@@ -36,7 +36,7 @@ HOOK_FAILED: Final = "hook_non_blocking_error"
 
 SUMMARY_TITLE: Final = "summary"
 AI_TITLE: Final = "ai-title"  # made by a model
-CUSTOM_TITLE: Final = "custom-title"  # given by the person
+CUSTOM_TITLE: Final = "custom-title"  # given by the user
 
 TITLES: Final = frozenset({SUMMARY_TITLE, AI_TITLE, CUSTOM_TITLE})
 OUTPUTS: Final = frozenset({BASH_OUTPUT, COMMAND_OUTPUT, TOOL_RESULT})

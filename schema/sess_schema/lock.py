@@ -1,4 +1,4 @@
-"""The kernel lock that says whether a writer lives; it dies with its process."""
+"""The kernel lock held by a running writer; it ends with its process."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ else:
         return True
 
 
-ASKING_SECONDS = 0.1  # whoever asks for the holder has the lock for some microseconds
+ASKING_SECONDS = 0.1  # asking for the holder takes the lock for some microseconds
 
 
 class WriterLock:
-    """Held by the one process that may write the index."""
+    """Held by the only process that may write to the index."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
 
     def describe(self, **facts: Any) -> None:
-        """Tell others who holds the lock."""
+        """Record who holds the lock, for others to read."""
         text = json.dumps({"pid": os.getpid(), **facts}).encode()
-        with contextlib.suppress(OSError):  # on a full disk the lock alone has to do
+        with contextlib.suppress(OSError):  # on a full disk the lock alone must do
             os.ftruncate(self._fd, 0)
             os.lseek(self._fd, 0, os.SEEK_SET)
             os.write(self._fd, text)
@@ -57,7 +57,7 @@ class WriterLock:
 
 
 def acquire(path: Path, *, wait: float = 0.0) -> WriterLock | None:
-    """The lock, or None when another process still holds it after `wait` seconds."""
+    """The lock, or None if another process still holds it after `wait` seconds."""
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     deadline = time.monotonic() + max(wait, ASKING_SECONDS)
     while not _try_lock(fd):
@@ -66,18 +66,18 @@ def acquire(path: Path, *, wait: float = 0.0) -> WriterLock | None:
             return None
         time.sleep(0.02)
     with contextlib.suppress(OSError):
-        os.ftruncate(fd, 0)  # what a killed holder said of itself
+        os.ftruncate(fd, 0)  # the description left by a killed holder
     return WriterLock(fd)
 
 
 def holder(path: Path) -> dict[str, Any] | None:
-    """Who holds the lock: its description, or None when nobody does."""
+    """The description of the lock's holder, or None if nobody holds it."""
     try:
         fd = os.open(path, os.O_RDWR)
     except OSError:
         return None
     try:
-        if _try_lock(fd, shared=True):  # others who ask at the same moment are no holders
+        if _try_lock(fd, shared=True):  # others asking at the same time are not holders
             return None
         facts: dict[str, Any] = {}
         with contextlib.suppress(ValueError):
@@ -88,7 +88,7 @@ def holder(path: Path) -> dict[str, Any] | None:
 
 
 def already_running(path: Path) -> SessError:
-    """What to say when somebody else writes the index."""
+    """The error for an index that another process is writing to."""
     other = holder(path) or {}
     what = "a sync" if other.get("mode") == "sync" else "a daemon"
     return SessError(

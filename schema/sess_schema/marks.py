@@ -1,7 +1,7 @@
-"""What the full-text index is told beside the texts: that a call failed, and words it cannot see.
+"""What the full-text index gets besides the texts: a mark for failed calls, and words it misses.
 
-SQLite's tokenizer makes one word of `请修复React组件`, `🤖done` and a prompt's glyphs. Such words
-are indexed once more in a column of their own, with a few neighbours, so that phrases are found.
+SQLite's tokenizer takes `请修复React组件`, `🤖done` and a shell prompt's glyphs for one word. The
+words inside are indexed again in a separate column, with a few neighbours, so phrases match.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-# By it a failed call is found, as grepping a transcript would: `is_error` also looks for this.
-# One word of the index that nobody types, so that `error` does not find what does not say it.
+# Marks failed calls, so that searching for `is_error` finds them, as grepping a transcript does.
+# The index sees one word that nobody types, so `error` only finds texts that contain it.
 FAILED = "is\ue000error"
 _GLUE = (
     "[\u0590-\u109f\u1780-\u17ff\u20a0-\u20cf\u2300-\u2bff\u3005-\u3007\u3040-\u31ff\u3400-\u9fff"
     "\uac00-\ud7af\ue000-\uf8ff\uf900-\ufaff\uff66-\uff9f"
     "\U0001f000-\U0001faff\U00020000-\U0003ffff]+"
 )
-_NEAR = 200  # characters; a longer word beside a glyph is none that somebody types
+_NEAR = 200  # characters; nobody types a longer word next to a glyph
 _WORDS = 4
 
 
@@ -29,7 +29,7 @@ def marks(status: str | None, *texts: str) -> str:
 
 @cache
 def _glue() -> re.Pattern[str]:
-    return re.compile(_GLUE)  # which takes 2 ms, and most queries do not need it
+    return re.compile(_GLUE)  # takes 2 ms, and most queries do not need it
 
 
 def glue_in(text: str) -> bool:
@@ -37,7 +37,7 @@ def glue_in(text: str) -> bool:
 
 
 def _glued(*texts: str) -> str:
-    """The words beside letters of other scripts, emoji and glyphs, in their order."""
+    """The words next to letters of other scripts, emoji and glyphs, in order."""
     found: dict[str, None] = {}
     for text in texts:
         if not text.isascii():
@@ -46,7 +46,7 @@ def _glued(*texts: str) -> str:
 
 
 def _beside(text: str) -> Iterator[str]:
-    pattern, end = _glue(), 0  # of the glue before
+    pattern, end = _glue(), 0  # of the previous glue
     after = ""
     for glue in pattern.finditer(text):
         if after:

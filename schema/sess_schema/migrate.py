@@ -1,8 +1,8 @@
-"""Numbered migrations, applied in one transaction with the record of them.
+"""Numbered migrations, each recorded in the transaction that applies it.
 
-`migrations/NNNN_name.sql`, and where SQL cannot do it all, `NNNN_name.py` beside it, whose
-`apply(db, progress)` runs after the SQL. Released ones are history: they are never edited, and they
-import nothing of ours, because the rest of the program changes and what they did must not.
+`migrations/NNNN_name.sql`, and where SQL is not enough, `NNNN_name.py` next to it, whose
+`apply(db, progress)` runs after the SQL. Released migrations are never edited and import none of
+our modules, because the rest of the program changes and what they did must not.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def latest() -> int:
 
 
 def refuse_strangers(db: apsw.Connection, path: Path) -> None:
-    """Stop before touching another program's database, or one from a newer version of ours."""
+    """Refuse another program's database, or one from a newer version of ours."""
     application = db.pragma("application_id")
     if application != APPLICATION_ID:
         empty = db.execute("SELECT count(*) FROM sqlite_schema").get == 0
@@ -55,7 +55,7 @@ def refuse_strangers(db: apsw.Connection, path: Path) -> None:
 
 
 def refuse_older(db: apsw.Connection, path: Path) -> None:
-    """A reader cannot upgrade; the writer does at its next start."""
+    """A reader cannot upgrade; the writer does so at its next start."""
     version = db.pragma("user_version")
     if version < latest():
         raise SessError(
@@ -66,7 +66,7 @@ def refuse_older(db: apsw.Connection, path: Path) -> None:
 
 
 def upgrade(db: apsw.Connection, progress: Progress = unseen) -> None:
-    """Apply what is missing: the old schema or the newest one, never something between."""
+    """Apply what is missing: leaves the old schema or the newest, never one in between."""
     before = db.pragma("user_version")
     missing = [one for one in migrations() if one[0] > before]
     if not missing:
@@ -97,7 +97,7 @@ def _apply(db: apsw.Connection, name: str, sql: str, progress: Progress) -> None
 
 
 def _code(name: str) -> Callable[[apsw.Connection, Callable[[int, int], None]], None] | None:
-    """The function beside the SQL. A name that begins with a digit cannot be imported."""
+    """The function that goes with the SQL. A name that starts with a digit cannot be imported."""
     path = _FOLDER / f"{name}.py"
     if not path.exists():
         return None

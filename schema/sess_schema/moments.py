@@ -1,4 +1,4 @@
-"""When a session was at work: moments, the gaps between them, and whose gap each was."""
+"""When a session was active: moments, the gaps between them, and who spent each gap."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 QUARTER = 15 * 60 * 1000
-IDLE = 5 * 60 * 1000  # nobody works longer between two moments
-NEAR = 2000  # notes that stand so short before a prompt came with it
+IDLE = 5 * 60 * 1000  # longer gaps count as this much
+NEAR = 2000  # notices this close before a prompt came with it
 
-# Session, first and last moment, time between them, of that before prompts, begins with a prompt.
+# Session, first and last moment, active time, the share before prompts, starts with a prompt.
 Summed = tuple[int, int, int, int, int, bool]
 
 
 class Moment(NamedTuple):
-    """A time at which something happened, or at which a result came."""
+    """The time of an event or of a result."""
 
     ts: int
-    said: bool  # no note beside the conversation
+    said: bool  # not a notice
     prompted: bool
 
 
 class Span(NamedTuple):
-    """What a session did in one quarter of an hour."""
+    """A session's activity in one quarter of an hour."""
 
     session: int
     first: int
     last: int
-    inside: int  # between its moments, each gap cut at five minutes
+    inside: int  # between its moments, each gap capped at five minutes
     waited: int  # of that, before prompts
-    prompted: bool  # it begins with one
-    before: int  # since the span before it, whole; 0 for the first
+    prompted: bool  # starts with a prompt
+    before: int  # the uncapped gap since the previous span; 0 for the first
 
     @property
     def active(self) -> int:
@@ -43,7 +43,7 @@ class Span(NamedTuple):
 
 
 def summed(session: int, moments: Iterable[Moment]) -> Iterator[Summed]:
-    """By quarter of an hour, as the writer keeps them and a reader counts them."""
+    """Sums by quarter of an hour, as the writer stores them and readers compute them."""
     for _, group in groupby(_marked(moments), key=lambda one: one[0] // QUARTER):
         marked = [*group]
         gaps = [(min(b - a, IDLE), prompted) for (a, _), (b, prompted) in pairwise(marked)]
@@ -54,9 +54,9 @@ def summed(session: int, moments: Iterable[Moment]) -> Iterator[Summed]:
 
 
 def _marked(moments: Iterable[Moment]) -> list[tuple[int, bool]]:
-    """Each moment once, in order, and whether it is a prompt's.
+    """Each moment once, in order, and whether it belongs to a prompt.
 
-    Notes that stand just before a prompt came with it: the wait before them was the person's.
+    Notices just before a prompt came with it: the wait before them was the person's.
     """
     merged: dict[int, tuple[bool, bool]] = {}
     for ts, said, prompted in moments:
@@ -73,7 +73,7 @@ def _marked(moments: Iterable[Moment]) -> list[tuple[int, bool]]:
 
 
 def moments(rows: Iterable[tuple[Any, ...]]) -> Iterator[Moment]:
-    """Of rows with `ts`, `SAID`, `PROMPT` and `answered`."""
+    """From rows of `ts`, `SAID`, `PROMPT` and `answered`."""
     for ts, said, prompted, answered in rows:
         if ts is not None and ts >= 0:
             yield Moment(ts, said, prompted)
@@ -81,9 +81,9 @@ def moments(rows: Iterable[tuple[Any, ...]]) -> Iterator[Moment]:
             yield Moment(answered, said=True, prompted=False)
 
 
-def joined(told: Sequence[Summed]) -> Iterator[Span]:
-    """In order of sessions and times, each with the gap before it."""
-    for number, (session, first, last, inside, waited, prompted) in enumerate(told):
-        same = number > 0 and told[number - 1][0] == session
-        before = first - told[number - 1][2] if same else 0
+def joined(rows: Sequence[Summed]) -> Iterator[Span]:
+    """Each span with the gap before it; rows are sorted by session and time."""
+    for number, (session, first, last, inside, waited, prompted) in enumerate(rows):
+        same = number > 0 and rows[number - 1][0] == session
+        before = first - rows[number - 1][2] if same else 0
         yield Span(session, first, last, inside, waited, bool(prompted), before)

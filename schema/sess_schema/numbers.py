@@ -1,8 +1,8 @@
-"""The numbers of a session: what each of them means, for everybody who prints one.
+"""The numbers of a session: one definition for everything that prints them.
 
-docs/numbers.md has the same definitions in words. Of one session they are those of what it shows:
-records that it shares with the session it was forked from are counted in both. Totals over several
-sessions (`queries.stats`) count everything once, in the session that had it first.
+docs/numbers.md gives the same definitions in words. A session's numbers cover what it shows:
+records shared with the session it was forked from count in both. Totals over several sessions
+(`queries.stats`) count everything once, in the session that had it first.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from sess_schema.session import shown
 
 @dataclass(slots=True, frozen=True)
 class Numbers:
-    """Of one session: the total with its subagents; events and times its own."""
+    """One session's numbers: the total includes subagents; events and times do not."""
 
     total: Tally
     events: int
     duration_ms: int
     active_ms: int
-    user_ms: int  # of the active time, what ended with a prompt
+    user_ms: int  # the active time that ended with a prompt
 
     @property
     def prompts(self) -> int:
@@ -48,7 +48,7 @@ class Numbers:
 
     @property
     def denied(self) -> int:
-        """Not among the failed ones."""
+        """Not counted as failed."""
         return self.total.tool_denied
 
     @property
@@ -57,7 +57,7 @@ class Numbers:
 
 
 def of(db: apsw.Connection, row: SessionRow, asked: Stats | None = None) -> Numbers:
-    """`asked`: only what lies in its window."""
+    """The numbers of a session, limited to the window of `asked`."""
     asked = asked or Stats(session=row.key)
     spent = worktime.read(db, asked)
     duration, events = row.duration_ms, row.events
@@ -67,13 +67,13 @@ def of(db: apsw.Connection, row: SessionRow, asked: Stats | None = None) -> Numb
 
 
 def _made(total: Tally, events: int, duration: int, spent: tuple[int, int]) -> Numbers:
-    # What has no time of its own has that of its conversation, which may lie outside.
+    # An undated event gets its conversation's time, which may lie outside the duration.
     active = min(spent[0], duration)
     return Numbers(total, events, duration, active, min(spent[1], active))
 
 
 def of_many(db: apsw.Connection, rows: Sequence[SessionRow]) -> dict[int, Numbers]:
-    """The same for many sessions, by their keys, from the sums that the writer keeps."""
+    """The same for many sessions, by key, from the sums the writer keeps."""
     families = _families(db, [row.key for row in rows])
     members = json.dumps(sorted({key for family in families.values() for key in family}))
     totals = _totals(db, members)
@@ -94,7 +94,7 @@ def of_many(db: apsw.Connection, rows: Sequence[SessionRow]) -> dict[int, Number
 
 
 def _totals(db: apsw.Connection, members: str) -> dict[int, Tally]:
-    """By session, what it had first and what was spent on it."""
+    """By session: what it had first, and its usage."""
     inside = "WHERE session_id IN (SELECT value FROM json_each(?)) GROUP BY session_id"
     found: dict[int, Tally] = defaultdict(Tally)
     for key, prompts, calls, failed, denied in db.execute(
@@ -114,7 +114,7 @@ def _totals(db: apsw.Connection, members: str) -> dict[int, Tally]:
 
 
 def _inside(db: apsw.Connection, row: SessionRow, asked: Stats) -> tuple[int, int]:
-    """How long, and how many events, of what a session shows in a window."""
+    """Duration and number of the events that a session shows in a window."""
     found: tuple[Any, ...] = db.execute(
         f"SELECT min(e.ts), max(max(e.ts), coalesce(max(e.answered), 0)), count(*) FROM events e"
         f" WHERE e.id IN ({shown.IDS}) AND e.ts >= ? AND e.ts < ?",
@@ -141,7 +141,7 @@ def _families(db: apsw.Connection, keys: list[int]) -> dict[int, set[int]]:
 
 
 def _copied(db: apsw.Connection, members: str) -> dict[int, dict[int, tuple[int, Tally]]]:
-    """By session and event, the prompts and calls that another session had first, and which."""
+    """By session and event, the prompts and calls another session had first, and that session."""
     found: dict[int, dict[int, tuple[int, Tally]]] = defaultdict(dict)
     for session, event, owner, prompt, call, failed, denied in db.execute(
         f"SELECT t.session_id, e.id, e.session_id, {sums.PROMPT}, e.type = 'tool_use',"
@@ -159,15 +159,15 @@ def _copied(db: apsw.Connection, members: str) -> dict[int, dict[int, tuple[int,
 def _times(db: apsw.Connection, keys: list[int]) -> dict[int, tuple[int, int]]:
     """Active time and the person's share of it."""
     forks = spans.forks(db, keys)
-    told: list[Any] = db.execute(
+    rows: list[Any] = db.execute(
         "SELECT session_id, first_ts, last_ts, active_ms, user_ms, prompted FROM spans"
         f" WHERE quarter <> {sums.UNDATED} AND session_id IN (SELECT value FROM json_each(?))"
         " ORDER BY 1, 2",
         (json.dumps([key for key in keys if key not in forks]),),
     ).fetchall()
     for key in forks:
-        told += moments.summed(key, spans.moments_shown(db, key))
-    return _added(moments.joined(told))
+        rows += moments.summed(key, spans.moments_shown(db, key))
+    return _added(moments.joined(rows))
 
 
 def _added(all_: Iterable[moments.Span]) -> dict[int, tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""What JSON output consists of: one shape for each kind of object. docs/json.md describes them."""
+"""The objects of JSON output, one definition each. docs/json.md describes them."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from sess_schema.queries.tally import Tally
 
 
-class Said(Protocol):
-    """An event as the index has it, or without its secrets."""
+class EventFields(Protocol):
+    """An event as the index has it, or with its secrets masked."""
 
     @property
     def ts(self) -> int | None: ...
@@ -44,7 +44,7 @@ class Said(Protocol):
 
 
 def event(
-    said: Said,
+    entry: EventFields,
     given: Any,
     *,
     key: str,
@@ -54,21 +54,21 @@ def event(
     copied_from: str | None = None,
 ) -> dict[str, Any]:
     """One event; `given` is the input of a call as the agent wrote it."""
-    called = said.type == "tool_use"
+    called = entry.type == "tool_use"
     return {
         "event": key,
-        "ts": times.iso(said.ts),
-        "type": said.type,
-        "label": said.label,
-        "tool": said.tool,
-        "kind": said.call_kind,
-        "summary": said.summary or None,
+        "ts": times.iso(entry.ts),
+        "type": entry.type,
+        "label": entry.label,
+        "tool": entry.tool,
+        "kind": entry.call_kind,
+        "summary": entry.summary or None,
         "input": given if called else None,
-        "output": said.output if called else None,
-        "status": said.status,
-        "unjoined": said.unjoined,
-        "duration_ms": said.duration_ms,
-        "text": said.text,
+        "output": entry.output if called else None,
+        "status": entry.status,
+        "unjoined": entry.unjoined,
+        "duration_ms": entry.duration_ms,
+        "text": entry.text,
         "files": [*files],
         "images": images,
         "subagent": subagent,
@@ -102,7 +102,7 @@ def session(row: SessionRow, title: str, numbers: Numbers) -> dict[str, Any]:
 
 
 def times_of(active: int, user: int) -> dict[str, int]:
-    """Whose time it was."""
+    """The active time and how it divides."""
     return {"active_ms": active, "agent_ms": active - user, "user_ms": user}
 
 
@@ -112,7 +112,7 @@ def group(name: str, tally: Tally) -> dict[str, Any]:
 
 
 def sums(tally: Tally) -> dict[str, Any]:
-    """What was used, paid and done."""
+    """Tokens, cost and counts."""
     return {
         "input_tokens": tally.input_tokens,
         "output_tokens": tally.output_tokens,
@@ -131,7 +131,7 @@ def sums(tally: Tally) -> dict[str, Any]:
 
 
 def hit(found: Hit, key: str, path: str | None, line: int | None) -> dict[str, Any]:
-    """One hit of a search: the event, and where its best match is."""
+    """One search hit: the event, and where its best match is."""
     return {
         "session": found.session,
         "agent": found.agent,
@@ -156,7 +156,7 @@ def hit(found: Hit, key: str, path: str | None, line: int | None) -> dict[str, A
 
 
 def neighbour(beside: Neighbour, key: str) -> dict[str, Any]:
-    """An event beside a hit, in short."""
+    """An event next to a hit, abridged."""
     return {
         "event": key,
         "ts": times.iso(beside.ts),

@@ -1,4 +1,4 @@
-"""Where the index, the configuration, the logs and the lock live, all private to their owner."""
+"""Where the index, configuration, logs and lock live, all private to their owner."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ class Home:
         return self.logs / "sessiond.log"
 
     def create(self) -> None:
-        """Make the directories, 0700 whatever the umask."""
+        """Create the directories with mode 0700, whatever the umask."""
         for directory in {self.data, self.config, self.logs}:
             make_private(directory)
 
 
 def home() -> Home:
-    """The installation of this user, or the one that SESSIOND_HOME names."""
+    """This user's installation, or the one in SESSIOND_HOME."""
     if override := os.environ.get("SESSIOND_HOME"):
         root = Path(override).expanduser().absolute()
         return Home(root, root, root)
@@ -61,7 +61,7 @@ def home() -> Home:
 
 
 def make_private(directory: Path) -> None:
-    """Create a directory that only its owner may enter, and refuse one that is not ours."""
+    """Create a directory that only its owner can enter; refuse one that is not ours."""
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = os.stat(directory)
@@ -83,7 +83,7 @@ def make_private(directory: Path) -> None:
 
 
 def create_private_file(path: Path) -> None:
-    """Create an empty 0600 file if there is none; SQLite gives -wal and -shm the same mode."""
+    """Create an empty 0600 file if missing; SQLite gives -wal and -shm the same mode."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         os.chmod(path, 0o600)

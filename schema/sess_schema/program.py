@@ -1,4 +1,4 @@
-"""How both programs begin and end: every outcome an exit code, every error one line and a hint."""
+"""How both programs start and end: every outcome is an exit code, every error a line and a hint."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Exit codes:
 
 
 class Ended(Exception):
-    """Everything is done and said; the exit code is left."""
+    """Exit with a code; everything else is done, and any message printed."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -35,13 +35,13 @@ class Ended(Exception):
 
 
 def run(app: typer.Typer, name: str) -> None:
-    """Entry point of a program with a command line."""
+    """The entry point of a program with a command line."""
     given = sys.argv[1:]
     run_plain(name, lambda: follow(app, name, given), debug=given[:1] == ["--debug"])
 
 
 def follow(app: typer.Typer, name: str, given: list[str]) -> None:
-    """Do what a command line says."""
+    """Run a command line."""
     from typer import Abort, Exit  # noqa: PLC0415 - the caller has paid for it
     from typer.main import get_command  # noqa: PLC0415
 
@@ -59,7 +59,7 @@ def follow(app: typer.Typer, name: str, given: list[str]) -> None:
 
 
 def run_plain(name: str, body: Callable[[], None], *, debug: bool = False) -> None:
-    """Do something and exit with what came of it."""
+    """Run `body` and exit with its outcome."""
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
@@ -68,7 +68,7 @@ def run_plain(name: str, body: Callable[[], None], *, debug: bool = False) -> No
 
 
 def _open_closed_streams() -> None:
-    """`>&-` means that nobody reads it, and no other file may take the number of a stream."""
+    """After `>&-` nobody reads the stream, but no other file may get its descriptor."""
     while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(fd, True)
     os.close(fd)
@@ -79,7 +79,7 @@ def _open_closed_streams() -> None:
 
 
 def outcome(name: str, body: Callable[[], None], *, debug: bool = False) -> int:
-    """The exit code of what was done."""
+    """Run `body`; its exit code."""
     try:
         body()
         sys.stdout.flush()
@@ -106,7 +106,7 @@ def _flushed(code: int) -> int:
 
 
 def explain(name: str, error: Any) -> int:
-    """Say what went wrong in one line, and what to do about it; the exit code."""
+    """Print what went wrong in one line, and what to do about it; return the exit code."""
     from sess_schema import paths  # noqa: PLC0415 - only when something is wrong
     from sess_schema.errors import explained  # noqa: PLC0415
 
@@ -116,7 +116,7 @@ def explain(name: str, error: Any) -> int:
         if told.hint:
             say(f"hint: {told.hint}")
         return told.code
-    if hasattr(error, "format_message"):  # the command line could not be understood
+    if hasattr(error, "format_message"):  # a usage error
         message = error.format_message()
         say(f"{name}: {message[:1].lower()}{message[1:].rstrip('.')}")
         context = getattr(error, "ctx", None)
@@ -137,14 +137,14 @@ def counted(number: int, noun: str) -> str:
 
 
 def say(message: str) -> None:
-    """A line for people, beside the data."""
+    """Print a line for people, on stderr."""
     sys.stdout.flush()
     text = safe(message) if sys.stderr.isatty() else message
     sys.stderr.write(text + "\n")
 
 
 def stop_writing() -> None:
-    """The reader of our output went away: nothing more may be flushed to it at exit."""
+    """The reader of our output is gone: flush nothing more to it at exit."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -154,6 +154,6 @@ def stop_writing() -> None:
 def module(name: str) -> list[str]:
     """The command line that runs a module of this installation.
 
-    -P keeps the current directory off the module path: it may hold anybody's code.
+    -P keeps the current directory off the module path: it may contain anyone's code.
     """
     return [sys.executable, "-P", "-m", name]

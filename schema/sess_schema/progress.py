@@ -1,4 +1,4 @@
-"""Long work on the index says what it is doing, so that nobody takes it for hung."""
+"""Progress reports during long work on the index, so that it does not look hung."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from contextlib import contextmanager
 
 import apsw
 
-# Called often, with one line of text; whoever shows it decides how often that is worth it.
+# Called often, with one line of text; the receiver decides how often to show it.
 Progress = Callable[[str], None]
 
 _STEPS = 50_000  # of SQLite's virtual machine: a few milliseconds, unless rows are large
 
 
 def unseen(_text: str) -> None:
-    """For work that nobody watches."""
+    """Ignores progress."""
 
 
 @contextmanager
 def while_running(db: apsw.Connection, progress: Progress, text: str) -> Iterator[None]:
-    """Report `text` now, and again and again for as long as statements run."""
+    """Report `text` now, and repeatedly while statements run."""
 
     def report() -> bool:
         progress(text)

@@ -1,4 +1,4 @@
-"""Records as the agent wrote them, read in order from the archive."""
+"""Records as the agent wrote them, read from the archive."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import apsw
 
 from sess_schema import archive, decode
 
-_KEPT = 6  # unpacked chunks of about a megabyte: a result is seldom far from its call
-_DEEPEST = 100  # levels of a value that readers can be asked to follow
+_KEPT = 6  # unpacked chunks of about a megabyte: a result is rarely far from its call
+_DEEPEST = 100  # levels of nesting that readers can handle
 
 
 class Records:
-    """Reads single records; neighbours cost no second unpacking."""
+    """Reads single records; neighbours share one unpacked chunk."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
@@ -29,17 +29,17 @@ class Records:
         source, retired, offset, length = place
         starts, chunks = self._chunks_of(source, retired)
         at = max(0, bisect_right(starts, offset) - 1)
-        parts = []
+        slices = []
         while at < len(starts) and starts[at] < offset + length:
             start, (key, size) = starts[at], chunks[at]
             if start + size > offset:
                 raw = self._unpacked(key)
-                parts.append(raw[max(0, offset - start) : min(size, offset + length - start)])
+                slices.append(raw[max(0, offset - start) : min(size, offset + length - start)])
             at += 1
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+        return slices[0] if len(slices) == 1 else b"".join(slices)
 
     def _chunks_of(self, source: int, retired: int) -> tuple[list[int], list[tuple[int, int]]]:
-        """Where the chunks of a source begin, and (id, length) of each."""
+        """Where the chunks of a source start, and (id, length) of each."""
         found = self._places.get((source, retired))
         if found is None:
             rows: list[tuple[Any, ...]] = self._db.execute(
@@ -52,7 +52,7 @@ class Records:
         return found
 
     def value(self, place: Sequence[int], pointer: str) -> Any:
-        """The part of a record that a JSON pointer names; None where it has none to follow."""
+        """The value in a record that a JSON pointer leads to, or None."""
         for value in self._values(tuple(place)):
             found = unwrapped(decode.at_pointer(value, pointer))
             if found is not None and not is_too_deep(found):
@@ -60,7 +60,7 @@ class Records:
         return None
 
     def holding(self, place: Sequence[int], pointer: str) -> Any:
-        """The record in which a JSON pointer leads somewhere; several may be glued together."""
+        """The record in which a JSON pointer leads to a value; several may be glued together."""
         values = self._values(tuple(place))
         return next((one for one in values if decode.at_pointer(one, pointer) is not None), None)
 
@@ -91,7 +91,7 @@ def is_too_deep(value: Any, left: int = _DEEPEST) -> bool:
 
 
 def unwrapped(value: Any) -> Any:
-    """Some agents keep arguments as JSON in a string."""
+    """Decodes arguments that some agents store as JSON in a string."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
         try:
             return decode.decode(value.encode("utf-8", "replace"))[0]

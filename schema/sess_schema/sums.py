@@ -1,7 +1,7 @@
-"""Sums per quarter of an hour and session: kept by the writer, read by statistics.
+"""Sums per quarter of an hour and session: stored by the writer, read by statistics.
 
-Every zone of the world is a whole number of quarters from UTC, so that a day is a day in any of
-them. The SQL is here once for both: what the writer keeps is what a reader would count.
+Every time zone is a whole number of quarters from UTC, so days can be summed in any of them.
+Writer and readers share this SQL: what the writer stores is what a reader would count.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sess_schema.moments import NEAR, QUARTER
 
 UNDATED = -1
 CHARS_PER_TOKEN = 4
-# A response whose last line never came: no reason to stop, and a count that cannot be.
+# A response whose last line is missing: no stop reason, and an impossibly low count.
 _MOST_PLACEHELD = 8
 _LEAST_LOGGED = 100
 PLACEHOLDER = (
@@ -24,7 +24,7 @@ PLACEHOLDER = (
     f" AND u.chars >= {_LEAST_LOGGED})"
 )
 MODEL = "coalesce(u.model, 'unknown')"
-# Results without a call are events of their own, but nobody called anything.
+# Results without a call are events, but not calls.
 CALLED = "e.unjoined IS NULL"
 TOOL = "iif(e.type = 'tool_use', coalesce(e.tool, 'unknown'), '')"
 
@@ -34,14 +34,14 @@ USAGE_SUMS = (
     " sum(u.cost_nano IS NULL), count(*), coalesce(sum(u.saved_nano), 0),"
     f" sum({PLACEHOLDER}), coalesce(sum(u.chars) FILTER (WHERE {PLACEHOLDER}), 0)"
 )
-# Over `events e JOIN sessions s`. What a subagent is asked is no person's prompt.
+# Over `events e JOIN sessions s`. What a subagent is asked is not a prompt.
 PROMPT = "e.type = 'user' AND s.kind IS NOT 'subagent'"
 EVENT_SUMS = (
     f"sum({PROMPT}), sum(e.type = 'tool_use'),"
     " sum(e.type = 'tool_use' AND e.status IS 'error'),"
     " sum(e.type = 'tool_use' AND e.status IS 'denied')"
 )
-# What stands beside a conversation: it neither works nor waits.
+# Notices and summaries are neither work nor waiting.
 SAID = "e.type NOT IN ('system', 'summary')"
 COUNTED_EVENTS = f"(e.type = 'tool_use' OR {PROMPT}) AND e.retired = 0 AND {CALLED}"
 
@@ -51,7 +51,7 @@ def quarter(ts: str) -> str:
 
 
 def renew(db: apsw.Connection) -> None:
-    """Sum again what changed in this transaction."""
+    """Recompute the sums that this transaction made stale."""
     stale: list[Any] = db.execute("SELECT session_id, quarter FROM stale_sums").fetchall()
     if not stale:
         return
@@ -71,7 +71,7 @@ def renew(db: apsw.Connection) -> None:
 
 
 def _spans(db: apsw.Connection, key: dict[str, int]) -> Iterator[tuple[object, ...]]:
-    """The span of one quarter, if anything happened in it."""
+    """The span of one quarter, if it has any events."""
     begin, end = key["quarter"] * QUARTER, (key["quarter"] + 1) * QUARTER
     rows: list[Any] = db.execute(_MOMENTS, key).fetchall()
     near = (one for one in moments.moments(row[:4] for row in rows) if begin <= one.ts < end + NEAR)
@@ -93,7 +93,7 @@ _EVENTS = (
     f" JOIN sessions s ON s.id = e.session_id WHERE e.session_id = :session AND {{}}"
     f" AND {COUNTED_EVENTS} GROUP BY 3"
 )
-# With what lies just after the quarter: it tells whether the last notes belong to a prompt.
+# Includes the start of the next quarter: a prompt there claims the last notices of this one.
 _LATER = f"({_END} + {NEAR})"
 _ELSEWHERE = f"e.answered IS NOT NULL AND e.answered / {QUARTER} IS NOT e.ts / {QUARTER}"
 _MOMENTS = (

@@ -1,4 +1,4 @@
-"""Times as people write them, and as JSON carries them. The index holds UTC milliseconds."""
+"""Times as people write them, and as JSON has them. The index stores UTC milliseconds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _UNITS = {
 _AMOUNT = re.compile(r"(\d{1,9})\s*([a-z]+?)s?(?:\s+ago)?")
 _CALENDAR = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 _HINT = "write 7d, 36h, 2w, today, yesterday, 2026-02-20 or 2026-02-20T14:30"
-_LATEST = 253_402_300_799_999  # the last moment that datetime knows
+_LATEST = 253_402_300_799_999  # the last millisecond that datetime can represent
 
 
 def now_ms() -> int:
@@ -33,21 +33,21 @@ def now_ms() -> int:
 def since(
     text: str, *, utc: bool = False, zone: tzinfo | None = None, now: int | None = None
 ) -> int:
-    """The first moment that the words name."""
+    """The first moment of a time expression."""
     return span(text, utc=utc, zone=zone, now=now)[0]
 
 
 def until(
     text: str, *, utc: bool = False, zone: tzinfo | None = None, now: int | None = None
 ) -> int:
-    """The moment after the last one that the words name: a date includes its whole day."""
+    """The moment after the last one of a time expression: a date includes its whole day."""
     return span(text, utc=utc, zone=zone, now=now)[1]
 
 
 def span(
     text: str, *, utc: bool = False, zone: tzinfo | None = None, now: int | None = None
 ) -> tuple[int, int]:
-    """Start and end of what the words name: in `zone`, if they name none, else in local time."""
+    """Start and end of a time expression, in its own zone, else in `zone`, else in local time."""
     if zone is None and utc:
         zone = UTC
     words = " ".join(text.lower().split())
@@ -82,7 +82,7 @@ def iso(moment: int | None) -> str | None:
 
 
 def local(moment: int, *, utc: bool = False) -> datetime:
-    """The wall clock at a moment."""
+    """The wall-clock time at a moment."""
     clamped = min(max(moment, 0), _LATEST)
     return _at(clamped, UTC if utc else None)
 
@@ -98,7 +98,7 @@ def _calendar(
             end = (start + timedelta(days=31)).replace(day=1)
         else:
             end = start.replace(year=start.year + 1)
-    except (ValueError, OverflowError):  # 9999 is how people write the end of time
+    except (ValueError, OverflowError):  # people write 9999 for the end of time
         end = datetime.max.replace(tzinfo=UTC)
     return _ms(start, zone), _ms(end, zone)
 
@@ -111,7 +111,7 @@ def _at(moment: int, zone: tzinfo | None) -> datetime:
 def _ms(moment: datetime, zone: tzinfo | None) -> int:
     if moment.tzinfo is None:
         try:
-            # astimezone takes a naive time as local and so follows the zone's rules of that day.
+            # astimezone takes a naive time as local and so follows that day's rules.
             moment = moment.astimezone() if zone is None else moment.replace(tzinfo=zone)
         except (ValueError, OverflowError):  # at the ends of the calendar, hours do not matter
             moment = moment.replace(tzinfo=UTC)

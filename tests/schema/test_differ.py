@@ -14,7 +14,7 @@ def told(lines: list[DiffLine]) -> list[str]:
     """`-12 text`, with the changed words in brackets."""
     return [
         f"{one.sign}{one.new if one.old is None else one.old} "
-        + "".join(f"[{text}]" if changed else text for text, changed in one.parts)
+        + "".join(f"[{text}]" if changed else text for text, changed in one.runs)
         for one in lines
     ]
 
@@ -57,8 +57,8 @@ def test_a_missing_newline_at_the_end_is_a_change_only_between_two_texts_that_di
 def test_a_very_long_line_is_compared_at_its_ends():
     old, new = "x" * 5_000 + "old" + "y" * 5_000, "x" * 5_000 + "new" + "y" * 5_000
     removed, added = between(old, new)
-    assert removed.parts == [("x" * 5_000, False), ("old", True), ("y" * 5_000, False)]
-    assert added.parts[1] == ("new", True)
+    assert removed.runs == [("x" * 5_000, False), ("old", True), ("y" * 5_000, False)]
+    assert added.runs[1] == ("new", True)
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "d e f", "d e g", "}"]), max_size=30)

@@ -6,18 +6,18 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 
-_LARGEST_TABLE = 25_000_000  # bits: 5,000 lines against 5,000 that no unique line divides
-_MOST_LOOKS = 20  # at each line, on average, for lines that divide; hostile texts nest forever
-_MOST_LINES = 200_000  # between what is common at both ends; beyond, all of it counts as replaced
+_LARGEST_TABLE = 25_000_000  # bits: 5,000 lines against 5,000 with no unique line to split at
+_MOST_LOOKS = 20  # per line, on average, for lines to split at; hostile texts nest forever
+_MOST_LINES = 200_000  # between the common ends; above this, everything counts as replaced
 
 Pairs = list[tuple[int, int]]
 
 
 def common(a: Sequence[str], b: Sequence[str]) -> Pairs:
-    """Pairs of equal lines, both rising.
+    """Pairs of equal lines, ascending on both sides.
 
-    Lines that occur once on either side divide the texts first: that is quick, and reads better
-    than the longest common sequence, which likes to match blank lines and brackets.
+    The texts are first split at lines that occur once on each side: this is fast, and reads better
+    than the longest common subsequence, which tends to match blank lines and brackets.
     """
     found, undivided = _divided(a, b)
     for a_from, a_to, b_from, b_to in undivided:
@@ -26,7 +26,7 @@ def common(a: Sequence[str], b: Sequence[str]) -> Pairs:
 
 
 def count_common(a: Sequence[str], b: Sequence[str]) -> int:
-    """How many pairs `common` finds, for less."""
+    """How many pairs `common` finds, at lower cost."""
     found, undivided = _divided(a, b)
     return len(found) + sum(
         _longest_length(a[a_from:a_to], b[b_from:b_to]) for a_from, a_to, b_from, b_to in undivided
@@ -34,7 +34,7 @@ def count_common(a: Sequence[str], b: Sequence[str]) -> int:
 
 
 def _divided(a: Sequence[str], b: Sequence[str]) -> tuple[Pairs, list[tuple[int, int, int, int]]]:
-    """Pairs of lines that divide both texts, and the stretches between that still share lines."""
+    """Pairs of lines that split both texts, and the ranges between that still share lines."""
     found: Pairs = []
     undivided: list[tuple[int, int, int, int]] = []
     waiting = [(0, len(a), 0, len(b))]
@@ -70,7 +70,7 @@ def _divided(a: Sequence[str], b: Sequence[str]) -> tuple[Pairs, list[tuple[int,
 
 
 def _unique(a: Sequence[str], b: Sequence[str]) -> Pairs:
-    """The longest rising run of lines that both sides have exactly once."""
+    """The longest ascending run of lines that occur exactly once on both sides."""
     often_a, often_b = Counter(a), Counter(b)
     places = {line: j for j, line in enumerate(b) if often_b[line] == 1 == often_a[line]}
     pairs = [(i, places[line]) for i, line in enumerate(a) if line in places]
@@ -91,7 +91,7 @@ def _unique(a: Sequence[str], b: Sequence[str]) -> Pairs:
 
 
 def longest(a: Sequence[str], b: Sequence[str]) -> Pairs:
-    """A longest common sequence, a whole row of its table at once in the bits of one integer."""
+    """A longest common subsequence; each row of the table is one integer, a bit per cell."""
     rows = _table(a, b)
     found: Pairs = []
     i, j = len(a), len(b)
@@ -107,7 +107,7 @@ def longest(a: Sequence[str], b: Sequence[str]) -> Pairs:
 
 
 def _longest_length(a: Sequence[str], b: Sequence[str]) -> int:
-    """In the last row of the table each zero is one step of the sequence."""
+    """In the last row of the table, each zero is one element of the subsequence."""
     return len(b) - _table(a, b)[-1].bit_count()
 
 

@@ -1,4 +1,4 @@
-"""How many lines an edit adds and removes: what a drawn diff would show, without drawing it."""
+"""How many lines an edit adds and removes: the same as the drawn diff, without drawing it."""
 
 from __future__ import annotations
 

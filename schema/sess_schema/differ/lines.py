@@ -1,4 +1,4 @@
-"""Line diffs from two texts or from patches of any kind."""
+"""Line diffs from two texts or from patches in any format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FILE = ("*** Update File:", "*** Add File:", "*** Delete File:", "*** Move to:"
 def between(
     old: str, new: str, start_old: int = 1, start_new: int = 1, context: int | None = 3
 ) -> list[DiffLine]:
-    """What turns one text into the other; without `context` every line, else only those near."""
+    """The diff of two texts, with `context` lines around each change; all lines if it is None."""
     before, after = split(old, new)
     raw: list[Raw] = []
     i = j = 0
@@ -30,7 +30,7 @@ def between(
 
 
 def from_hunks(hunks: object) -> list[DiffLine]:
-    """The agents' structured patches: `oldStart`, `newStart`, `lines`; odd parts are skipped."""
+    """From structured patches: `oldStart`, `newStart`, `lines`; malformed hunks are skipped."""
     return marked([*lines_of_hunks(hunks)])
 
 
@@ -61,7 +61,7 @@ def lines_of_patch(text: str) -> Iterator[Raw]:
 
 
 def split(old: str, new: str) -> tuple[list[str], list[str]]:
-    """A newline at the end begins no line, unless the other text lacks it."""
+    """A final newline starts no line, unless the other text lacks it."""
     if (not old or old.endswith("\n")) and (not new or new.endswith("\n")):
         old, new = old.removesuffix("\n"), new.removesuffix("\n")
         return old.split("\n") if old else [], new.split("\n") if new else []
@@ -69,7 +69,7 @@ def split(old: str, new: str) -> tuple[list[str], list[str]]:
 
 
 def _near(raw: list[Raw], context: int) -> Iterator[Raw]:
-    """Changes and the lines around them; where lines are left out between, an `@`."""
+    """Changes and the lines around them; `@` where lines are left out in between."""
     shown = 0
     at = 0
     changes = [n for n, line in enumerate(raw) if line[0] != " "]
@@ -133,7 +133,7 @@ def _unified(lines: list[str]) -> Iterator[Raw]:
 
 
 def _end(lines: list[str], at: int, old: int, new: int) -> int:
-    """Where a hunk's lines end; the numbers in its head are believed only against a file's head."""
+    """Where a hunk ends; its header's counts only decide whether `---` starts the next file."""
     while at < len(lines):
         line = lines[at]
         if line[:1] not in (" ", "+", "-", "\\", ""):
@@ -147,7 +147,7 @@ def _end(lines: list[str], at: int, old: int, new: int) -> int:
         old -= line[:1] in ("-", " ", "")
         new -= line[:1] in ("+", " ", "")
         at += 1
-    # A text ends with a newline; that is no empty line of context.
+    # The text's final newline is not an empty context line.
     return at - 1 if at == len(lines) and lines[-1] == "" else at
 
 

@@ -10,24 +10,24 @@ from sess_schema.differ.common import longest
 Raw = tuple[str, int | None, int | None, str]  # sign, number before, number after, text
 
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-_LARGEST_BLOCK = 400  # replaced lines in a row that are still compared word by word
+_LARGEST_BLOCK = 400  # consecutive replaced lines that are still compared word by word
 _MOST_PAIRS = 2_000
-_LONGEST_LINE = 2_000  # characters; beyond it only what is common at both ends is looked for
+_LONGEST_LINE = 2_000  # characters; in longer lines only the common ends are found
 _SIMILAR = 0.5
 
 
 @dataclass(slots=True)
 class DiffLine:
-    """`@` stands where lines are left out, or begins a hunk or a file of a patch."""
+    """`@` marks omitted lines, or starts a hunk or a file of a patch."""
 
     sign: str  # " ", "+", "-" or "@"
     old: int | None
     new: int | None
-    parts: list[tuple[str, bool]] = field(default_factory=list)  # text, and whether it changed
+    runs: list[tuple[str, bool]] = field(default_factory=list)  # text, and whether it changed
 
     @property
     def text(self) -> str:
-        return "".join(text for text, _ in self.parts)
+        return "".join(text for text, _ in self.runs)
 
 
 def marked(raw: list[Raw]) -> list[DiffLine]:
@@ -48,7 +48,7 @@ def marked(raw: list[Raw]) -> list[DiffLine]:
 
 
 def _mark_block(removed: list[DiffLine], added: list[DiffLine]) -> int:
-    """Each removed line is compared with the next added one that resembles it."""
+    """Compare each removed line with the next similar added one."""
     aligned = len(removed) == len(added)
     old, new = [[_Words(line.text) for line in lines] for lines in (removed, added)]
     tried = 0
@@ -59,14 +59,14 @@ def _mark_block(removed: list[DiffLine], added: list[DiffLine]) -> int:
             tried += 1
             both = _compared(old[number], new[other])
             if both is not None:
-                line.parts, added[other].parts = both
+                line.runs, added[other].runs = both
                 after = other + 1
                 break
     return tried
 
 
 class _Words:
-    """A line in words; blanks say nothing about how alike two lines are."""
+    """A line split into words; white space does not count towards similarity."""
 
     __slots__ = ("different", "line", "size", "words")
 
@@ -80,12 +80,12 @@ class _Words:
 def _compared(
     old: _Words, new: _Words
 ) -> tuple[list[tuple[str, bool]], list[tuple[str, bool]]] | None:
-    """Both lines with their own words marked; None when they have too little in common."""
+    """Both lines with their changed words marked; None if they have too little in common."""
     if max(len(old.line), len(new.line)) > _LONGEST_LINE:
         return _compared_ends(old.line, new.line)
     least = _SIMILAR * (old.size + new.size)
     shared = old.different & new.different
-    # No common sequence is longer; most lines that differ are told apart by this alone.
+    # No common subsequence is longer; this alone rules out most lines that differ.
     if 2 * sum(len(word) for word in old.words if word in shared and not word.isspace()) < least:
         return None
     a, b = old.words, new.words
@@ -93,7 +93,7 @@ def _compared(
     same = sum(len(a[i]) for i, _ in pairs if not a[i].isspace())
     if 2 * same < least or not same:
         return None
-    return _parts(a, {i for i, _ in pairs}), _parts(b, {j for _, j in pairs})
+    return _runs(a, {i for i, _ in pairs}), _runs(b, {j for _, j in pairs})
 
 
 def _compared_ends(
@@ -110,12 +110,12 @@ def _compared_ends(
 
 def _ends(line: str, head: int, tail: int) -> list[tuple[str, bool]]:
     end = len(line) - tail
-    parts = [(line[:head], False), (line[head:end], True), (line[end:], False)]
-    return [part for part in parts if part[0]]
+    runs = [(line[:head], False), (line[head:end], True), (line[end:], False)]
+    return [run for run in runs if run[0]]
 
 
 def _equal(a: str, b: str) -> int:
-    """How many characters at the beginning of two equally long texts are the same."""
+    """The length of the common prefix of two equally long texts."""
     low, high = 0, len(a)
     while low < high:
         middle = (low + high + 1) // 2
@@ -126,9 +126,9 @@ def _equal(a: str, b: str) -> int:
     return low
 
 
-def _parts(words: list[str], same: set[int]) -> list[tuple[str, bool]]:
-    """Words put together; blanks between two changed words count as changed."""
-    parts: list[tuple[str, bool]] = []
+def _runs(words: list[str], same: set[int]) -> list[tuple[str, bool]]:
+    """Words merged into runs; white space between two changed words counts as changed."""
+    runs: list[tuple[str, bool]] = []
     for number, word in enumerate(words):
         changed = number not in same or (
             word.isspace()
@@ -136,8 +136,8 @@ def _parts(words: list[str], same: set[int]) -> list[tuple[str, bool]]:
             and number - 1 not in same
             and number + 1 not in same
         )
-        if parts and parts[-1][1] == changed:
-            parts[-1] = (parts[-1][0] + word, changed)
+        if runs and runs[-1][1] == changed:
+            runs[-1] = (runs[-1][0] + word, changed)
         else:
-            parts.append((word, changed))
-    return parts or [("", False)]
+            runs.append((word, changed))
+    return runs or [("", False)]

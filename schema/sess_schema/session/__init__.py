@@ -1,1 +1,1 @@
-"""One session as everybody reads it: `shown` says what belongs to it, `reader` reads that."""
+"""The one reader of a session: `shown` defines which events belong to it, `reader` reads them."""

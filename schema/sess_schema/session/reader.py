@@ -1,4 +1,4 @@
-"""The events of one session, in the order of its records, and what the archive adds to them."""
+"""The events of one session, in record order, with values from the archive."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from sess_schema.edits import Edit
 from sess_schema.records import Records
 from sess_schema.session import shown
 
-EVERYTHING = 1 << 30  # characters: more than any text has
-_BATCH = 64  # events whose texts are in memory at a time
+EVERYTHING = 1 << 30  # characters: longer than any text
+_BATCH = 64  # events whose texts are in memory at once
 _COLUMNS = (
     "SELECT e.id, e.type, e.label, e.tool, e.status, e.ts, e.duration_ms, e.summary,"
     " e.images, e.call_id, e.pointer, e.result_pointer, e.overflow, e.retired, e.session_id,"
@@ -44,12 +44,12 @@ class Entry:
     summary: str | None
     images: int
     call_id: str | None
-    pointer: str | None  # to the input in its record
+    pointer: str | None  # to the input within its record
     result_pointer: str | None
-    overflow: str | None  # the file that has the whole output
+    overflow: str | None  # the file with the full output
     retired: int
-    owner: int  # the session it was first written in
-    unjoined: str | None  # a result that is an event of its own: orphan, answer
+    owner: int  # the session that had it first
+    unjoined: str | None  # a result that is an event: orphan, answer
     call_kind: str | None  # of calls: shell, read, edit ...
     text: str
     input: str
@@ -59,7 +59,7 @@ class Entry:
 
 
 class Reader:
-    """Reads one session; all that it reads of the archive goes through the same `Records`."""
+    """Reads one session; all archive reads go through the same `Records`."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class Reader:
         superseded: bool = False,
         records: Records | None = None,
     ) -> None:
-        """`superseded`: also what was rewritten, replaced or taken back since."""
+        """`superseded`: include events since rewritten, replaced or retracted."""
         self._db = db
         self._session = session
         self._superseded = superseded
@@ -77,7 +77,7 @@ class Reader:
 
     @cached_property
     def places(self) -> dict[int, tuple[int, int]]:
-        """Every event once, in order, with the source and offset this session has it at."""
+        """Every event once, in order, with its source and offset in this session."""
         current = "" if self._superseded else f" AND {shown.CURRENT}"
         found: dict[int, tuple[int, int]] = {}
         for event, source, offset in self._db.execute(
@@ -90,7 +90,7 @@ class Reader:
 
     @cached_property
     def keys(self) -> citations.Keys:
-        """What the events are cited by."""
+        """The keys that cite the events."""
         return citations.of_session(self._db, self._session)
 
     @cached_property
@@ -101,7 +101,7 @@ class Reader:
         return event in self.places
 
     def entries(self) -> Iterator[Entry]:
-        """All events in order with their whole texts, read as they are asked for."""
+        """All events in order with their full texts, read lazily."""
         for start in range(0, len(self.order), _BATCH):
             yield from self.some(self.order[start : start + _BATCH])
 
@@ -110,15 +110,15 @@ class Reader:
         found: dict[int, Entry] = {}
         columns: tuple[Any, ...]
         for columns in self._db.execute(_COLUMNS, (json.dumps([*events]), most)):
-            *said, result = *columns[:-8], columns[-8:-4], columns[-4:]
-            said.append(result if result[0] is not None else None)
-            found[columns[0]] = Entry(*said)
+            *fields, result = *columns[:-8], columns[-8:-4], columns[-4:]
+            fields.append(result if result[0] is not None else None)
+            found[columns[0]] = Entry(*fields)
         return [found[event] for event in events if event in found]
 
-    # -- what the archive adds
+    # -- from the archive
 
     def input(self, entry: Entry) -> Any:
-        """A tool's input as the agent wrote it; its text where the record no longer tells."""
+        """A call's input as the agent wrote it; its text where the record has none."""
         if entry.pointer is not None:
             value = self.records.value(entry.place, entry.pointer)
             if value is not None:
@@ -126,22 +126,22 @@ class Reader:
         return entry.input or None
 
     def result(self, entry: Entry, pointer: str | None = None) -> Any:
-        """What a tool gave back as the agent wrote it, or another value of that record."""
+        """A call's result as the agent wrote it, or another value of that record."""
         if entry.result_place is None or entry.result_pointer is None:
             return None
         return self.records.value(entry.result_place, pointer or entry.result_pointer)
 
     def result_bytes(self, entry: Entry) -> bytes:
-        """The record that has the result; empty where there is none."""
+        """The record containing the result; empty if there is none."""
         if entry.result_place is None or not entry.result_pointer:
             return b""
         return self.records.bytes_of(entry.result_place)
 
     def record(self, entry: Entry) -> Any:
-        """The whole record that has the event."""
+        """The whole record containing the event."""
         return self.records.value(entry.place, "")
 
-    # -- what else is known about an event
+    # -- files and edits
 
     @cached_property
     def _files(self) -> dict[int, list[dict[str, str]]]:
@@ -166,9 +166,9 @@ class Reader:
         }
 
     def edits(self, event: int) -> list[Edit]:
-        """What a call changed in files."""
+        """A call's edits to files."""
         return edits.of_event(self._db, event) if event in self._edited else []
 
     def files(self, event: int) -> list[dict[str, str]]:
-        """The files that a call touched, with the action: read, write, edit."""
+        """The files a call touched, with the action: read, write, edit."""
         return self._files.get(event, [])

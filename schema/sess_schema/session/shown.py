@@ -1,20 +1,20 @@
 """Which events a session shows, as SQL.
 
-A session shows the events of its records. A record that was copied from another session has its
-events there, so that both sessions show them and a search finds them once.
+A session shows the events of its records. The events of a record copied from another session are
+stored there, so both sessions show them and a search finds them once.
 """
 
 from __future__ import annotations
 
-# `t` is the session's own record, `e` what it says.
+# `t` is the session's record, `e` an event of it.
 EVENTS = "turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
-# Neither rewritten since, nor replaced or taken back by a later record of the same file.
+# Neither rewritten since, nor replaced or retracted by a later record of the same file.
 CURRENT = "t.retired = 0 AND t.superseded = 0 AND e.retired = 0"
 IN_ORDER = "ORDER BY t.source_id, t.offset, t.id, e.block, e.id"
-# The same for several sessions, each event once, with the session that shows it.
+# The same for several sessions: each event once, with the session that shows it.
 OF_SEVERAL = (
     f"(SELECT e.id AS event, min(t.session_id) AS session_id FROM {EVENTS}"
     f" WHERE t.session_id IN ({{}}) AND {CURRENT} GROUP BY e.id)"
 )
-# Their numbers, where a session may have a record twice.
+# Event ids; repeated where a session has a record twice.
 IDS = f"SELECT e.id FROM {EVENTS} WHERE t.session_id = ? AND {CURRENT}"

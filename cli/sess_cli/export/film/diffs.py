@@ -52,6 +52,6 @@ def _row(line: DiffLine, *, numbered: bool) -> Row:
     usual, marked = _LOOKS[line.sign]
     parts = [
         (rows.harmless(text), marked if changed and text.strip() else usual)
-        for text, changed in line.parts
+        for text, changed in line.runs
     ]
     return rows.row((lead, rows.DIM), (f"{line.sign} ", usual), *parts)

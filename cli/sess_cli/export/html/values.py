@@ -224,12 +224,12 @@ def diff(lines: Sequence[DiffLine], *, numbers: bool) -> str:
     if not lines:
         return ""
     width = len(str(max((line.new or line.old or 0) for line in lines)))
-    shown = iter(_each(part for line in lines for part, _ in line.parts))
+    shown = iter(_each(part for line in lines for part, _ in line.runs))
     rows = []
     for line in lines:
         tag = _SIGNS[line.sign]
         words = "".join(
-            f"<b>{next(shown)}</b>" if changed else next(shown) for _, changed in line.parts
+            f"<b>{next(shown)}</b>" if changed else next(shown) for _, changed in line.runs
         )
         if line.sign == "@":
             rows.append(f"<i>{words}\n</i>")
