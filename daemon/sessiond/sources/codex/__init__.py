@@ -33,11 +33,9 @@ class CodexSource(Source):
 
     def classify(self, path: str) -> str | None:
         name = os.path.basename(path)
-        if not name.startswith(_PREFIX):
-            return None
         if name.endswith(".jsonl"):
-            return "transcript"
-        return "document" if name.endswith(".json") else None
+            return "transcript" if name.startswith(_PREFIX) or heads.is_rollout_file(path) else None
+        return "document" if name.startswith(_PREFIX) and name.endswith(".json") else None
 
     def claims(self, path: str, head: bytes) -> bool:
         if self.classify(path) == "document":

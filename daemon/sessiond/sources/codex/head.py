@@ -9,11 +9,13 @@ from typing import Any
 
 import orjson
 
+from sessiond.reading import tail
 from sessiond.sourcekit.base import SessionSpec
 from sessiond.sourcekit.values import as_dict, as_text
 
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NAME = re.compile(rf"({_ID})(?:_({_ID}))?\.jsonl\Z", re.IGNORECASE)
+_HEAD = 64 << 10
 # The first line may be longer than the head of a file; what is long in it comes last.
 _LONG = re.compile(rb',\s*"(?:base_instructions|instructions|dynamic_tools)"\s*:')
 
@@ -70,6 +72,19 @@ def is_rollout(head: bytes) -> bool:
     if first.get("type") in ("session_meta", "response_item", "event_msg", "turn_context"):
         return isinstance(first.get("payload"), dict)
     return "type" not in first and {"id", "timestamp", "instructions"} <= first.keys()
+
+
+def is_rollout_file(path: str) -> bool:
+    try:
+        descriptor, _ = tail.open_log(path)
+    except (OSError, tail.Unreadable):
+        return False
+    try:
+        return is_rollout(tail.read_at(descriptor, _HEAD, 0))
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
 
 
 def meta_of(head: bytes) -> Meta:

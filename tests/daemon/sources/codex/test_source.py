@@ -73,6 +73,15 @@ def test_other_agents_files_are_not_claimed():
     assert claimed == {"codex"}
 
 
+def test_a_rollout_under_any_name_is_known_by_its_content(home):
+    """As one that a person names, beside the transcripts of other agents."""
+    rollout = saved(home)
+    copied = home.root / "anything.jsonl"
+    rollout.path.rename(copied)
+    assert home.run("sessiond", "sync", copied, check=0).stdout.startswith("1 file seen")
+    assert home.sql("SELECT agent, native_id FROM sessions") == [("codex", THREAD)]
+
+
 def test_the_probe_of_the_doctor_is_found(home):
     for path, data in CodexSource(environ={"HOME": str(home.root)}).probe("lantern").items():
         Path(path).write_bytes(data)
