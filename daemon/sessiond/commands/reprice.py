@@ -25,7 +25,7 @@ def reprice() -> None:
     if held is None:
         running = lock.already_running(home.lock)
         running.hint = (
-            "run `sessiond stop` first; the daemon itself reprices when config.toml changes"
+            "run `sessiond stop` first; at startup the daemon reprices if config.toml changed"
         )
         raise running
     try:

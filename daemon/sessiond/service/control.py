@@ -64,7 +64,7 @@ def stop(say: Say) -> int:
     holder = running()
     if holder is None:
         raise SessError(
-            "no daemon is running", hint="`sessiond start --detach`", code=Exit.NO_DAEMON
+            "no daemon is running", hint="run `sessiond start --detach`", code=Exit.NO_DAEMON
         )
     _end(holder)
     say(f"sessiond stopped (pid {holder['pid']})")

@@ -172,7 +172,7 @@ def test_detached_start_stop_and_restart(world):
     assert first != second
     world.run("sessiond", "stop", check=0)
     done = world.run("sessiond", "stop", check=3)
-    assert done.stderr == "sessiond: no daemon is running\nhint: `sessiond start --detach`\n"
+    assert done.stderr == "sessiond: no daemon is running\nhint: run `sessiond start --detach`\n"
 
 
 def test_everything_is_private_whatever_the_umask(world):
