@@ -128,7 +128,7 @@ def _print_daemon(daemon: dict[str, Any], *, as_json: bool) -> None:
     if "directories" in daemon:
         watched, directories = daemon.get("watched"), daemon["directories"]
         cover = f"{min(watched, directories)} of {directories}" if watched is not None else "all"
-        print(f"watching {cover} directories, {daemon.get('seen', 0)} files")
+        print(f"watching {cover} directories, {counted(daemon.get('seen', 0), 'file')}")
     if daemon.get("blind"):
         print(f"         some directories are polled; to watch them all, run: {daemon.get('fix')}")
     if daemon.get("overflows"):
