@@ -34,7 +34,7 @@ _SUBAGENTS = "subagents"
 _GLOBAL, _WINDOWS = "globalStorage", "workspaceStorage"
 _CHATS, _PROJECTS = "chats", "projects"
 _FIRST_LINES = 20
-_FILE = 2  # the fallback rank of transcripts and exports, after the databases
+_FILE = 2  # `fallback` of transcripts and exports: databases come first
 _HEAD = 64 << 10
 _COMPOSER_ID = re.compile(rb'"composerId"\s*:\s*"([\w.:-]{1,200})"')
 

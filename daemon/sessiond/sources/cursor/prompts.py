@@ -92,7 +92,7 @@ def _element(text: str, opening: re.Match[str]) -> tuple[str, int]:
 def read_segments(record: Record, segments: list[Segment], images: int) -> None:
     """Add the events, title and time of a prompt to its record."""
     wrapped = any(segment.name == _QUERY for segment in segments)
-    # A person may type elements; a client writes no text outside its own.
+    # A client writes no text outside its elements, so a person wrote it, maybe with elements.
     own = not wrapped and any(not segment.name for segment in segments)
     typed: list[str] = []
     for segment in segments:

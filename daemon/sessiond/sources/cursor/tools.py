@@ -109,7 +109,7 @@ def _described(data: dict[str, Any], tool: str, arguments: _Arguments) -> Descri
 
 
 def tool_result(item: dict[str, Any], pointer: str) -> Result:
-    """A result that is separate from its call; without a call id it is empty."""
+    """A result that is separate from its call; its `call_id` is empty if unknown."""
     place = next((name for name in _OUTCOMES if not _is_empty(item.get(name))), None)
     result = _unpacked(item.get(place)) if place else None
     error = _error_text(item.get("error")) or _error_text(as_dict(result).get("error"))
