@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sess_schema import labels
 from sessiond.sourcekit.base import Event, Record
 from sessiond.sourcekit.values import OPAQUE, as_dict, as_text, strings
 from sessiond.sources.codex.describe import decoded, describe
@@ -129,7 +130,7 @@ def _read_output(record: Record, item: dict[str, Any], place: str, outcomes: Out
     if call_id:
         record.results.append(result)
     elif result.output.strip():
-        record.events.append(Event("system", result.output.strip(), label="tool_result"))
+        record.events.append(Event("system", result.output.strip(), label=labels.TOOL_RESULT))
 
 
 _READERS: dict[str, Callable[[Record, dict[str, Any], str], None]] = {

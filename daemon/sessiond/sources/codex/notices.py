@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sess_schema import labels
 from sessiond.sourcekit.base import (
     LINK_RESULT,
     TITLE_CUSTOM,
@@ -39,7 +40,12 @@ _SILENT = frozenset(
     }
 )
 _TEXTS = ("message", "text", "user_facing_hint")
-_LABELS = {"entered_review_mode": "review", "undo_completed": "undo", "turn_aborted": "interrupted"}
+_LABELS = {
+    "entered_review_mode": "review",
+    "error": labels.API_ERROR,
+    "stream_error": labels.ERROR,
+    "undo_completed": "undo",
+}
 
 
 def mirrored(payload: dict[str, Any]) -> str | None:
@@ -81,7 +87,7 @@ def read_notice(record: Record, payload: dict[str, Any], thread: str, outcomes: 
         if child and call_id and payload.get("sender_thread_id") in (None, thread):
             record.links.append(Link(child, call_id, LINK_RESULT, home=""))
     elif kind == "turn_aborted":
-        _tell(record, "system", as_text(payload.get("reason")) or kind, _LABELS[kind])
+        _tell(record, "system", as_text(payload.get("reason")) or kind, labels.INTERRUPTED)
     elif kind == "exited_review_mode":
         _tell(record, "system", _review(as_dict(payload.get("review_output"))), "review")
     elif kind not in _SILENT:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from sess_schema import labels
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title
 from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.values import as_text
@@ -20,9 +21,14 @@ _TAGS = frozenset(
 )
 _TAG_ENDINGS = ("_context", "_instructions", "_notification")
 _OPENINGS = {
-    "# AGENTS.md instructions": "user_instructions",
+    "# AGENTS.md instructions": labels.NESTED_MEMORY,
     "Warning: apply_patch was requested": "warning",
     "Warning: The maximum number of unified exec": "warning",
+}
+_SHARED = {
+    "INSTRUCTIONS": labels.NESTED_MEMORY,
+    "user_instructions": labels.NESTED_MEMORY,
+    "environment_context": labels.CONTEXT,
 }
 _REQUEST = "## My request for Codex:"
 _IMAGE_TAGS = re.compile(r"</?image\b[^>\n]{0,400}>")
@@ -63,7 +69,7 @@ def read_prompt(record: Record, content: Any, marks: Any = None) -> None:
             continue
         context, found, request = map(str.strip, said.partition(_REQUEST))
         if found and request and context:
-            record.events.append(Event("system", context, label="ide_context"))
+            record.events.append(Event("system", context, label=labels.CONTEXT))
         typed.append(request if found and request else said)
     images = images_of(content)
     if typed or images:
@@ -87,5 +93,5 @@ def _label(text: str, mark: str | None) -> str | None:
             return label
     found = _TAG.match(text)
     if found and (found[1] in _TAGS or found[1].endswith(_TAG_ENDINGS)):
-        return found[1]
+        return _SHARED.get(found[1], found[1])
     return None

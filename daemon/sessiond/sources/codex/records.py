@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sess_schema import labels
 from sessiond.sourcekit.base import Event, Record, Retire, SessionSpec
 from sessiond.sourcekit.values import OPAQUE, as_dict, as_text, as_time, strings
 from sessiond.sources.codex.head import read_meta
@@ -92,9 +93,10 @@ class CodexParser:
             record.cwd = as_text(payload.get("cwd"))
             record.model = self._model = as_text(payload.get("model")) or self._model
         elif kind == "compacted":
+            record.events.append(Event("system", "Conversation compacted", label=labels.COMPACT))
             text = as_text(payload.get("message"))
             if text:
-                record.events.append(Event("summary", text, label="compact"))
+                record.events.append(Event("summary", text, label=labels.COMPACT))
         elif kind == "token_usage_record":
             record.usage = self._tokens.record(payload, self._model)
         elif kind == "inter_agent_communication":

@@ -128,7 +128,8 @@ def test_stored_calls_are_described_as_parsed_ones():
 @pytest.mark.parametrize(
     ("text", "label"),
     [
-        ("<user_instructions>be brief</user_instructions>", "user_instructions"),
+        ("<user_instructions>be brief</user_instructions>", "nested_memory"),
+        ("<environment_context>\nhere</environment_context>", "context"),
         ("<goal_context>\nwin</goal_context>", "goal_context"),
         ("<subagent_notification>{}</subagent_notification>", "subagent_notification"),
         ("<user_shell_command>\nls\n</user_shell_command>", "user_shell_command"),
