@@ -47,13 +47,16 @@ class Copies:
         self._all = transaction
         self._db = transaction.db
         self._unwritten: dict[int, Twin] = {}  # turns of the current slice
-        self._by_id: dict[int, Twin] = {}  # all twins of the current slice
-        self._by_name: dict[str, list[Twin]] = {}  # by native id
+        # All twins of the current slice by id and by native id, if one of its records retires any.
+        self._retires = False
+        self._by_id: dict[int, Twin] = {}
+        self._by_name: dict[str, list[Twin]] = {}
         self._replays: dict[tuple[int, int | None, int], Twin] = {}  # by session, time, digest
 
     def begin(self, turns: list[Turn]) -> Twins:
         """Stored turns by native id and digest, which a fork or a hard link may copy."""
         self._replays, self._by_id, self._by_name = {}, {}, {}
+        self._retires = any(turn.record.retires for turn in turns)
         known: Twins = {}
         named = [turn.record.native_id for turn in turns if turn.record.native_id]
         nameless = [turn.digest for turn in turns if not turn.record.native_id]
@@ -67,19 +70,21 @@ class Copies:
                 f"SELECT native_id, digest, {_TWIN} FROM turns WHERE {condition} ORDER BY id",
                 (json.dumps(wanted),),
             ):
-                twin = self._by_id[rest[0]] = Twin(*rest)
-                self._named(native_id, twin)
+                twin = Twin(*rest)
+                self._note(native_id, twin)
                 known.setdefault((native_id, digest), []).append(twin)
         return known
 
     def add(self, twin: Twin, turn: Turn) -> None:
         """Add a turn of the current slice that is not in the index yet."""
-        self._unwritten[twin.id] = self._by_id[twin.id] = twin
-        self._named(turn.record.native_id, twin)
+        self._unwritten[twin.id] = twin
+        if self._retires:
+            self._note(turn.record.native_id, twin)
         if turn.record.events or turn.record.results:
             self._replays.setdefault((twin.session_id, turn.record.ts, turn.digest), twin)
 
-    def _named(self, native_id: str | None, twin: Twin) -> None:
+    def _note(self, native_id: str | None, twin: Twin) -> None:
+        self._by_id[twin.id] = twin
         if native_id is not None:
             self._by_name.setdefault(native_id, []).append(twin)
 

@@ -40,20 +40,25 @@ class TurnWriter:
         known = everything.copies.begin(turns)
         everything.events.begin(spec, turns)
         self._rows, self._chains, self._outranked, self._outranks = [], {}, {}, set()
-        for turn in turns:
+        for turn in turns:  # most records are new lines of the main session: keep that path short
             record = turn.record
-            session = self._session_of(source, spec, main, record)
+            session = main
+            if record.sidechain or record.session:
+                session = self._session_of(source, spec, main, record)
             self._learn(source, spec, session, turn)
             for operation in record.retires:
                 supersede.apply(everything, source, session, turn, operation)
-            same = known.setdefault((record.native_id, turn.digest), [])
-            if source.part_of is None:
-                same = same or everything.copies.replayed(session, turn)
-            if self._return(source, turn, same):
-                continue
-            same = [twin for twin in same if not self._is_past(source, session, twin)]
+            key = record.native_id, turn.digest
+            same = known.get(key)
+            if not same:
+                replayed = source.part_of is None and everything.copies.replayed(session, turn)
+                same = replayed or []
+            if same:
+                if self._return(source, turn, same):
+                    continue
+                same = [twin for twin in same if not self._is_past(source, session, twin)]
             self._add(source, session, turn, same)
-            known[record.native_id, turn.digest] = [*same, self._twin(source, session, turn)]
+            known[key] = [*same, self._twin(source, session, turn)]
         self.flush()
         for session_id, outranked in self._outranked.items():
             if outranked or session_id in self._outranks:
@@ -123,10 +128,11 @@ class TurnWriter:
             self._all.counters.changed(session.id)
             self._all.events.share(session, turn.copy_of or turn.id, record.ts)
             self._all.events.rejoin(record)
-            self._spend(self._all.usage.hold, session, turn.id, record)
         else:
             self._all.events.add(session, turn.id, record)
-            self._spend(self._all.usage.add, session, turn.id, record)
+        if record.usage is not None:
+            usage = self._all.usage
+            self._spend(usage.hold if same else usage.add, session, turn.id, record, record.usage)
 
     def _twin(self, source: Tracked, session: Session, turn: Turn) -> Twin:
         twin = Twin(
@@ -141,12 +147,12 @@ class TurnWriter:
         session: Session,
         turn_id: int,
         record: Record,
+        spent: Usage,
     ) -> None:
-        if record.usage is not None:
-            if record.usage_agent:
-                session = self._all.sessions.sidechain(session, record.usage_agent)
-            for usage in (record.usage, *record.advice):
-                take(session, turn_id, record, usage)
+        if record.usage_agent:
+            session = self._all.sessions.sidechain(session, record.usage_agent)
+        for usage in (spent, *record.advice):
+            take(session, turn_id, record, usage)
 
     def _sidechain(self, main: Session, record: Record) -> Session:
         """The subagent of a sidechain record: that of its parent record, or a new one."""
