@@ -83,6 +83,7 @@ def open_regular(path: str) -> int:
 
 PACKED = ".zst"  # some agents compress old logs; it is still the same log
 _LARGEST_UNPACKED = 4 << 30
+_PACKED_PIECE = 8 << 10  # may be much larger unpacked
 
 
 def log_name(path: str) -> str:
@@ -117,12 +118,17 @@ def _unpacked(packed: int) -> int:
     with os.fdopen(os.dup(packed), "rb") as source, tempfile.TemporaryFile() as plain:
         size = 0
         try:
-            for piece in zstandard.ZstdDecompressor().read_to_iter(source):
-                size += plain.write(piece)
+            unpacker = zstandard.ZstdDecompressor().decompressobj()
+            while piece := unpacker.unused_data or source.read(_PACKED_PIECE):
+                if unpacker.eof:  # a file may have several frames
+                    unpacker = zstandard.ZstdDecompressor().decompressobj()
+                size += plain.write(unpacker.decompress(piece))
                 if size > _LARGEST_UNPACKED:
                     raise Unreadable(f"is larger than {_LARGEST_UNPACKED >> 30} GiB unpacked")
         except zstandard.ZstdError as error:
             raise Unreadable("is not a complete zstd file") from error
+        if not unpacker.eof:
+            raise Unreadable("is not a complete zstd file")
         plain.flush()
         return os.dup(plain.fileno())
 

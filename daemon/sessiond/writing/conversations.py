@@ -12,12 +12,10 @@ from dataclasses import replace
 
 import apsw
 
-from sess_schema.session import shown
 from sessiond.engines.known_rows import GONE as NO_PLACE
 from sessiond.reading.tracked import GONE, LIVE, Tracked, now_ms
-from sessiond.sourcekit.base import TITLE_PROMPT, Conversation, Item, Record, SessionSpec
+from sessiond.sourcekit.base import Conversation, Item, Record, SessionSpec
 from sessiond.sourcekit.folders import common_folder
-from sessiond.sourcekit.titles import prompt_title
 from sessiond.writing import mirrors
 from sessiond.writing.conversation_lines import Lines
 from sessiond.writing.revision import Revision
@@ -132,7 +130,7 @@ class ConversationWriter:
             session.ended_at = last if last is not None else change.updated_at or change.created_at
             if session.project_rank == 0:
                 session.project = common_folder(self._touched(session)) or session.project
-            self._entitle(session)
+            self._all.titles.renew_prompt(session)
         self._all.counters.changed(session.id)
         changed = change.updated_at or last or change.created_at or 0
         self._db.execute(
@@ -149,21 +147,6 @@ class ConversationWriter:
             (session.id,),
         ):
             yield path
-
-    def _entitle(self, session: Session) -> None:
-        """Choose the title again: a prompt may have changed or come first."""
-        session.first_prompt = None
-        for (text,) in self._db.execute(
-            f"SELECT x.text FROM {shown.EVENTS} JOIN event_texts x ON x.id = e.id"
-            f" WHERE t.session_id = ? AND {shown.CURRENT} AND e.type = 'user' {shown.IN_ORDER}",
-            (session.id,),
-        ):
-            session.first_prompt = prompt_title(text)
-            if session.first_prompt:
-                break
-        if session.title_rank <= TITLE_PROMPT:
-            session.title = session.first_prompt
-            session.title_rank = TITLE_PROMPT if session.first_prompt else 0
 
     # -- `database_rows`
 

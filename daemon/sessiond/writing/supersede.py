@@ -38,6 +38,7 @@ def apply(
         everything.events.left(turn_id)
     if found:
         everything.counters.changed(session.id)
+        everything.titles.prompts_left(session)
 
 
 def _replaced(

@@ -11,7 +11,9 @@ from collections.abc import Iterable
 
 import apsw
 
+from sess_schema.session import shown
 from sessiond.sourcekit.base import TITLE_AI, TITLE_PROMPT, TITLE_SUMMARY, Title
+from sessiond.sourcekit.titles import prompt_title
 from sessiond.writing.sessions import Session, Sessions
 
 
@@ -22,6 +24,7 @@ class Titles:
         self._db = db
         self._sessions = sessions
         self._affected: set[int] = set()
+        self._reprompted: set[int] = set()
         self._any: bool | None = None  # whether there are such titles
 
     def give(self, session: Session, title: Title, position: int) -> None:
@@ -56,8 +59,30 @@ class Titles:
         if found:
             self._affected |= found | {session.id for session in sessions}
 
+    def prompts_left(self, session: Session) -> None:
+        """Mark a session in which a later record took prompts back or replaced them."""
+        self._reprompted.add(session.id)
+
+    def renew_prompt(self, session: Session) -> None:
+        """Find the first prompt that is shown; it is the title unless there is a better one."""
+        session.first_prompt = None
+        for (text,) in self._db.execute(
+            f"SELECT x.text FROM {shown.EVENTS} JOIN event_texts x ON x.id = e.id"
+            f" WHERE t.session_id = ? AND {shown.CURRENT} AND e.type = 'user' {shown.IN_ORDER}",
+            (session.id,),
+        ):
+            session.first_prompt = prompt_title(text)
+            if session.first_prompt:
+                break
+        if session.title_rank <= TITLE_PROMPT:
+            session.title = session.first_prompt
+            session.title_rank = TITLE_PROMPT if session.first_prompt else 0
+
     def choose(self) -> None:
         """Choose the title of every affected session."""
+        for session_id in self._reprompted:
+            self.renew_prompt(self._sessions.by_id(session_id))
+        self._reprompted.clear()
         for session_id in self._affected:
             session = self._sessions.by_id(session_id)
             if session.title_rank >= TITLE_AI:

@@ -27,12 +27,21 @@ _SELECT = (
 )
 
 
+# A conversation is restored with the document that it is in, unless it has left it.
+_DOCUMENT = (
+    "(SELECT w.id FROM sources w WHERE w.id = p.part_of AND w.kind = 'document'"
+    " AND EXISTS (SELECT 1 FROM database_rows d JOIN turns t ON t.id = d.turn_id"
+    " WHERE d.source_id = w.id AND d.place <> -1 AND t.source_id = p.id))"
+)
+
+
 def of_session(db: apsw.Connection, session: int) -> list[SourceRow]:
-    """The transcripts of a session, those that still exist first."""
+    """The transcripts and documents of a session, those that still exist first."""
     return _rows(
         db,
-        " JOIN session_sources m ON m.source_id = r.id WHERE m.session_id = ?"
-        " AND r.kind = 'transcript' ORDER BY r.state = 'gone', r.id",
+        " JOIN session_sources m JOIN sources p ON p.id = m.source_id"
+        f" WHERE m.session_id = ? AND p.kind = 'transcript' AND r.id = coalesce({_DOCUMENT}, p.id)"
+        " ORDER BY r.state = 'gone', r.id",
         (session,),
     )
 
