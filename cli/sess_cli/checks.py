@@ -1,4 +1,4 @@
-"""What `sess doctor` looks at. Each check tells its result; none of them stops the others."""
+"""The checks of `sess doctor`. None of them stops the others."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _MOST_EXAMPLES = 3
 
 @dataclass(slots=True)
 class Check:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     name: str
     state: str
@@ -42,7 +42,7 @@ class Check:
 
 
 def every_check(home: Home, *, deep: bool) -> Iterator[Check]:
-    """Look at everything, the foundations first."""
+    """Run every check, the foundations first."""
     yield _sqlite()
     yield _home(home)
     yield _daemon(home)
@@ -50,8 +50,8 @@ def every_check(home: Home, *, deep: bool) -> Iterator[Check]:
     if home.index.exists():
         yield from _index(home, deep=deep)
     else:
-        yield Check("index", WARN, "there is none yet", hint="`sessiond sync` makes it")
-    yield _real_path()
+        yield Check("index", WARN, "not created yet", hint="`sessiond sync` creates it")
+    yield _end_to_end()
 
 
 def _sqlite() -> Check:
@@ -65,9 +65,9 @@ def _sqlite() -> Check:
 def _home(home: Home) -> Check:
     shown = layout.home_short(str(home.data))
     if not home.data.exists():
-        return Check("home", OK, f"{shown} (not made yet)")
+        return Check("home", OK, f"{shown} (not created yet)")
     if not home.data.is_dir():
-        hint = "set SESSIOND_HOME to a directory of your own"
+        hint = "set SESSIOND_HOME to a directory"
         return Check("home", FAIL, f"{shown} is not a directory", hint=hint)
     if os.name != "posix":
         return Check("home", OK, shown)
@@ -81,7 +81,7 @@ def _home(home: Home) -> Check:
     return Check(
         "home",
         WARN,
-        f"{shown} can be read by others",
+        f"{shown} is readable by others",
         open_to_others,
         hint=f"`chmod -R go= {shlex.quote(str(home.data))}`",
     )
@@ -103,8 +103,8 @@ def _daemon(home: Home) -> Check:
         return Check(
             "daemon",
             OK,
-            "not running; `sess` brings the index up to date itself",
-            hint="`sessiond install` keeps it always fresh",
+            "not running; `sess` updates the index itself",
+            hint="`sessiond install` keeps it up to date in the background",
         )
     what = "a sync is" if holder.get("mode") == "sync" else "sessiond is"
     return Check("daemon", OK, f"{what} running (pid {holder.get('pid', 'unknown')})")
@@ -113,7 +113,7 @@ def _daemon(home: Home) -> Check:
 def _roots() -> Check:
     roots = fresh.roots()
     if not roots:
-        return Check("roots", FAIL, "cannot tell where transcripts are", hint="`sessiond sync`")
+        return Check("roots", FAIL, "cannot list transcript directories", hint="`sessiond sync`")
     present = [root for root in roots if os.path.isdir(root)]
     details = [
         f"{layout.home_short(root)}{'' if root in present else ' (does not exist)'}"
@@ -121,7 +121,7 @@ def _roots() -> Check:
     ]
     if present:
         return Check("roots", OK, f"{len(present)} of {len(roots)} exist", details)
-    return Check("roots", WARN, "none of them exists", details, hint="`sess demo` needs none")
+    return Check("roots", WARN, "none exists", details, hint="`sess demo` works without them")
 
 
 # -- the index
@@ -157,11 +157,11 @@ def _set_aside(home: Home) -> str:
 def _structure(db: apsw.Connection, pragma: str) -> Check:
     problems = [str(problem) for (problem,) in db.execute(f"PRAGMA {pragma}(5)")]
     if problems == ["ok"]:
-        return Check("structure", OK, f"{pragma} finds nothing")
+        return Check("structure", OK, f"{pragma} found no damage")
     return Check(
         "structure",
         FAIL,
-        f"{pragma} finds damage",
+        f"{pragma} found damage",
         problems,
         hint="`sessiond stop`, move the index away and run `sessiond sync`; keep the damaged one",
     )
@@ -170,21 +170,21 @@ def _structure(db: apsw.Connection, pragma: str) -> Check:
 def _references(db: apsw.Connection) -> Check:
     broken = references.broken(db)
     if not broken:
-        return Check("references", OK, "every row belongs to one that is there")
+        return Check("references", OK, "every reference leads to a row")
     return Check(
         "references",
         FAIL,
-        "rows belong to others that are not there",
+        "some rows refer to missing rows",
         broken,
-        hint="some events may not be shown; please report it",
+        hint="some events may not be shown; please report this",
     )
 
 
 def _full_text(home: Home) -> Check:
-    """FTS5 checks its index against the texts only through a statement that may write."""
+    """FTS5 compares its index with the texts only in a statement that may write."""
     held = lock.acquire(home.lock)
     if held is None:
-        return Check("full text", OK, "not checked: it would have to wait for the daemon")
+        return Check("full text", OK, "not checked while the daemon is running")
     try:
         with closing(connection.open_writer(home.index)) as db:
             db.execute("INSERT INTO event_index (event_index, rank) VALUES ('integrity-check', 1)")
@@ -192,14 +192,14 @@ def _full_text(home: Home) -> Check:
         return Check(
             "full text",
             FAIL,
-            f"the index does not fit the texts: {error}",
-            hint="search may miss things; please report it",
+            f"the index does not match the texts: {error}",
+            hint="search may miss events; please report this",
         )
     except SessError as error:
         return Check("full text", WARN, f"not checked: {error.message}", hint=error.hint)
     finally:
         held.release()
-    return Check("full text", OK, "the index fits the texts")
+    return Check("full text", OK, "the index matches the texts")
 
 
 def _sources(db: apsw.Connection) -> Check:
@@ -211,36 +211,36 @@ def _sources(db: apsw.Connection) -> Check:
         for source in sources.in_state(db, state, _MOST_EXAMPLES)
     ]
     if states.get("gone"):
-        message += " (their sessions stay)"
+        message += " (their sessions are kept)"
     if not details:
         return Check("sources", OK, message)
-    return Check("sources", WARN, message, details, hint="`sessiond status` lists all of them")
+    return Check("sources", WARN, message, details, hint="`sessiond status` lists all")
 
 
 def _warnings(db: apsw.Connection) -> Check:
     found = sources.warning_counts(db)
     total = sum(count for _, count, _, _ in found)
     if not total:
-        return Check("records", OK, "every record was understood")
+        return Check("records", OK, "all records were understood")
     details = [
-        f"{count:,} × {reason}, such as {layout.home_short(path)}:{line}"
+        f"{count:,} × {reason}, e.g. {layout.home_short(path)}:{line}"
         for reason, count, path, line in found
     ]
-    words = f"{amounts.plural(total, 'record')} odd; all of them are kept"
+    words = f"{amounts.plural(total, 'unusual record')}, all kept"
     return Check("records", WARN, words, details)
 
 
 def _calls(db: apsw.Connection) -> Check:
     pending, orphans = sources.unmatched_calls(db)
-    words = f"{pending:,} wait for a result, {amounts.plural(orphans, 'result')} without a call"
-    return Check("calls", OK, words)
+    calls, results = amounts.plural(pending, "call"), amounts.plural(orphans, "result")
+    return Check("calls", OK, f"{calls} without a result, {results} without a call")
 
 
-# -- the real path
+# -- end to end
 
 
-def _real_path() -> Check:
-    """What agents would write in a home of its own must be found by its words."""
+def _end_to_end() -> Check:
+    """In a private home, a transcript of each agent must be found by a word in it."""
     word = f"kettle{secrets.token_hex(6)}"
     started = time.monotonic()
     with throw_away() as sandbox:
@@ -251,10 +251,10 @@ def _real_path() -> Check:
     found = {json.loads(line)["agent"] for line in asked.stdout.splitlines() if word in line}
     if agents and found == agents:
         names = ", ".join(sorted(agents))
-        return Check("real path", OK, f"wrote, indexed and found transcripts of {names} in {took}")
+        return Check("end to end", OK, f"wrote, indexed and found transcripts of {names} in {took}")
     missing = ", ".join(sorted(agents - found)) or "any agent"
     return Check(
-        "real path",
+        "end to end",
         FAIL,
         f"a new transcript of {missing} was not found (exit code {asked.returncode})",
         [*wrote.stderr.splitlines(), *asked.stderr.splitlines()][:5],

@@ -28,13 +28,13 @@ def event_of(db: apsw.Connection, row: SessionRow, given: str, *, superseded: bo
         if found.by_number:
             from sess_schema.program import say  # noqa: PLC0415
 
-            say(f"note: #{given} is an old event number; the lasting form is #{found.short}")
+            say(f"note: #{given} is an old event number; it is now #{found.short}")
         return found.event
     rewritten = citations.resolve(db, row.key, given, superseded=True) is not None
     raise SessError(
-        f"session {row.session} has no event #{given}" + (" any more" if rewritten else ""),
-        hint=f"`sess show {row.session}#{given} --superseded` shows what was rewritten"
+        f"session {row.session} {'no longer has' if rewritten else 'has no'} event #{given}",
+        hint=f"`sess show {row.session}#{given} --superseded` shows the replaced record"
         if rewritten
-        else f"`sess show {row.session}` shows all of it",
+        else f"`sess show {row.session}` shows all events",
         code=Exit.NOTHING_FOUND,
     )

@@ -1,4 +1,4 @@
-"""The index, brought up to date first when no daemon does it.
+"""The index, updated first when no daemon is running.
 
 The daemon's code runs as a child process: the client itself never writes.
 """
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
     from sess_schema.paths import Home
 
-# Done, nothing to do, some files skipped, another process is at it: the index can be read.
+# Done, nothing to do, some files skipped, another process is updating it: the index is readable.
 _FINE = (Exit.OK, Exit.NOTHING_FOUND, Exit.SKIPPED_SOME, Exit.ALREADY_RUNNING)
 
 
 @contextmanager
 def open_index(*, sync: bool = True) -> Iterator[apsw.Connection]:
-    """A reader of the index, as fresh as it can be."""
+    """A reader of the index, updated first where possible."""
     from sess_schema import paths  # noqa: PLC0415 - not needed for --help
     from sess_schema.connection import open_reader  # noqa: PLC0415
     from sess_schema.errors import explained  # noqa: PLC0415
@@ -34,15 +34,15 @@ def open_index(*, sync: bool = True) -> Iterator[apsw.Connection]:
         with closing(open_reader(home.index)) as db:
             yield db
     except Exception as error:
-        told = explained(error, str(home.index))
-        if failed and told is not None and told.code == Exit.INDEX_UNUSABLE:
-            raise Ended(Exit.INDEX_UNUSABLE) from error  # the child has said it already
+        known = explained(error, str(home.index))
+        if failed and known is not None and known.code == Exit.INDEX_UNUSABLE:
+            raise Ended(Exit.INDEX_UNUSABLE) from error  # the child has printed it already
         raise
 
 
 @contextmanager
 def open_with_sessions(*, sync: bool = True) -> Iterator[apsw.Connection]:
-    """The same, for commands that make no sense without any session."""
+    """The same, for commands that need at least one session."""
     from sess_schema.queries import sessions  # noqa: PLC0415
 
     with open_index(sync=sync) as db:
@@ -56,20 +56,20 @@ def no_sessions() -> SessError:
 
     if lock.holder(paths.home().lock) is not None:
         return SessError(
-            "no session is indexed yet",
+            "no sessions indexed yet",
             hint="sessiond is running; `sessiond status` shows what it has read and where it looks",
             code=Exit.NOTHING_FOUND,
         )
     looked = "".join(f"\n  {root}" for root in roots())
     return SessError(
         "no transcripts found" + (f"; looked in:{looked}" if looked else ""),
-        hint="`sess demo` shows what it is like with a built-in sample",
+        hint="`sess demo` runs on a built-in sample",
         code=Exit.NOTHING_FOUND,
     )
 
 
 def roots() -> list[str]:
-    """Where transcripts are looked for, as the daemon knows it."""
+    """The directories that the daemon reads transcripts from."""
     import subprocess  # noqa: PLC0415
 
     asked = subprocess.run(
@@ -82,7 +82,7 @@ def roots() -> list[str]:
 
 
 def _sync(home: Home) -> bool:
-    """Run one pass unless a daemon lives; True if it failed in a way that it has explained."""
+    """Run one pass unless a daemon is running; True if it failed and has printed why."""
     from sess_schema import lock  # noqa: PLC0415
 
     if lock.holder(home.lock) is not None:
@@ -95,6 +95,6 @@ def _sync(home: Home) -> bool:
     if child.returncode == Exit.INTERRUPTED:
         raise KeyboardInterrupt
     if child.returncode != Exit.INDEX_UNUSABLE:
-        say(f"sess: bringing the index up to date failed (exit code {child.returncode})")
-        say("hint: `sessiond sync` shows why; going on with what was indexed before")
+        say(f"sess: cannot update the index (exit code {child.returncode})")
+        say("hint: `sessiond sync` shows why; using what is already indexed")
     return child.returncode == Exit.INDEX_UNUSABLE

@@ -70,9 +70,9 @@ def _without_a_verb() -> None:
         raise typer.Exit(finder.run(paths.home().index))
     list_.show_list()
     if terminal:
-        say("\nhint: `sess search WORDS` finds, `sess show ID` reads, `sess --help` lists all")
+        say("\nhint: `sess search WORDS` searches, `sess show ID` shows one; see `sess --help`")
     if terminal and not finder.available():
-        say("hint: `pip install 'sessiond[tui]'` makes `sess` alone an interactive finder")
+        say("hint: `pip install 'sessiond[tui]'` turns plain `sess` into an interactive finder")
 
 
 def run() -> None:

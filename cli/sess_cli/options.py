@@ -6,30 +6,36 @@ from typing import Annotated
 
 import typer
 
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per line.")]
-NoSync = Annotated[bool, typer.Option("--no-sync", help="Do not bring the index up to date first.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
+NoSync = Annotated[bool, typer.Option("--no-sync", help="Do not update the index first.")]
 Agents = Annotated[
     list[str] | None, typer.Option("--agent", metavar="NAME", help="Only this agent's sessions.")
 ]
 Projects = Annotated[
     list[str] | None,
     typer.Option(
-        "--project", metavar="PATH", help="Only below this directory (`.` is here) or part of one."
+        "--project",
+        metavar="PATH",
+        help="Only projects below this directory (`.`: here), or with this in the path.",
     ),
 ]
 Since = Annotated[
     str | None,
-    typer.Option("--since", metavar="TIME", help="7d, 36h, 2w, yesterday, 2026-02-20, ISO time."),
+    typer.Option(
+        "--since",
+        metavar="TIME",
+        help="From this time on: 7d, 36h, yesterday, 2026-02-20, ISO time.",
+    ),
 ]
 Until = Annotated[
     str | None,
-    typer.Option("--until", metavar="TIME", help="Up to this time; a date includes its day."),
+    typer.Option("--until", metavar="TIME", help="Up to this time; a date includes the whole day."),
 ]
-Utc = Annotated[bool, typer.Option("--utc", help="Times are UTC, not local.")]
+Utc = Annotated[bool, typer.Option("--utc", help="Use UTC instead of local time.")]
 Superseded = Annotated[
-    bool, typer.Option("--superseded", help="Also what was rewritten in the transcript since.")
+    bool, typer.Option("--superseded", help="Include records that the transcript has replaced.")
 ]
 SessionId = Annotated[
     str,
-    typer.Argument(metavar="ID", help="Session id, its first 4 characters or more, or `last`."),
+    typer.Argument(metavar="ID", help="Session ID, its first 4 or more characters, or `last`."),
 ]

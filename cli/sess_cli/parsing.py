@@ -70,7 +70,7 @@ class WordsCommand(TyperCommand):
             elif takes_value[name] and not equals:
                 if at == len(args):
                     raise SessError(
-                        f"{name} needs a value", hint=f"`-- {name}` looks for it as a word"
+                        f"{name} needs a value", hint=f"`-- {name}` searches for it as a word"
                     )
                 options += [word, args[at]]
                 at += 1
@@ -88,5 +88,5 @@ def _refuse_slip(name: str, known: list[str]) -> None:
     if close := difflib.get_close_matches(name, known, 1, 0.75):
         raise SessError(
             f"no such option: {name}",
-            hint=f"did you mean {close[0]}? `-- {name}` looks for it as a word",
+            hint=f"did you mean {close[0]}? `-- {name}` searches for it as a word",
         )

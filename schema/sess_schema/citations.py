@@ -144,16 +144,18 @@ def resolve(
         if event > _last_cited_number(db) or event not in keys.of:
             raise SessError(
                 f"#{given} is an old event number that this index cannot resolve",
-                hint="search for the event again: citations by key last",
+                hint="search for the event again; citations by key do not change",
                 code=Exit.NOTHING_FOUND,
             )
         return Cited(event, keys.short(event), by_number=True) if event in wanted else None
     beginning = given.lower()
     if len(beginning) < _SHORTEST_TYPED:
-        raise SessError(f"event too short: #{given}", hint=f"{_SHORTEST_TYPED} digits or more")
+        raise SessError(
+            f"event key too short: #{given}", hint=f"give at least {_SHORTEST_TYPED} digits"
+        )
     found = [event for event in wanted if keys.of[event].startswith(beginning)]
     if len(found) > 1:
-        raise SessError(f"#{given} means {len(found)} events: {_listed(keys, found)}")
+        raise SessError(f"#{given} matches {len(found)} events: {_listed(keys, found)}")
     return Cited(found[0], keys.short(found[0])) if found else None
 
 

@@ -116,7 +116,7 @@ def open_reader(path: Path) -> apsw.Connection:
     refuse_old_sqlite()
     if not path.exists():
         raise SessError(
-            f'there is no index at "{path}" yet',
+            f'no index at "{path}" yet',
             hint="run `sessiond sync`",
             code=Exit.INDEX_UNUSABLE,
         )

@@ -54,24 +54,24 @@ def sqlite_error(error: Exception, path: str) -> SessError:
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):
         return SessError(
             f'index "{path}" is damaged: {error}',
-            hint=f"keep it aside with {aside(path)}, then run `sessiond sync`",
+            hint=f"move it aside with {aside(path)}, then run `sessiond sync`",
             code=Exit.INDEX_UNUSABLE,
         )
     if _is_full(error, path):
         return SessError(
             f'index "{path}": the disk is full',
-            hint="free some space; nothing is lost, the next sync goes on where this one stopped",
+            hint="free some space; nothing is lost, the next sync continues where this one stopped",
             code=Exit.INDEX_UNUSABLE,
         )
     if isinstance(error, apsw.BusyError):
         return SessError(
             f'index "{path}" is locked by another program',
-            hint="close whatever holds it open for writing; `sessiond status` shows our own",
+            hint="close the program that has it open; `sessiond status` shows the daemon",
             code=Exit.INDEX_UNUSABLE,
         )
     return SessError(
         f'cannot use index "{path}": {error}',
-        hint="`sess doctor` looks closer",
+        hint="run `sess doctor`",
         code=Exit.INDEX_UNUSABLE,
     )
 

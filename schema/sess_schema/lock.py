@@ -93,6 +93,6 @@ def already_running(path: Path) -> SessError:
     what = "a sync" if other.get("mode") == "sync" else "a daemon"
     return SessError(
         f"{what} is already running (pid {other.get('pid', 'unknown')})",
-        hint="it keeps the index up to date; `sessiond status` shows how far it is",
+        hint="it updates the index; `sessiond status` shows its progress",
         code=Exit.ALREADY_RUNNING,
     )

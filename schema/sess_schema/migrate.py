@@ -40,7 +40,7 @@ def refuse_strangers(db: apsw.Connection, path: Path) -> None:
         if application == 0 and empty:
             return
         raise SessError(
-            f'"{path}" is a database of another program',
+            f'"{path}" belongs to another program',
             hint="move it away, or set SESSIOND_HOME to another directory",
             code=Exit.INDEX_UNUSABLE,
         )
@@ -48,7 +48,7 @@ def refuse_strangers(db: apsw.Connection, path: Path) -> None:
     if version > latest():
         raise SessError(
             f'index "{path}" was written by a newer sessiond '
-            f"(schema {version}; this one knows {latest()})",
+            f"(schema {version}; this one supports up to {latest()})",
             hint="upgrade with `pip install --upgrade sessiond`",
             code=Exit.INDEX_UNUSABLE,
         )

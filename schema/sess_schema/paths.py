@@ -68,13 +68,13 @@ def make_private(directory: Path) -> None:
     except OSError as error:
         raise SessError(
             f'cannot create directory "{directory}": {error.strerror}',
-            hint="set SESSIOND_HOME to a directory that you may write to",
+            hint="set SESSIOND_HOME to a writable directory",
             code=Exit.INDEX_UNUSABLE,
         ) from error
     if hasattr(os, "getuid") and found.st_uid != os.getuid():
         raise SessError(
             f'directory "{directory}" belongs to another user',
-            hint="set SESSIOND_HOME to a directory of your own",
+            hint="set SESSIOND_HOME to another directory",
             code=Exit.INDEX_UNUSABLE,
         )
     if stat.S_IMODE(found.st_mode) != 0o700:

@@ -17,11 +17,11 @@ EXIT_CODES = """\b
 Exit codes:
     0  ok
     1  nothing found
-    2  usage
+    2  usage error
     3  daemon not running
     4  index unusable
     5  done, some items skipped
-   75  another daemon runs
+   75  another daemon is running
   130  interrupted
 """
 
@@ -127,7 +127,7 @@ def explain(name: str, error: Any) -> int:
         say(f"{name}: cannot {what}: {error.strerror.lower()}")
         return 2
     say(f"{name}: {type(error).__name__}: {error}")
-    say(f"hint: `{name} --debug …` shows where it happened; please report it")
+    say(f"hint: `{name} --debug …` shows where; please report this")
     return 2
 
 

@@ -22,7 +22,7 @@ _UNITS = {
 }  # fmt: skip
 _AMOUNT = re.compile(r"(\d{1,9})\s*([a-z]+?)s?(?:\s+ago)?")
 _CALENDAR = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
-_HINT = "write 7d, 36h, 2w, today, yesterday, 2026-02-20 or 2026-02-20T14:30"
+_HINT = "use 7d, 36h, 2w, today, yesterday, 2026-02-20 or 2026-02-20T14:30"
 _LATEST = 253_402_300_799_999  # the last millisecond that datetime can represent
 
 
@@ -69,7 +69,7 @@ def span(
             return _calendar(*calendar.groups(), zone=zone)
         moment = _ms(datetime.fromisoformat(text.strip()), zone)
     except (ValueError, OverflowError, OSError):
-        raise SessError(f'not a time: "{text}"', hint=_HINT) from None
+        raise SessError(f'invalid time: "{text}"', hint=_HINT) from None
     return moment, moment
 
 

@@ -21,14 +21,14 @@ def checks(world, *arguments, code):
 
 
 def test_a_healthy_installation_is_all_ok(world):
-    """Every check says ok, the real path included, and the exit code is 0."""
+    """Every check says ok, the end-to-end test included, and the exit code is 0."""
     t = world.transcript()
     t.append(t.prompt("hello"))
     world.ingest()
     found = checks(world, "--deep", code=0)
     assert {name: check["state"] for name, check in found.items()} == dict.fromkeys(
         ("SQLite", "home", "daemon", "roots", "index", "structure", "references", "sources",
-         "records", "calls", "full text", "real path"),
+         "records", "calls", "full text", "end to end"),
         "ok",
     )  # fmt: skip
     assert found["structure"]["message"] == "integrity_check finds nothing"
@@ -61,7 +61,7 @@ def test_odd_records_and_open_files_are_warnings(world):
     assert found["home"]["details"] == [
         f"{world.state / 'index.db'} is 0644".replace(str(world.root), "~")
     ]
-    assert found["records"]["message"] == "1 record odd; all of them are kept"
+    assert found["records"]["message"] == "1 unusual record, all kept"
     assert found["records"]["details"][0].endswith(".jsonl:2")
 
 
@@ -71,7 +71,7 @@ def test_a_damaged_index_is_exit_code_4(world):
     (world.state / "index.db").write_bytes(b"garbage " * 1000)
     found = checks(world, code=4)
     assert found["index"]["state"] == "fail"
-    assert found["real path"]["state"] == "ok"
+    assert found["end to end"]["state"] == "ok"
 
 
 def test_a_home_that_is_a_file_is_exit_code_4(world):
@@ -100,14 +100,14 @@ def test_a_new_home_is_a_warning(world):
     assert found["index"] == {
         "check": "index",
         "state": "warn",
-        "message": "there is none yet",
+        "message": "not created yet",
         "details": [],
-        "hint": "`sessiond sync` makes it",
+        "hint": "`sessiond sync` creates it",
     }
 
 
 def test_it_reads_nothing_of_ours_into_the_real_index(world):
-    """The real path is tested in a home of its own."""
+    """The end-to-end test runs in a separate home."""
     world.run("sess", "doctor")
     assert not world.state.exists()
 

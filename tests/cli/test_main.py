@@ -80,7 +80,7 @@ def test_without_any_transcript_it_says_where_it_looked(world):
     lines = done.stderr.splitlines()
     assert lines[0] == "sess: no transcripts found; looked in:"
     assert f"  {world.projects}" in lines
-    assert lines[-1] == "hint: `sess demo` shows what it is like with a built-in sample"
+    assert lines[-1] == "hint: `sess demo` runs on a built-in sample"
 
 
 def test_the_index_is_brought_up_to_date_first(world):
@@ -115,7 +115,7 @@ def test_a_daemon_that_has_read_nothing_yet_is_named(world):
         done = world.run("sess", "list", check=1)
     finally:
         held.release()
-    assert done.stderr.startswith("sess: no session is indexed yet\nhint: sessiond is running; ")
+    assert done.stderr.startswith("sess: no sessions indexed yet\nhint: sessiond is running; ")
 
 
 def test_the_current_directory_runs_no_code(world, tmp_path):
@@ -170,7 +170,7 @@ def test_without_an_index_and_a_sync_it_says_so(world):
     t = world.transcript()
     t.append(t.prompt("some words"))
     done = world.run("sess", "list", "--no-sync", check=4)
-    assert done.stderr.startswith(f'sess: there is no index at "{world.state}/index.db" yet\n')
+    assert done.stderr.startswith(f'sess: no index at "{world.state}/index.db" yet\n')
 
 
 @pytest.mark.slow
@@ -213,8 +213,7 @@ def test_a_traceback_comes_only_with_debug(monkeypatch, capsys):
     monkeypatch.setattr(fresh, "open_with_sessions", surprise)
     assert program.outcome("sess", lambda: program.follow(main.app, "sess", ["list"])) == 2
     assert capsys.readouterr().err == (
-        "sess: RuntimeError: unforeseen\n"
-        "hint: `sess --debug …` shows where it happened; please report it\n"
+        "sess: RuntimeError: unforeseen\nhint: `sess --debug …` shows where; please report this\n"
     )
     with pytest.raises(RuntimeError, match="unforeseen"):
         program.outcome("sess", lambda: program.follow(main.app, "sess", ["list"]), debug=True)

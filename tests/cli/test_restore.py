@@ -56,7 +56,7 @@ def test_an_existing_file_is_not_replaced_unasked(sess, odd, tmp_path):
     out = tmp_path / "taken"
     out.write_text("mine")
     assert sess("restore", "1111", "-o", out, code=2).stderr == (
-        f'sess: "{out}" exists already\nhint: `--force` replaces it\n'
+        f'sess: "{out}" already exists\nhint: `--force` overwrites it\n'
     )
     assert out.read_text() == "mine"
     link = tmp_path / "link"
@@ -100,7 +100,7 @@ def test_one_of_several_sources_is_chosen(world, sess, tmp_path):
     second.append(second.prompt("two", uuid="aaaaaaaa-0000-4000-8000-000000000000"))
     world.ingest()
     done = sess("restore", "1111", code=2)
-    assert "has 2 sources:\n  1  " in done.stderr
+    assert "has 2 transcripts:\n  1  " in done.stderr
     sess("restore", "1111", "--source", "2", "-o", tmp_path / "out")
     assert (tmp_path / "out").read_bytes() == second.path.read_bytes()
     sess("restore", "1111", "--source", "3", code=1)

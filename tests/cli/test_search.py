@@ -82,7 +82,7 @@ def test_a_misspelt_option_is_not_a_word(story, sess):
     done = sess("search", "flaky", "--projct", "x", code=2)
     assert done.stderr == (
         "sess: no such option: --projct\n"
-        "hint: did you mean --project? `-- --projct` looks for it as a word\n"
+        "hint: did you mean --project? `-- --projct` searches for it as a word\n"
     )
 
 
@@ -157,7 +157,7 @@ def test_the_ends_of_time_are_times(story, sess, time, zone):
 @pytest.mark.parametrize("option", ["--since", "--until"])
 def test_an_empty_time_is_a_usage_error(story, sess, option):
     """An unset variable in a script must not mean the beginning of time."""
-    assert sess("search", "retry", option, "", code=2).stderr.startswith('sess: not a time: ""\n')
+    assert sess("search", "retry", option, "", code=2).stderr.startswith('sess: invalid time: ""\n')
 
 
 def test_h_alone_is_help(story, sess):

@@ -219,9 +219,9 @@ def test_a_cursor_of_another_search_is_refused(shop, sess):
     """It would lead anywhere."""
     cursor = sess.json("search", "timeout", "--limit", "1", "--cursor", "start")[-1]["cursor"]
     done = sess("search", "lock", "--cursor", cursor, code=2)
-    assert done.stderr.startswith("sess: this cursor belongs to another search")
+    assert done.stderr.startswith("sess: the cursor belongs to another search")
     assert sess("search", "lock", "--cursor", "xyz", code=2).stderr.startswith(
-        "sess: this is no cursor"
+        "sess: invalid cursor"
     )
 
 
@@ -252,7 +252,7 @@ def test_explain_tells_how_a_query_was_understood(shop, sess):
         "  phrase: a b",
         "  any of",
         "    word: x",
-        "    words that begin with: y",
+        "    words starting with: y",
         "  as typed: -z",
         "  filter: tool is Bash",
         "  as typed: type:int",
@@ -267,13 +267,18 @@ def test_nothing_found_says_what_would_have_been(shop, sess):
     """A near spelling, a beginning, a part of a word, fewer filters: each with its number."""
     done = sess("search", "timeot", code=1)
     assert done.stdout == ""
-    assert 'hint: 4 events "timeout" instead of "timeot": `sess search timeout`' in done.stderr
+    assert (
+        'hint: 4 events match "timeout" instead of "timeot": `sess search timeout`' in done.stderr
+    )
     done = sess("search", "getUser", code=1)
-    assert "hint: 3 events words that begin so: `sess search 'getUser*'`" in done.stderr
+    assert (
+        "hint: 3 events match words starting with \"getUser\": `sess search 'getUser*'`"
+        in done.stderr
+    )
     done = sess("search", "serName", code=1)
-    assert "hint: 3 events inside words: `sess search --substring serName`" in done.stderr
+    assert "hint: 3 events match inside words: `sess search --substring serName`" in done.stderr
     done = sess("search", "timeout", "--tool", "Edit", code=1)
-    assert "hint: 4 events without the filters: `sess search timeout`" in done.stderr
+    assert "hint: 4 events match without the filters: `sess search timeout`" in done.stderr
     done = sess("search", "lock nowhere", code=1)
     assert "any of the words: `sess search 'lock OR nowhere'`" in done.stderr
     assert sess("search", "qqqqzzzz", code=1).stderr == ""
@@ -311,7 +316,7 @@ def test_saved_searches(shop, sess):
     assert lines(sess, "--saved") == []
     assert sess("search", "@slow", code=1).stdout == ""
     refused = sess("search", "timeout", "--save", "a/b", code=2)
-    assert refused.stderr.startswith("sess: not a name")
+    assert refused.stderr.startswith("sess: invalid name")
     assert refused.stdout == ""
 
 

@@ -150,7 +150,7 @@ def test_an_old_number_is_shown_with_its_lasting_form(story, sess):
     done = sess("show", f"1111#{number}", "--json")
     assert json.loads(done.stdout)["event"] == hit["event"]
     assert done.stderr == (
-        f"note: #{number} is an old event number; the lasting form is #{hit['event'][:8]}\n"
+        f"note: #{number} is an old event number; it is now #{hit['event'][:8]}\n"
     )
 
 
@@ -159,8 +159,8 @@ def test_an_old_number_is_shown_with_its_lasting_form(story, sess):
     [
         ("../../etc/passwd", 1, 'sess: no such session: "../../etc/passwd"\n'),
         ("ffff", 1, 'sess: no such session: "ffff"\n'),
-        ("111", 2, 'sess: id too short: "111"\n'),
-        ("#5", 2, 'sess: id too short: "#5"\n'),
+        ("111", 2, 'sess: session ID too short: "111"\n'),
+        ("#5", 2, 'sess: session ID too short: "#5"\n'),
     ],
 )
 def test_a_bad_id_is_a_clear_line(story, sess, given, code, message):
@@ -211,7 +211,7 @@ def test_the_ids_of_an_ambiguous_one_can_be_used(world, sess):
         t.append(t.prompt("hello there"))
     world.ingest()
     lines = sess("show", "journal", code=2).stderr.splitlines()
-    assert lines[0] == 'sess: "journal" means 2 sessions:'
+    assert lines[0] == 'sess: "journal" matches 2 sessions:'
     for line in lines[1:3]:
         assert sess("show", line.split()[0]).stdout.startswith("hello there\n")
 

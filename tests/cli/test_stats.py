@@ -191,8 +191,8 @@ def test_the_dashboard_names_what_has_no_price(spent):
     [
         (("--by", "colour"), 'no such group: "colour"'),
         (("--tz", "Mars/Olympus"), 'no such time zone: "Mars/Olympus"'),
-        (("--subagents", "some"), '--subagents "some"?'),
-        (("--json", "--csv"), "choose one of --json, --csv and --md"),
+        (("--subagents", "some"), 'invalid value for --subagents: "some"'),
+        (("--json", "--csv"), "--json, --csv and --md cannot be combined"),
     ],
 )
 def test_bad_input_is_one_line(spent, arguments, message):

@@ -26,13 +26,13 @@ def test_an_unknown_session_is_called_so(small):
     done = small.run("sess", "stats", "--no-sync", "--session", "nosuch")
     assert done.stderr.startswith('sess: no such session: "nosuch"')
     done = small.run("sess", "stats", "--no-sync", "nosuch")
-    assert done.stderr.startswith('sess: neither a view nor a session: "nosuch"')
+    assert done.stderr.startswith('sess: no such view or session: "nosuch"')
 
 
 @pytest.mark.parametrize("option", ["--html", "--png"])
 def test_charts_go_into_files_only(small, option, tmp_path):
     done = small.run("sess", "stats", "--no-sync", option, "-", check=2, cwd=tmp_path)
-    assert done.stderr.splitlines()[0] == "sess: charts go into files"
+    assert done.stderr.splitlines()[0] == "sess: cannot write charts to stdout"
     assert not (tmp_path / "-").exists()
 
 

@@ -68,7 +68,7 @@ def test_the_status_line_takes_any_stdin(world):
 def test_the_status_line_without_an_index_is_one_line_of_why(world):
     """Exit code 4, as everywhere."""
     done = world.run("sess", "statusline", input="", check=4)
-    assert done.stderr.startswith('sess: there is no index at "')
+    assert done.stderr.startswith('sess: no index at "')
     assert done.stdout == ""
 
 

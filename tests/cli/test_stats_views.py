@@ -373,16 +373,19 @@ def test_csv_and_markdown_tell_the_same_rows(worked, view):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("colour",), 'neither a view nor a session: "colour"'),
-        (("tools", "x"), 'what is "x"?'),
-        (("tools", "--by", "day"), "`tools` has groups of its own"),
-        (("cache", "--detail"), "--detail belongs to `sess stats tools`"),
-        (("--budget", "5"), "--budget belongs to `sess stats windows`"),
-        (("windows", "--budget", "5/year"), 'not a budget: "5/year"'),
-        (("cache", "--explain", "x"), "`cache` cannot be explained line by line"),
-        (("--explain", "x"), 'what is "x"?'),
+        (("colour",), 'no such view or session: "colour"'),
+        (("tools", "x"), 'unexpected argument "x"'),
+        (("tools", "--by", "day"), "--by cannot be combined with `tools`"),
+        (("cache", "--detail"), "--detail works only with `sess stats tools`"),
+        (("--budget", "5"), "--budget works only with `sess stats windows`"),
+        (("windows", "--budget", "5/year"), 'invalid budget: "5/year"'),
+        (("cache", "--explain", "x"), "--explain does not work with `cache`"),
+        (("--explain", "x"), '--explain "x" needs --by'),
         (("--watch",), "--watch needs a terminal"),
-        (("--watch", "--json"), "--watch shows the dashboard or a view, in no other form"),
+        (
+            ("--watch", "--json"),
+            "--watch cannot be combined with --by, --explain or an output format",
+        ),
     ],
 )
 def test_what_does_not_go_together_is_one_line(worked, arguments, message):

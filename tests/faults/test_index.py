@@ -77,9 +77,9 @@ CASES = {
     flipped: DAMAGED,
     flipped_sources: DAMAGED,
     newer: 'index "{}" was written by a newer sessiond'
-    f" (schema {latest() + 1}; this one knows {latest()})",
-    foreign: '"{}" is a database of another program',
-    foreign_with_id: '"{}" is a database of another program',
+    f" (schema {latest() + 1}; this one supports up to {latest()})",
+    foreign: '"{}" belongs to another program',
+    foreign_with_id: '"{}" belongs to another program',
 }
 COMMANDS = [
     ("sessiond", "sync"),
@@ -170,7 +170,7 @@ def test_no_index_yet_is_said_by_readers(world):
     done = world.run("sess", "sql", "--no-sync", "SELECT 1")
     assert done.returncode == Exit.INDEX_UNUSABLE
     assert done.stderr.splitlines() == [
-        f'sess: there is no index at "{world.state}/index.db" yet',
+        f'sess: no index at "{world.state}/index.db" yet',
         "hint: run `sessiond sync`",
     ]
     assert not (world.state / "index.db").exists()

@@ -288,7 +288,7 @@ def noise(kilobytes):
 def is_full(world):
     return (
         f'sessiond: index "{world.state}/index.db": the disk is full\n'
-        "hint: free some space; nothing is lost, the next sync goes on where this one stopped\n"
+        "hint: free some space; nothing is lost, the next sync continues where this one stopped\n"
     )
 
 

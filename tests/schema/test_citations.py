@@ -206,7 +206,7 @@ def test_a_beginning_with_several_meanings_is_refused_with_all_of_them(world, mo
     of = iter(["abcd11112222", "abcd11113333", *(f"{n}fffffffffff" for n in range(9))])
     monkeypatch.setattr(citations, "_digest", lambda _name: next(of))
     error = refused(world, "ABCD1111")
-    assert error.message == "#ABCD1111 means 2 events: #abcd11112, #abcd11113"
+    assert error.message == "#ABCD1111 matches 2 events: #abcd11112, #abcd11113"
     assert t.session == MAIN
 
 
@@ -214,7 +214,7 @@ def test_three_digits_are_too_few(world):
     """They would mean another event tomorrow."""
     busy(world)
     world.ingest()
-    assert refused(world, "abc").message == "event too short: #abc"
+    assert refused(world, "abc").message == "event key too short: #abc"
 
 
 def upgraded(world):

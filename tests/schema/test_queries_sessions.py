@@ -109,10 +109,10 @@ def test_short_ids_lead_back(index):
 @pytest.mark.parametrize(
     ("given_id", "message", "code"),
     [
-        ("1111", '"1111" means 2 sessions:', 2),
-        ("agent-abc12345", '"agent-abc12345" means 2 sessions:', 2),
-        ("333", 'id too short: "333"', 2),
-        ("", 'id too short: ""', 2),
+        ("1111", '"1111" matches 2 sessions:', 2),
+        ("agent-abc12345", '"agent-abc12345" matches 2 sessions:', 2),
+        ("333", 'session ID too short: "333"', 2),
+        ("", 'session ID too short: ""', 2),
         ("../../etc/passwd", 'no such session: "../../etc/passwd"', 1),
         ("/etc/passwd", 'no such session: "/etc/passwd"', 1),
         ("%%%%", 'no such session: "%%%%"', 1),

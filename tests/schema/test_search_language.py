@@ -154,7 +154,7 @@ def test_an_empty_query_is_a_usage_error(text, mode):
 @pytest.mark.parametrize("text", ["(", "a{2,1}", "*", "(?P<a", "[z-a]", r"\1"])
 def test_a_faulty_expression_is_a_usage_error(text):
     """It says what is wrong with what was typed."""
-    with pytest.raises(SessError, match="no regular expression") as caught:
+    with pytest.raises(SessError, match="invalid regular expression") as caught:
         parse(text, "regex")
     assert caught.value.code == 2
 

@@ -77,7 +77,7 @@ def test_what_is_no_time_is_a_usage_error(text):
     """The message quotes the words, the hint shows what would do, the exit code is 2."""
     with pytest.raises(SessError) as caught:
         times.since(text)
-    assert caught.value.message == f'not a time: "{text}"'
+    assert caught.value.message == f'invalid time: "{text}"'
     assert caught.value.code == 2
     assert "7d, 36h, 2w" in (caught.value.hint or "")
 

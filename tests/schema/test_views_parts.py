@@ -199,7 +199,7 @@ def test_rules_of_ones_own_come_first_and_may_look_ahead(tmp_path):
         ("[[rule]]\nname = 'x'\npattern = 'a'\ntools = 'Bash'\n", "tools must be a list"),
         ("[rule]\nname = 'x'\n", "[[rule]] needs two brackets"),
         ("[[rules]]\n", 'unknown key "rules"'),
-        ("[[rule]]\ncolour = 1\n", "a rule knows name, pattern and tools"),
+        ("[[rule]]\ncolour = 1\n", "a rule has only name, pattern and tools"),
         ("[[", "error classes"),
     ],
 )
@@ -231,7 +231,7 @@ def test_budgets_are_read_exactly(text, wanted):
 @pytest.mark.parametrize("text", ["", "-5", "5/year", "$5M", "much", "5M/", "1e9"])
 def test_what_is_no_budget_is_refused(text):
     """With an example of one."""
-    with pytest.raises(SessError, match="not a budget"):
+    with pytest.raises(SessError, match="invalid budget"):
         budget.parse(text)
 
 

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 _TIMESTAMP = re.compile(r'(?<="timestamp":")[^"]+(?=")')
 _SCENES = (
-    (["list"], "every session, the newest first"),
-    (["search", "kitchen", "clock"], "in all that was said, run and printed"),
-    (["search", "--error", "test*"], "only calls that failed"),
-    (["show", "7ea9"], "one session; the first characters of its id are enough"),
+    (["list"], "all sessions, newest first"),
+    (["search", "kitchen", "clock"], "searches everything said, run and printed"),
+    (["search", "--error", "test*"], "only failed calls"),
+    (["show", "7ea9"], "one session; the first characters of its ID are enough"),
 )
 
 
@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 
 def demo() -> None:
-    """Try it on a built-in sample; nothing of yours is touched."""
+    """Try sess on a built-in sample, away from your own data."""
     from sess_cli.sandbox import throw_away  # noqa: PLC0415
     from sess_cli.terminal import Terminal  # noqa: PLC0415
 
@@ -43,7 +43,7 @@ def demo() -> None:
             if done.returncode:
                 raise typer.Exit(done.returncode)
     terminal.write("")
-    terminal.write("That was a sample. Yours: `sess list`; always fresh: `sessiond install`.")
+    terminal.write("That was a sample. `sess list` lists your own sessions.")
 
 
 def install_sample(projects: Path) -> None:

@@ -1,4 +1,4 @@
-"""`sess doctor`: is everything as it should be, and if not, what to do."""
+"""`sess doctor`: check everything, and name the fix for what is wrong."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def register(app: typer.Typer) -> None:
 def doctor(
     *,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Check every page and the full-text index: slower.")
+        bool, typer.Option("--deep", help="Also check every page and the full-text index (slower).")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check the installation and the index, and test the real path.
+    """Check the installation and the index, end to end.
 
-    Exit code 0 if all is well, 4 if the index is unusable, 5 with warnings.
+    Exits with 0 if all is well, 4 if the index is unusable, 5 with warnings.
     """
     from sess_cli.checks import FAIL, WARN, every_check  # noqa: PLC0415
     from sess_cli.output import json_line  # noqa: PLC0415

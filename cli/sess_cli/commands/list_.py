@@ -20,14 +20,14 @@ def show_list(
     since: Since = None,
     until: Until = None,
     utc: Utc = False,
-    limit: Annotated[int, typer.Option(min=0, metavar="N", help="How many; 0 for all.")] = 30,
+    limit: Annotated[int, typer.Option(min=0, metavar="N", help="List at most N; 0 for all.")] = 30,
     every: Annotated[
-        bool, typer.Option("--all", help="Also subagents, prompt logs and empty sessions.")
+        bool, typer.Option("--all", help="Include subagents, prompt logs and empty sessions.")
     ] = False,
     as_json: AsJson = False,
     no_sync: NoSync = False,
 ) -> None:
-    """List sessions, the one with the newest activity first."""
+    """List sessions, newest activity first."""
     from sess_cli import fresh  # noqa: PLC0415
     from sess_schema import times  # noqa: PLC0415
     from sess_schema.errors import Exit, SessError  # noqa: PLC0415

@@ -25,19 +25,20 @@ def register(app: typer.Typer) -> None:
 def restore(
     session: Annotated[
         str,
-        typer.Argument(metavar="ID", help="Session id, or the path of a source as `list` has it."),
+        typer.Argument(metavar="ID", help="Session ID, or `source` from `sess list --json`."),
     ],
     output: Annotated[
-        str | None, typer.Option("-o", "--output", metavar="FILE", help="Where to; - is stdout.")
+        str | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Write to this file; - for stdout."),
     ] = None,
     source: Annotated[
         str | None,
-        typer.Option("--source", metavar="N", help="Which one, if the session has several."),
+        typer.Option("--source", metavar="N", help="Which transcript, if there are several."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Write a transcript back byte for byte, even one that is gone."""
+    """Restore a transcript byte for byte, even a deleted one."""
     from sess_cli import fresh  # noqa: PLC0415
     from sess_cli.render import amounts  # noqa: PLC0415
     from sess_schema import archive  # noqa: PLC0415
@@ -46,8 +47,8 @@ def restore(
 
     if output is None and sys.stdout.isatty():
         raise SessError(
-            "a transcript does not belong on a terminal",
-            hint="name a file with `-o FILE`; `-o -` writes it here all the same",
+            "refusing to write a transcript to the terminal",
+            hint="name a file with `-o FILE`, or use `-o -` to write it here anyway",
         )
     with fresh.open_with_sessions(sync=not no_sync) as db:
         chosen = _source(db, session, source)
@@ -77,10 +78,9 @@ def _source(db: apsw.Connection, given: str, which: str | None) -> SourceRow:
         for number, one in enumerate(found, 1):
             if which in (str(number), one.path):
                 return one
-        found_all = f"it has {len(found)}" if len(found) != 1 else "it has one"
         raise SessError(
-            f'session "{given}" has no source "{which}"',
-            hint=f"{found_all}; give its number or its path",
+            f'session "{given}" has no transcript "{which}"',
+            hint=f"it has {len(found)}; give a number or a path",
             code=Exit.NOTHING_FOUND,
         )
     if len(found) == 1:
@@ -89,7 +89,8 @@ def _source(db: apsw.Connection, given: str, which: str | None) -> SourceRow:
         raise SessError(f'session "{given}" has no transcript', code=Exit.NOTHING_FOUND)
     listed = "".join(f"\n  {number}  {one.path}" for number, one in enumerate(found, 1))
     raise SessError(
-        f'session "{given}" has {len(found)} sources:{listed}', hint="choose with `--source N`"
+        f'session "{given}" has {len(found)} transcripts:{listed}',
+        hint="choose one with `--source N`",
     )
 
 
@@ -101,10 +102,10 @@ def write_new(path: str, pieces: Iterator[bytes], *, force: bool) -> int:
         raise SessError(f'"{path}" is a symbolic link', hint="name another file")
     if os.path.isdir(path) or not os.path.basename(path):
         raise SessError(f'"{path}" is a directory', hint="name a file")
-    if os.path.exists(path) and not os.path.isfile(path):  # nobody wants /dev/null replaced
+    if os.path.exists(path) and not os.path.isfile(path):  # such as /dev/null
         raise SessError(f'"{path}" is not a regular file', hint="`-o -` writes to stdout")
     if os.path.lexists(path) and not force:
-        raise SessError(f'"{path}" exists already', hint="`--force` replaces it")
+        raise SessError(f'"{path}" already exists', hint="`--force` overwrites it")
     folder, name = os.path.split(os.path.abspath(path))
     beside = os.path.join(folder, f".{name[:100]}.{os.getpid()}.part")
     written = 0
@@ -129,13 +130,13 @@ def write_new(path: str, pieces: Iterator[bytes], *, force: bool) -> int:
 
 
 def _move_to_free_name(beside: str, path: str) -> None:
-    """A link fails if the name was taken meanwhile; a rename would replace it."""
+    """A link fails if the name has been taken since; a rename would overwrite it."""
     from sess_schema.errors import SessError  # noqa: PLC0415
 
     try:
         os.link(beside, path)
     except FileExistsError:
-        raise SessError(f'"{path}" exists already', hint="`--force` replaces it") from None
+        raise SessError(f'"{path}" already exists', hint="`--force` overwrites it") from None
     except OSError:  # a file system without hard links
         os.rename(beside, path)
     else:

@@ -38,102 +38,120 @@ def search(
     context: typer.Context,
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="WORDS", help="words, '\"a phrase\"', begin*, -without, a OR b"),
+        typer.Argument(metavar="WORDS", help="Words, '\"a phrase\"', prefix*, -excluded, a OR b."),
     ] = None,
     *,
     agents: Agents = None,
     projects: Projects = None,
-    tools: Annotated[Texts, _texts("--tool", "NAME", "Calls of this tool (mcp__* works).")] = None,
+    tools: Annotated[
+        Texts, _texts("--tool", "NAME", "Only calls of this tool; mcp__* works.")
+    ] = None,
     kinds: Annotated[
-        Texts, _texts("--kind", "KIND", "Calls that do this: shell, edit, read, search, ...")
+        Texts, _texts("--kind", "KIND", "Only calls of this kind: shell, read, edit, ...")
     ] = None,
     types: Annotated[
         Texts,
-        _texts("--type", "TYPE", "user, assistant, thinking, tool_use, system, summary, error."),
+        _texts("--type", "TYPE", "user, assistant, thinking, tool_use, system, summary or error."),
     ] = None,
     roles: Annotated[Texts, _texts("--role", "ROLE", "user, assistant, tool or system.")] = None,
     states: Annotated[
-        Texts, _texts("--is", "STATE", "error, denied, failed (both), pending, ok, subagent.")
+        Texts, _texts("--is", "STATE", "error, denied, failed (either), pending, ok or subagent.")
     ] = None,
-    things: Annotated[Texts, _texts("--has", "THING", "image or commit.")] = None,
-    files: Annotated[Texts, _texts("--file", "GLOB", "Calls that touched such a path.")] = None,
-    models: Annotated[Texts, _texts("--model", "NAME", "Sessions with this model.")] = None,
-    branches: Annotated[Texts, _texts("--branch", "NAME", "Sessions on this git branch.")] = None,
-    titles: Annotated[Texts, _texts("--title", "TEXT", "Sessions with this in the title.")] = None,
-    sessions: Annotated[Texts, _texts("--session", "ID", "Only in this session.")] = None,
+    things: Annotated[
+        Texts, _texts("--has", "THING", "Only events with an image or a commit.")
+    ] = None,
+    files: Annotated[Texts, _texts("--file", "GLOB", "Only calls that touched this path.")] = None,
+    models: Annotated[
+        Texts, _texts("--model", "NAME", "Only sessions that used this model.")
+    ] = None,
+    branches: Annotated[
+        Texts, _texts("--branch", "NAME", "Only sessions on this git branch.")
+    ] = None,
+    titles: Annotated[
+        Texts, _texts("--title", "TEXT", "Only sessions with this in the title.")
+    ] = None,
+    sessions: Annotated[Texts, _texts("--session", "ID", "Only this session.")] = None,
     since: Since = None,
     until: Until = None,
     utc: Utc = False,
-    error: Annotated[bool, typer.Option("--error", help="The same as --is failed.")] = False,
+    error: Annotated[bool, typer.Option("--error", help="Same as --is failed.")] = False,
     substring: Annotated[
-        bool, typer.Option("--substring", help="Find terms inside words, too.")
+        bool, typer.Option("--substring", help="Also match inside words.")
     ] = False,
     regex: Annotated[
-        bool, typer.Option("--regex", help="WORDS are one regular expression (Python's).")
+        bool, typer.Option("--regex", help="WORDS is a regular expression (Python syntax).")
     ] = False,
-    case: Annotated[bool, typer.Option("--case-sensitive", help="A is not a.")] = False,
+    case: Annotated[bool, typer.Option("--case-sensitive", help="Match case exactly.")] = False,
     whole: Annotated[
-        bool, typer.Option("--whole-word", help="No letter, digit or _ beside it (grep -w).")
+        bool, typer.Option("--whole-word", help="Match whole words only, like grep -w.")
     ] = False,
     tools_only: Annotated[
         bool,
-        typer.Option("--tools-only", help="WORDS as one text in the input and output of tools."),
+        typer.Option("--tools-only", help="Find WORDS as one string in tool input and output."),
     ] = False,
     sort: Annotated[
         str, typer.Option(metavar="ORDER", help="relevance, newest or oldest.")
     ] = "relevance",
-    flat: Annotated[bool, typer.Option("--flat", help="A plain list, not by session.")] = False,
-    limit: Annotated[int, typer.Option(min=0, metavar="N", help="How many hits; 0 for all.")] = 20,
+    flat: Annotated[bool, typer.Option("--flat", help="Do not group by session.")] = False,
+    limit: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Show at most N hits; 0 for all.")
+    ] = 20,
     cursor: Annotated[
         str | None,
-        typer.Option(metavar="PAGE", help="`start`, then what the last page gave."),
+        typer.Option(metavar="PAGE", help="`start`, then the cursor that the last page printed."),
     ] = None,
     after: Annotated[
-        int | None, typer.Option("-A", metavar="N", help="Events after each hit.")
+        int | None, typer.Option("-A", metavar="N", help="Show N events after each hit.")
     ] = None,
     before: Annotated[
-        int | None, typer.Option("-B", metavar="N", help="Events before each hit.")
+        int | None, typer.Option("-B", metavar="N", help="Show N events before each hit.")
     ] = None,
-    around: Annotated[int, typer.Option("-C", metavar="N", help="Both.")] = 0,
+    around: Annotated[
+        int, typer.Option("-C", metavar="N", help="Show N events before and after.")
+    ] = 0,
     width: Annotated[
-        int, typer.Option("--context", min=20, metavar="N", help="Characters of a hit to show.")
+        int, typer.Option("--context", min=20, metavar="N", help="Show N characters of each hit.")
     ] = 160,
     as_json: AsJson = False,
     fields: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Only these fields, as JSON.")
+        str | None, typer.Option(metavar="A,B", help="Print only these JSON fields.")
     ] = None,
-    count: Annotated[bool, typer.Option("--count", help="How many events match.")] = False,
-    ids: Annotated[bool, typer.Option("--ids", help="SESSION#EVENT of each hit.")] = False,
+    count: Annotated[bool, typer.Option("--count", help="Print only the number of hits.")] = False,
+    ids: Annotated[
+        bool, typer.Option("--ids", help="Print only SESSION#EVENT of each hit.")
+    ] = False,
     files_with_matches: Annotated[
-        bool, typer.Option("--files-with-matches", help="Transcripts that have a match.")
+        bool, typer.Option("--files-with-matches", help="Print only paths of transcripts.")
     ] = False,
     max_tokens: Annotated[
         int | None,
-        typer.Option(min=50, metavar="N", help="The best evidence within N tokens."),
+        typer.Option(min=50, metavar="N", help="Print the best evidence that fits in N tokens."),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="How the query was understood; does not search.")
+        bool, typer.Option("--explain", help="Show how the query is understood; do not search.")
     ] = False,
     open_it: Annotated[
-        bool, typer.Option("--open", help="Show the best hit in the browser, in its session.")
+        bool, typer.Option("--open", help="Open the best hit in the browser.")
     ] = False,
     save: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Keep this search as @NAME.")
+        str | None, typer.Option(metavar="NAME", help="Save this search as @NAME.")
     ] = None,
-    list_saved: Annotated[bool, typer.Option("--saved", help="List what was kept.")] = False,
-    unsave: Annotated[str | None, typer.Option(metavar="NAME", help="Forget @NAME.")] = None,
+    list_saved: Annotated[bool, typer.Option("--saved", help="List saved searches.")] = False,
+    unsave: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Delete the saved search @NAME.")
+    ] = None,
     list_history: Annotated[
-        bool, typer.Option("--history", help="Past searches, if config.toml turned them on.")
+        bool, typer.Option("--history", help="List past searches, if config.toml enables it.")
     ] = False,
     superseded: Superseded = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Find events by their words, the best match first.
+    """Search all sessions, best match first.
 
-    Searches prompts, answers, thoughts, commands, tool inputs and whole tool
-    outputs. All words must occur in the same event. Every filter also works
-    inside WORDS: tool:Bash is:error since:7d -file:*.md. Exit code 1 when
-    nothing is found.
+    Searches prompts, answers, thinking, commands, tool input and full tool
+    output. All words must occur in the same event. Filters also work inside
+    WORDS: tool:Bash is:error since:7d -file:*.md. Exits with 1 if nothing is
+    found.
     """
     from sess_cli.search import saved_searches  # noqa: PLC0415
     from sess_cli.search.output import Wishes  # noqa: PLC0415
@@ -189,7 +207,7 @@ def _mode(*, substring: bool, regex: bool, tools_only: bool) -> Any:
     chosen = {"substring": substring, "regex": regex, "tools": tools_only}
     modes = [name for name, on in chosen.items() if on]
     if len(modes) > 1:
-        raise SessError("choose one of --substring, --regex and --tools-only")
+        raise SessError("--substring, --regex and --tools-only cannot be combined")
     return modes[0] if modes else "words"
 
 

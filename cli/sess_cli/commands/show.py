@@ -23,17 +23,17 @@ def show(
     session: SessionId,
     *,
     full: Annotated[
-        bool, typer.Option("--full", help="Everything: whole outputs, thoughts, system events.")
+        bool, typer.Option("--full", help="Show full output, thinking and system events.")
     ] = False,
-    no_pager: Annotated[bool, typer.Option("--no-pager", help="Write straight out.")] = False,
+    no_pager: Annotated[bool, typer.Option("--no-pager", help="Do not use a pager.")] = False,
     superseded: Superseded = False,
     utc: Utc = False,
     as_json: AsJson = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Read one session, or from one event on.
+    """Show a session, or start at one of its events.
 
-    ID#EVENT starts at an event that `sess search` named.
+    ID#EVENT, as `sess search` prints it, starts at that event.
     """
     from sess_cli import cited, fresh  # noqa: PLC0415
     from sess_schema.queries import sessions  # noqa: PLC0415

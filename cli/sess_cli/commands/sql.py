@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     import apsw
 
-# Those that only tell; with an argument most others change the connection.
-_TELLING = frozenset(
+# Those that only read; with an argument most others change the connection.
+_READ_ONLY = frozenset(
     {
         "application_id", "compile_options", "data_version", "database_list",
         "foreign_key_check", "foreign_key_list", "freelist_count", "function_list", "index_info",
@@ -34,15 +34,15 @@ def register(app: typer.Typer) -> None:
 
 
 def sql(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="One SQL statement that reads.")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="One read-only SQL statement.")],
     as_json: AsJson = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated, with a header.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")] = False,
     no_sync: NoSync = False,
 ) -> None:
     """Run a read-only SQL query.
 
     Views: v_sessions, v_events, v_calls, v_usage, v_files, v_edits, v_commits. They leave out
-    copies and what left its file, and agree with `sess stats`; docs/schema.md describes them.
+    copies and replaced records, and agree with `sess stats`; see docs/schema.md.
 
     \b
     sess sql "SELECT tool, count(*) FROM v_calls WHERE status = 'error' GROUP BY 1"
@@ -53,7 +53,7 @@ def sql(
     from sess_schema.errors import Exit, SessError  # noqa: PLC0415
 
     if as_json and as_csv:
-        raise SessError("--json and --csv exclude each other")
+        raise SessError("--json and --csv cannot be combined")
     with fresh.open_index(sync=not no_sync) as db:
         _only_reading(db)
         # Called between steps of the query, so that Ctrl-C is noticed.
@@ -70,25 +70,25 @@ def sql(
             raise
         except apsw.AuthError:
             raise SessError(
-                "this statement is not allowed: the index is read-only",
-                hint="`sess sql` takes SELECT; copy the index to change it",
+                "statement not allowed: the index is read-only",
+                hint="use SELECT, or change a copy of the index",
             ) from None
         except apsw.Error as error:
             raise SessError(
                 f"SQL: {error}",
-                hint="`sess sql 'SELECT name, sql FROM sqlite_schema'` shows the views and tables",
+                hint="`sess sql 'SELECT name, sql FROM sqlite_schema'` lists views and tables",
                 code=Exit.USAGE,
             ) from error
 
 
 def _only_reading(db: apsw.Connection) -> None:
-    """A third wall behind the read-only file and query_only: other files stay closed too."""
+    """On top of the read-only file and query_only: also forbid opening other files."""
     import apsw  # noqa: PLC0415
 
     def allow(action: int, first: Any, second: Any, *_: Any) -> int:
         if action in (apsw.SQLITE_ATTACH, apsw.SQLITE_DETACH):
             return apsw.SQLITE_DENY
-        if action == apsw.SQLITE_PRAGMA and str(first).lower() not in _TELLING:
+        if action == apsw.SQLITE_PRAGMA and str(first).lower() not in _READ_ONLY:
             return apsw.SQLITE_DENY
         return apsw.SQLITE_OK
 
@@ -103,7 +103,7 @@ def _ask(db: apsw.Connection, query: str) -> tuple[list[str], Iterator[tuple[Any
     def on_statement(cursor: apsw.Cursor, _sql: str, _bindings: Any) -> bool:
         nonlocal columns
         if columns is not None:
-            raise SessError("one statement at a time")
+            raise SessError("only one statement is allowed")
         columns = _distinct([name for name, _ in cursor.get_description()])
         return True
 
@@ -148,7 +148,7 @@ def _write_csv(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
 
 
 def _write_table(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    """Aligned by the first rows; later ones may stick out rather than wait for the last."""
+    """Aligned by the first rows; a later one may be wider, so that none waits for the last."""
     from sess_cli.render import layout  # noqa: PLC0415
     from sess_cli.terminal import Terminal  # noqa: PLC0415
 
@@ -192,7 +192,7 @@ def _cell(terminal: Any, value: Any) -> str:
 
 
 def _narrowed(widths: list[int], room: int) -> list[int]:
-    """The widest columns give way first."""
+    """The widest columns shrink first."""
     spare = room - 2 * (len(widths) - 1)
     while sum(widths) > spare and max(widths) > _NARROWEST:
         widths[widths.index(max(widths))] -= 1

@@ -29,10 +29,10 @@ def register(app: typer.Typer) -> None:
 def stats(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="[VIEW|ID]", help=f"A session's id, or {', '.join(VIEWS)}."),
+        typer.Argument(metavar="[VIEW|ID]", help=f"A session ID, or {', '.join(VIEWS)}."),
     ] = None,
     path: Annotated[
-        str | None, typer.Argument(metavar="[PATH]", help="With `files`: who touched this file.")
+        str | None, typer.Argument(metavar="[PATH]", help="With `files`: sessions that touched it.")
     ] = None,
     *,
     by: Annotated[
@@ -46,19 +46,19 @@ def stats(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="List what a number is the sum of: a group of --by, `total`, a class of errors.",
+            help="List the rows behind a number: a group of --by, `total`, or an error class.",
         ),
     ] = None,
-    watch: Annotated[bool, typer.Option("--watch", help="Show it again when it changes.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Redraw on every change.")] = False,
     detail: Annotated[
-        bool, typer.Option("--detail", help="With `tools`: also the programs that shells ran.")
+        bool, typer.Option("--detail", help="With `tools`: list programs run in shells.")
     ] = False,
     budget: Annotated[
         str | None,
         typer.Option(
             metavar="LIMIT",
-            help="With `windows`: 50, 100/week, 10/day in dollars, 5M/day in tokens."
-            " Exit code 3 above it.",
+            help="With `windows`: 50, 100/week or 10/day in dollars, 5M/day in tokens."
+            " Exits with 3 if exceeded.",
         ),
     ] = None,
     session: Annotated[
@@ -68,7 +68,7 @@ def stats(
     agents: Agents = None,
     projects: Projects = None,
     models: Annotated[
-        Texts, typer.Option("--model", metavar="NAME", help="Only models that begin so.")
+        Texts, typer.Option("--model", metavar="NAME", help="Only models starting with NAME.")
     ] = None,
     branches: Annotated[
         Texts, typer.Option("--branch", metavar="NAME", help="Only sessions on this git branch.")
@@ -79,25 +79,26 @@ def stats(
     since: Since = None,
     until: Until = None,
     zone: Annotated[
-        str | None, typer.Option("--tz", metavar="ZONE", help="Days of this zone: Europe/Paris.")
+        str | None, typer.Option("--tz", metavar="ZONE", help="Time zone, such as Europe/Paris.")
     ] = None,
     utc: Utc = False,
     as_json: AsJson = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Comma-separated values.")] = False,
-    as_markdown: Annotated[bool, typer.Option("--md", help="A Markdown table.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    as_markdown: Annotated[bool, typer.Option("--md", help="Print a Markdown table.")] = False,
     html: Annotated[
         str | None, typer.Option("--html", metavar="FILE", help="Write a page with charts.")
     ] = None,
     png: Annotated[
-        str | None, typer.Option("--png", metavar="FILE", help="Write the calendar as a picture.")
+        str | None, typer.Option("--png", metavar="FILE", help="Write the calendar as an image.")
     ] = None,
     no_sync: NoSync = False,
 ) -> None:
-    """Tokens, cost, tools and errors: all, by group, or one session.
+    """Show tokens, cost, tools and errors, by group or by session.
 
     A response is counted once, however many lines, forks and resumes repeat it.
-    Cost is what the agent recorded, or tokens times the price of their day;
-    responses of unknown models are listed and in no sum of money.
+    Cost is what the agent recorded, or tokens times the price on that day.
+    Responses of models without a known price are listed, but excluded from
+    cost totals.
     """
     from sess_schema import times  # noqa: PLC0415
     from sess_schema.errors import SessError  # noqa: PLC0415
@@ -107,18 +108,20 @@ def stats(
     if by is not None and by not in GROUPS:
         raise SessError(f'no such group: "{by}"', hint=f"one of {', '.join(GROUPS)}")
     if subagents not in SUBAGENTS:
-        raise SessError(f'--subagents "{subagents}"?', hint=f"one of {', '.join(SUBAGENTS)}")
+        raise SessError(
+            f'invalid value for --subagents: "{subagents}"', hint=f"one of {', '.join(SUBAGENTS)}"
+        )
     forms = {"json": as_json, "csv": as_csv, "md": as_markdown}
     form = next((name for name, wanted in forms.items() if wanted), None)
     if sum(forms.values()) > 1:
-        raise SessError("choose one of --json, --csv and --md")
+        raise SessError("--json, --csv and --md cannot be combined")
     if "-" in (html, png):
-        raise SessError("charts go into files", hint="name one: --html stats.html")
+        raise SessError("cannot write charts to stdout", hint="name a file: `--html stats.html`")
     if (html is not None or png is not None) and (view or by or explain or form or watch):
-        raise SessError("--html and --png tell everything", hint="choose what with filters")
+        raise SessError("--html and --png take only filters")
     _refuse(view, path=path, by=by, explain=explain, detail=detail, budget=budget)
     if watch and (form is not None or by is not None or explain is not None):
-        raise SessError("--watch shows the dashboard or a view, in no other form")
+        raise SessError("--watch cannot be combined with --by, --explain or an output format")
     clock = _zone(zone, utc=utc)
     asked = Stats(
         since=times.since(since, zone=clock) if since is not None else None,
@@ -130,20 +133,20 @@ def stats(
         branches=branches or (),
         subagents=subagents,
     )
-    told = _Told(asked, form, view, explain, by)
-    told.path, told.budget, told.detail, told.utc = path, budget, detail, utc
-    told.since = since
-    told.by_view = what is not None and view is None
+    answer = _Answer(asked, form, view, explain, by)
+    answer.path, answer.budget, answer.detail, answer.utc = path, budget, detail, utc
+    answer.since = since
+    answer.by_view = what is not None and view is None
     chosen = session if view is not None or what is None else what
     if html is not None or png is not None:
-        told.draw(chosen, html, png, sync=not no_sync)
+        answer.draw(chosen, html, png, sync=not no_sync)
     elif watch:
-        told.watch(chosen, sync=not no_sync)
+        answer.watch(chosen, sync=not no_sync)
     else:
-        told.write(chosen, alone=view is None and what is not None, sync=not no_sync)
+        answer.write(chosen, alone=view is None and what is not None, sync=not no_sync)
 
 
-class _Told:
+class _Answer:
     """One question and the form of its answer."""
 
     def __init__(
@@ -264,8 +267,8 @@ class _Told:
             total, spent = self._asked.total(db), worktime.read(db, self._asked)
             active, user = spent.active, spent.user
             if row is not None:
-                told = numbers.of(db, row, self._asked)
-                active, user = told.active_ms, told.user_ms
+                own = numbers.of(db, row, self._asked)
+                active, user = own.active_ms, own.user_ms
             json_line(
                 objects.group("total", total)
                 | objects.times_of(active, user)
@@ -297,23 +300,21 @@ def _refuse(
 
     if path is not None and view != "files":
         raise SessError(
-            f'what is "{path}"?', hint="only `sess stats files PATH` takes a second one"
+            f'unexpected argument "{path}"', hint="only `sess stats files` takes a PATH"
         )
     if view is not None and by is not None:
-        raise SessError(f"`{view}` has groups of its own", hint="leave out --by")
+        raise SessError(f"--by cannot be combined with `{view}`")
     if detail and view != "tools":
-        raise SessError("--detail belongs to `sess stats tools`")
+        raise SessError("--detail works only with `sess stats tools`")
     if budget is not None and view != "windows":
-        raise SessError("--budget belongs to `sess stats windows`")
+        raise SessError("--budget works only with `sess stats windows`")
     if explain is not None and view not in (None, "errors"):
         raise SessError(
-            f"`{view}` cannot be explained line by line",
+            f"--explain does not work with `{view}`",
             hint="`sess stats --by GROUP --explain NAME` or `sess stats errors --explain CLASS`",
         )
     if explain is not None and view is None and by is None and explain != "total":
-        raise SessError(
-            f'what is "{explain}"?', hint="name its group with --by, or write --explain total"
-        )
+        raise SessError(f'--explain "{explain}" needs --by', hint="or use `--explain total`")
 
 
 def _total(groups: dict[str, Tally]) -> Tally:
@@ -338,7 +339,7 @@ def _zone(name: str | None, *, utc: bool) -> tzinfo | None:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
         raise SessError(
-            f'no such time zone: "{name}"', hint="names are like Europe/Paris"
+            f'no such time zone: "{name}"', hint="use a name such as Europe/Paris"
         ) from error
 
 
@@ -349,9 +350,9 @@ def _session(db: apsw.Connection, given: str, *, or_view: bool) -> SessionRow:
     try:
         return sessions.resolve(db, given)
     except SessError as error:
-        unknown = error.message.startswith(("no such session", "id too short"))
+        unknown = error.message.startswith(("no such session", "session ID too short"))
         if or_view and unknown and given.isalpha():
             raise SessError(
-                f'neither a view nor a session: "{given}"', hint=f"views: {', '.join(VIEWS)}"
+                f'no such view or session: "{given}"', hint=f"views: {', '.join(VIEWS)}"
             ) from error
         raise

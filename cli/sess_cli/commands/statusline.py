@@ -12,9 +12,9 @@ def register(app: typer.Typer) -> None:
 
 
 def statusline(*, as_json: AsJson = False) -> None:
-    """Today's cost and tokens in one line, for shells and agents.
+    """Print today's cost and tokens in one line.
 
-    For the status bar of Claude Code, which tells the session on stdin, or a shell's prompt:
+    For a shell prompt, or for Claude Code's status bar, which names the session on stdin:
     `"statusLine": {"type": "command", "command": "sess statusline"}`.
     """
     from sess_cli.statusline import show  # noqa: PLC0415

@@ -19,11 +19,11 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def check_target(path: str) -> None:
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder):
-        raise SessError(f'there is no directory "{folder}"', hint=f'`mkdir -p "{folder}"`')
+        raise SessError(f'no such directory: "{folder}"', hint=f'`mkdir -p "{folder}"`')
     if os.path.isdir(path):
         raise SessError(f'"{path}" is a directory', hint="name a file in it")
     if os.path.exists(path) and not os.path.isfile(path):  # a file would take its place
-        raise SessError(f'"{path}" is no ordinary file', hint="`-o -` writes to standard output")
+        raise SessError(f'"{path}" is not a regular file', hint="`-o -` writes to stdout")
 
 
 def make_folder(path: str) -> None:
@@ -54,7 +54,7 @@ def new_path(path: str) -> Iterator[str]:
     except OSError as error:
         if error.errno in _NO_SPACE:
             raise SessError(
-                f'no space left for "{path}"', hint="free some, or name another place with -o"
+                f'no space left for "{path}"', hint="free some, or write elsewhere with `-o`"
             ) from error
         raise
     finally:

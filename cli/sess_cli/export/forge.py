@@ -100,8 +100,8 @@ def parse(given: str) -> Repository:
     found = _address(text)
     if found is None:
         raise SessError(
-            f"not a repository: {given}",
-            hint="give owner/name, https://host/owner/name or git@host:owner/name",
+            f'invalid repository: "{given}"',
+            hint="use owner/name, https://host/owner/name or git@host:owner/name",
         )
     return found
 

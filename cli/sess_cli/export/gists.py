@@ -17,7 +17,7 @@ def upload(files: list[str]) -> None:
     if program is None:
         raise SessError(
             "gh is not on PATH, so nothing was uploaded",
-            hint="https://cli.github.com, then `gh auth login`; the files are written",
+            hint="https://cli.github.com, then `gh auth login`; the files were written",
         )
     say(f"uploading {len(files)} file{'s' * (len(files) > 1)} to gist.github.com as a secret gist")
     done = subprocess.run(
@@ -25,7 +25,7 @@ def upload(files: list[str]) -> None:
     )
     if done.returncode:
         why = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
-        raise SessError(f"gh could not upload it: {why}", hint="`gh auth status`", code=Exit.USAGE)
+        raise SessError(f"gh cannot upload: {why}", hint="`gh auth status`", code=Exit.USAGE)
     address = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
     say(f"gist: {address}")
     if files[0].endswith(".html"):

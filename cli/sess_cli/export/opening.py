@@ -27,4 +27,4 @@ def open_at(db: apsw.Connection, session: int, event: int, *, utc: bool) -> None
     address = f"{path.as_uri()}#{Citations(db).key(event, session)}"
     say(address)
     if not webbrowser.open(address):
-        raise SessError("no browser could be opened", hint="open the address above in one")
+        raise SessError("cannot open a browser", hint="open the address above")

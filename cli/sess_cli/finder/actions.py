@@ -61,7 +61,7 @@ def resume(db: apsw.Connection, session: int) -> Resume:
         raise SessError("no command resumes this session", hint=f"open it in {row.agent} itself")
     command = resuming.arguments(row)
     if not command:
-        raise SessError("this session has no id that could be resumed")
+        raise SessError("this session has no ID to resume")
     if row.source_gone:
         raise SessError(
             "the agent has deleted this transcript", hint=f"`sess restore {row.session} -o FILE`"

@@ -19,7 +19,7 @@ def explained(search: Search, results: Results) -> Iterator[str]:
     elif results.plan.where.texts or results.plan.residual is not None:
         yield "index: none; every text is read"
     if results.plan.residual is not None:
-        yield "compared: what is left is compared with the text"
+        yield "compared: candidates are compared with the text"
 
 
 def _time(search: Search) -> str:

@@ -33,5 +33,6 @@ def hint(db: apsw.Connection, request: Search, typed: list[str]) -> None:
         if "filters" in one.drops:
             kept = saved_searches.without(kept, *(f"--{field}" for field in FIELDS))
         number = amounts.plural(one.count, "event") + ("" if one.counted else " or more")
+        match = "matches" if one.count == 1 and one.counted else "match"
         command = shlex.join(["sess", "search", *one.adds, *kept, one.words])
-        say(f"hint: {number} {safe(one.why)}: `{safe(command)}`")
+        say(f"hint: {number} {match} {safe(one.why)}: `{safe(command)}`")

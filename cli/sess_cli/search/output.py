@@ -53,7 +53,7 @@ class Wishes:
         if self.json and self.ids:
             chosen.append("--json")
         if len(chosen) > 1:
-            raise SessError(f"{chosen[0]} and {chosen[1]} do not go together")
+            raise SessError(f"{chosen[0]} and {chosen[1]} cannot be combined")
         if self.fields is not None:
             from sess_cli.search.output_json import chosen_fields  # noqa: PLC0415
 

@@ -28,7 +28,7 @@ def chosen_fields(given: str) -> tuple[str, ...]:
     unknown = [name for name in names if name not in FIELDS]
     if unknown or not names:
         raise SessError(
-            f'no such field: "{unknown[0]}"' if unknown else "no field is named",
+            f'no such field: "{unknown[0]}"' if unknown else "no fields given",
             hint=", ".join(FIELDS),
         )
     return names

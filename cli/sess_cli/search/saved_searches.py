@@ -22,9 +22,9 @@ def names() -> dict[str, list[str]]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise SessError(f'saved searches "{_file()}": {error}', hint="mend or remove it") from error
+        raise SessError(f'saved searches "{_file()}": {error}', hint="fix or remove it") from error
     if not isinstance(found, dict):
-        raise SessError(f'saved searches "{_file()}": not an object', hint="mend or remove it")
+        raise SessError(f'saved searches "{_file()}": not an object', hint="fix or remove it")
     return {
         name: args
         for name, args in found.items()
@@ -34,7 +34,9 @@ def names() -> dict[str, list[str]]:
 
 def check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise SessError(f'not a name for a search: "{name}"', hint="letters, digits, dots, dashes")
+        raise SessError(
+            f'invalid name for a search: "{name}"', hint="use letters, digits, dots and dashes"
+        )
 
 
 def save(name: str, args: list[str]) -> None:
@@ -44,7 +46,7 @@ def save(name: str, args: list[str]) -> None:
 def remove(name: str) -> None:
     known = names()
     if name not in known:
-        raise SessError(f'no saved search: "{name}"', hint="`sess search --saved` lists them")
+        raise SessError(f'no such saved search: "{name}"', hint="`sess search --saved` lists them")
     del known[name]
     _write(known)
 

@@ -158,7 +158,7 @@ def _is(value: str, _setting: Setting) -> Condition:
 def _has(value: str, _setting: Setting) -> Condition:
     value = value.lower()
     if value not in THINGS:
-        raise SessError(f'no such thing: "{value}"', hint=f"one of {', '.join(THINGS)}")
+        raise SessError(f'invalid value for has: "{value}"', hint=f"one of {', '.join(THINGS)}")
     if value == "image":
         return Condition("e.images > 0")
     return Condition("EXISTS (SELECT 1 FROM commits c WHERE c.event_id = e.id)")

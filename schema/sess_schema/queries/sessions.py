@@ -155,9 +155,7 @@ def resolve(db: apsw.Connection, given: str) -> SessionRow:
     if given == "last":
         for row in Listing(limit=1).rows(db):
             return row
-        raise SessError(
-            "there is no session yet", hint="`sess list --all`", code=Exit.NOTHING_FOUND
-        )
+        raise SessError("no sessions yet", hint="`sess list --all`", code=Exit.NOTHING_FOUND)
     for candidates in _guesses(db, given):
         found = {row.key: row for row in candidates}
         if len(found) == 1:
@@ -166,11 +164,11 @@ def resolve(db: apsw.Connection, given: str) -> SessionRow:
             raise _ambiguous(db, given, [*found.values()])
     if len(given) < SHORTEST_PREFIX:
         raise SessError(
-            f'id too short: "{given}"',
-            hint=f"give {SHORTEST_PREFIX} characters or more, or `last`",
+            f'session ID too short: "{given}"',
+            hint=f"give at least {SHORTEST_PREFIX} characters, or `last`",
         )
     raise SessError(
-        f'no such session: "{given}"', hint="`sess list` shows them", code=Exit.NOTHING_FOUND
+        f'no such session: "{given}"', hint="`sess list` lists them", code=Exit.NOTHING_FOUND
     )
 
 
@@ -212,8 +210,8 @@ def _ambiguous(db: apsw.Connection, given: str, found: list[SessionRow]) -> Sess
     if len(found) > 5:
         lines.append(f"\n  and {len(found) - 5} more")
     return SessError(
-        f'"{given}" means {len(found)} sessions:' + "".join(lines),
-        hint="give one of these, or more characters",
+        f'"{given}" matches {len(found)} sessions:' + "".join(lines),
+        hint="give one of these IDs, or more characters",
     )
 
 

@@ -125,7 +125,7 @@ def test_a_subagent_that_is_named_beside_its_session_is_there_once(world, busy, 
 def test_a_target_that_cannot_be_written_is_named(world, busy, tmp_path, kind):
     missing = tmp_path / "no" / "where"
     done = world.run("sess", "export", kind, MAIN, "-o", missing, check=2)
-    assert done.stderr.splitlines()[0].endswith(f'there is no directory "{missing.parent}"')
+    assert done.stderr.splitlines()[0].endswith(f'no such directory: "{missing.parent}"')
     done = world.run("sess", "export", kind, MAIN, "-o", tmp_path, check=2)
     assert f'"{tmp_path}" is a directory' in done.stderr
     assert not [*tmp_path.glob(".sess-*")]
@@ -151,7 +151,7 @@ def test_a_gist_is_uploaded_by_gh(world, busy, tmp_path):
     assert (world.root / "asked").read_text().splitlines() == ["gist", "create", "--", str(target)]
     gh.write_text("#!/bin/sh\necho not logged in >&2\nexit 4\n")
     done = world.run("sess", "export", "md", MAIN, "-o", target, "--gist", check=2)
-    assert "gh could not upload it: not logged in" in done.stderr
+    assert "gh cannot upload: not logged in" in done.stderr
 
 
 def test_a_value_whose_name_is_secret_is_masked(world):

@@ -25,7 +25,7 @@ def test_a_pipe_is_not_replaced(world, talk, tmp_path, kind):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     done = world.run("sess", "export", kind, MAIN, "-o", pipe, "--no-sync", check=2)
-    assert f'"{pipe}" is no ordinary file' in done.stderr
+    assert f'"{pipe}" is not a regular file' in done.stderr
     assert stat.S_ISFIFO(pipe.stat().st_mode)
     assert [*tmp_path.glob(".sess-*")] == []
 

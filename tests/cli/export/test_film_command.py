@@ -88,24 +88,27 @@ def test_a_bar_shows_progress_on_a_terminal_only(told, tmp_path):
 def test_a_film_does_not_go_to_standard_output(told):
     done = told.run("sess", "export", "video", MAIN, "--no-sync", "-o", "-")
     assert done.returncode == 2
-    assert done.stderr.startswith("sess: a film does not go to standard output\n")
+    assert done.stderr.startswith("sess: cannot write a film to stdout\n")
     assert done.stdout == ""
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "said"),
     [
-        ("video", "film", "a video ends in .mp4 or .webm\n"),
+        ("video", "film", "the name of a video must end in .mp4 or .webm\n"),
         (
             "video",
             "film.gif",
-            "a video ends in .mp4 or .webm\nhint: `sess export gif` writes a .gif\n",
+            (
+                "the name of a video must end in .mp4 or .webm\n"
+                "hint: `sess export gif` writes a .gif\n"
+            ),
         ),
-        ("gif", "film", "a GIF ends in .gif\n"),
+        ("gif", "film", "the name of a GIF must end in .gif\n"),
         (
             "gif",
             "film.mp4",
-            "a GIF ends in .gif\nhint: `sess export video` writes .mp4 and .webm\n",
+            "the name of a GIF must end in .gif\nhint: `sess export video` writes .mp4 and .webm\n",
         ),
     ],
 )
@@ -121,7 +124,7 @@ def test_a_speed_that_is_no_number_is_one_line(told, tmp_path):
     path = tmp_path / "film.mp4"
     done = told.run("sess", "export", "video", MAIN, "--no-sync", "-o", path, "--speed", "nan")
     assert done.returncode == 2
-    assert done.stderr == "sess: nan is not a speed\nhint: a number from 0.1 to 20\n"
+    assert done.stderr == "sess: invalid speed: nan\nhint: use a number from 0.1 to 20\n"
 
 
 @pytest.mark.parametrize("name", ["missing/film.mp4", "film.avi"])

@@ -259,11 +259,11 @@ def test_what_breaks_off_leaves_the_old_file_and_nothing_else(tmp_path, name, fa
 
 def test_mistakes_are_said_before_anything_is_drawn(tmp_path) -> None:
     wrong = [
-        ("film.avi", {}, "a video ends in .mp4 or .webm"),
-        ("film.mp4", {"theme": "neon"}, "no theme 'neon'"),
-        ("film.mp4", {"fps": 0}, "0 pictures per second are not possible"),
-        ("film.mp4", {"width": 90}, "90x800 has no room for letters of size 16"),
-        ("none/film.mp4", {}, "there is no directory"),
+        ("film.avi", {}, "the name of a video must end in .mp4 or .webm"),
+        ("film.mp4", {"theme": "neon"}, 'no such theme: "neon"'),
+        ("film.mp4", {"fps": 0}, "frame rate out of range: 0"),
+        ("film.mp4", {"width": 90}, "90x800 is too small for font size 16"),
+        ("none/film.mp4", {}, "no such directory"),
     ]
     for name, options, message in wrong:
         with pytest.raises(SessError, match=message):
@@ -280,7 +280,7 @@ def test_without_the_extra_one_line_says_what_to_install(
     write = encode.write_gif if name.endswith("gif") else encode.write_video
     with pytest.raises(SessError, match="films need PyAV and Pillow") as error:
         write(three_pages(), str(tmp_path / name), **SIZE)
-    assert error.value.hint == "pip install 'sessiond[video]'"
+    assert error.value.hint == "`pip install 'sessiond[video]'`"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -301,7 +301,7 @@ def test_vhs_films_the_tape_which_is_gone_afterwards(world, transcript, tmp_path
     [
         ("exit 3", "vhs failed with exit status 3"),
         ("kill -TERM $$", "vhs was ended by signal SIGTERM"),
-        ("exit 0", "vhs ended well but wrote no film"),
+        ("exit 0", "vhs succeeded but wrote no film"),
     ],
 )
 def test_how_vhs_ended_is_said(world, transcript, tmp_path, script, words):

@@ -104,15 +104,15 @@ def test_the_level_and_the_repository_can_be_chosen(world, talk, tmp_path):
     html = path.read_text()
     assert '<html lang="en" data-level="everything">' in html
     assert 'href="https://github.com/me/it/commit/abc1234"' in html
-    assert "not a repository" in export(world, "last", "--repo", "x", check=2).stderr
+    assert "invalid repository" in export(world, "last", "--repo", "x", check=2).stderr
     assert export(world, "last", "--level", "all", check=2).stdout == ""
 
 
 def test_what_cannot_be_written_is_said_in_one_line(world, talk):
     done = export(world, "last", "-o", "/nowhere/x.html", check=2)
-    assert done.stderr == ('sess: there is no directory "/nowhere"\nhint: `mkdir -p "/nowhere"`\n')
+    assert done.stderr == ('sess: no such directory: "/nowhere"\nhint: `mkdir -p "/nowhere"`\n')
     done = export(world, "last", "--style", "pages", "-o", "-", check=2)
-    assert "no file to open" in done.stderr
+    assert "`-o -` cannot be combined" in done.stderr
     assert export(world, "nothing-like-it", check=1).stderr.startswith("sess: ")
 
 
@@ -261,9 +261,7 @@ def test_two_encrypted_pages_share_neither_salt_nor_nonce():
 def test_encryption_needs_a_passphrase_and_somebody_to_ask(world, talk, tmp_path):
     pytest.importorskip("cryptography")
     done = export(world, "last", "--encrypt", "-o", tmp_path / "a.html", check=2, input="")
-    assert done.stderr == (
-        "sess: there is no terminal to ask for a passphrase\nhint: set SESS_PASSPHRASE\n"
-    )
+    assert done.stderr == ("sess: no terminal to ask for a passphrase\nhint: set SESS_PASSPHRASE\n")
     world.env = {**world.env, "SESS_PASSPHRASE": ""}
     done = export(world, "last", "--encrypt", "-o", tmp_path / "a.html", check=2)
     assert done.stderr.startswith("sess: the passphrase is empty\n")

@@ -258,7 +258,7 @@ def test_a_page_that_somebody_else_made_is_not_overwritten(world, written):
     folder = world.root / "new" / "pages"
     folder.mkdir(parents=True)
     (folder / "index.html").write_text("my home page")
-    with pytest.raises(SessError, match="is not a page of ours"):
+    with pytest.raises(SessError, match="was not written by sess"):
         written(world.transcript().prompt("hi"))
     assert [path.name for path in folder.iterdir()] == ["index.html"]
     assert (folder / "index.html").read_text() == "my home page"

@@ -1,4 +1,4 @@
-"""`sess export`: a session, or all of them, as files. Each format is one file in this folder."""
+"""`sess export`: sessions as files. Each format is one module in this folder."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ FORMATS = (html, site, md, json_, sqlite, film)
 
 def register(app: typer.Typer) -> None:
     group = typer.Typer(
-        help="Write sessions as files to read, share and keep.\n\n"
-        "Secrets and home directories are masked in all of them unless you say --no-redact.",
+        help="Export sessions as pages, documents, data or films.\n\n"
+        "Secrets and home directories are masked unless --no-redact is given.",
         callback=_clean_up_when_killed,
         rich_markup_mode=None,
     )
@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
 
 
 def _clean_up_when_killed() -> None:
-    """As after Ctrl-C, no file stays that is not whole."""
+    """Leave no partial file behind, as after Ctrl-C."""
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # Windows has one of them
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:

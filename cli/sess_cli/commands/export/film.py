@@ -41,48 +41,53 @@ class Backend(StrEnum):
     VHS = "vhs"
 
 
-Picture = Annotated[str | None, typer.Option("-o", "--output", metavar="FILE", help="Where to.")]
+Picture = Annotated[
+    str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")
+]
 Duration = Annotated[
     str | None,
-    typer.Option("--duration", metavar="TIME", help="Make it this long: 60s, 2m, 1m30s."),
+    typer.Option("--duration", metavar="TIME", help="Fit into this length: 60s, 2m, 1m30s."),
 ]
 Speed = Annotated[
-    float, typer.Option("--speed", min=0.1, max=20, metavar="N", help="Twice as quick: 2.")
+    float, typer.Option("--speed", min=0.1, max=20, metavar="N", help="Play N times as fast.")
 ]
 Begin = Annotated[
     str | None,
     typer.Option(
-        "--from", metavar="WHERE", help="From this event (#1a2b3c4d, or its number) or time on."
+        "--from", metavar="WHERE", help="Start at this event (#1a2b3c4d, or its number) or time."
     ),
 ]
-End = Annotated[str | None, typer.Option("--to", metavar="WHERE", help="Up to this event or time.")]
-OnlyKind = Annotated[Only | None, typer.Option("--only", help="Leave everything else out.")]
+End = Annotated[
+    str | None, typer.Option("--to", metavar="WHERE", help="End at this event or time.")
+]
+OnlyKind = Annotated[Only | None, typer.Option("--only", help="Show nothing else.")]
 MaxOutput = Annotated[
-    int, typer.Option("--max-output", min=0, max=500, metavar="N", help="Lines of an output.")
+    int,
+    typer.Option("--max-output", min=0, max=500, metavar="N", help="Lines to show of each output."),
 ]
 ThemeName = Annotated[
     str, typer.Option("--theme", metavar="NAME", help="Colours: mocha, latte, dracula, nord ...")
 ]
-Width = Annotated[int, typer.Option("--width", min=64, max=7680, help="Pixels.")]
-Height = Annotated[int, typer.Option("--height", min=64, max=4320, help="Pixels.")]
-FontSize = Annotated[int, typer.Option("--font-size", min=6, max=200, help="Pixels.")]
-Columns = Annotated[int, typer.Option("--columns", min=20, max=500, help="Cells of a line.")]
-Lines = Annotated[int, typer.Option("--lines", min=5, max=200, help="Lines of the screen.")]
+Width = Annotated[int, typer.Option("--width", min=64, max=7680, help="Width in pixels.")]
+Height = Annotated[int, typer.Option("--height", min=64, max=4320, help="Height in pixels.")]
+FontSize = Annotated[int, typer.Option("--font-size", min=6, max=200, help="Font size in pixels.")]
+Columns = Annotated[int, typer.Option("--columns", min=20, max=500, help="Characters per line.")]
+Lines = Annotated[int, typer.Option("--lines", min=5, max=200, help="Lines on the screen.")]
 Fps = Annotated[int, typer.Option("--fps", min=2, max=60, help="Frames per second.")]
-With = Annotated[Backend, typer.Option("--backend", help="What draws it.")]
+With = Annotated[Backend, typer.Option("--backend", help="What draws the film.")]
 
 
 def register(group: typer.Typer) -> None:
-    about = "Write one session as a film: MP4, or WebM by the name of the file."
+    about = "Export a session as a video: MP4, or WebM if FILE ends in .webm."
     group.command("video")(_pictures("mp4", about))
-    group.command("gif")(_pictures("gif", "Write one session as a moving picture."))
+    group.command("gif")(_pictures("gif", "Export a session as an animated GIF."))
     group.command("cast")(cast)
     group.command("tape")(tape)
 
 
 @dataclass(slots=True)
 class _Asked:
-    """Which part of a session, and how it is paced."""
+    """What of a session is shown, and how fast."""
 
     duration: str | None
     speed: float
@@ -96,7 +101,7 @@ class _Asked:
         from sess_schema.errors import SessError  # noqa: PLC0415
 
         if isnan(self.speed):  # is within any range
-            raise SessError("nan is not a speed", hint="a number from 0.1 to 20")
+            raise SessError("invalid speed: nan", hint="use a number from 0.1 to 20")
 
     @property
     def milliseconds(self) -> int | None:
@@ -126,12 +131,12 @@ class _Asked:
         plan = Pacing(fps=fps, speed=self.speed, duration=duration).plan(board)
         if duration is None and plan.natural > USUAL_LONGEST:
             full, kept = amounts.duration(plan.natural), amounts.duration(USUAL_LONGEST)
-            say(f"told in full it would take {full}; shortened to {kept}, --duration changes that")
+            say(f"shortened from {full} to {kept}; --duration sets another length")
         return staged(board, plan, columns, lines, fps=fps)
 
 
 def _pictures(suffix: str, about: str) -> Callable[..., None]:
-    """The command that writes such a file."""
+    """The command that writes files with this suffix."""
 
     def command(
         session: options.SessionId,
@@ -163,7 +168,7 @@ def _pictures(suffix: str, about: str) -> Callable[..., None]:
                 picture.film_by_vhs(story, asked, path)
             else:
                 picture.film(story, asked, path)
-            shared.told(path, redactor)
+            shared.report(path, redactor)
         if open_it:
             shared.open_file(path)
 
@@ -183,12 +188,12 @@ class _Picture:
     fps: int
 
     def check(self, backend: Backend, output: str | None) -> None:
-        """Whatever would fail later anyway fails before anything is read."""
+        """Fail before anything is read."""
         from sess_cli.export.film import encode, themes, vhs  # noqa: PLC0415
         from sess_schema.errors import SessError  # noqa: PLC0415
 
         if output == "-":
-            raise SessError("a film does not go to standard output", hint="-o FILE")
+            raise SessError("cannot write a film to stdout", hint="use `-o FILE`")
         if output:
             encode.check_name(output, gif=self.suffix == "gif")
         themes.theme(self.theme)
@@ -257,7 +262,7 @@ def cast(
     utc: options.Utc = False,
     no_sync: options.NoSync = False,
 ) -> None:
-    """Write one session as a recording for asciinema."""
+    """Export a session as an asciinema recording."""
     from sess_cli.export.film import themes  # noqa: PLC0415
     from sess_cli.export.film.cast import lines as cast_lines  # noqa: PLC0415
 
@@ -286,7 +291,7 @@ def tape(
     utc: options.Utc = False,
     no_sync: options.NoSync = False,
 ) -> None:
-    """Write one session as a tape for VHS; no shell runs any of it."""
+    """Export a session as a VHS tape; no shell runs any of it."""
     from sess_cli.export.film import tape as tapes  # noqa: PLC0415
 
     asked = _Asked(duration, speed, begin, end, only, MAX_OUTPUT, utc)
@@ -318,7 +323,7 @@ def _write_text(lines: Iterable[str], path: str, redactor: Redactor | None) -> N
     with files.new_file(path) as file:
         for line in lines:
             file.write(line.encode("utf-8", "replace"))
-    shared.told(path, redactor)
+    shared.report(path, redactor)
 
 
 def _need_extra() -> None:
@@ -328,8 +333,8 @@ def _need_extra() -> None:
 
     if find_spec("av") is None or find_spec("PIL") is None:
         raise SessError(
-            "a film needs two more libraries: `pip install 'sessiond[video]'`"
-            " (`sess export cast` and `tape` work without)"
+            "films need PyAV and Pillow",
+            hint="`pip install 'sessiond[video]'`; `sess export cast` and `tape` work without",
         )
 
 
@@ -339,17 +344,17 @@ def _milliseconds(text: str) -> int:
 
     found = _SECONDS.fullmatch(text.strip().lower())
     if not found or not any(found.groups()):
-        raise SessError(f'not a length: "{text}"', hint="write 60s, 2m or 1m30s")
+        raise SessError(f'invalid duration: "{text}"', hint="use 60s, 2m or 1m30s")
     hours, minutes, seconds = (float(part or 0) for part in found.groups())
     length = round(1000 * (3600 * hours + 60 * minutes + seconds))
     if not SHORTEST <= length <= LONGEST:
-        raise SessError(f"a film of {text} cannot be made", hint="from 5s to 4h")
+        raise SessError(f"duration out of range: {text}", hint="use 5s to 4h")
     return length
 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[int, int], None] | None]:
-    """A bar for whoever watches; None in a pipe."""
+    """A progress bar; None in a pipe."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -29,20 +29,20 @@ def html(
     style: Annotated[
         Literal["reader", "timeline", "pages"],
         typer.Option(
-            help="reader: one page; timeline: dense, to audit; pages: a directory of pages."
+            help="reader: one page; timeline: dense, for audits; pages: a directory of pages."
         ),
     ] = "reader",
     level: Annotated[
         Literal["conversation", "tools", "thinking", "everything"],
-        typer.Option(help="How much the page shows at first."),
+        typer.Option(help="What the page shows at first."),
     ] = "tools",
     static: Annotated[
         bool,
-        typer.Option("--static", help="Everything in plain HTML, for readers without scripts."),
+        typer.Option("--static", help="Write plain HTML that needs no JavaScript."),
     ] = False,
     repo: Repo = None,
     encrypt: Annotated[
-        bool, typer.Option("--encrypt", help=f"Ask for a passphrase, or take ${_PASSPHRASE}.")
+        bool, typer.Option("--encrypt", help=f"Encrypt with a passphrase, or ${_PASSPHRASE}.")
     ] = False,
     gist: Gist = False,
     no_redact: NoRedact = False,
@@ -50,15 +50,15 @@ def html(
     utc: Utc = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Write one session as HTML: one file, no network."""
+    """Export a session as one self-contained HTML file."""
     from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
     from sess_cli.export import files  # noqa: PLC0415
     from sess_schema.errors import SessError  # noqa: PLC0415
 
     if encrypt and style != "reader":
-        raise SessError("--encrypt is for --style reader", hint="leave --style out")
+        raise SessError("--encrypt works only with --style reader")
     if output == "-" and (style in _FOLDER_STYLES or open_it or gist):
-        raise SessError("standard output is no file to open or to upload", hint="-o NAME")
+        raise SessError("`-o -` cannot be combined with --open, --gist or --style pages")
     passphrase = _passphrase() if encrypt else None
     with shared.opened(session, sync=not no_sync, redact=not no_redact) as (story, redactor):
         if style in _FOLDER_STYLES:
@@ -76,7 +76,7 @@ def html(
             with files.new_file(path) as out:
                 _write(story, out, **wanted)
             written = [path]
-        shared.told(written[0], redactor)
+        shared.report(written[0], redactor)
     shared.publish(written, gist=gist, open_it=open_it)
 
 
@@ -117,12 +117,12 @@ def _write_pages(story: Story, folder: str, repo: str | None, *, utc: bool) -> l
 
     done = pages.write(story, folder, repository=repositories.of(story, repo), utc=utc)
     prompts, count = amounts.plural(done.prompts, "prompt"), amounts.plural(done.pages, "page")
-    say(f"{prompts} on {count}, {amounts.size(done.size)} in all")
+    say(f"{prompts} on {count}, {amounts.size(done.size)} in total")
     return done.files
 
 
 def _passphrase() -> str:
-    """Before anything is drawn: nobody should wait for a question."""
+    """Asked before drawing, which may take long."""
     from getpass import getpass  # noqa: PLC0415
 
     from sess_cli.export.html import encrypted  # noqa: PLC0415
@@ -131,11 +131,11 @@ def _passphrase() -> str:
     encrypted.require()
     given = os.environ.get(_PASSPHRASE)
     if given is None and not sys.stdin.isatty():
-        raise SessError("there is no terminal to ask for a passphrase", hint=f"set {_PASSPHRASE}")
+        raise SessError("no terminal to ask for a passphrase", hint=f"set {_PASSPHRASE}")
     if given is None:
         given = getpass("Passphrase: ", stream=sys.stderr)
         if getpass("Again: ", stream=sys.stderr) != given:
-            raise SessError("the two passphrases differ", hint="try again")
+            raise SessError("the passphrases differ")
     if not given:
         raise SessError("the passphrase is empty", hint="choose one that is hard to guess")
     return given

@@ -1,4 +1,4 @@
-"""`sess export json`: everything that is known about one session."""
+"""`sess export json`: everything the index has about a session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def json_(
     no_redact: NoRedact = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Write one session as JSON: events, records, subagents."""
+    """Export a session as JSON: events, records and subagents."""
     from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
     from sess_cli.export import files, lossless  # noqa: PLC0415
 
@@ -32,4 +32,4 @@ def json_(
         path = output or shared.default_name(story, "json")
         with files.new_file(path) as out:
             lossless.write(story, out)
-        shared.told(path, redactor)
+        shared.report(path, redactor)

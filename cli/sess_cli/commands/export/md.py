@@ -20,7 +20,7 @@ def md(
     *,
     output: Output = None,
     full: Annotated[
-        bool, typer.Option("--full", help="Long inputs and outputs whole, not their two ends.")
+        bool, typer.Option("--full", help="Do not shorten long input and output.")
     ] = False,
     repo: Repo = None,
     gist: Gist = False,
@@ -29,7 +29,7 @@ def md(
     utc: Utc = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Write one session as Markdown, with the output of tools folded."""
+    """Export a session as Markdown, with tool output folded."""
     from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
     from sess_cli.export import files, markdown, repositories  # noqa: PLC0415
 
@@ -44,5 +44,5 @@ def md(
         path = output or shared.default_name(story, "md")
         with files.new_file(path) as out:
             markdown.write(story, out, full=full, utc=utc, repository=repository)
-        shared.told(path, redactor)
+        shared.report(path, redactor)
     shared.publish(path, gist=gist, open_it=open_it)

@@ -1,4 +1,4 @@
-"""What every export of one session does the same way: choose it, clean it, write it, say so."""
+"""What all exports of a session share: choosing it, masking, file names, the closing message."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 Output = Annotated[
     str | None,
-    typer.Option("-o", "--output", metavar="FILE", help="Where to; - is standard output."),
+    typer.Option("-o", "--output", metavar="FILE", help="Write to this file; - for stdout."),
 ]
 NoRedact = Annotated[
-    bool, typer.Option("--no-redact", help="Leave secrets and home directories as they are.")
+    bool, typer.Option("--no-redact", help="Do not mask secrets and home directories.")
 ]
-Open = Annotated[bool, typer.Option("--open", help="Open it when it is done.")]
+Open = Annotated[bool, typer.Option("--open", help="Open the result.")]
 Repo = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Where commits can be looked at: OWNER/NAME or a URL."),
+    typer.Option(metavar="URL", help="Link commits to this repository: OWNER/NAME or a URL."),
 ]
-Gist = Annotated[bool, typer.Option("--gist", help="Upload it as a secret gist, with `gh`.")]
+Gist = Annotated[bool, typer.Option("--gist", help="Upload as a secret gist with `gh`.")]
 
 
 @contextmanager
 def opened(
     session: str, *, sync: bool, redact: bool, images: bool = True
 ) -> Iterator[tuple[Story, Redactor | None]]:
-    """The session that an id means, and what takes secrets out of it."""
+    """The session with this ID, and what masks its secrets."""
     from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
     from sess_cli.export.redact import Redactor  # noqa: PLC0415
     from sess_cli.export.story import Story  # noqa: PLC0415
@@ -47,7 +47,7 @@ def opened(
 
 
 def default_name(story: Story, suffix: str) -> str:
-    """A name in this directory that says which session it is; ids come from strangers."""
+    """A file name made from the session ID, which is untrusted."""
     name = "".join(
         c if c.isascii() and (c.isalnum() or c in "-_") else "-" for c in story.row.session
     )
@@ -62,7 +62,7 @@ def listing(
     *,
     utc: bool,
 ) -> Listing:
-    """Every session, also subagents that no other session brings along."""
+    """Every session, and subagents whose parent is not indexed."""
     from sess_schema import times  # noqa: PLC0415
     from sess_schema.queries.sessions import Listing  # noqa: PLC0415
 
@@ -77,7 +77,7 @@ def listing(
 
 
 def chosen(db: apsw.Connection, ids: list[str], listing: Listing) -> list[SessionRow]:
-    """The sessions that were named; without names, those of a listing."""
+    """The sessions with these IDs; without IDs, those of a listing."""
     from sess_schema.errors import Exit, SessError  # noqa: PLC0415
     from sess_schema.queries import sessions  # noqa: PLC0415
 
@@ -87,13 +87,13 @@ def chosen(db: apsw.Connection, ids: list[str], listing: Listing) -> list[Sessio
     found = [*listing.rows(db)]
     if not found:
         raise SessError(
-            "no session matches", hint="`sess list` shows them", code=Exit.NOTHING_FOUND
+            "no session matches", hint="`sess list` lists them", code=Exit.NOTHING_FOUND
         )
     return found
 
 
 def _is_below(db: apsw.Connection, row: SessionRow, others: Container[int]) -> bool:
-    """Whether it is a subagent of another one, which brings it along."""
+    """Whether it is a subagent of another chosen session, which includes it."""
     above, seen = row.parent_key, {row.key}
     while above is not None and above not in seen:
         if above in others:
@@ -103,18 +103,18 @@ def _is_below(db: apsw.Connection, row: SessionRow, others: Container[int]) -> b
     return False
 
 
-def told(path: str, redactor: Redactor | None) -> None:
-    """Say where it is, how large, and what was masked."""
+def report(path: str, redactor: Redactor | None) -> None:
+    """Print the file, its size, and what was masked."""
     from sess_cli.render import amounts  # noqa: PLC0415
     from sess_schema.program import say  # noqa: PLC0415
 
     say(f"wrote {path} ({amounts.size(os.path.getsize(path))})")
     if redactor is not None and (masked := redactor.report()):
-        say(f"masked {masked}; --no-redact leaves everything as it is")
+        say(f"masked {masked}; --no-redact turns this off")
 
 
 def publish(paths: str | list[str], *, gist: bool, open_it: bool) -> None:
-    """What was asked for beside the files; the first one is the one to open."""
+    """Upload and open as asked; the first file is the one to open."""
     files = [paths] if isinstance(paths, str) else paths
     if gist:
         from sess_cli.export import gists  # noqa: PLC0415
@@ -125,7 +125,7 @@ def publish(paths: str | list[str], *, gist: bool, open_it: bool) -> None:
 
 
 def open_file(path: str) -> None:
-    """With the program that this system opens such files with."""
+    """Open with the system's default program."""
     import webbrowser  # noqa: PLC0415
     from pathlib import Path  # noqa: PLC0415
 

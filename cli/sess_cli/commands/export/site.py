@@ -1,4 +1,4 @@
-"""`sess export site`: the archive of everything, as pages."""
+"""`sess export site`: all sessions as a static site."""
 
 from __future__ import annotations
 
@@ -27,24 +27,23 @@ def register(group: typer.Typer) -> None:
 def site(
     *,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="DIR", help="The site; made if missing.")
+        str, typer.Option("-o", "--output", metavar="DIR", help="Directory; created if missing.")
     ],
     agents: Agents = None,
     projects: Projects = None,
     since: Since = None,
     until: Until = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")
+        bool, typer.Option("--dry-run", help="Print what would be done; write nothing.")
     ] = False,
     no_redact: NoRedact = False,
     open_it: Open = False,
     utc: Utc = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Write all sessions as pages, with lists and one search.
+    """Export all sessions as a static site with search.
 
-    Pages of sessions that did not change are left as they are, those of sessions that are no
-    longer chosen are removed.
+    Pages of unchanged sessions are kept; pages of sessions that no longer match are removed.
     """
     from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
     from sess_cli.commands.export import shared  # noqa: PLC0415
@@ -58,12 +57,12 @@ def site(
         rows = shared.chosen(db, [], listing)
         whole = Site(db, output, rows, Wanted(redact=not no_redact, utc=utc))
         if dry_run:
-            _tell_plan(whole, rows)
+            _print_plan(whole, rows)
             return
         redactor = None if no_redact else Redactor()
         with _progress(len(whole.stale())) as step:
             outcome = whole.build(redactor, step)
-    _tell(output, outcome, redactor.report() if redactor else "")
+    _print_outcome(output, outcome, redactor.report() if redactor else "")
     if open_it:
         shared.open_file(os.path.join(output, "index.html"))
     if outcome.failed:
@@ -75,17 +74,15 @@ def _check_folder(folder: str) -> None:
     from sess_schema.errors import SessError  # noqa: PLC0415
 
     if folder == "-":
-        raise SessError("a site cannot go to standard output", hint="-o DIR")
+        raise SessError("cannot write a site to stdout", hint="use `-o DIR`")
     if os.path.exists(folder) and not os.path.isdir(folder):
-        raise SessError(f'"{folder}" is not a directory', hint="name another with -o")
+        raise SessError(f'"{folder}" is not a directory', hint="name another with `-o`")
     there = os.listdir(folder) if os.path.isdir(folder) else []
     if there and MANIFEST not in there:
-        raise SessError(
-            f'"{folder}" has files that are not of a site', hint="name a new directory with -o"
-        )
+        raise SessError(f'"{folder}" has other files in it', hint="name a new directory with `-o`")
 
 
-def _tell(folder: str, outcome: Outcome, masked: str) -> None:
+def _print_outcome(folder: str, outcome: Outcome, masked: str) -> None:
     from sess_cli.render import amounts  # noqa: PLC0415
     from sess_schema.program import say  # noqa: PLC0415
 
@@ -93,14 +90,14 @@ def _tell(folder: str, outcome: Outcome, masked: str) -> None:
     parts += [f"{outcome.removed:,} removed"] if outcome.removed else []
     say(f"{os.path.join(folder, 'index.html')}: {', '.join(parts)}")
     if masked:
-        say(f"masked {masked}; --no-redact leaves everything as it is")
+        say(f"masked {masked}; --no-redact turns this off")
     if outcome.failed:
         say(f"{amounts.plural(len(outcome.failed), 'session')} could not be drawn:")
         for session, why in outcome.failed:
             say(f"  {session}: {why}")
 
 
-def _tell_plan(whole: Site, rows: list[SessionRow]) -> None:
+def _print_plan(whole: Site, rows: list[SessionRow]) -> None:
     from sess_cli.export.site.plan import NO_PROJECT  # noqa: PLC0415
     from sess_cli.render import amounts, layout  # noqa: PLC0415
     from sess_cli.terminal import Terminal  # noqa: PLC0415
@@ -130,7 +127,7 @@ def _tell_plan(whole: Site, rows: list[SessionRow]) -> None:
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[str], None]]:
-    """A bar for people; nothing in a pipe or for a moment's work."""
+    """A progress bar; none in a pipe or for a few sessions."""
     if total < 5 or not sys.stderr.isatty():
         yield lambda _: None
         return

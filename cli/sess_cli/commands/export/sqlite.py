@@ -1,4 +1,4 @@
-"""`sess export sqlite`: chosen sessions as a database of their own."""
+"""`sess export sqlite`: sessions as a separate database."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ def register(group: typer.Typer) -> None:
 def sqlite(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID]...", help="Which sessions; all that the options leave."),
+        typer.Argument(
+            metavar="[ID]...", help="Sessions to export (default: all that match the options)."
+        ),
     ] = None,
     *,
     output: Annotated[
-        str, typer.Option("-o", "--output", metavar="FILE", help="The database to write.")
+        str, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")
     ] = "sessions.db",
     agents: Agents = None,
     projects: Projects = None,
@@ -31,7 +33,7 @@ def sqlite(
     no_redact: NoRedact = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Write sessions as an SQLite database that opens in Datasette."""
+    """Export sessions as an SQLite database, for Datasette."""
     from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
     from sess_cli.commands.export import shared  # noqa: PLC0415
     from sess_cli.export import files, portable  # noqa: PLC0415
@@ -40,7 +42,7 @@ def sqlite(
     from sess_schema.errors import SessError  # noqa: PLC0415
 
     if output == "-":
-        raise SessError("a database cannot go to standard output", hint="-o FILE")
+        raise SessError("cannot write a database to stdout", hint="use `-o FILE`")
     listing = shared.listing(agents, projects, since, until, utc=utc)
     files.check_target(output)
     with fresh.open_with_sessions(sync=not no_sync) as db:
@@ -48,4 +50,4 @@ def sqlite(
         rows = shared.chosen(db, ids or [], listing)
         stories = (Story(db, row, redactor, images=False) for row in rows)
         portable.write(stories, output)
-        shared.told(output, redactor)
+        shared.report(output, redactor)

@@ -64,10 +64,10 @@ def check_name(path: str, *, gif: bool) -> None:
     suffix = _suffix(path)
     if gif and suffix != ".gif":
         hint = "`sess export video` writes .mp4 and .webm" if suffix in _KINDS else None
-        raise SessError(f'"{path}": a GIF ends in .gif', hint=hint)
+        raise SessError(f'"{path}": the name of a GIF must end in .gif', hint=hint)
     if not gif and suffix not in _KINDS:
         hint = "`sess export gif` writes a .gif" if suffix == ".gif" else None
-        raise SessError(f'"{path}": a video ends in .mp4 or .webm', hint=hint)
+        raise SessError(f'"{path}": the name of a video must end in .mp4 or .webm', hint=hint)
 
 
 def _suffix(path: str) -> str:
@@ -232,12 +232,12 @@ def _painter(theme: str, width: int, height: int, font_size: int, fps: int) -> P
         import PIL  # noqa: F401, PLC0415
     except ImportError as error:
         raise SessError(
-            "films need PyAV and Pillow", hint="pip install 'sessiond[video]'"
+            "films need PyAV and Pillow", hint="`pip install 'sessiond[video]'`"
         ) from error
     from sess_cli.export.film.picture import Painter  # noqa: PLC0415
 
     if not 1 <= fps <= 60:
-        raise SessError(f"{fps} pictures per second are not possible", hint="--fps 1 to 60")
+        raise SessError(f"frame rate out of range: {fps}", hint="use 1 to 60")
     return Painter(fonts.layout(width, height, font_size), themes.theme(theme))
 
 

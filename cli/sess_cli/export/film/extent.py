@@ -94,7 +94,7 @@ def _moment(text: str, started: int | None, *, utc: bool, last: bool) -> int:
     try:
         return max(0, (times.until if last else times.since)(text, utc=utc))
     except SessError:
-        raise SessError(f'not an event or a time: "{text}"', hint=_HINT) from None
+        raise SessError(f'no such event or time: "{text}"', hint=_HINT) from None
 
 
 def only(kind: str | None) -> Callable[[str, bool], bool]:

@@ -75,8 +75,8 @@ def layout(width: int, height: int, font_size: int) -> Layout:
     lines = (height - 2 * margin - round(1.2 * font_size)) // cell_height
     if columns < _SMALLEST[0] or lines < _SMALLEST[1]:
         raise SessError(
-            f"{width}x{height} has no room for letters of size {font_size}",
-            hint="--width and --height larger, or --font-size smaller",
+            f"{width}x{height} is too small for font size {font_size}",
+            hint="increase --width and --height, or decrease --font-size",
             code=2,
         )
     left = (width - columns * cell_width) // 2

@@ -52,8 +52,8 @@ def storyboard(
             scenes.append(commit)
     if not scenes and story.row.events and (only_kind or extent):
         raise SessError(
-            f'nothing is left to film of session "{story.row.session}"',
-            hint="--from, --to and --only together leave nothing",
+            f'nothing to film in session "{story.row.session}"',
+            hint="--from, --to and --only leave nothing",
             code=Exit.NOTHING_FOUND,
         )
     _end_chapters(scenes)

@@ -142,7 +142,7 @@ def _quoted(piece: str) -> str:
 
 def _name(path: str) -> str:
     if not path.isprintable() or all(quote in path for quote in _DELIMITERS):
-        raise SessError(f"a tape cannot name {path!r}", hint="use a name without quotes")
+        raise SessError(f'cannot use "{path}" in a tape', hint="use a name without quotes")
     return path
 
 

@@ -142,7 +142,7 @@ def names() -> list[str]:
 def theme(name: str) -> Theme:
     table = _THEMES.get(name.lower().replace(" ", "-").removeprefix("catppuccin-"))
     if table is None:
-        raise SessError(f"no theme {name!r}", hint=f"one of {', '.join(_THEMES)}", code=2)
+        raise SessError(f'no such theme: "{name}"', hint=f"one of {', '.join(_THEMES)}", code=2)
     colours = [_rgb(code) for code in table.split()]
     return Theme(dict(zip(_NAMES, colours, strict=False)), tuple(colours[len(_NAMES) :]))
 

@@ -37,14 +37,12 @@ def film(tape: Iterable[str], output: str, into: BinaryIO) -> None:
             [vhs, TAPE], cwd=folder, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False
         )
         if done.returncode:
-            raise SessError(f"vhs {_ended(done.returncode)}", hint="its own words are above")
+            raise SessError(f"vhs {_ended(done.returncode)}", hint="its output is above")
         try:
             with open(os.path.join(folder, output), "rb") as file:
                 shutil.copyfileobj(file, into)
         except FileNotFoundError:
-            raise SessError(
-                "vhs ended well but wrote no film", hint="its words are above"
-            ) from None
+            raise SessError("vhs succeeded but wrote no film", hint="its output is above") from None
 
 
 def _ended(status: int) -> str:

@@ -196,7 +196,7 @@ def _prepare(folder: str, names: list[str]) -> None:
     for name in names:
         path = os.path.join(folder, name)
         if os.path.lexists(path) and not _is_ours(path):
-            raise SessError(f'"{path}" is not a page of ours', hint="choose another directory")
+            raise SessError(f'"{path}" was not written by sess', hint="choose another directory")
 
 
 def _earlier(folder: str) -> Iterator[tuple[int, str]]:

@@ -27,7 +27,7 @@ Draw = Callable[[apsw.Connection, Terminal, int], None]
 def watch(draw: Draw, *, sync: bool) -> None:
     """Until it is interrupted. `draw` writes as many lines as it is given, or fewer."""
     if not sys.stdout.isatty():
-        raise SessError("--watch needs a terminal", hint="without it, the numbers are told once")
+        raise SessError("--watch needs a terminal", hint="leave it out to print once")
     sys.stdout.write(_ENTER)
     try:
         while True:

@@ -57,10 +57,10 @@ def decoded(text: str, query: int) -> Cursor:
         )
         _ = now + top + sum(given)
     except (ValueError, TypeError, binascii.Error, zlib.error) as error:
-        raise SessError("this is no cursor", hint="take the one that the last page gave") from error
+        raise SessError("invalid cursor", hint="use the one that the last page printed") from error
     if which != query:
         raise SessError(
-            "this cursor belongs to another search",
-            hint="repeat the same words and options with it",
+            "the cursor belongs to another search",
+            hint="use it with the same words and options",
         )
     return cursor

@@ -108,7 +108,7 @@ def parse(
         tree, notes = parser.tree(alone=alone), parser.notes
     if tree is None:
         raise SessError(
-            "nothing to search for", hint="give words that must occur: `sess search flaky test`"
+            "nothing to search for", hint="give at least one word to find: `sess search flaky test`"
         )
     return Query(tree, tuple(notes))
 
@@ -153,7 +153,7 @@ class _Parser:
         at = 0
         while at < end:
             if self._terms == _MOST_TERMS:
-                self.notes.append(f"only the first {_MOST_TERMS} terms are looked for")
+                self.notes.append(f"only the first {_MOST_TERMS} terms are used")
                 return
             found = _LEXEMES.match(self._text, at)
             if found is None:  # white space

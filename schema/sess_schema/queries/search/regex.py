@@ -69,7 +69,7 @@ def _deadline(text: str) -> Iterator[None]:
     def late(*_: object) -> None:
         raise SessError(
             f'the regular expression takes too long: "{text}"',
-            hint="repeat less inside what is repeated: (a+)+ is a+",
+            hint="avoid nested repetition: write a+ instead of (a+)+",
         )
 
     before = signal.signal(signal.SIGALRM, late)
@@ -97,8 +97,8 @@ def regex(text: str, matching: Matching) -> Regex:
             tree = sre.parse(source, flags)
     except (re.error, OverflowError, RecursionError) as error:
         raise SessError(
-            f'no regular expression: "{text}": {error}',
-            hint="a backslash before ( ) [ ] { } . * + ? | ^ $ makes them ordinary characters",
+            f'invalid regular expression: "{text}": {error}',
+            hint="put a backslash before ( ) [ ] { } . * + ? | ^ $ to match them literally",
         ) from error
     return Regex(text, pattern, _like(tree), screen(tree))
 

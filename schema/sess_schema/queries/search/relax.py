@@ -63,7 +63,7 @@ def relaxations(db: apsw.Connection, search: Search) -> list[Relaxation]:
 def _ways(db: apsw.Connection, search: Search, query: Query) -> Iterator[Way]:
     terms = [leaf for leaf in query.wanted() if isinstance(leaf, Term)]
     if search.case:
-        yield Way("in any case", replace(search, case=False), drops=("--case-sensitive",))
+        yield Way("ignoring case", replace(search, case=False), drops=("--case-sensitive",))
     if search.whole:
         yield Way("inside words", replace(search, whole=False), drops=("--whole-word",))
     if search.filters and search.text.strip():
@@ -75,11 +75,12 @@ def _ways(db: apsw.Connection, search: Search, query: Query) -> Iterator[Way]:
             if (text := _replaced(search.text, term.text, word)) != search.text:
                 yield Way(f'"{word}" instead of "{term.text}"', replace(search, text=text))
     text = search.text
-    for term in terms:
-        if term.plain and not term.prefix and len(term.text) >= _LONG_ENOUGH:
-            text = _replaced(text, term.text, f"{term.text}*")
+    begun = [t.text for t in terms if t.plain and not t.prefix and len(t.text) >= _LONG_ENOUGH]
+    for word in begun:
+        text = _replaced(text, word, f"{word}*")
     if text != search.text:
-        yield Way("words that begin so", replace(search, text=text))
+        starting = " and ".join(f'"{word}"' for word in dict.fromkeys(begun))
+        yield Way(f"words starting with {starting}", replace(search, text=text))
     if len(terms) <= _FEW and not search.whole:
         yield Way("inside words", replace(search, mode="substring"), adds=("--substring",))
     if 1 < len(terms) <= _FEW and query.tree == And((*terms,)):

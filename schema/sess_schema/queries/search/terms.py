@@ -150,7 +150,7 @@ class Term:
             if m.mode in ("substring", "tools")
             else "beginning of a hash"
             if self.implied
-            else "words that begin with"
+            else "words starting with"
             if self.prefix and self.plain
             else "word"
             if self.plain and len(self.tokens) == 1

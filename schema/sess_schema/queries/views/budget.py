@@ -49,8 +49,8 @@ def parse(text: str) -> Budget:
     given = _GIVEN.fullmatch(text.strip())
     if given is None or (given[1] and given[3]):
         raise SessError(
-            f'not a budget: "{text}"',
-            hint="dollars as 50, 100/week, 10/day or tokens as 5M/day; a month if nothing is said",
+            f'invalid budget: "{text}"',
+            hint="use dollars as 50, 100/week, 10/day or tokens as 5M/day; per month by default",
         )
     money = given[3] is None
     unit = 1_000_000_000 if money else _UNITS[given[3].lower()]

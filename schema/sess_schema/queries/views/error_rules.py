@@ -193,7 +193,7 @@ def _listed(told: dict[str, Any]) -> Sequence[Any]:
 
 def _rule(values: Any) -> Rule:
     if not isinstance(values, dict) or set(values) - {"name", "pattern", "tools"}:
-        raise ValueError("a rule knows name, pattern and tools")
+        raise ValueError("a rule has only name, pattern and tools")
     name, pattern, tools = values.get("name"), values.get("pattern"), values.get("tools", [])
     if not isinstance(name, str) or not name or not isinstance(pattern, str):
         raise ValueError("a rule needs a name and a pattern")
