@@ -31,7 +31,7 @@ def test_a_healthy_installation_is_all_ok(world):
          "records", "calls", "full text", "end to end"),
         "ok",
     )  # fmt: skip
-    assert found["structure"]["message"] == "integrity_check finds nothing"
+    assert found["structure"]["message"] == "integrity_check found no damage"
     assert found["sources"]["message"] == "1 live"
 
 
