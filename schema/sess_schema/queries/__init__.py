@@ -1,1 +1,1 @@
-"""What can be asked of the index. Every function takes a reader's connection and only reads."""
+"""Queries over the index. Every function takes a reader's connection and only reads."""

@@ -1,4 +1,4 @@
-"""Where to look: the filters that queries, options and lists share, each as one SQL condition."""
+"""The filters that queries, options and lists share, each as one SQL condition."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Condition:
 
     sql: str
     values: tuple[object, ...] = ()
-    texts: bool = False  # it also looks at `event_texts x`
-    # The same for the number of an event in the index, where that saves looking at most of them.
+    texts: bool = False  # also needs `event_texts x`
+    # The same as a condition on the row id, where that avoids reading most events.
     bound: Condition | None = None
 
 
@@ -45,24 +45,24 @@ class Setting:
 
     now: int  # `7d` and `today` count from it
     utc: bool = False
-    superseded: bool = False  # also what was rewritten in a transcript since
+    superseded: bool = False  # include events since rewritten in a transcript
 
 
 def condition(db: apsw.Connection, field: str, value: str, setting: Setting) -> Condition:
-    """What a filter means; complains about a value that means nothing."""
+    """The condition for a filter; raises on an invalid value."""
     if field in _LOOKED_UP:
         return _LOOKED_UP[field](db, value, setting)
     return _MADE[field](value, setting)
 
 
 def check(field: str, value: str, setting: Setting) -> None:
-    """Complain, as far as that needs no index."""
+    """Raise on an invalid filter, as far as that needs no index."""
     if field in _MADE:
         _MADE[field](value, setting)
 
 
 def fault(db: apsw.Connection | None, field: str, value: str, setting: Setting) -> str | None:
-    """Why `field:value` is no filter; empty when there is no such field."""
+    """Why `field:value` is not a filter; empty if there is no such field."""
     if field not in FIELDS or not value or value.startswith("//"):  # file:///etc/hosts
         return ""
     try:
@@ -88,8 +88,8 @@ def _tool(value: str, _setting: Setting) -> Condition:
 
 
 def _kind(value: str, _setting: Setting) -> Condition:
-    """What a call does, whatever the agent calls the tool."""
-    from sess_schema import kinds  # noqa: PLC0415 - few ask
+    """The kind of a call, whatever the agent calls the tool."""
+    from sess_schema import kinds  # noqa: PLC0415 - rarely used
 
     value = value.lower()
     if value not in kinds.ALL:
@@ -108,7 +108,7 @@ def _type(value: str, setting: Setting) -> Condition:
 
 
 def _model(value: str, _setting: Setting) -> Condition:
-    """The models of a session: a record does not always tell its own."""
+    """The models of a session: not every record names its model."""
     inside = "SELECT 1 FROM json_each(s.models) WHERE instr(lower(value), ?)"
     return _of_sessions(f"EXISTS ({inside})", [_lower(value)])
 
@@ -118,8 +118,8 @@ def _branch(value: str, _setting: Setting) -> Condition:
 
 
 def _session(db: apsw.Connection, value: str, setting: Setting) -> Condition:
-    """With what it shares with the session it was forked from."""
-    from sess_schema.queries import sessions  # noqa: PLC0415 - which asks us for its conditions
+    """Includes what it shares with the session it was forked from."""
+    from sess_schema.queries import sessions  # noqa: PLC0415 - it imports us
 
     key = sessions.resolve(db, value).key
     turns = "SELECT coalesce(copy_of, id) FROM turns WHERE session_id = ?"
@@ -132,7 +132,7 @@ def _session(db: apsw.Connection, value: str, setting: Setting) -> Condition:
 
 
 def _file(value: str, _setting: Setting) -> Condition:
-    """A path that a tool call touched: its name or the end of it, as it is or as a glob."""
+    """A path that a tool call touched: file name, end of the path, or glob."""
     name = _lower(value).removeprefix("./")
     if name.endswith("/"):
         name += "*"
@@ -166,7 +166,7 @@ def _has(value: str, _setting: Setting) -> Condition:
 
 def _since(value: str, setting: Setting) -> Condition:
     moment = times.since(value, utc=setting.utc, now=setting.now)
-    # The plus keeps SQLite from walking all events in the order of their numbers.
+    # The plus keeps SQLite from walking all events in row id order.
     first = "event_index.rowid >= (SELECT min(+id) FROM events WHERE ts >= ?)"
     return Condition("e.ts >= ?", (moment,), bound=Condition(first, (moment,)))
 
@@ -222,7 +222,7 @@ def _of_sessions(where: str, values: Sequence[object]) -> Condition:
 
 
 def session_condition(agents: Sequence[str], projects: Sequence[str]) -> tuple[str, list[object]]:
-    """SQL over `sessions s` for names of agents and places of projects."""
+    """SQL over `sessions s` for agent names and project directories."""
     parts, values = ["1"], list[object]()
     if agents:
         parts.append(f"({' OR '.join(['s.agent GLOB ?'] * len(agents))})")
@@ -243,16 +243,16 @@ def session_condition(agents: Sequence[str], projects: Sequence[str]) -> tuple[s
 
 
 def bindable(value: object) -> object:
-    """Bytes of a command line that are no UTF-8 match nothing; SQLite would refuse them."""
+    """Command-line bytes that are not UTF-8 match nothing; SQLite would reject them."""
     if not isinstance(value, str):
         return value
     return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _places(project: str) -> list[str]:
-    """The directories that a path names, or none when it is part of a name.
+    """The directories that a path names, or none if it is a substring to find.
 
-    Agents write the directory they were started in, with or without links resolved.
+    Agents record the directory they were started in, with or without links resolved.
     """
     named = project in (".", "..") or project.startswith((os.sep, "~", "./", "../"))
     if not named or "\0" in project:
@@ -265,9 +265,9 @@ def _places(project: str) -> list[str]:
 
 
 def _logical_directory() -> str | None:
-    """The current directory as the shell came to it, through links; not one that PWD only claims,
+    """The current directory with the shell's symbolic links, from PWD if PWD is correct:
 
-    for whoever starts us in another directory may leave PWD as it was.
+    a program that starts us in another directory may not have updated it.
     """
     logical = os.environ.get("PWD", "")
     try:
@@ -277,7 +277,7 @@ def _logical_directory() -> str | None:
 
 
 def _lower(text: str) -> str:
-    """As SQLite's lower() does it: only ASCII changes."""
+    """Like SQLite's lower(): only ASCII changes."""
     return "".join(c.lower() if c.isascii() else c for c in text)
 
 

@@ -1,4 +1,4 @@
-"""What happened just before and after an event, in the order of its session."""
+"""The events just before and after an event of a session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHOWN = 300
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """One event in short."""
+    """One event, abridged."""
 
     event: int
     ts: int | None
@@ -24,7 +24,7 @@ class Neighbour:
 
 
 class Neighbours:
-    """Asks for the order of each session once."""
+    """Reads the order of each session once."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db

@@ -1,4 +1,4 @@
-"""The sums that a question is about: kept ones, and counted ones where it cuts a quarter."""
+"""Reads sums: stored ones, and counted ones where a window cuts through a quarter."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from sess_schema.session import shown
 if TYPE_CHECKING:
     from sess_schema.queries.stats import Stats
 
-NONE = "none"  # the group of what belongs to none: responses are no tool's
+NONE = "none"  # the group of rows without one: responses have no tool
 PERIODS = frozenset({"hour", "day", "week", "month"})
 USAGE = (
     "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
@@ -41,7 +41,7 @@ class Row:
     quarter: int
     session: int
     model: str | None
-    kind: str | None  # the tool or file, where that is asked for
+    kind: str | None  # the tool or file, if grouped by it
     tally: Tally
 
 
@@ -55,14 +55,14 @@ class Session:
 
 
 class Reader:
-    """Reads what a question is about, in rows of a quarter of an hour and a session."""
+    """Reads what a `Stats` selects, in rows per quarter of an hour and session."""
 
     def __init__(self, db: apsw.Connection, asked: Stats, by: Iterable[str] = ()) -> None:
         self._db = db
         self._asked = asked
         self._by = by = frozenset(by)
         self._by_model = "model" in by or bool(asked.models)
-        # The fewer the groups that SQL makes, the less is put together here.
+        # The fewer groups SQL makes, the fewer rows to merge here.
         self._timed = self._by_model or not by.isdisjoint(PERIODS)
         self._models: dict[int, tuple[list[int], list[str]]] = {}
 
@@ -72,7 +72,7 @@ class Reader:
 
     @cached_property
     def names(self) -> dict[int, str]:
-        """What sessions are called: those of the same id by where they are, too."""
+        """The names of sessions; those that share an id also show where they are."""
         return dict(
             iter(
                 self._db.execute(
@@ -84,7 +84,7 @@ class Reader:
 
     @cached_property
     def family(self) -> list[int]:
-        """The session that is asked about, with its subagents."""
+        """The selected session with its subagents."""
         return sessions.family(self._db, self._asked.session or 0)
 
     def condition(self, ts: str) -> tuple[str, tuple[object, ...]]:
@@ -111,14 +111,14 @@ class Reader:
         return where, [*values]
 
     def _whole(self) -> tuple[int | None, int | None]:
-        """The quarters that the window has from beginning to end: from one up to another."""
+        """The whole quarters of the window: the first one, and the one after the last."""
         since, until = self._asked.since, self._asked.until
         first = None if since is None else max(0, -(-since // QUARTER))
         last = None if until is None else until // QUARTER
         return first, last
 
-    def _parts(self) -> Iterator[tuple[int, int]]:
-        """The times at both ends of the window that are no whole quarters."""
+    def _ends(self) -> Iterator[tuple[int, int]]:
+        """The times at both ends of the window that are not whole quarters."""
         since, until = self._asked.since, self._asked.until
         first, last = self._whole()
         if first is not None and last is not None and first > last:  # all in one quarter
@@ -131,7 +131,7 @@ class Reader:
             yield last * QUARTER, until
 
     def _summed(self, columns: str, table: str, where: str = "") -> Iterator[tuple[Any, ...]]:
-        """From the sums that the writer keeps."""
+        """From the sums the writer keeps."""
         chosen, values = self._chosen()
         first, last = self._whole()
         if first is not None and last is not None and first > last:
@@ -149,9 +149,9 @@ class Reader:
         )
 
     def _counted(self, columns: str, table: str, where: str) -> Iterator[tuple[Any, ...]]:
-        """One by one, where the window cuts through a quarter."""
+        """Event by event, where the window cuts through a quarter."""
         name = table.rpartition(" ")[2]
-        for since, until in self._parts():
+        for since, until in self._ends():
             chosen, values = self._chosen()
             yield from self._db.execute(
                 f"SELECT {columns} FROM {table} JOIN sessions s ON s.id = {name}.session_id"
@@ -189,7 +189,7 @@ class Reader:
     def _events(self) -> Iterator[Row]:
         quarter = "k.quarter" if self._timed else "0"
         live = sums.quarter("e.ts") if self._timed else "0"
-        if "file" in self._by:  # a file is no group of the sums
+        if "file" in self._by:  # sums are not grouped by file
             path = "(SELECT min(f.path) FROM files f WHERE f.event_id = e.id)"
             where, values = self.condition("e.ts")
             counted = self._db.execute(
@@ -222,9 +222,9 @@ class Reader:
             yield Row(at, session, self._model_at(session, at), what, tally)
 
     def _copied(self, quarter: str, what: str) -> Iterator[tuple[Any, ...]]:
-        """What one session and its subagents show, but another session had first.
+        """What one session and its subagents show but another session had first.
 
-        Totals count it there; whoever asks for one session wants to know what it shows.
+        Totals count it there; a query for one session counts what it shows.
         """
         if self._asked.session is None or not self._asked.copies:
             return
@@ -240,22 +240,22 @@ class Reader:
         )
 
     def spans(self) -> list[Span]:
-        """When each session was at work, in order; of one session its own time only."""
+        """When each session was active, in order; for a single session, without its subagents."""
         session = self._asked.session
         if session is not None and forks(self._db, [session]):
-            told = [*summed(session, self._inside(moments_shown(self._db, session)))]
+            rows = [*summed(session, self._inside(moments_shown(self._db, session)))]
         else:
             columns = "k.session_id, k.first_ts, k.last_ts, k.active_ms, k.user_ms, k.prompted"
             own = "" if session is None else f" AND s.id = {session}"
             dated = f"AND k.quarter <> {sums.UNDATED}{own}"
-            told = sorted([*self._summed(columns, "spans", dated), *self._cut_spans(own)])
-        return [span for span in joined(told) if self.is_asked(span.session, span.first // QUARTER)]
+            rows = sorted([*self._summed(columns, "spans", dated), *self._cut_spans(own)])
+        return [span for span in joined(rows) if self.is_asked(span.session, span.first // QUARTER)]
 
     def _cut_spans(self, own: str) -> Iterator[Summed]:
-        """As the writer sums them, of the quarters that the window cuts through."""
-        for since, until in self._parts():
+        """Summed as the writer does, for the quarters that the window cuts through."""
+        for since, until in self._ends():
             chosen, values = self._chosen()
-            # Where the window goes on, a prompt there may have brought the last notes here.
+            # Inside the window, a prompt just after this end claims the last notices before it.
             later = until if until == self._asked.until else until + NEAR
             rows = self._db.execute(
                 f"SELECT e.session_id, e.ts, {sums.SAID}, {sums.PROMPT}, e.answered FROM events e"
@@ -265,20 +265,20 @@ class Reader:
                 (*values, since, later, since, later),
             )
             for session, group in groupby(rows, key=itemgetter(0)):
-                told = moments(row[1:] for row in group)
-                inside = (one for one in told if since <= one.ts < later)
+                dated = moments(row[1:] for row in group)
+                inside = (one for one in dated if since <= one.ts < later)
                 yield from (one for one in summed(session, inside) if one[1] < until)
 
-    def _inside(self, told: Iterable[Moment]) -> Iterator[Moment]:
+    def _inside(self, shown: Iterable[Moment]) -> Iterator[Moment]:
         since, until = self._asked.since, self._asked.until
-        for moment in told:
+        for moment in shown:
             if (since is None or moment.ts >= since) and (until is None or moment.ts < until):
                 yield moment
 
     def unrecorded_chars(self) -> int:
-        """What models wrote in sessions without a single count."""
+        """Characters that models wrote in sessions without any token count."""
         if self._asked.models:
-            return 0  # nobody knows which model it was
+            return 0  # the model is unknown
         without = "AND NOT EXISTS (SELECT 1 FROM usage u WHERE u.session_id = k.session_id)"
         found = sum(chars for (chars,) in self._summed("k.chars", "spans", without))
         without = without.replace("k.", "e.").removeprefix("AND ")
@@ -286,7 +286,7 @@ class Reader:
         return int(found + sum(chars for (chars,) in cut))
 
     def is_asked(self, session: int, quarter: int) -> bool:
-        """Whether it was one of the models that the question is about."""
+        """Whether the session was using one of the selected models."""
         if not self._asked.models:
             return True
         if not self._models:
@@ -297,7 +297,7 @@ class Reader:
         return self.sessions[session].root
 
     def _model_at(self, session: int, quarter: int) -> str | None:
-        """The model that a session was using: what it did is laid to the last that answered."""
+        """The model that a session was using: the last one that answered."""
         times, models = self._models.get(session, ([], []))
         if not models:
             return None
@@ -312,10 +312,10 @@ def _sessions(db: apsw.Connection) -> dict[int, Session]:
         )
     }
     found = {}
-    for key, (_, *told) in rows.items():
+    for key, (_, *fields) in rows.items():
         root, seen = key, {key}
         while (above := rows[root][0]) in rows and above not in seen:
             root = above
             seen.add(root)
-        found[key] = Session(root, *told)
+        found[key] = Session(root, *fields)
     return found

@@ -1,16 +1,16 @@
-"""Which rows name which, and whether what they name is there.
+"""References between rows, and a check that none is dangling.
 
-The tables that a pass fills by the hundred thousand have no foreign keys. SQLite would look up the
-parent of every row, and it cannot add a key to a table that exists: an upgrade would have to copy
-the index. One writer fills them, a transaction at a time; `sess doctor` and the tests look here
-instead.
+Tables that a pass fills by the hundred thousand rows have no foreign keys. SQLite would look up the
+parent of every row, and it cannot add a key to an existing table: an upgrade would have to copy
+the index. One writer fills them, a transaction at a time; `sess doctor` and the tests use this
+check instead.
 """
 
 from __future__ import annotations
 
 import apsw
 
-# (table, column, the table whose id it is); NULL names nothing.
+# (table, column, referenced table); NULL refers to nothing.
 REFERENCES = (
     ("turns", "source_id", "sources"),
     ("turns", "session_id", "sessions"),
@@ -34,7 +34,7 @@ REFERENCES = (
 
 
 def broken(db: apsw.Connection) -> list[str]:
-    """One line for each kind of reference that leads nowhere, enforced ones included."""
+    """One line for each kind of dangling reference, including foreign keys."""
     found = [
         f"{count:,} of {table}.{column} are not in {parent}"
         for table, column, parent in REFERENCES

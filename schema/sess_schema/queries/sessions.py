@@ -1,4 +1,4 @@
-"""Sessions: which there are, and which one an id means."""
+"""Lists sessions, and finds the one an id means."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from sess_schema.queries.fields import session_condition
 SHORT = 8
 SHORTEST_PREFIX = 4
 _AGENT = "agent-"
-_MOST = (1 << 63) - 1  # the largest number SQLite takes as one
+_MOST = (1 << 63) - 1  # the largest integer in SQLite
 
-# A session without a dated record stands where its file was last changed.
+# A session without a dated record is sorted by its file's modification time.
 _MTIME = (
     "(SELECT max(r.mtime_ns) / 1000000 FROM session_sources m JOIN sources r ON r.id = m.source_id"
     " WHERE m.session_id = s.id AND r.kind = 'transcript')"
@@ -30,7 +30,7 @@ _GONE = (
     "(SELECT coalesce(min(r.state = 'gone'), 0) FROM session_sources m"
     " JOIN sources r ON r.id = m.source_id WHERE m.session_id = s.id AND r.kind = 'transcript')"
 )
-# Agents start sessions of their own with this one prompt.
+# Agents start sessions by themselves with this one prompt.
 _WARMUP = (
     "(lower(coalesce(s.title, 'warmup')) = 'warmup' AND s.prompts <= 1 AND EXISTS (SELECT 1"
     " FROM events e JOIN event_texts x ON x.id = e.id WHERE e.session_id = s.id"
@@ -73,7 +73,7 @@ class SessionRow:
     source: str | None
     source_gone: int
     mode: str | None
-    resume: str | None  # the command that goes on with it: a JSON array
+    resume: str | None  # the command that resumes it: a JSON array
 
     @property
     def duration_ms(self) -> int:
@@ -82,7 +82,7 @@ class SessionRow:
 
     @property
     def file(self) -> str | None:
-        """The file that the source is, or is in: a database holds many conversations."""
+        """The file that is the source or contains it: a database holds many conversations."""
         return self.source.removesuffix(f"#{self.session}") if self.source else None
 
 
@@ -94,12 +94,12 @@ class Listing:
     projects: Sequence[str] = ()
     since: int | None = None
     until: int | None = None
-    every: bool = False  # also subagents, logs, empty ones and warm-ups
-    orphans: bool = False  # also subagents whose parent was never read
+    every: bool = False  # include subagents, logs, empty ones and warm-ups
+    orphans: bool = False  # include subagents whose parent was never read
     limit: int = 30  # 0 for all
 
     def rows(self, db: apsw.Connection) -> Iterator[SessionRow]:
-        """The newest activity first."""
+        """The most recently active first."""
         where, values = session_condition(self.agents, self.projects)
         where += " AND s.turns > 0"
         if not self.every:
@@ -133,7 +133,7 @@ def by_key(db: apsw.Connection, key: int) -> SessionRow:
 
 
 def children(db: apsw.Connection, key: int) -> list[SessionRow]:
-    """Subagents of a session, in the order they began."""
+    """Subagents of a session, in the order they started."""
     return [*_rows(db, "s.parent_id = ? AND s.turns > 0 ORDER BY s.started_at, s.id", (key,))]
 
 
@@ -150,7 +150,7 @@ def family(db: apsw.Connection, key: int) -> list[int]:
 
 
 def resolve(db: apsw.Connection, given: str) -> SessionRow:
-    """The one session that an id, the beginning of one, or `last` means."""
+    """The session that an id, a prefix of one, or `last` means."""
     given = given.strip().encode("utf-8", "replace").decode()
     if given == "last":
         for row in Listing(limit=1).rows(db):
@@ -173,8 +173,8 @@ def resolve(db: apsw.Connection, given: str) -> SessionRow:
 
 
 def _guesses(db: apsw.Connection, given: str) -> Iterator[Iterable[SessionRow]]:
-    """What an id may mean, the surest first. It is only ever compared, never used as a path."""
-    # An id that subagents of several sessions share means the session that needs no parent.
+    """What an id may mean, the most certain first. It is only compared, never used as a path."""
+    # An id shared by subagents of several sessions means the session without a parent.
     yield _rows(db, "s.native_id = ? AND s.home = '' AND s.turns > 0", (given,))
     yield _rows(db, "s.native_id = ? AND s.turns > 0", (given,))
     yield _rows(db, "s.alias = ? AND s.turns > 0", (given,))
@@ -205,7 +205,7 @@ def _guesses(db: apsw.Connection, given: str) -> Iterator[Iterable[SessionRow]]:
 
 def _ambiguous(db: apsw.Connection, given: str, found: list[SessionRow]) -> SessError:
     names = ShortIds(db)
-    # The ids stay whole: they are there to be copied.
+    # Ids are not shortened: they are there to be copied.
     lines = [f"\n  {names.of(row)}  {title_of(db, row)[:60]}" for row in found[:5]]
     if len(found) > 5:
         lines.append(f"\n  and {len(found) - 5} more")
@@ -226,7 +226,7 @@ class ShortIds:
     def of(self, row: SessionRow) -> str:
         near = self._taken.get(row.session[: _base(row.session)], [])
         homes = [home for native_id, home in near if native_id == row.session]
-        if len(homes) > 1:  # the same id below several parents
+        if len(homes) > 1:  # the same id under several parents
             if not row.home:
                 return row.session
             length = len(row.home) if os.sep in row.home else SHORT
@@ -235,7 +235,7 @@ class ShortIds:
 
 
 def title_of(db: apsw.Connection, row: SessionRow) -> str:
-    """The title in one line; without one, the first words that a person typed."""
+    """The title on one line; without one, the first words a person typed."""
     if not row.title:
         for (text,) in db.execute(
             "SELECT substr(x.text, 1, 300) FROM events e JOIN event_texts x ON x.id = e.id"
@@ -247,7 +247,7 @@ def title_of(db: apsw.Connection, row: SessionRow) -> str:
 
 
 def _distinct(text: str, length: int, others: Sequence[str]) -> str:
-    """The beginning of a text that no other one has, `length` characters or more."""
+    """The shortest unique prefix of a text, at least `length` characters."""
     while length < len(text) and sum(other.startswith(text[:length]) for other in others) > 1:
         length += 1
     return text[:length]

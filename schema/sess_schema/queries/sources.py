@@ -1,4 +1,4 @@
-"""The files behind the sessions, and what is known about their health."""
+"""The files behind the sessions, and their state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import apsw
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
-    """One file that an agent wrote."""
+    """One file written by an agent."""
 
     id: int
     agent: str
@@ -47,7 +47,7 @@ def of_session(db: apsw.Connection, session: int) -> list[SourceRow]:
 
 
 def by_path(db: apsw.Connection, path: str) -> SourceRow | None:
-    """A source by the exact path it was read from; the path itself is not opened."""
+    """A source by the exact path it was read from; the path is not opened."""
     found = _rows(db, " WHERE r.path = ?", (path,))
     return found[0] if found else None
 
@@ -57,12 +57,12 @@ def in_state(db: apsw.Connection, state: str, most: int) -> list[SourceRow]:
 
 
 def states(db: apsw.Connection) -> dict[str, int]:
-    """How many sources there are in each state."""
+    """How many sources are in each state."""
     return dict(db.execute("SELECT state, count(*) FROM sources GROUP BY state ORDER BY state"))
 
 
 def warning_counts(db: apsw.Connection) -> list[tuple[str, int, str, int]]:
-    """(reason, how often, path and line of an example), the most frequent first."""
+    """(reason, count, path and line of an example), the most frequent first."""
     return [
         (str(reason), int(count), str(path), int(line))
         for reason, count, path, line in db.execute(
@@ -74,7 +74,7 @@ def warning_counts(db: apsw.Connection) -> list[tuple[str, int, str, int]]:
 
 
 def unmatched_calls(db: apsw.Connection) -> tuple[int, int]:
-    """Calls that wait for a result, and results whose call was never seen."""
+    """Calls waiting for a result, and results whose call was never seen."""
     ((pending, orphans),) = db.execute(
         "SELECT count(*) FILTER (WHERE status = 'pending'),"
         " count(*) FILTER (WHERE unjoined = 'orphan') FROM events"

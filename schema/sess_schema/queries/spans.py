@@ -1,4 +1,4 @@
-"""Which moments a session shows that shares some with another."""
+"""The moments of a fork, which shares some with another session."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sess_schema.session import shown
 
 
 def forks(db: apsw.Connection, sessions: Sequence[int]) -> set[int]:
-    """Those that share records with a session that had them first."""
+    """The sessions that share records with one that had them first."""
     return {
         session
         for (session,) in db.execute(
@@ -26,7 +26,7 @@ def forks(db: apsw.Connection, sessions: Sequence[int]) -> set[int]:
 
 
 def moments_shown(db: apsw.Connection, session: int) -> Iterator[Moment]:
-    """Of a fork: what it copied and what is its own."""
+    """A fork's moments, copied and new."""
     yield from moments(
         db.execute(
             f"SELECT e.ts, {sums.SAID}, {sums.PROMPT}, e.answered FROM events e JOIN sessions s"

@@ -1,7 +1,7 @@
-"""What was used, done and paid, summed by anything that people ask for.
+"""Tokens, cost and activity, summed by any group.
 
-The writer keeps sums per quarter of an hour and session (`sess_schema.sums`); they are put together
-here by group. Only the quarters that a window cuts through are counted event by event.
+The writer keeps sums per quarter of an hour and session (`sess_schema.sums`), which are added up
+here by group. Only quarters that a window cuts through are counted event by event.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ SUBAGENTS = ("include", "exclude", "only")
 
 @dataclass(slots=True)
 class Stats:
-    """A question: which time, which sessions."""
+    """Which period and which sessions to sum."""
 
     since: int | None = None
     until: int | None = None
-    zone: tzinfo | None = None  # None is the system's
+    zone: tzinfo | None = None  # None for the system's
     agents: Sequence[str] = ()
     projects: Sequence[str] = ()
     models: Sequence[str] = ()
     branches: Sequence[str] = ()
     session: int | None = None  # with its subagents
-    copies: bool = True  # of a session: also what it shares with one that had it first
+    copies: bool = True  # for one session: include what another one had first
     subagents: str = "include"
 
     def total(self, db: apsw.Connection) -> Tally:
@@ -50,7 +50,7 @@ class Stats:
         return total
 
     def groups(self, db: apsw.Connection, by: str) -> dict[str, Tally]:
-        """The sums by group; they add up to the total, whatever the group."""
+        """The sums by group; they always add up to the total."""
         return {group: inner[""] for group, inner in self._summed(db, by, "").items()}
 
     def table(self, db: apsw.Connection, by: str, then: str) -> dict[str, dict[str, Tally]]:
@@ -67,11 +67,11 @@ class Stats:
         return {group: dict(sorted(found[group].items())) for group in sorted(found)}
 
     def condition(self, db: apsw.Connection, ts: str) -> tuple[str, tuple[object, ...]]:
-        """SQL over `sessions s` and a time, for whatever else is asked about the same."""
+        """SQL over `sessions s` and a time column, for other queries over the same selection."""
         return Reader(db, self).condition(ts)
 
     def events(self, db: apsw.Connection) -> str:
-        """SQL that joins `events e` and `sessions s`: where each was first, or what one shows."""
+        """SQL joining `events e` to `sessions s`: the one that had it first, or that shows it."""
         if self.session is None:
             return "events e JOIN sessions s ON s.id = e.session_id"
         family = ", ".join(map(str, Reader(db, self).family))
@@ -81,21 +81,21 @@ class Stats:
         )
 
     def active_ms(self, db: apsw.Connection) -> int:
-        """The time between neighbouring events of a session, each gap cut at five minutes."""
+        """The time between neighbouring moments of a session, each gap capped at five minutes."""
         return sum(span.active for span in Reader(db, self).spans())
 
     def estimated_tokens(self, db: apsw.Connection) -> int:
-        """What models wrote where no agent recorded it, at four characters a token.
+        """Output tokens where none were recorded, at four characters per token.
 
-        Sessions without any count, and responses whose final count was never logged. An estimate:
-        it is in no other sum.
+        For sessions without any count, and responses whose final count was never logged. An
+        estimate: no other sum includes it.
         """
         written = Reader(db, self).unrecorded_chars() + self.total(db).placeholder_chars
         return written // sums.CHARS_PER_TOKEN
 
     def label(self, reader: Reader, by: str) -> Callable[[Row], str]:
-        """What names the group of a row."""
-        told = reader.sessions
+        """Returns the function that names the group of a row."""
+        of = reader.sessions
         if not by:
             return lambda _: ""
         if by in PERIODS:
@@ -105,12 +105,12 @@ class Stats:
         if by == "model":
             return lambda row: row.model or NONE
         if by == "session":
-            return lambda row: reader.names[told[row.session].root]
+            return lambda row: reader.names[of[row.session].root]
         if by == "agent":
-            return lambda row: told[row.session].agent
+            return lambda row: of[row.session].agent
         if by == "project":
-            return lambda row: told[told[row.session].root].project or told[row.session].project
-        return lambda row: told[row.session].branch
+            return lambda row: of[of[row.session].root].project or of[row.session].project
+        return lambda row: of[row.session].branch
 
 
 def percentile(ordered: Sequence[int], percent: int) -> int | None:

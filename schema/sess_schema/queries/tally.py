@@ -15,15 +15,15 @@ class Tally:
     cache_write_1h_tokens: int = 0
     cache_read_tokens: int = 0
     cost_nano: int = 0
-    unpriced: int = 0  # responses whose price is not known, in no sum of money
+    unpriced: int = 0  # responses without a known price, excluded from cost totals
     requests: int = 0
     saved_nano: int = 0  # by the cache
-    placeholders: int = 0  # responses whose final count of output was never logged
+    placeholders: int = 0  # responses whose final output count was never logged
     placeholder_chars: int = 0
     prompts: int = 0
     tool_calls: int = 0
     tool_errors: int = 0  # failed
-    tool_denied: int = 0  # refused by a person or a rule, not among the failed ones
+    tool_denied: int = 0  # refused by a person or a rule, not counted as failed
     sessions: set[int] = field(default_factory=set)  # their roots
 
     def add(self, other: Tally) -> None:

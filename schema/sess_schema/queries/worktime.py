@@ -1,4 +1,4 @@
-"""Where the time went: the agents' and people's share of it, and how many sessions ran at once."""
+"""How time was spent: by agents, by people, and how many sessions ran at once."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from sess_schema.moments import IDLE, Span
 from sess_schema.queries.quarters import Reader
 from sess_schema.queries.stats import Stats
 
-Active = tuple[int, int, int]  # a session, from when to when
+Active = tuple[int, int, int]  # session, start, end
 
 
 @dataclass(slots=True, frozen=True)
 class Worktime:
-    """In milliseconds. A gap between two moments is a person's if a prompt ended it."""
+    """In milliseconds. A gap between two moments is a person's if it ends with a prompt."""
 
     active: int = 0
     user: int = 0
-    concurrency: int = 0  # sessions that were active at the same time, at most
+    concurrency: int = 0  # the most sessions active at the same time
 
     @property
     def agent(self) -> int:
@@ -42,10 +42,10 @@ def read(db: apsw.Connection, asked: Stats, reader: Reader | None = None) -> Wor
 
 
 def _concurrency(db: apsw.Connection, reader: Reader, spans: list[Span]) -> int:
-    """The most sessions, subagents with them, that were active at one moment.
+    """The most sessions active at one moment, including subagents.
 
-    Most spans are active from end to end, and tell a number that it is at least. Where no more
-    than that is possible, nobody needs to know when the other spans rested.
+    Most spans are active from end to end and give a lower bound. Where no higher number is
+    possible, the pauses of the other spans need not be read.
     """
     root = {key: session.root for key, session in reader.sessions.items()}
     all_ = [(root[span.session], _begun(span), span.last) for span in spans]
@@ -66,12 +66,12 @@ def _rested(span: Span) -> bool:
 
 
 def _begun(span: Span) -> int:
-    """With the time before it, if that was no rest."""
+    """The start, including the gap before it if that was not a pause."""
     return span.first - span.before if span.before <= IDLE else span.first
 
 
 def _pieces(db: apsw.Connection, span: Span) -> Iterator[tuple[int, int]]:
-    """A span without its rests."""
+    """A span without its pauses."""
     times = [
         ts
         for (ts,) in db.execute(
@@ -90,7 +90,7 @@ def _pieces(db: apsw.Connection, span: Span) -> Iterator[tuple[int, int]]:
 
 
 def _counts(active: Iterable[Active]) -> Iterator[tuple[int, int]]:
-    """How many sessions are active from each moment on at which that changes."""
+    """The number of active sessions at each moment where it changes."""
     changes: list[tuple[int, int]] = []
     for _, intervals in groupby(sorted(active), key=lambda one: one[0]):
         ended: int | None = None
@@ -103,6 +103,6 @@ def _counts(active: Iterable[Active]) -> Iterator[tuple[int, int]]:
         if ended is not None:
             changes.append((ended, 1))
     count = 0
-    for moment, ends in sorted(changes):  # at the same moment, what begins comes first
+    for moment, ends in sorted(changes):  # at the same moment, starts come first
         count += -1 if ends else 1
         yield moment, count

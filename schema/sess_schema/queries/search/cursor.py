@@ -1,7 +1,7 @@
-"""Where a page of results ended, as text that the next request gives back.
+"""Where a page of results ended, as text for the next request to pass back.
 
-New events never get in between: they have larger numbers than `top`. Scores may shift with them,
-so the events that were given from the current pool are named, not counted.
+New events never appear in later pages: their ids are larger than `top`. They may shift scores, so
+the events already returned from the current pool are listed, not counted.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _LONGEST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    query: int  # of which query: another one cannot go on from here
+    query: int  # fingerprint: another query cannot continue from here
     now: int
     top: int
-    below: Position | None = None  # where the current pool begins
+    below: Position | None = None  # where the current pool starts
     edge: Position | None = None  # where the first pool ended
     given: tuple[int, ...] = ()
     last: Position | None = None  # when sorted by time

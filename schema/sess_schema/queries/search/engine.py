@@ -1,7 +1,7 @@
-"""Search: which events match, in which order, and the lines that show why.
+"""Search: which events match, in which order, with excerpts that show why.
 
-Ranking touches only the index and `events`; texts are read for the hits that are shown, and for
-candidates with a term that the index alone cannot decide.
+Ranking reads only the index and `events`; texts are read for the hits shown, and for candidates
+with a term that the index alone cannot decide.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from sess_schema.queries.search.terms import Matching, Mode
 
 Sort = Literal["relevance", "newest", "oldest"]
 SORTS = ("relevance", "newest", "oldest")
-TOKENIZER = ("unicode61", ["remove_diacritics", "2"])  # as event_index was made
+TOKENIZER = ("unicode61", ["remove_diacritics", "2"])  # as event_index was created
 EXCERPT_WIDTH = 160
 _ALL_TEXT = "CAST(concat_ws(char(10), x.text, x.input, x.output) AS BLOB)"
 _ABOUT = (
@@ -47,12 +47,12 @@ Match = tuple[int, int | None, int]  # event, time, session
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One event that matches."""
+    """One matching event."""
 
     event: int
-    score: float  # larger is better
+    score: float  # higher is better
     snippet: excerpt.Excerpt
-    session: str  # the agent's own id
+    session: str  # the agent's id
     session_key: int
     agent: str
     project: str | None
@@ -74,7 +74,7 @@ class Hit:
 
 @dataclass(slots=True)
 class Search:
-    """A query, where to look, and how many hits to give."""
+    """A query, where to look, and how many hits to return."""
 
     text: str
     filters: Sequence[Filter] = ()
@@ -90,7 +90,7 @@ class Search:
     cursor: str | None = None
 
     def check(self) -> None:
-        """Complain about a request that no index can answer, before one is opened."""
+        """Raise on a request that is invalid whatever the index, before one is opened."""
         for one in self.filters:
             fields.check(one.field, one.value, self._setting())
         self._query(None, str.split)
@@ -114,7 +114,7 @@ class Search:
         query = language.parse(self.text, tokenize, matching, fault, alone=not given)
         if given:
             query = query.narrowed(language.together(given))
-        # Beside it any other type is a contradiction, not an alternative.
+        # Next to it, any other type is a contradiction, not an alternative.
         return query.narrowed(Filter("type", "tool_use")) if self.mode == "tools" else query
 
     def _setting(self) -> Setting:
@@ -126,7 +126,7 @@ class Search:
 
 
 class Results:
-    """A search on one index."""
+    """A search over one index."""
 
     def __init__(self, db: apsw.Connection, search: Search) -> None:
         self._db = db
@@ -138,7 +138,7 @@ class Results:
         self.plan: Plan = plan(self.query, self._condition)
         self._comparison = Comparison(db, self._condition)
         self._leaves = self.query.wanted()
-        # How far hits were taken, for the cursor.
+        # How far hits were read, for the cursor.
         self._page: tuple[Position | None, Position | None, list[int]] | None = None
         self._last: tuple[int | None, int] | None = None
         self._read: tuple[int, tuple[list[Any], list[str]]] = (0, ([], []))
@@ -155,11 +155,11 @@ class Results:
                 return
 
     def ranked(self) -> Iterator[Ranked]:
-        """What matches, in order, without the texts."""
+        """The matches in order, without texts."""
         return self._by_pools() if self.ranks else self._by_time()
 
     def count(self, within: Condition | None = None, most: int = 0) -> int:
-        """How many events match, perhaps only inside a condition, perhaps counted only so far."""
+        """How many events match, optionally within a condition, optionally counting to `most`."""
         base, plan = self._base(within), self._within(within)
         if plan.residual is None:
             sql, values = matching(plan, base, plan.match, "")
@@ -170,7 +170,7 @@ class Results:
         return sum(1 for _ in islice(matches, most or None))
 
     def count_by_session(self, within: Condition) -> dict[int, int]:
-        """How many events match in each session, for a plan that decides alone."""
+        """How many events match in each session, for a plan without a residual."""
         plan = self._within(within)
         sql, values = matching(plan, self._base(within), plan.match, "e.session_id")
         return dict(
@@ -183,7 +183,7 @@ class Results:
         return replace(self.plan, bounds=(*self.plan.bounds, condition.bound))
 
     def sessions(self) -> Iterator[int]:
-        """Which sessions have a match, the newest match first; forks have their copies."""
+        """The sessions with a match, the newest match first, including forks that share it."""
         seen: set[int] = set()
         for event, _, session, sure in self._candidates(self._base(), order.BY_TIME["newest"]):
             if session in seen and not self._any_copies:
@@ -223,13 +223,13 @@ class Results:
         return Hit(ranked.event, ranked.score, snippet, *self._sessions[session], *event)
 
     def _asked(self, found: excerpt.Excerpt, summary: str | None, output: str) -> excerpt.Excerpt:
-        """What a tool was asked, even where the match is in what it answered."""
+        """Adds what a tool was asked where the match is in its output."""
         line = " ".join((summary or output[:_WITHOUT_INPUT]).split())
         spans = tuple(span for leaf in self._leaves for span in leaf.places(line))
         return replace(found, text=line, spans=spans)
 
     def cursor(self) -> str:
-        """Where the next page begins."""
+        """Where the next page starts."""
         at = self._start
         if self._page is not None:
             below, edge, given = self._page
@@ -243,7 +243,7 @@ class Results:
         return self._event(event)[1]
 
     def _event(self, event: int) -> tuple[list[Any], list[str]]:
-        """What is known of an event, and its texts; the one compared last is at hand."""
+        """An event's columns and its texts; the last one compared is cached."""
         if self._read[0] != event:
             (row,) = self._db.execute(_EVENT, (event,))
             self._read = event, (list(row[:8]), list(row[8:]))
@@ -261,7 +261,7 @@ class Results:
             first = below is None
             pool = ranker.pool(ranking.POOL if first else ranking.LATER_POOL, below)
             found = pool.rows
-            # Filters make the pool reach further back by themselves.
+            # With filters the pool already reaches further back.
             if first and pool.full and pool.bottom and self.plan.where.sql == ANY.sql:
                 edge = pool.bottom
                 said = ranker.said(edge).rows
@@ -281,13 +281,13 @@ class Results:
     def _by_time(self) -> Iterator[Ranked]:
         sort = "oldest" if self._search.sort == "oldest" else "newest"
         start = order.after(self._start.last, sort)
-        parts = None
+        ranges = None
         if self.plan.scans and self.plan.match is None:
-            parts = order.parts(self._db, self._start.top, sort)
-        if parts is None:
+            ranges = order.split(self._db, self._start.top, sort)
+        if ranges is None:
             found = self._matches(self._base(start), order.BY_TIME[sort])
         else:
-            first, rest = parts
+            first, rest = ranges
             found = chain(
                 self._matches(self._base(start, first), order.BY_TIME[sort]),
                 self._sorted(self._base(start, rest), order.SORTED[sort]),
@@ -297,7 +297,7 @@ class Results:
             yield Ranked(event, ts, session)
 
     def _sorted(self, base: Condition, by: str) -> Iterator[Match]:
-        """What matches, read in the order of the file and then sorted."""
+        """The matches, read in file order and then sorted."""
         if self.plan.residual is None:
             yield from self._matches(base, by)
             return
@@ -309,7 +309,7 @@ class Results:
         )
 
     def _matches(self, base: Condition, by: str = "", plan: Plan | None = None) -> Iterator[Match]:
-        """(event, time, session) of what matches."""
+        """(event, time, session) of each match."""
         for event, ts, session, sure in self._candidates(base, by, plan):
             if sure or self._holds(event):
                 yield event, ts, session
@@ -317,7 +317,7 @@ class Results:
     def _candidates(
         self, base: Condition, by: str = "", plan: Plan | None = None
     ) -> Iterator[tuple[int, int | None, int, bool]]:
-        """(event, time, session) of what a plan lets through, and whether it surely matches."""
+        """(event, time, session) of each candidate, and whether it is certain to match."""
         plan = plan or self.plan
         by = f" ORDER BY {by}" if by else ""
         if plan.screen is not None:
@@ -331,7 +331,7 @@ class Results:
             sql, values = matching(plan, base, None, wanted, texts=True)
             yield from self._db.execute(sql + by, [*plan.enough.values, *values])
         elif plan.match is None and plan.residual is not None:
-            # Each text is read anyway: asking for it again would cost more than the comparison.
+            # Each text is read anyway: reading it again would cost more than the comparison.
             sql, values = matching(plan, base, None, _ABOUT, texts=True)
             for event, ts, *row in self._db.execute(sql + by, values):
                 self._read = event, (row[:8], row[8:])

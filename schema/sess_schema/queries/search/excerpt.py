@@ -1,4 +1,4 @@
-"""The stretch of a text that shows best why it was found."""
+"""The excerpt of a text that best shows why it was found."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from itertools import islice
 from sess_schema.queries.search.terms import Leaf, Span
 
 _MOST_PLACES = 40  # per term; the best window is nearly always among the first
-_FAR = 1000  # white space beyond does not matter
+_FAR = 1000  # white space beyond this does not matter
 _SPACES = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """One line of text and the places in it that matched."""
+    """One line of text and the matches in it."""
 
     text: str
     spans: tuple[Span, ...] = ()
-    field: int | None = None  # which of the texts it is from
+    field: int | None = None  # the index of the text it is from
     offsets: tuple[Span, ...] = ()  # of the matches in that text, the first ones
-    start: int = 0  # where the first shown match is in that text
+    start: int = 0  # the position of the first match shown, in that text
 
 
 def best(texts: Sequence[str], leaves: Sequence[Leaf], width: int) -> Excerpt:
-    """About `width` characters from the text and the place with the most different terms."""
+    """About `width` characters from where the most different terms are close together."""
     chosen: tuple[int, int, int, list[Span]] | None = None
     for field, text in enumerate(texts):
         marked = sorted(
@@ -40,7 +40,7 @@ def best(texts: Sequence[str], leaves: Sequence[Leaf], width: int) -> Excerpt:
             if score == len(leaves):
                 break
     if chosen is None:
-        # Found by a mark or an accent: what a tool answered tells more than what it was asked.
+        # Found by a mark or an accent: a tool's output is more useful than its input.
         answer = next((text for text in reversed(texts) if text.strip()), "")
         return Excerpt(_cut(answer, 0, [], width)[0])
     _, field, start, spans = chosen
@@ -49,7 +49,7 @@ def best(texts: Sequence[str], leaves: Sequence[Leaf], width: int) -> Excerpt:
 
 
 def _densest(marked: Sequence[tuple[Span, int]], width: int) -> tuple[int, int]:
-    """(different terms, start) of the best window."""
+    """(number of different terms, start) of the best window."""
     top, start, left = 0, 0, 0
     inside: dict[int, int] = {}
     for (begin, end), number in marked:
@@ -66,7 +66,7 @@ def _densest(marked: Sequence[tuple[Span, int]], width: int) -> tuple[int, int]:
 
 
 def _cut(text: str, start: int, spans: Sequence[Span], width: int) -> tuple[str, tuple[Span, ...]]:
-    """One line from `start` on, with its spans moved along as white space shrinks."""
+    """One line from `start` on, with spans adjusted as white space shrinks."""
     stop = min(len(text), start + width)
     if start and (space := _SPACES.search(text, start, start + min(20, width // 8))):
         start = space.end()

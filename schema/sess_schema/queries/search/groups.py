@@ -1,4 +1,4 @@
-"""Hits put together by conversation: a session with the subagents it started."""
+"""Hits grouped by conversation: a session with the subagents it started."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Group:
 
     root: int
     hits: list[Hit] = field(default_factory=list)
-    more: int = 0  # other events that match
-    counted: bool = True  # to the end
+    more: int = 0  # other matching events
+    counted: bool = True  # whether `more` is exact
 
 
 def grouped(db: apsw.Connection, results: Results, limit: int, width: int) -> list[Group]:
-    """The best conversations, each with its best hits; `limit` counts hits.
+    """The best conversations, each with its best hits; `limit` applies to hits.
 
-    Where there is only one conversation, it shows as many as it may.
+    A single conversation shows up to `limit` hits.
     """
     families = Families(db)
     groups: dict[int, Group] = {}
@@ -53,7 +53,7 @@ def grouped(db: apsw.Connection, results: Results, limit: int, width: int) -> li
 
 
 def _count_more(results: Results, families: Families, groups: list[Group]) -> None:
-    """How many events of each group are not shown."""
+    """Count the events of each group that are not shown."""
     if not results.plan.scans:
         members = {key: group for group in groups for key in families.members(group.root)}
         for key, count in results.count_by_session(within(members)).items():
@@ -79,7 +79,7 @@ def within(members: Iterable[int]) -> Condition:
 
 
 class Families:
-    """Which session a subagent belongs to in the end."""
+    """Finds the topmost session above a subagent."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db

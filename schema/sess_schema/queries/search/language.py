@@ -1,7 +1,7 @@
-"""What people type to search, taken apart. Any text is a legal query.
+"""Parses search queries. Any text is a valid query.
 
-Words must all occur; "several words" must follow each other; `word*` is a beginning; `-word` must
-not occur; `a OR b`; parentheses; `field:value` filters. What is none of these, is a word.
+All words must occur; "several words" must be adjacent; `word*` is a prefix; `-word` must not
+occur; `a OR b`; parentheses; `field:value` filters. Anything else is a word.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _LEXEMES = re.compile(
 _QUOTED = re.compile(r'-?"[^"]*(?:"|$)')
 _FIELD = re.compile(r"(-?)([A-Za-z]+):(.+)", re.DOTALL)
 _SENTENCE_END = ".,;:!?"
-# A command that was pasted: its `-x` is a flag, not an exclusion.
+# A pasted command: its `-x` is a flag, not an exclusion.
 _COMMAND = re.compile(r"(?:^|\s)(?:\||&&|;|\d?>{1,2}|--[a-z]|\.{1,2}/|\$)")
 _FLAG = re.compile(r"-(?:[A-Za-z]{1,2}|\d+)")
 _HASH = re.compile(r"(?=.*\d)(?=[0-9]{7}|.*[a-f])[0-9a-f]{6,64}(?:-[0-9a-f]{1,12})*", re.IGNORECASE)
@@ -37,7 +37,7 @@ _DEEPEST = 12  # FTS5 allows about a hundred parentheses, and each group may nee
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A condition on where and what an event is."""
+    """A condition on where or what an event is."""
 
     field: str
     value: str
@@ -64,23 +64,23 @@ Check = Callable[[Filter], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query as it was understood."""
+    """A parsed query."""
 
     tree: Node
     notes: tuple[str, ...] = ()
 
     def narrowed(self, node: Node) -> Query:
-        """The same inside a filter."""
+        """The same query, also limited by a node."""
         inside = self.tree.nodes if isinstance(self.tree, And) else (self.tree,)
         more = node.nodes if isinstance(node, And) else (node,)
         return Query(And((*inside, *more)), self.notes)
 
     def wanted(self) -> list[Leaf]:
-        """The terms that a hit may show."""
+        """The terms that a hit may highlight."""
         return [*_wanted(self.tree)]
 
     def phrase(self) -> str | None:
-        """All plain words in a row: where they stand together, they mean more."""
+        """All plain words as a phrase: adjacent matches rank higher."""
         nodes = self.tree.nodes if isinstance(self.tree, And) else ()
         words = [n.text for n in nodes if isinstance(n, Term) and n.exact and not n.prefix]
         return f'"{" ".join(words)}"' if len(words) > 1 else None
@@ -89,11 +89,11 @@ class Query:
 def parse(
     text: str, tokenize: Tokenize, matching: Matching, check: Check, *, alone: bool = True
 ) -> Query:
-    """Understand a query; `tokenize` is that of the index, `check` says why a filter is none.
+    """Parse a query; `tokenize` is the index's, `check` returns why a filter is invalid.
 
-    A query of nothing but exclusions is one only beside filters, not `alone`.
+    A query of exclusions only is valid with filters, not `alone`.
     """
-    # SQLite reads a query up to a NUL; a lone surrogate cannot be bound at all.
+    # SQLite reads a query up to a NUL; a lone surrogate cannot be bound.
     text = text.replace("\0", " ").encode("utf-8", "replace").decode()
     tree: Node | None
     notes: list[str] = []
@@ -144,7 +144,7 @@ class _Parser:
         return (_meaningful(whole) if alone else whole) or self._literally()
 
     def _literally(self) -> Node | None:
-        """`OR` or `()` alone are what somebody looks for."""
+        """`OR` or `()` alone are searched for literally."""
         return self._made(_QUOTED.sub(" ", self._text), prefix=False)
 
     def _lexemes(self) -> Iterator[Node | str]:
@@ -240,7 +240,7 @@ class _Parser:
 
 
 class _Group:
-    """The inside of parentheses: alternatives, each of terms that must all hold."""
+    """The contents of parentheses: alternatives, each of terms that must all hold."""
 
     def __init__(self, *, negated: bool) -> None:
         self._negated = negated
@@ -261,14 +261,14 @@ class _Group:
         return Not(whole) if self._negated else whole
 
 
-# Of these an event usually has one, so two of a field mean either.
+# An event usually has one value for each of these, so two filters on a field mean either.
 _SINGLE = (
     "agent", "project", "tool", "kind", "type", "model", "branch", "session", "role", "file"
 )  # fmt: skip
 
 
 def together(nodes: Sequence[Node]) -> Node:
-    """Everything must hold; filters of a field that has one value are alternatives."""
+    """All nodes must hold; filters on the same single-valued field are alternatives."""
     merged: dict[object, Node] = {}
     for node in nodes:
         single = isinstance(node, Filter) and (
@@ -289,7 +289,7 @@ def together(nodes: Sequence[Node]) -> Node:
 
 
 def _noise(node: Node) -> bool:
-    """A dash or a bar between words is punctuation, unless it is all there is."""
+    """A dash or a bar between words is punctuation, unless it is the whole query."""
     inner = node.node if isinstance(node, Not) else node
     if not isinstance(inner, Term) or inner.quoted or inner.matching.mode != "words":
         return False
@@ -297,7 +297,7 @@ def _noise(node: Node) -> bool:
 
 
 def _meaningful(node: Node | None) -> Node | None:
-    """A query of nothing but exclusions: `-rf` alone is looked for, not excluded."""
+    """In a query of exclusions only, `-rf` is searched for, not excluded."""
     nodes = node.nodes if isinstance(node, And) else (node,)
     if node is not None and all(isinstance(n, Not) for n in nodes):
         wanted = [n.node for n in nodes if isinstance(n, Not)]

@@ -1,4 +1,4 @@
-"""Which file and line a match is about, where the event tells."""
+"""The file and line that a match refers to, where the event names them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import apsw
 
 from sess_schema.queries.search.engine import Hit
 
-_NUMBERED = re.compile(r"\s*(\d{1,9})(?:→|\t)")  # as agents print a file they read
-_PLACES = re.compile(  # path:12: as grep prints it, and Python's tracebacks
+_NUMBERED = re.compile(r"\s*(\d{1,9})(?:→|\t)")  # how agents print a file they read
+_PLACES = re.compile(  # path:12: as in grep output, and Python tracebacks
     r":(?P<line>\d{1,9})(?![\w.])|File \"(?P<frame>[^\"]+)\", line (?P<frame_line>\d{1,9})"
 )
 _PATH = re.compile(r"[^\s:\"'`()\[\]]+$")
@@ -21,7 +21,7 @@ _WINDOW = 500
 
 
 def location(db: apsw.Connection, hit: Hit, texts: list[str]) -> tuple[str | None, int | None]:
-    """(path, line) of a tool call's first match; the path alone where it has just one."""
+    """(path, line) of a tool call's first match; only the path if the call touched a single one."""
     if hit.type != "tool_use":
         return None, None
     paths = [
@@ -40,7 +40,7 @@ def location(db: apsw.Connection, hit: Hit, texts: list[str]) -> tuple[str | Non
 
 
 def _named(line: str, at: int) -> tuple[str, int] | None:
-    """The file and line that a text names last before a place, or else first after it."""
+    """The file and line named last before a position, or else first after it."""
     named: tuple[str, int] | None = None
     for found in _PLACES.finditer(line):
         if named is not None and found.start() > at:
@@ -55,12 +55,12 @@ def _named(line: str, at: int) -> tuple[str, int] | None:
 
 
 def _is_file(name: str) -> bool:
-    """Not the host of an address with its port."""
+    """Not a host name followed by a port."""
     return not name.startswith("//") and (("/" in name) or _FILE.fullmatch(name) is not None)
 
 
 def _line(text: str, at: int) -> tuple[str, int]:
-    """The line around a place, or what is near it where lines are endless; and the place in it."""
+    """The line around a position, cut near it if very long; and the position within it."""
     begin = max(text.rfind("\n", 0, at) + 1, at - _WINDOW)
     end = text.find("\n", at)
     return text[begin : min(end if end >= 0 else len(text), at + _WINDOW)], at - begin

@@ -1,8 +1,8 @@
-"""The newest events that match, without sorting all of those that match a common word.
+"""The newest matching events, without sorting every match of a common word.
 
-Full text knows events by their numbers, and numbers say nothing about time: what is imported today
-may be years old. Of a common word, therefore, only matches among the newest events of all are
-sorted, in as many events as should hold enough of them.
+The full-text index knows events by id, and ids do not follow time: what is imported today may be
+years old. For a common word, therefore, only matches among the newest events are sorted, in a
+window expected to hold enough of them.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from sess_schema.queries.fields import ANY, Condition
 from sess_schema.queries.search import order
 from sess_schema.queries.search.plan import Plan, matching
 
-Position = tuple[int | None, int]  # time and number of an event
+Position = tuple[int | None, int]  # time and id of an event
 Match = tuple[int, int | None, int]  # event, time, session
 
-_SPARE = 1.25  # times as many events as should be enough
-_WIDER = 4  # and so many times as many where filters leave some out
+_SPARE = 1.25  # times the number of events expected to be enough
+_WIDER = 4  # times that, where filters leave some out
 _WINDOWS = 2
-_IN_ORDER = 3  # numbers per event of a window, up to which it is no use to collect its events
-_SORTING = 8  # times as long as collecting an event takes sorting a match
+_IN_ORDER = 3  # ids per event of a window, below which collecting its events does not pay
+_SORTING = 8  # cost of sorting a match, relative to collecting an event
 
 
 def newest(
     db: apsw.Connection, plan: Plan, base: Condition, most: int, before: Position | None = None
 ) -> list[Match]:
-    """The newest matches of a plan, by time and then by number, behind a position."""
+    """The newest matches of a plan after a position, by time and then by id."""
     after = order.after(before, "newest")
     if after is not None:
         base = Condition(f"{base.sql} AND ({after.sql})", (*base.values, *after.values))
@@ -40,11 +40,11 @@ def newest(
     return _sorted(db, plan, base, most)
 
 
-def number_behind(db: apsw.Connection, plan: Plan, most: int) -> int | None:
-    """The number of the match behind so many others with larger ones; None if they are fewer."""
+def id_after(db: apsw.Connection, plan: Plan, most: int) -> int | None:
+    """The id of the match after the `most` with the largest ids; None if there are fewer."""
     sql = "SELECT rowid FROM event_index WHERE event_index MATCH ? ORDER BY rowid DESC"
-    number: int | None = db.execute(f"{sql} LIMIT 1 OFFSET ?", (plan.match, most)).get
-    return number
+    found: int | None = db.execute(f"{sql} LIMIT 1 OFFSET ?", (plan.match, most)).get
+    return found
 
 
 def _sorted(db: apsw.Connection, plan: Plan, base: Condition, most: int) -> list[Match]:
@@ -55,14 +55,14 @@ def _sorted(db: apsw.Connection, plan: Plan, base: Condition, most: int) -> list
 def _windows(
     db: apsw.Connection, plan: Plan, most: int, before: Position | None
 ) -> Iterator[tuple[Condition, Condition]]:
-    """Stretches of time that end where the matches begin and should hold enough of them, as long
-    as collecting their events takes less than sorting all matches."""
-    number = number_behind(db, plan, most)
+    """Ever longer windows of time, up to the position, that should hold enough matches; none once
+    collecting their events would take longer than sorting all matches."""
+    behind = id_after(db, plan, most)
     end = db.execute("SELECT max(ts) FROM events").get if before is None else before[0]
-    if number is None or end is None:
+    if behind is None or end is None:
         return
     last = db.execute("SELECT max(id) FROM events").get
-    span = last - number  # of numbers, for as many matches as are wanted
+    span = last - behind  # ids that hold `most` matches
     events = int(_SPARE * span)
     if plan.where.sql != ANY.sql:
         events *= _WIDER

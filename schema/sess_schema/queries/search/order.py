@@ -1,4 +1,4 @@
-"""Events by time: where the next ones begin, and how to read them all in that order."""
+"""Events by time: where the next ones start, and how to read them all in that order."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import apsw
 from sess_schema.queries.fields import Condition
 
 BY_TIME = {"newest": "e.ts DESC, e.id DESC", "oldest": "e.ts, e.id"}
-# The same, which no index may bring about.
+# The same without using an index.
 SORTED = {"newest": "+e.ts DESC, +e.id DESC", "oldest": "+e.ts, +e.id"}
 _FIRST = 20_000  # events, or an eighth of them
 
 
-def parts(db: apsw.Connection, top: int, sort: str) -> tuple[Condition, Condition] | None:
-    """What to read in the order of time, so that the first hits come at once, and the rest: the
-    order in which the texts lie in the file is twice as fast. None where there are few."""
+def split(db: apsw.Connection, top: int, sort: str) -> tuple[Condition, Condition] | None:
+    """The events to read by time, so that the first hits come at once, and the rest, to read in
+    file order, which is twice as fast. None if there are few."""
     ts = db.execute(
         f"SELECT e.ts FROM events e ORDER BY {BY_TIME[sort]} LIMIT 1 OFFSET ?",
         (max(_FIRST, top >> 3),),
@@ -27,7 +27,7 @@ def parts(db: apsw.Connection, top: int, sort: str) -> tuple[Condition, Conditio
 
 
 def after(last: tuple[int | None, int] | None, sort: str) -> Condition | None:
-    """Behind a row in the order of time; undated events are the oldest."""
+    """After a row in order of time; undated events are the oldest."""
     if last is None:
         return None
     ts, event = last

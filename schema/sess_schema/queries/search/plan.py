@@ -25,25 +25,25 @@ _LIKE = "{} LIKE ? ESCAPE '\\'"
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How the events of a query are found. What the first three let through may still need
-    `residual` compared."""
+    """How to find the events of a query. Events that pass the first three may still have to be
+    compared with `residual`."""
 
     match: str | None  # for FTS5
     where: Condition
     bounds: tuple[Condition, ...]  # over `event_index`
     excludes: bool  # whether `match` has a NOT
     residual: Node | None
-    screen: Screen | None  # every text that is left passes it
-    enough: Condition | None  # what satisfies it needs no comparison
+    screen: Screen | None  # every text that matches `residual` passes it
+    enough: Condition | None  # events that satisfy it need no comparison
 
     @property
     def scans(self) -> bool:
-        """Whether texts are read to find out what matches."""
+        """Whether matching requires reading texts."""
         return self.where.texts or self.residual is not None
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _Need:
     """What every match of a node satisfies; `exact` if nothing else does."""
 
     match: str | None = None
@@ -55,27 +55,27 @@ class _Part:
 def plan(query: Query, conditions: Conditions) -> Plan:
     planner = _Planner(conditions)
     tree = query.tree
-    part = planner.settled(planner.all_of([tree], query.phrase()))
+    need = planner.as_conditions(planner.all_of([tree], query.phrase()))
     residual: Node | None = None
-    if not part.exact:
+    if not need.exact:
         nodes = tree.nodes if isinstance(tree, And) else (tree,)
-        left = tuple(node for node in nodes if not planner.part(node).exact)
+        left = tuple(node for node in nodes if not planner.need(node).exact)
         residual = left[0] if len(left) == 1 else And(left)
     filters = [
         n for n in (tree.nodes if isinstance(tree, And) else (tree,)) if isinstance(n, Filter)
     ]
     bounds = tuple(c.bound for c in map(conditions, filters) if c.bound is not None)
-    where = part.where or ANY
+    where = need.where or ANY
     screen = enough = None
-    if part.match is None:
+    if need.match is None:
         screen = _screen(residual)
         if isinstance(residual, Term) and residual.enough:
             enough = _contains(residual, residual.enough)
-    return Plan(part.match, where, bounds, planner.excludes, residual, screen, enough)
+    return Plan(need.match, where, bounds, planner.excludes, residual, screen, enough)
 
 
 def _screen(residual: Node | None) -> Screen | None:
-    """Where LIKE says little: expressions, and letters whose case only Unicode knows."""
+    """For what LIKE cannot narrow: regular expressions, and letters with case outside ASCII."""
     if isinstance(residual, And):
         some = next(filter(None, map(_screen, residual.nodes)), None)
         return some and replace(some, faithful=False)
@@ -89,18 +89,18 @@ class _Planner:
         self._conditions = conditions
         self.excludes = False
 
-    def part(self, node: Node) -> _Part:
+    def need(self, node: Node) -> _Need:
         if isinstance(node, Filter):
-            return _Part(where=self._conditions(node))
+            return _Need(where=self._conditions(node))
         if isinstance(node, Not):
-            return self._not(self.part(node.node))
+            return self._not(self.need(node.node))
         if isinstance(node, And):
             return self.all_of(node.nodes)
         if isinstance(node, Or):
-            return self._any_of([self.settled(self.part(child)) for child in node.nodes])
+            return self._any_of([self.as_conditions(self.need(child)) for child in node.nodes])
         return _leaf(node)
 
-    def all_of(self, nodes: Sequence[Node], phrase: str | None = None) -> _Part:
+    def all_of(self, nodes: Sequence[Node], phrase: str | None = None) -> _Need:
         if len(nodes) == 1 and isinstance(nodes[0], And):
             nodes = nodes[0].nodes
         words = [n for n in nodes if isinstance(n, Term) and n.exact and not n.prefix]
@@ -109,55 +109,55 @@ class _Planner:
             together = " AND ".join(word.match or "" for word in words)
             matches.append(f"(({together}) OR {phrase})")
             nodes = [node for node in nodes if node not in words]
-        parts = [self.part(node) for node in nodes]
-        matches += [part.match for part in parts if part.match]
-        unless = [part.unless for part in parts if part.unless]
-        where = _joined(" AND ", [part.where for part in parts if part.where])
-        exact = all(part.exact for part in parts)
+        needs = [self.need(node) for node in nodes]
+        matches += [need.match for need in needs if need.match]
+        unless = [need.unless for need in needs if need.unless]
+        where = _joined(" AND ", [need.where for need in needs if need.where])
+        exact = all(need.exact for need in needs)
         match = f"({' AND '.join(matches)})" if matches else None
-        # The exclusions stand under one NOT, for FTS5 limits how deep operators nest.
+        # All exclusions go under one NOT, because FTS5 limits how deep operators nest.
         left = f"({' OR '.join(unless)})" if unless else None
         if match and left:
             match, left = f"({match} NOT {left})", None
             self.excludes = True
-        return _Part(match, where, exact, left)
+        return _Need(match, where, exact, left)
 
-    def _any_of(self, parts: Sequence[_Part]) -> _Part:
-        exact = all(part.exact for part in parts)
+    def _any_of(self, needs: Sequence[_Need]) -> _Need:
+        exact = all(need.exact for need in needs)
         match = None
-        if all(part.match for part in parts):
-            match = f"({' OR '.join(part.match for part in parts if part.match)})"
-            if not any(part.where for part in parts):
-                return _Part(match, exact=exact)
-        wheres = [_as_where(part) for part in parts]
-        if not all(wheres):  # one of them can be anything
-            return _Part(match, exact=False)
-        return _Part(match, _joined(" OR ", [where for where in wheres if where]), exact)
+        if all(need.match for need in needs):
+            match = f"({' OR '.join(need.match for need in needs if need.match)})"
+            if not any(need.where for need in needs):
+                return _Need(match, exact=exact)
+        wheres = [_as_where(need) for need in needs]
+        if not all(wheres):  # one of them matches anything
+            return _Need(match, exact=False)
+        return _Need(match, _joined(" OR ", [where for where in wheres if where]), exact)
 
-    def _not(self, part: _Part) -> _Part:
-        part = self.settled(part)
-        if not part.exact:
-            return _Part(exact=False)
-        if part.match and not part.where:
-            return _Part(unless=part.match)
-        where = _as_where(part)
-        return _Part(where=_negated(where)) if where else _Part(exact=False)
+    def _not(self, need: _Need) -> _Need:
+        need = self.as_conditions(need)
+        if not need.exact:
+            return _Need(exact=False)
+        if need.match and not need.where:
+            return _Need(unless=need.match)
+        where = _as_where(need)
+        return _Need(where=_negated(where)) if where else _Need(exact=False)
 
-    def settled(self, part: _Part) -> _Part:
-        """Without exclusions that stand alone: FTS5 has no such thing."""
-        if part.unless is None:
-            return part
-        without = _negated(_in_index(part.unless))
-        where = _joined(" AND ", [c for c in (part.where, without) if c])
-        return _Part(part.match, where, part.exact)
+    def as_conditions(self, need: _Need) -> _Need:
+        """Turn a lone exclusion into a condition: FTS5 has no unary NOT."""
+        if need.unless is None:
+            return need
+        without = _negated(_in_index(need.unless))
+        where = _joined(" AND ", [c for c in (need.where, without) if c])
+        return _Need(need.match, where, need.exact)
 
 
-def _leaf(leaf: Leaf) -> _Part:
+def _leaf(leaf: Leaf) -> _Need:
     if leaf.match is not None:
-        return _Part(leaf.match, exact=leaf.exact)
+        return _Need(leaf.match, exact=leaf.exact)
     if leaf.like is None:
-        return _Part(exact=False)
-    return _Part(where=_contains(leaf, leaf.like), exact=leaf.like == leaf.enough)
+        return _Need(exact=False)
+    return _Need(where=_contains(leaf, leaf.like), exact=leaf.like == leaf.enough)
 
 
 def _contains(leaf: Leaf, like: str) -> Condition:
@@ -170,10 +170,10 @@ def _contains(leaf: Leaf, like: str) -> Condition:
     return Condition(f"({sql})", values, texts=True)
 
 
-def _as_where(part: _Part) -> Condition | None:
-    conditions = [part.where] if part.where else []
-    if part.match:
-        conditions.insert(0, _in_index(part.match))
+def _as_where(need: _Need) -> Condition | None:
+    conditions = [need.where] if need.where else []
+    if need.match:
+        conditions.insert(0, _in_index(need.match))
     return _joined(" AND ", conditions)
 
 
@@ -182,7 +182,7 @@ def _in_index(match: str) -> Condition:
 
 
 def _negated(condition: Condition) -> Condition:
-    # What an event does not have is NULL, and is not what was excluded.
+    # A missing value is NULL, and a missing value is not excluded.
     return replace(condition, sql=f"NOT coalesce({condition.sql}, 0)", bound=None)
 
 
@@ -197,7 +197,7 @@ def _joined(operator: str, conditions: Sequence[Condition]) -> Condition | None:
 def matching(
     plan: Plan, base: Condition, match: str | None, columns: str, *, texts: bool = False
 ) -> tuple[str, list[object]]:
-    """SELECT e.id, e.ts and other columns of what a plan lets through."""
+    """SELECT e.id, e.ts and other columns of a plan's candidates."""
     join = " CROSS JOIN event_texts x ON x.id = e.id" if plan.where.texts or texts else ""
     where = f"{base.sql} AND ({plan.where.sql})"
     more = f", {columns}" if columns else ""
@@ -216,7 +216,7 @@ def matching(
 
 
 class Comparison:
-    """Whether a node holds for one event, asked of whoever can tell."""
+    """Whether a node holds for one event, by SQL, full text or comparison."""
 
     def __init__(self, db: apsw.Connection, conditions: Conditions) -> None:
         self._db = db

@@ -1,9 +1,9 @@
 """Regular expressions over a gigabyte of text: cheap necessary conditions first.
 
-Python's own engine decides what matches and where. It is slow and can be made to run for ever, so
-a text reaches it only when a literal part of the expression is in it (SQLite's LIKE), and when RE2,
-which is fast and linear, finds a relaxed form of the expression (screen.py). Both are made from the
-parsed expression and never refuse a text that Python would accept.
+Python's engine decides what matches and where. It is slow and can be made to run forever, so a text
+reaches it only if it contains a literal from the expression (SQLite's LIKE), and if RE2, which is
+fast and linear, matches a relaxed form of the expression (screen.py). Both are derived from the
+parsed expression and never reject a text that Python would accept.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from sess_schema.errors import SessError
 from sess_schema.queries.search.screen import Screen, screen
 from sess_schema.queries.search.terms import Matching, Span, like_anywhere, like_literal
 
-_FLAGS = re.compile(r"\(\?[aiLmsux]+\)")  # must stand in front
+_FLAGS = re.compile(r"\(\?[aiLmsux]+\)")  # only valid at the start
 _PATIENCE = 2.0  # seconds for one match in one text
 _LITERAL_ENOUGH = 3
-# Letters that one outside ASCII equals when the case does not matter.
+# ASCII letters that a letter outside ASCII equals when case is ignored.
 _AMBIGUOUS = "iks"
 
 
@@ -60,8 +60,8 @@ class Regex:
 
 @contextmanager
 def _deadline(text: str) -> Iterator[None]:
-    """Python's engine can take years over an expression like (a+)+b. The alarm reaches it only in
-    the main thread; elsewhere nobody searches so."""
+    """Python's engine can take years over an expression like (a+)+b. The alarm only works in the
+    main thread; regular expressions are not searched for elsewhere."""
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
         yield
         return
@@ -82,7 +82,7 @@ def _deadline(text: str) -> Iterator[None]:
 
 
 def regex(text: str, matching: Matching) -> Regex:
-    """Compile what somebody typed; `^` and `$` are the edges of lines."""
+    """Compile an expression as typed; `^` and `$` match at line boundaries."""
     flags = re.MULTILINE | (re.NOFLAG if matching.case else re.IGNORECASE)
     source = text
     if matching.whole:
@@ -90,9 +90,9 @@ def regex(text: str, matching: Matching) -> Regex:
         begin, rest = (start[0], text[start.end() :]) if start else ("", text)
         source = rf"{begin}(?<!\w)(?:{rest}" + "\n" * ("x" in begin) + r")(?!\w)"
     try:
-        with warnings.catch_warnings():  # of what a later Python may make of it
+        with warnings.catch_warnings():  # about what a later Python may change
             warnings.simplefilter("ignore")
-            re.compile(text, flags)  # so that a fault is told in what was typed
+            re.compile(text, flags)  # so that an error refers to what was typed
             pattern = re.compile(source, flags)
             tree = sre.parse(source, flags)
     except (re.error, OverflowError, RecursionError) as error:
@@ -104,7 +104,7 @@ def regex(text: str, matching: Matching) -> Regex:
 
 
 def _like(tree: Any) -> str | None:
-    """The LIKE pattern of the longest run of literal characters that every match has."""
+    """The LIKE pattern for the longest run of literal characters in every match."""
     runs: list[list[str]] = [[]]
     _collect(tree, tree.state.flags, runs)
     literal = max(runs, key=lambda run: sum(part != "_" for part in run))

@@ -1,4 +1,4 @@
-"""What would have been found: a query without hits, made a little wider in several ways."""
+"""Suggestions for a query without hits: slightly wider searches that find something."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from sess_schema.queries.search.engine import Search
 from sess_schema.queries.search.language import And, Query
 from sess_schema.queries.search.terms import Term
 
-_MOST = 1000  # compared no further
+_MOST = 1000  # events compared per search
 _LONG_ENOUGH = 3
 _NEAR = 0.75
-_MOST_WORDS = 4  # of a query, to look for near spellings of
-_FEW = 8  # terms that are looked for inside every text
-_SECONDS = 2.0  # after which no further way is tried
+_MOST_WORDS = 4  # of a query, checked for similar spellings
+_FEW = 8  # terms that are searched for inside every text
+_SECONDS = 2.0  # after which no other search is tried
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """A wider search, and how it is typed."""
+    """A wider search, and how to type it."""
 
     why: str
     search: Search
@@ -41,11 +41,11 @@ class Relaxation:
     adds: tuple[str, ...]
     drops: tuple[str, ...]
     count: int
-    counted: bool  # to the end
+    counted: bool  # whether the count is exact
 
 
 def relaxations(db: apsw.Connection, search: Search) -> list[Relaxation]:
-    """The ways that find something, the closest first."""
+    """The wider searches that find something, the closest first."""
     began = time.monotonic()
     found: list[Relaxation] = []
     for way in _ways(db, search, search.results(db).query):
@@ -89,14 +89,14 @@ def _ways(db: apsw.Connection, search: Search, query: Query) -> Iterator[Way]:
 
 
 def near(db: apsw.Connection, term: Term) -> list[str]:
-    """Words of the index that a word may have been meant for."""
+    """Words of the index that a misspelt word may stand for."""
     if not term.plain or len(term.tokens) != 1 or len(term.text) < _LONG_ENOUGH:
         return []
     word = term.tokens[0]
     known = db.execute("SELECT doc FROM event_words WHERE term = ?", (word,)).get
     if known:
         return []
-    # Nearly all slips keep the first letter, and the words are in order.
+    # Most typos keep the first letter, and the words are sorted.
     first, after = word[0], chr(ord(word[0]) + 1)
     candidates: dict[str, int] = dict(
         db.execute(
@@ -110,7 +110,7 @@ def near(db: apsw.Connection, term: Term) -> list[str]:
 
 
 def _replaced(text: str, word: str, other: str) -> str:
-    """A text with a word of it, in brackets or not, exchanged."""
+    """A text with one word replaced, in brackets or not."""
     return re.sub(rf"(?<![^\s(]){re.escape(word)}(?![^\s).,;:!?])", lambda _: other, text)
 
 

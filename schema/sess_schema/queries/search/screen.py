@@ -1,7 +1,7 @@
-"""Regular expressions as RE2 can search them: fast and linear, over many texts at once.
+"""Regular expressions for RE2: fast and linear, over many texts at once.
 
-RE2 gets a relaxed form of an expression, made from the parsed one: it never refuses a text that
-Python would accept. Where nothing had to be relaxed, most of its matches are Python's as well.
+RE2 gets a relaxed form of the parsed expression, which never rejects a text that Python would
+accept. Where nothing had to be relaxed, most of its matches are Python's as well.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 _HIGH = r"\x{80}-\x{10FFFF}"
 _ANY = "(?s:.)"
 _ANYTHING = "(?s:.*)"
-# What a class may hold: exact for ASCII, everything else let through.
+# Character classes: exact for ASCII, everything else passes.
 _CATEGORIES = {
     op.CATEGORY_DIGIT: "0-9" + _HIGH,
     op.CATEGORY_NOT_DIGIT: r"\x00-/:-\x7f" + _HIGH,
@@ -29,26 +29,26 @@ _CATEGORIES = {
     op.CATEGORY_NOT_WORD: r"\x00-/:-@\[-\^`\{-\x7f" + _HIGH,
 }
 _EDGES = {op.AT_BEGINNING: "(?m:^)", op.AT_END: "(?m:$)"}
-_MOST_REPEATS = 1000  # RE2's own limit
-# Letters outside ASCII that equal one inside when the case does not matter.
+_MOST_REPEATS = 1000  # RE2's limit
+# Letters outside ASCII that equal an ASCII letter when case is ignored.
 _TWINS = {"i": "\u0130\u0131", "k": "\u212a", "s": "\u017f"}
 _WIDE = 300
 _FEWEST, _MOST = 4, 128  # texts at once; the first hits should not wait for many
-_BATCH = 1 << 18  # bytes, beyond which fewer do
+_BATCH = 1 << 18  # bytes; a batch this large needs no more texts
 
 
 @dataclass(frozen=True, slots=True)
 class Screen:
-    """What every text with a match passes."""
+    """A test that every text with a match passes."""
 
-    search: Callable[[bytes, int], Any]  # in a text, from a place on
-    faithful: bool  # what it finds inside a line of ASCII, Python finds as well
+    search: Callable[[bytes, int], Any]  # in a text, from a position on
+    faithful: bool  # Python also finds what it finds inside a line of ASCII
 
     def __call__(self, text: bytes, at: int) -> Any:
         return self.search(text, at)
 
     def passed(self, rows: Iterator[Any]) -> Iterator[tuple[Any, bool]]:
-        """The rows whose third column may match, and whether it surely does. Calling RE2 costs
+        """The rows whose third column may match, and whether it is certain to. Calling RE2 costs
         more than running it, so it runs over many texts at once."""
         number = _FEWEST
         while batch := [*islice(rows, number)]:
@@ -69,12 +69,12 @@ class Screen:
 
 
 def _in_a_line_of_ascii(match: bytes) -> bool:
-    """Only such a match is inside one text, and means the same to RE2 and to Python."""
+    """Only such a match lies within one text and is the same for RE2 and Python."""
     return match.isascii() and b"\n" not in match
 
 
 def literal_screen(text: str) -> Screen | None:
-    """For a text in any case, where it has letters that LIKE cannot compare."""
+    """For a text in any case, with letters that LIKE cannot compare."""
     if text.isascii() or text.lower() == text.upper() or "\u0307" in text.lower():
         return None
     flags = re.IGNORECASE | re.MULTILINE
@@ -82,9 +82,9 @@ def literal_screen(text: str) -> Screen | None:
 
 
 def screen(tree: Any) -> Screen | None:
-    """Of a parsed expression; None where there is no RE2, or it cannot."""
+    """The screen for a parsed expression; None if RE2 is missing or cannot run it."""
     try:
-        import re2  # noqa: PLC0415 - only when it is needed
+        import re2  # noqa: PLC0415 - rarely needed
     except ImportError:
         return None
     options = re2.Options()
@@ -100,7 +100,7 @@ def screen(tree: Any) -> Screen | None:
 
 
 class _Relaxer:
-    """Writes an expression for RE2; `loose` once it accepts a line of ASCII that Python refuses."""
+    """Writes an expression for RE2; `loose` once it accepts a line of ASCII that Python rejects."""
 
     def __init__(self) -> None:
         self.loose = False
@@ -135,7 +135,7 @@ class _Relaxer:
             return _EDGES.get(value, "")
         if code in (op.ASSERT, op.ASSERT_NOT):
             return ""
-        return _ANYTHING  # references to groups, and whatever comes
+        return _ANYTHING  # group references, and any later additions
 
     def _repeated(self, value: Any, flags: int) -> str:
         least, most, inner = value
@@ -145,7 +145,7 @@ class _Relaxer:
         return f"(?:{self.all_of(inner, flags)}){{{min(least, _MOST_REPEATS)},{top}}}"
 
     def _class(self, items: Iterable[Any], flags: int) -> str:
-        parts = others = ""
+        ranges = others = ""
         negated = False
         for code, value in items:
             if code is op.NEGATE:
@@ -154,22 +154,22 @@ class _Relaxer:
                 if negated:
                     return self._anything()
                 self.loose |= bool(flags & re.ASCII)
-                parts += _CATEGORIES[value]
+                ranges += _CATEGORIES[value]
             else:
                 first, last = (value, value) if code is op.LITERAL else value
-                parts += f"{_hex(first)}-{_hex(last)}"
+                ranges += f"{_hex(first)}-{_hex(last)}"
                 if flags & re.IGNORECASE:
                     others += self._other_cases(first, last)
         if negated:
-            return self._anything() if others else f"[^{parts}]"
-        return f"[{parts}{others}]"
+            return self._anything() if others else f"[^{ranges}]"
+        return f"[{ranges}{others}]"
 
     def _anything(self) -> str:
         self.loose = True
         return _ANY
 
     def _other_cases(self, first: int, last: int) -> str:
-        """Every character that may equal one of a range when the case does not matter."""
+        """Every character that may equal one of a range when case is ignored."""
         if last > 0x7F:
             self.loose = True
             if last - first > _WIDE:
@@ -187,7 +187,7 @@ def _key(code: int) -> str:
 
 @cache
 def _cases() -> dict[str, list[int]]:
-    """Characters by what they are without case: a little more than Python takes for equal."""
+    """Characters by their caseless form: slightly more than Python considers equal."""
     found: dict[str, list[int]] = {}
     for code in range(0x20000):
         c = chr(code)

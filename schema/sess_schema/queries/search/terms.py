@@ -1,7 +1,7 @@
-"""One word or phrase of a query: how the index narrows it, and how it looks in a text.
+"""One word or phrase of a query: how the index narrows it, and how to find it in a text.
 
-The full-text index knows whole words without case, accents and punctuation. What it cannot tell
-(`foo.bar()`, a part of a word, the case) is narrowed as far as it goes and then compared.
+The full-text index knows whole words without case, accents and punctuation. What it cannot decide
+(`foo.bar()`, substrings, case) is narrowed as far as possible and then compared.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ Mode = Literal["words", "substring", "regex", "tools"]
 Span = tuple[int, int]
 
 _PLAIN = re.compile(r"[^\W_]+(?:\s+[^\W_]+)*")
-# Letters of scripts without capitals: the index takes them for what parts words.
+# Letters of scripts without capitals: the index takes them for separators.
 _UNCASED = ("Lo", "Lm")
 _BETWEEN = r"[\W_\u05d0-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
-_DOT = "\u0307"  # above a letter; a dotted capital I becomes a small i and this
-# Two letters outside ASCII become these when they are lowered, so LIKE may not compare them.
+_DOT = "\u0307"  # combining dot; a dotted capital I lowers to i and this
+# Two letters outside ASCII lower to these, so LIKE must not compare them.
 _AMBIGUOUS = "ik"
 _LONGEST_LIKE = 500
-_LITERAL_ENOUGH = 3  # characters in a row, for LIKE to tell something
+_LITERAL_ENOUGH = 3  # characters in a row, for LIKE to narrow anything
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,35 +39,35 @@ class Matching:
     """How the terms of a query are compared with texts."""
 
     mode: Mode = "words"
-    case: bool = False  # A is not a
+    case: bool = False  # match case exactly
     whole: bool = False  # as grep -w: no letter, digit or underscore beside it
 
 
 class Leaf(Protocol):
-    """What a plan needs to know of a term."""
+    """What a plan needs to know about a term."""
 
     @property
     def match(self) -> str | None:
-        """A query for FTS5 that every matching event satisfies."""
+        """An FTS5 query that every matching event satisfies."""
 
     @property
     def like(self) -> str | None:
-        """A LIKE pattern that every matching event satisfies, where the index does not narrow."""
+        """A LIKE pattern that every matching event satisfies, where the index cannot narrow."""
 
     @property
     def enough(self) -> str | None:
-        """A LIKE pattern that nothing but matching events satisfies."""
+        """A LIKE pattern that only matching events satisfy."""
 
     @property
     def screen(self) -> Screen | None:
-        """For RE2: what every matching text passes, where LIKE says little."""
+        """For RE2: a test that every matching text passes, where LIKE cannot narrow."""
 
     @property
     def exact(self) -> bool:
         """Whether the index alone decides."""
 
     def places(self, text: str) -> Iterator[Span]:
-        """Where it stands in a text."""
+        """Where it occurs in a text."""
 
     def explained(self) -> str:
         """In words, for `--explain`."""
@@ -80,7 +80,7 @@ class Term:
     text: str
     tokens: tuple[str, ...] = ()
     prefix: bool = False
-    implied: bool = False  # nobody typed the star: the beginning of a hash
+    implied: bool = False  # the star was not typed: a prefix of a hash
     matching: Matching = Matching()
     quoted: bool = False
 
@@ -94,7 +94,7 @@ class Term:
 
     @property
     def marked(self) -> bool:
-        """Whether it asks for the mark of a failed call."""
+        """Whether it searches for the mark of failed calls."""
         typed = self.text if self.matching.case else self.text.lower()
         return typed == "is_error" and self.matching.mode in ("words", "substring")
 
@@ -105,7 +105,7 @@ class Term:
 
     @property
     def plain(self) -> bool:
-        """Nothing but words of the index's alphabet."""
+        """Only words in the index's alphabet."""
         text = _composed(self.text)
         return _PLAIN.fullmatch(text) is not None and not _uncased(text)
 
@@ -115,8 +115,8 @@ class Term:
             return None
         if _cased_beyond_ascii(self.text) and _longest_ascii(self.text) < _LITERAL_ENOUGH:
             return None
-        parts = [self.text] if self.matching.mode != "words" else self.text.split()
-        return like_anywhere("%".join(map(_like_lowered, parts)))
+        words = [self.text] if self.matching.mode != "words" else self.text.split()
+        return like_anywhere("%".join(map(_like_lowered, words)))
 
     @property
     def enough(self) -> str | None:
@@ -167,23 +167,23 @@ def _uncased(text: str) -> bool:
 
 
 def _indexed(text: str) -> bool:
-    """Whether the index has a word for it: letters, and nothing that it glues to letters."""
+    """Whether the index has it as words: letters, and nothing it would glue to them."""
     return text.isascii() or (not glue_in(text) and any(map(_letter, text)) and not _uncased(text))
 
 
 def _letter(c: str) -> bool:
-    """Whether the index sees a character as part of a word."""
+    """Whether the index takes a character for a letter of a word."""
     return c.isalnum() and (c.isascii() or unicodedata.category(c) not in _UNCASED)
 
 
 def _lowered(text: str) -> str:
-    """Without case; the Greek sigma at the end of a word is a sigma."""
+    """In lower case; a final Greek sigma becomes a plain sigma."""
     low = text.lower()
     return low if low.isascii() else low.replace("\u03c2", "\u03c3")
 
 
 def _composed(text: str) -> str:
-    """With letters and their accents as one character, where there is such a character."""
+    """With each letter and its accents as one character, where one exists."""
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
@@ -196,9 +196,9 @@ def _longest_ascii(text: str) -> int:
 
 
 def _like_lowered(text: str) -> str:
-    """A LIKE pattern that matches whatever has a text in it, once both are lowered."""
+    """A LIKE pattern that matches whatever contains a text, ignoring case."""
     cut = text[:_LONGEST_LIKE]
-    # Before another ASCII letter an i is no dotted capital: that has its dot between the two.
+    # Before another ASCII letter an i is not a dotted capital, whose dot would be between the two.
     return "".join(
         like_literal(c, "k" if after and after.isascii() else _AMBIGUOUS)
         for c, after in zip_longest(cut, cut[1:], fillvalue="")
@@ -206,7 +206,7 @@ def _like_lowered(text: str) -> str:
 
 
 def like_literal(text: str, ambiguous: str) -> str:
-    """A LIKE pattern that matches a text in any case, perhaps others too."""
+    """A LIKE pattern that matches a text in any case, and possibly others."""
     pattern = ""
     for c in text:
         if c in "%_\\":
@@ -221,7 +221,7 @@ def like_literal(text: str, ambiguous: str) -> str:
 
 
 def like_anywhere(pattern: str) -> str:
-    """A pattern with anything around it; of a long one the beginning, for SQLite has a limit."""
+    """A pattern with anything around it; a long one is cut, because SQLite has a limit."""
     cut = pattern[:_LONGEST_LIKE]
     if cut.endswith("\\") and (len(cut) - len(cut.rstrip("\\"))) % 2:
         cut = cut[:-1]
@@ -230,12 +230,12 @@ def like_anywhere(pattern: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Needle:
-    """A pattern whose matches begin with a literal: finding that first is ten times as fast."""
+    """A pattern whose matches start with a literal: finding that first is ten times as fast."""
 
     start: str
     pattern: re.Pattern[str]
     case: bool
-    # No letter may stand before it or after it; `reaches` takes those after it along.
+    # No letter may come before or after it; `reaches` includes those after it.
     bounded: tuple[bool, bool]
     reaches: bool
 
@@ -250,7 +250,7 @@ class _Needle:
             at = low.find(self.start, max(end, at + 1))
 
     def _end(self, low: str, at: int) -> int:
-        """Where a match that begins here ends; before it begins if there is none."""
+        """Where a match starting here ends; before its start if there is none."""
         if self.bounded[0] and at and _letter(low[at - 1]):
             return -1
         found = self.pattern.match(low, at)
@@ -266,13 +266,13 @@ class _Needle:
 
 
 def _grown(text: str) -> Sequence[int]:
-    """Where a lowered text has a character more: a dotted capital I becomes two."""
+    """Where a lowered text has an extra character: a dotted capital I becomes two."""
     places = [found.start() for found in re.finditer("\u0130", text)]
     return [at + number + 1 for number, at in enumerate(places)]
 
 
 def _back(at: int, grown: Sequence[int]) -> int:
-    """The place in a text of a place in the lowered text."""
+    """The position in a text of a position in the lowered text."""
     return at - bisect_left(grown, at)
 
 
