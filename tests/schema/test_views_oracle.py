@@ -177,7 +177,7 @@ class Plain:
                 if line["type"] == "assistant" and "usage" in line["message"]:
                     yield session, ts, line["message"]
 
-    def rounds(self):
+    def turns(self):
         """Lists of what happened from one prompt to the next."""
         for lines in self.sessions.values():
             current = None
@@ -304,7 +304,7 @@ def same_interruptions(found, plain):
     results = plain.results()
     stopped = markers = refusals = 0
     requests, calls = [], []
-    for one in plain.rounds():
+    for one in plain.turns():
         marked = sum(
             block.get("text", "").startswith("[Request interrupted")
             for _, line in one
@@ -339,7 +339,7 @@ def same_edits(found, plain):
         if tool == "Edit" and results.get(call, (0, ""))[1] == "ok":
             succeeded += 1
             touched.add(inputs[call]["input"]["file_path"])
-    for one in plain.rounds():
+    for one in plain.turns():
         steps = [
             (b["name"], b["input"].get("file_path"))
             for _, line in one

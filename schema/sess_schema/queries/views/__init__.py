@@ -1,1 +1,1 @@
-"""What `sess stats` tells beyond sums: one module per view, each with a `read(db, asked)`."""
+"""The views of `sess stats` beyond sums: one module each, with a `read(db, asked)`."""

@@ -1,4 +1,4 @@
-"""A limit of money or tokens for a day, a week or a month, and how far it is used."""
+"""A budget in dollars or tokens for a day, a week or a month, and how much of it is used."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Budget(NamedTuple):
 
 @dataclass(slots=True, frozen=True)
 class Spent:
-    """How far a budget is used in the period that is now."""
+    """How much of a budget is used in the current period."""
 
     budget: Budget
     start: int
     end: int
     used: int
-    mean: float  # per day, of the last seven days
+    mean: float  # per day, over the last seven days
     projected: float  # at the end of the period
 
     @property
@@ -45,7 +45,7 @@ class Spent:
 
 
 def parse(text: str) -> Budget:
-    """`50`, `$100/week`, `5M/day`: money unless a unit of tokens is given; for a month if none."""
+    """`50`, `$100/week`, `5M/day`: dollars unless a token unit is given; per month by default."""
     given = _GIVEN.fullmatch(text.strip())
     if given is None or (given[1] and given[3]):
         raise SessError(
@@ -54,7 +54,7 @@ def parse(text: str) -> Budget:
         )
     money = given[3] is None
     unit = 1_000_000_000 if money else _UNITS[given[3].lower()]
-    # Not through a float: a limit is exact.
+    # Not via float: a limit is exact.
     whole, _, part = given[2].partition(".")
     digits = len(part)
     limit = int(whole + part) * unit // 10**digits
@@ -62,7 +62,7 @@ def parse(text: str) -> Budget:
 
 
 def spent(db: apsw.Connection, asked: Stats, budget: Budget, now: int) -> Spent:
-    """Spent so far, and at the end: that, and the mean of seven days for each day left."""
+    """Spent so far, and projected: plus the seven-day mean for each day left."""
     start, end = bounds(budget.period, now, asked.zone)
     used = _amount(replace(asked, since=start, until=now + 1).total(db), budget)
     week = replace(asked, since=now - _MEAN_DAYS * times.DAY, until=now + 1)
@@ -76,7 +76,7 @@ def _amount(tally: Tally, budget: Budget) -> int:
 
 
 def bounds(period: str, now: int, zone: tzinfo | None) -> tuple[int, int]:
-    """The day, the week from Monday or the month that is now, on the clocks of a zone."""
+    """The current day, week (from Monday) or month in a time zone."""
     moment = datetime.fromtimestamp(now / 1000, UTC).astimezone(zone)
     first = moment.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
     if period == "week":
@@ -91,6 +91,6 @@ def bounds(period: str, now: int, zone: tzinfo | None) -> tuple[int, int]:
 
 
 def _ms(wall: datetime, zone: tzinfo | None) -> int:
-    """A time on the wall; a naive one is the system's."""
+    """A wall-clock time in milliseconds; a naive one is in the system's zone."""
     moment = wall.replace(tzinfo=zone) if zone is not None else wall.astimezone()
     return int(moment.timestamp() * 1000)

@@ -1,4 +1,4 @@
-"""What the prompt cache did: how much was read from it, what that saved, what was paid twice."""
+"""The prompt cache: how much was read from it, what that saved, and what was paid for twice."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Cached:
     cache_read_tokens: int = 0
     cost_nano: int = 0
     saved_nano: int = 0
-    unpriced: int = 0  # responses whose price is not known
-    expired: int = 0  # prompts written anew because the cache had forgotten them
+    unpriced: int = 0  # responses without a known price
+    expired: int = 0  # prompts rewritten because their cache entry had expired
     expired_tokens: int = 0
 
     @property
@@ -82,9 +82,9 @@ def read(db: apsw.Connection, asked: Stats) -> Caching:
 
 
 def _expired(db: apsw.Connection, wanted: scope.Scope) -> list[tuple[str, int]]:
-    """Prompts of which most was written, after a rest longer than the cache keeps anything.
+    """Prompts that were mostly written, after a pause longer than the cache lifetime.
 
-    It keeps what the last write before the rest asked for: five minutes or an hour.
+    The lifetime is what the last write before the pause requested: five minutes or an hour.
     """
     found = []
     for session, ts, model, written in db.execute(
@@ -100,7 +100,7 @@ def _expired(db: apsw.Connection, wanted: scope.Scope) -> list[tuple[str, int]]:
             (session, ts),
         ).fetchone()
         if before is None or before[0] is None or before[1] is None:
-            continue  # the first prompt of a session, or nothing was kept before
+            continue  # the first prompt of a session, or nothing was cached before
         if ts - before[0] > (_LONG if before[1] else _SHORT):
             found.append((model, written))
     return found

@@ -1,4 +1,4 @@
-"""On which days and at which hours somebody worked."""
+"""Activity by day and by hour of the week."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Calendar:
     hours: dict[tuple[int, int], Tally] = field(default_factory=dict)  # (weekday, hour)
 
     def streaks(self, today: date) -> tuple[int, int]:
-        """The current one, which today need not be part of yet, and the longest."""
+        """The current one, even if today has no activity yet, and the longest."""
         return streaks(self.days, today)
 
 

@@ -1,10 +1,10 @@
-"""How many tokens the windows of models hold."""
+"""The context window of models, in tokens."""
 
 from __future__ import annotations
 
 DEFAULT_WINDOW = 200_000
 LARGE_WINDOW = 1_000_000
-# By what a model's name says; the first that is found.
+# By model name; the first match wins.
 _WINDOWS = (
     ("[1m]", LARGE_WINDOW),
     ("-1m", LARGE_WINDOW),
@@ -16,7 +16,7 @@ _WINDOWS = (
 
 
 def window_of(model: str, peak: int = 0) -> int:
-    """The window of a model; a prompt that does not fit tells that it is the large one."""
+    """The window of a model; the large one if a prompt does not fit the small one."""
     name = model.lower()
     size = next((size for part, size in _WINDOWS if part in name), DEFAULT_WINDOW)
     return size if peak <= size else max(LARGE_WINDOW, peak)

@@ -1,4 +1,4 @@
-"""How full the windows of models were, and when conversations were cut."""
+"""How full context windows were, and when conversations were compacted."""
 
 from __future__ import annotations
 
@@ -52,12 +52,13 @@ def read(db: apsw.Connection, asked: Stats) -> list[Filled]:
         one = found.setdefault(session, Filled(name, title))
         one.model, one.recorded_window = model, window
         one.sizes.append(tokens)
-    told = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
+    compacted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
     for session, name, title, ts, text in db.execute(
         "SELECT e.session_id, s.native_id, coalesce(s.title, s.first_prompt), e.ts,"
-        f" substr(x.text, 1, 500) {told.sql} AND e.label = '{labels.COMPACT}' AND e.type = 'system'"
+        f" substr(x.text, 1, 500) {compacted.sql}"
+        f" AND e.label = '{labels.COMPACT}' AND e.type = 'system'"
         " ORDER BY e.ts, e.id",
-        told.values,
+        compacted.values,
     ):
         tokens = _TOKENS.search(text)
         before = int(tokens[1]) if tokens else _last_prompt(db, session, ts) or None
@@ -66,7 +67,7 @@ def read(db: apsw.Connection, asked: Stats) -> list[Filled]:
 
 
 def _last_prompt(db: apsw.Connection, session: int, ts: int | None) -> int | None:
-    """The size of the last prompt before a compaction that does not tell it."""
+    """The size of the last prompt before a compaction that does not record it."""
     found: int | None = db.execute(
         "SELECT u.input_tokens + u.cache_write_tokens + u.cache_read_tokens FROM usage u"
         " WHERE u.session_id = ? AND u.counted AND u.ts <= ? ORDER BY u.ts DESC LIMIT 1",

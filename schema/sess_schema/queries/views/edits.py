@@ -1,4 +1,4 @@
-"""What was changed: files, lines, and whether the first try was the last."""
+"""Changed files and lines, and how often the first attempt was enough."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import apsw
 from sess_schema import kinds
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import scope
-from sess_schema.queries.views.rounds import rounds
+from sess_schema.queries.views.turns import turns
 
 Paths = tuple[str, ...]
 
 
 @dataclass(slots=True)
 class Changes:
-    """Calls that changed files, and succeeded."""
+    """Successful calls that changed files."""
 
     calls: int = 0
     files: set[str] = field(default_factory=set)
@@ -37,9 +37,9 @@ class Edits:
     total: Changes = field(default_factory=Changes)
     tools: dict[str, Changes] = field(default_factory=dict)
     suffixes: dict[str, Changes] = field(default_factory=dict)  # `.py`
-    turns: int = 0  # with an edit that succeeded
-    one_shot: int = 0  # of these, no file was edited again after a command
-    cost_nano: int = 0  # of these
+    turns: int = 0  # with a successful edit
+    one_shot: int = 0  # of those, turns that edited no file again after a command
+    cost_nano: int = 0  # of turns with an edit
 
     @property
     def one_shot_rate(self) -> float | None:
@@ -61,9 +61,9 @@ def read(db: apsw.Connection, asked: Stats) -> Edits:
         found.tools.setdefault(tools[event], Changes()).add(files, added, removed)
         found.suffixes.setdefault(suffix, Changes()).add(files, added, removed)
     changed.clear()
-    for one in rounds(db, asked):
+    for one in turns(db, asked):
         edited = set[str]()
-        ran, again, any_edit = set[str](), False, False  # files that were edited before a command
+        ran, again, any_edit = set[str](), False, False  # files edited before a command
         for call in one.calls:
             if call.event in paths:
                 any_edit = True
@@ -83,10 +83,10 @@ def read(db: apsw.Connection, asked: Stats) -> Edits:
 
 
 def _edited(db: apsw.Connection, asked: Stats) -> tuple[dict[int, Paths], dict[int, str]]:
-    """Paths and tool of each edit that succeeded."""
+    """Paths and tool of each successful edit."""
     paths: dict[int, Paths] = {}
     tools: dict[int, str] = {}
-    # Very many edits are of few files, with few tools: each name is kept once.
+    # Many edits share few files and tools: each name is kept once.
     known: dict[str, str] = {}
     together: dict[Paths, Paths] = {}
     wanted = scope.calls(db, asked, joins="JOIN files f ON f.event_id = e.id")
@@ -105,7 +105,7 @@ def _edited(db: apsw.Connection, asked: Stats) -> tuple[dict[int, Paths], dict[i
 
 
 def _changed(db: apsw.Connection, asked: Stats) -> dict[int, tuple[int, int]]:
-    """Lines that each call added and removed, as diffs show them."""
+    """Lines added and removed by each call, as diffs show them."""
     wanted = scope.calls(db, asked, joins="JOIN edits d ON d.event_id = e.id")
     return {
         event: (added, removed)

@@ -1,7 +1,7 @@
-"""Why calls fail: an ordered table of classes, the first that matches wins.
+"""Why calls fail: an ordered table of classes; the first match wins.
 
-The table has a version, so that counts of two days can be compared. `errors.toml` in the
-configuration directory holds rules of one's own, which come first:
+The table has a version, so that counts of different days can be compared. `errors.toml` in the
+configuration directory holds the user's own rules, which come first:
 
     [[rule]]
     name = "database is away"
@@ -25,15 +25,15 @@ FILE = "errors.toml"
 
 
 class Rule(NamedTuple):
-    """A class of failures: an expression looked for in the output, whatever its case."""
+    """A class of failures: an expression to find in the output, ignoring case."""
 
     name: str
     pattern: str
-    kind: str | None = None  # of any call
-    tools: tuple[str, ...] = ()  # of any tool
+    kind: str | None = None  # None for any call
+    tools: tuple[str, ...] = ()  # empty for any tool
 
 
-# Our client's own words come before those of programs, what is exact before what is vague.
+# Messages of the agent come before those of programs, exact patterns before vague ones.
 RULES = (
     Rule("file not read yet", r"file has not been read yet|must (use|call) your? ?`?read"),
     Rule("file changed since read", r"has been (modified|changed) since|unexpectedly modified"),
@@ -138,13 +138,13 @@ class Classifier:
 def _all_at_once(
     rules: Sequence[Rule],
 ) -> tuple[Callable[[str], Iterable[int]], dict[int, re.Pattern[str]]]:
-    """What finds the numbers of all rules that match, and the rules that it does not know.
+    """A function that finds the numbers of all matching rules, and the rules it cannot handle.
 
-    RE2 looks for all of them in one pass, which takes a twentieth of the time.
+    RE2 searches for all of them in one pass, in a twentieth of the time.
     """
     flags = re.IGNORECASE | re.MULTILINE | re.ASCII
     try:
-        import re2  # noqa: PLC0415 - not everywhere
+        import re2  # noqa: PLC0415 - optional
     except ImportError:
         return (lambda _: ()), {n: re.compile(rule.pattern, flags) for n, rule in enumerate(rules)}
     options = re2.Options()
@@ -162,15 +162,15 @@ def _all_at_once(
 
 
 def own_rules(config: Path) -> list[Rule]:
-    """The rules of `errors.toml`; complains about a file that nobody can understand."""
+    """The rules of `errors.toml`; raises if the file is invalid."""
     path = config / FILE
     if not path.exists():
         return []
-    import tomllib  # noqa: PLC0415 - few have any
+    import tomllib  # noqa: PLC0415 - rarely needed
 
     try:
-        told = tomllib.loads(path.read_text("utf-8"))
-        return [_rule(values) for values in _listed(told)]
+        content = tomllib.loads(path.read_text("utf-8"))
+        return [_rule(values) for values in _listed(content)]
     except (OSError, ValueError) as error:
         raise SessError(f'error classes "{path}": {error}', hint=_EXAMPLE) from error
 
@@ -181,11 +181,11 @@ _EXAMPLE = (
 )
 
 
-def _listed(told: dict[str, Any]) -> Sequence[Any]:
-    unknown = set(told) - {"rule"}
+def _listed(content: dict[str, Any]) -> Sequence[Any]:
+    unknown = set(content) - {"rule"}
     if unknown:
         raise ValueError(f'unknown key "{min(unknown)}"')
-    rules = told.get("rule", [])
+    rules = content.get("rule", [])
     if not isinstance(rules, list):
         raise ValueError("[[rule]] needs two brackets")  # noqa: TRY004
     return rules

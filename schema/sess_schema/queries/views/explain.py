@@ -1,4 +1,4 @@
-"""From a number to the responses, prompts and calls that it is the sum of."""
+"""The responses, prompts and calls behind a number."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DAYS = {"hour": 1, "day": 1, "week": 7, "month": 31}
 
 @dataclass(slots=True, frozen=True)
 class Line:
-    """One thing that was counted; its tally is what it adds."""
+    """One counted item; its tally is what it adds."""
 
     kind: str  # response, prompt, call
     session: str
@@ -35,8 +35,8 @@ class Line:
 
 
 def lines(db: apsw.Connection, asked: Stats, by: str, group: str) -> Iterator[Line]:
-    """All that a group is the sum of, in order of time; `by` is empty for the total."""
-    models = scope.Models(db, asked)  # the last that answered may have done so long before
+    """Everything behind the sums of a group, by time; `by` is empty for the total."""
+    models = scope.Models(db, asked)  # the last one that answered may have done so long before
     asked = _narrowed(asked, by, group)
     label = asked.label(Reader(db, asked, {by}), by)
     wanted = "" if not by else group
@@ -50,7 +50,7 @@ def lines(db: apsw.Connection, asked: Stats, by: str, group: str) -> Iterator[Li
 
 
 def _narrowed(asked: Stats, by: str, group: str) -> Stats:
-    """A period needs no look at others; a day more on both sides covers every zone."""
+    """Limit the window to the period of a group; an extra day on both sides covers every zone."""
     if by not in _DAYS:
         return asked
     try:

@@ -1,4 +1,4 @@
-"""Failed calls by class, tool, project and day; what the service refused, apart."""
+"""Failed calls by class, tool, project and day; service errors separately."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from sess_schema.queries.views import scope
 from sess_schema.queries.views.error_rules import API_RULES, RULES, VERSION, Classifier, own_rules
 from sess_schema.sums import CALLED
 
-# Where programs say what is wrong; longer outputs are mostly what they did before.
+# Characters read: programs report the error first; the rest of a long output is mostly noise.
 HEAD = 2000
 FAILED = f"(e.type = 'tool_use' AND e.status = 'error' AND {CALLED})"
 
 
 @dataclass(slots=True, frozen=True)
 class Failure:
-    """One failed call, or one answer that the service refused."""
+    """One failed call, or one service error."""
 
     event: int
     session: str
@@ -37,13 +37,13 @@ class Failure:
 class Failures:
     calls: list[Failure] = field(default_factory=list)  # newest first
     service: list[Failure] = field(default_factory=list)
-    rules: str = f"{VERSION}"  # version of the table, and how many of one's own come before it
+    rules: str = f"{VERSION}"  # version of the table, and how many user rules come first
 
     def classes(self) -> dict[str, list[Failure]]:
         return grouped(self.calls, lambda one: one.name)
 
     def of_class(self, name: str) -> list[Failure]:
-        """Failed calls, or with `api ` in front errors of the service: both have an `other`."""
+        """Failed calls, or service errors with the prefix `api `: both have an `other`."""
         wanted = name.casefold()
         if not wanted.startswith("api "):
             found = [one for one in self.calls if one.name.casefold() == wanted]
@@ -54,7 +54,7 @@ class Failures:
 
 
 def read(db: apsw.Connection, asked: Stats, config: Path) -> Failures:
-    """`config`: the directory that may hold rules of one's own."""
+    """`config`: the directory that may contain `errors.toml`."""
     wanted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
     classes, found = classifier(config)
     service = Classifier(API_RULES)
@@ -72,7 +72,7 @@ def read(db: apsw.Connection, asked: Stats, config: Path) -> Failures:
 
 
 def classifier(config: Path) -> tuple[Classifier, Failures]:
-    """What finds classes of failed calls, and an empty collection that knows its version."""
+    """The classifier of failed calls, and an empty collection with its version."""
     own = own_rules(config)
     version = f"{VERSION}+{len(own)}" if own else f"{VERSION}"
     return Classifier([*own, *RULES]), Failures(rules=version)

@@ -1,4 +1,4 @@
-"""Which files were touched, and by which sessions."""
+"""The files touched, and the sessions that touched them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sess_schema.queries.views import scope
 
 @dataclass(slots=True)
 class Touched:
-    """One file, or one session's part in some files."""
+    """One file, or one session's use of some files."""
 
     name: str  # the path, or the session's id
     title: str | None = None
@@ -28,7 +28,7 @@ class Touched:
     first: int | None = None
     last: int | None = None
     event: int = 0  # the last one
-    session: str = ""  # that it is in
+    session: str = ""  # the session of that event
 
     @property
     def changes(self) -> int:
@@ -36,7 +36,7 @@ class Touched:
 
 
 def most_edited(db: apsw.Connection, asked: Stats) -> list[Touched]:
-    """Every file that was touched, the most often changed first."""
+    """Every file touched, the most often changed first."""
     found: dict[str, Touched] = {}
     for row in _rows(db, asked, fields.ANY):
         one = found.setdefault(row[0], Touched(row[0]))
@@ -45,7 +45,7 @@ def most_edited(db: apsw.Connection, asked: Stats) -> list[Touched]:
 
 
 def sessions_of(db: apsw.Connection, asked: Stats, path: str) -> list[Touched]:
-    """The sessions that touched a file: its path, its name or the end of it, or a glob."""
+    """The sessions that touched a file: a path, a name, the end of a path, or a glob."""
     which = fields.condition(db, "file", path, fields.Setting(now=times.now_ms()))
     like = _path_condition(path)
     found: dict[int, Touched] = {}
@@ -56,7 +56,7 @@ def sessions_of(db: apsw.Connection, asked: Stats, path: str) -> list[Touched]:
 
 
 def _path_condition(path: str) -> fields.Condition:
-    """A call may touch other files beside the one that is asked for."""
+    """A call may also touch files that do not match."""
     name = path.removeprefix("./").lower()
     end = "/" + name.lstrip("/")
     return fields.Condition(

@@ -1,4 +1,4 @@
-"""How often people stopped the work, and how many steps a prompt takes."""
+"""How often people interrupt, and how many steps a turn takes."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import apsw
 
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views.programs import is_search
-from sess_schema.queries.views.rounds import rounds
+from sess_schema.queries.views.turns import turns
 
-# Rounds by how many tools they called: from each of these on.
+# Turns by number of tool calls; each is the lower limit of a class.
 STEPS = (0, 1, 2, 5, 10, 20, 50)
 
 
 @dataclass(slots=True)
 class Sized:
-    """Rounds of about the same number of tool calls."""
+    """Turns with about the same number of tool calls."""
 
     turns: int = 0
-    interrupted: int = 0  # with a mark or a refusal
+    interrupted: int = 0  # with an interruption or a refusal
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class Interruptions:
     searches: int = 0
     requests_per_turn: list[int] = field(default_factory=list)  # sorted
     calls_per_turn: list[int] = field(default_factory=list)  # sorted
-    by_calls: dict[int, Sized] = field(default_factory=dict)  # by the least of `STEPS`
+    by_calls: dict[int, Sized] = field(default_factory=dict)  # by lower limit, from `STEPS`
 
     @property
     def rate(self) -> float | None:
@@ -49,7 +49,7 @@ class Interruptions:
 
 def read(db: apsw.Connection, asked: Stats) -> Interruptions:
     found = Interruptions(by_calls={step: Sized() for step in STEPS})
-    for one in rounds(db, asked):
+    for one in turns(db, asked):
         stopped = bool(one.interrupted or one.denied)
         found.turns += 1
         found.interrupted_turns += stopped

@@ -1,4 +1,4 @@
-"""How long people waited: for the first words of a model, and how fast the rest came."""
+"""How long people waited for a model's first words, and how fast the rest came."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import scope
 from sess_schema.sums import CALLED, MODEL
 
-# In this order at the same moment: nobody answers in no time.
+# The order of marks at the same moment: no answer is instant.
 _TOLD, _ASKED = 0, 1
 
 Answer = tuple[int, str, int | None]  # time, model, tokens if the count is final
@@ -27,7 +27,7 @@ class Speed:
     waits: list[int] = field(default_factory=list)  # milliseconds to the first line, sorted
     rates: list[int] = field(default_factory=list)  # output tokens in 1,000 seconds, sorted
     output_tokens: int = 0  # of responses whose time is known
-    taken: int = 0  # by them, in milliseconds
+    taken: int = 0  # by those, in milliseconds
 
     @property
     def tokens_per_second(self) -> float | None:
@@ -35,7 +35,7 @@ class Speed:
 
 
 def models(db: apsw.Connection, asked: Stats) -> dict[str, Speed]:
-    """By model, from a prompt or the last result of a tool to the first line of the answer."""
+    """By model, from a prompt or the last tool result to the first line of the answer."""
     answers = _answers(db, asked)
     answered = next(answers, None)
     found: dict[str, Speed] = {}
@@ -44,7 +44,7 @@ def models(db: apsw.Connection, asked: Stats) -> dict[str, Speed]:
             answered = next(answers, None)
         rows = answered[1] if answered is not None and answered[0] == session else []
         times = [row[0] for row in rows]
-        # The times at which the model was asked, and when its first line came.
+        # When the model was asked, and when its first line came.
         begun: list[int] = []
         since: int | None = None
         for ts, what in marks:
@@ -64,7 +64,7 @@ def models(db: apsw.Connection, asked: Stats) -> dict[str, Speed]:
 
 
 def _add_rates(found: dict[str, Speed], rows: list[Answer], begun: list[int]) -> None:
-    """Each answer that is known to be whole, and was the first after somebody asked."""
+    """Add each complete answer that was the first after the model was asked."""
     used = -1
     for ts, model, tokens in rows:
         at = bisect_left(begun, ts) - 1
@@ -80,7 +80,7 @@ def _add_rates(found: dict[str, Speed], rows: list[Answer], begun: list[int]) ->
 
 
 def _answers(db: apsw.Connection, asked: Stats) -> Iterator[tuple[int, list[Answer]]]:
-    """By session, in the order of their numbers."""
+    """By session, in order of their keys."""
     wanted = scope.responses(db, asked)
     rows = db.execute(
         f"SELECT u.session_id, u.ts, {MODEL}, iif(u.stop_reason IS NULL, NULL, u.output_tokens)"
@@ -92,7 +92,7 @@ def _answers(db: apsw.Connection, asked: Stats) -> Iterator[tuple[int, list[Answ
 
 
 def _marks(db: apsw.Connection, asked: Stats) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """By session, when the model was asked and when it told something, in order."""
+    """By session, when the model was asked and when it wrote something, in order."""
     wanted = scope.events(db, asked)
     current: int | None = None
     marks: list[tuple[int, int]] = []

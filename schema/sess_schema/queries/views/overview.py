@@ -1,4 +1,4 @@
-"""What a person wants to see first, read in as few passes as possible."""
+"""The numbers of the dashboard, read in as few passes as possible."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from sess_schema.sums import CALLED, CHARS_PER_TOKEN
 class Overview:
     total: Tally = field(default_factory=Tally)
     time: Worktime = field(default_factory=Worktime)
-    estimated_tokens: int = 0  # that models wrote where nothing was recorded, in no other sum
+    estimated_tokens: int = 0  # output where none was recorded; no other sum includes it
     days: dict[str, Tally] = field(default_factory=dict)
     models: dict[str, Tally] = field(default_factory=dict)
     projects: dict[str, Tally] = field(default_factory=dict)
     uses: Uses = field(default_factory=Uses)
-    classes: dict[str, int] = field(default_factory=dict)  # of failed calls, the most first
-    refused: int = 0  # answers that the service refused
+    classes: dict[str, int] = field(default_factory=dict)  # of failed calls, most frequent first
+    refused: int = 0  # service errors
 
 
 def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:

@@ -1,4 +1,4 @@
-"""What a call runs: the program of a shell, the server of an MCP tool."""
+"""What a call runs: the program of a shell command, the server of an MCP tool."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _SEARCH_PROGRAMS = frozenset({
     "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "find", "fd", "fdfind", "ls", "tree",
     "locate",
 })  # fmt: skip
-# Words in front of the program that is meant.
+# Words that may precede the actual program.
 _BEFORE = frozenset({
     "sudo", "env", "time", "nohup", "command", "exec", "builtin", "then", "do", "if", "while", "!",
     "{", "(",
@@ -21,12 +21,12 @@ _MCP = re.compile(r"mcp__(.+?)__(.+)")
 
 
 def is_search(kind: str | None, summary: str | None) -> bool:
-    """A search tool, or a shell that runs a search program."""
+    """A search tool, or a shell command that runs a search program."""
     return kind == kinds.SEARCH or (kind == kinds.SHELL and program(summary) in _SEARCH_PROGRAMS)
 
 
 def program(command: str | None) -> str:
-    """The first program of a command line: not the `cd` before it, nor `sudo` or assignments."""
+    """The first program of a command line, skipping `cd`, `sudo` and assignments."""
     words: list[str] = _WORD.findall((command or "")[:1000])
     found = ""
     at = 0
@@ -45,5 +45,5 @@ def program(command: str | None) -> str:
 
 def mcp(tool: str) -> tuple[str, str] | None:
     """Server and tool of `mcp__server__tool`."""
-    parts = _MCP.fullmatch(tool)
-    return (parts[1], parts[2]) if parts else None
+    names = _MCP.fullmatch(tool)
+    return (names[1], names[2]) if names else None

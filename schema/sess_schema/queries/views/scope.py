@@ -1,4 +1,4 @@
-"""Which events and responses a question is about, as SQL."""
+"""The events and responses that a `Stats` selects, as SQL."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def events(db: apsw.Connection, asked: Stats, *, joins: str = "") -> Scope:
     """Over `events e` and `sessions s`, the session that shows an event."""
     where, values = asked.condition(db, "e.ts")
     if asked.models:
-        _tell_models(db, asked)
+        _register_models(db, asked)
         where += f" AND {ANSWERED}(s.id, e.ts)"
     return Scope(f"FROM {asked.events(db)} {joins} WHERE {where} AND e.retired = 0", values)
 
 
 def calls(db: apsw.Connection, asked: Stats, *, joins: str = "") -> Scope:
-    """Tool calls; results without a call are events, but nobody called anything."""
+    """Tool calls; results without a call are events, but not calls."""
     found = events(db, asked, joins=joins)
     return Scope(f"{found.sql} AND e.type = 'tool_use' AND {CALLED}", found.values)
 
@@ -48,33 +48,33 @@ def responses(db: apsw.Connection, asked: Stats) -> Scope:
 
 
 class Models:
-    """Which model a session was using: what it did is laid to the last that answered.
+    """The model a session was using at a time: the last one that answered.
 
-    As exact as the sums that statistics read: to a quarter of an hour.
+    As precise as the stored sums: to a quarter of an hour.
     """
 
     def __init__(self, db: apsw.Connection, asked: Stats) -> None:
-        self._told: dict[int, tuple[list[int], list[str]]] = {}
+        self._answered: dict[int, tuple[list[int], list[str]]] = {}
         where, values = asked.condition(db, "u.ts")
         for at, session, model in db.execute(
             f"SELECT DISTINCT {quarter('u.ts')}, u.session_id, {MODEL} FROM usage u"
             f" JOIN sessions s ON s.id = u.session_id WHERE {where} AND u.counted ORDER BY 1, 2, 3",
             values,
         ):
-            quarters, models = self._told.setdefault(session, ([], []))
+            quarters, models = self._answered.setdefault(session, ([], []))
             quarters.append(at)
             models.append(model)
 
     def at(self, session: int, ts: int | None) -> str | None:
-        quarters, models = self._told.get(session, ([], []))
+        quarters, models = self._answered.get(session, ([], []))
         if not models:
             return None
         at = UNDATED if ts is None or ts < 0 else ts // QUARTER
         return models[max(0, bisect_right(quarters, at) - 1)]
 
 
-def _tell_models(db: apsw.Connection, asked: Stats) -> None:
-    """Let SQL ask for them."""
+def _register_models(db: apsw.Connection, asked: Stats) -> None:
+    """Make them available as an SQL function."""
     models, wanted = Models(db, asked), tuple(asked.models)
 
     def answered(*given: Any) -> bool:

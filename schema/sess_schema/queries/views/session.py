@@ -1,4 +1,4 @@
-"""One session in numbers, its subagents included."""
+"""The numbers of one session, including its subagents."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ class Analytics:
 
     numbers: Numbers
     tools: dict[str, Use] = field(default_factory=dict)
-    estimated_input: int = 0  # tokens that the model read, at four characters each
-    estimated_output: int = 0  # that it wrote
+    estimated_input: int = 0  # tokens the model read, at four characters each
+    estimated_output: int = 0  # tokens it wrote
     models: dict[str, Tally] = field(default_factory=dict)
     slowest: list[SlowCall] = field(default_factory=list)
-    files: dict[str, int] = field(default_factory=dict)  # changes of each, the most first
+    files: dict[str, int] = field(default_factory=dict)  # changes per file, the most first
     commits: list[tuple[str, str]] = field(default_factory=list)  # sha, subject
 
     @property
     def tool_ms(self) -> int:
-        """The time that calls took, those at the same moment added up."""
+        """The time calls took; parallel calls are added up."""
         return sum(sum(use.times) for use in self.tools.values())
 
     @property
@@ -54,16 +54,16 @@ class Analytics:
 
 
 def read(db: apsw.Connection, asked: Stats, row: SessionRow, *, slowest: int = 5) -> Analytics:
-    """`asked.session` is the row's, with a window or without."""
+    """`asked.session` is the row's; `asked` may have a window."""
     found = Analytics(numbers.of(db, row, asked), tools=read_tools(db, asked).tools)
-    told = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
+    wanted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
     each = f"length(x.{{}}) / {sums.CHARS_PER_TOKEN}"
     text, given, got = (each.format(name) for name in ("text", "input", "output"))
     found.estimated_input, found.estimated_output = db.execute(
         f"SELECT coalesce(sum(iif(e.type = 'user', {text}, 0) + {got}), 0),"
         f" coalesce(sum(iif(e.type IN ('assistant', 'thinking'), {text}, 0) + {given}), 0)"
-        f" {told.sql}",
-        told.values,
+        f" {wanted.sql}",
+        wanted.values,
     ).fetchone() or (0, 0)
     models = asked.groups(db, "model")
     found.models = dict(sorted(models.items(), key=lambda one: (-one[1].cost_nano, one[0])))

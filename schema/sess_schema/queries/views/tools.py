@@ -13,7 +13,7 @@ from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import scope
 from sess_schema.queries.views.programs import mcp, program
 
-# By tool and status, how long each call took: one look-up for each of very many.
+# By tool and status, how long each call took: one lookup per call, of very many.
 Ended = defaultdict[tuple[str, str | None], list[int | None]]
 
 
@@ -23,8 +23,8 @@ class Use:
 
     calls: int = 0
     errors: int = 0
-    denied: int = 0  # refused by the person: no failure of the tool
-    orphans: int = 0  # no result was ever written
+    denied: int = 0  # refused by the user: not a failure of the tool
+    orphans: int = 0  # without a recorded result
     times: list[int] = field(default_factory=list)  # milliseconds, sorted when read
 
     @property
@@ -36,13 +36,13 @@ class Use:
         return self.errors / self.answered if self.answered else None
 
     def add(self, status: str | None, taken: Sequence[int | None]) -> None:
-        """Calls that ended in the same way, with how long each took, where that is known."""
+        """Add calls with the same status, and how long each took, where known."""
         self.calls += len(taken)
         if status == "error":
             self.errors += len(taken)
         elif status == "denied":
             self.denied += len(taken)
-            return  # the time is that of a person
+            return  # the time was spent by a person
         elif status is None or status == "pending":
             self.orphans += len(taken)
         self.times += [one for one in taken if one is not None]
@@ -55,18 +55,18 @@ class Use:
 class Uses:
     tools: dict[str, Use] = field(default_factory=dict)
     servers: dict[str, Use] = field(default_factory=dict)  # of MCP
-    programs: dict[str, Use] = field(default_factory=dict)  # that shells ran, where asked for
+    programs: dict[str, Use] = field(default_factory=dict)  # run by shells, if requested
 
     def add(self, ended: Ended) -> None:
-        """Takes them away, because there may be very many."""
+        """Empties `ended` to free memory, because there may be very many."""
         while ended:
             (tool, status), taken = ended.popitem()
             self.tools.setdefault(tool, Use()).add(status, taken)
-            if (parts := mcp(tool)) is not None:
-                self.servers.setdefault(parts[0], Use()).add(status, taken)
+            if (names := mcp(tool)) is not None:
+                self.servers.setdefault(names[0], Use()).add(status, taken)
 
     def sorted(self) -> Uses:
-        """With the times of each in order, which percentiles need."""
+        """Sort the times of each, as percentiles require."""
         for uses in (self.tools, self.servers, self.programs):
             for use in uses.values():
                 use.times.sort()

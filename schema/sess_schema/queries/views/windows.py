@@ -1,8 +1,8 @@
 """Estimated five-hour windows, as ccusage draws them, and budgets.
 
-A window begins at the full hour (UTC) of its first response and lasts five hours. Another one
-begins with a response more than five hours after that beginning, or after the response before it.
-When a service really resets is its own affair.
+A window starts at the full hour (UTC) of its first response and lasts five hours. A response more
+than five hours after that start, or after the previous response, starts another one. Services may
+reset at other times.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _RESET = re.compile(r"limit reached\|(\d{10})\b")
 
 
 class Bucket(NamedTuple):
-    """The responses of one model after a full hour, up to the next one and with it.
+    """The responses of one model after a full hour, up to and including the next one.
 
-    So an hour never has responses of two windows, and the few buckets tell what all responses do.
+    An hour thus never spans two windows, so buckets give the same windows as single responses.
     """
 
     first: int
@@ -75,7 +75,7 @@ class Window:
         return amount * times.MINUTE / taken if taken > 0 else None
 
     def projected(self, amount: int, now: int) -> float | None:
-        """What it comes to at the end if it goes on like this."""
+        """The amount at the end of the window at the current rate."""
         rate = self.per_minute(amount)
         return None if rate is None else amount + rate * max(0, self.end - now) / times.MINUTE
 
@@ -93,19 +93,19 @@ class Window:
 
 def read(db: apsw.Connection, asked: Stats) -> list[Window]:
     """All windows, the oldest first."""
-    from sess_schema.queries.views import scope  # noqa: PLC0415 - the status line does without
+    from sess_schema.queries.views import scope  # noqa: PLC0415 - not needed by the status line
 
     wanted = scope.responses(db, asked)
     return [*windows(_buckets(db, wanted.sql, wanted.values))]
 
 
 def current(db: apsw.Connection, now: int) -> Window | None:
-    """The active window, found without reading more than the days that decide where it begins."""
+    """The active window; reads only the days that decide where it starts."""
     since = now - 2 * times.DAY
     while True:
         where = "FROM usage u WHERE u.ts >= ? AND u.ts <= ? AND u.counted"
         found = [*windows(_buckets(db, where, (since, now)))]
-        # Behind a rest of five hours it does not matter what was before.
+        # Nothing before a pause of five hours matters.
         rested = found and found[0].first - since > LENGTH
         pairs = pairwise(found)
         if not found or rested or any(b.first - a.last > LENGTH for a, b in pairs) or since <= 0:
@@ -115,7 +115,7 @@ def current(db: apsw.Connection, now: int) -> Window | None:
 
 
 def recorded_reset(db: apsw.Connection, asked: Stats, now: int) -> int | None:
-    """When the service itself said that the limit ends, if that is still to come."""
+    """When the limit ends according to the service, if that is in the future."""
     from sess_schema.queries.views import scope  # noqa: PLC0415
 
     wanted = scope.events(
@@ -126,14 +126,14 @@ def recorded_reset(db: apsw.Connection, asked: Stats, now: int) -> int | None:
         " ORDER BY e.ts DESC",
         wanted.values,
     ):
-        if (told := _RESET.search(text)) is not None:
-            reset = int(told[1]) * times.SECOND
+        if (found := _RESET.search(text)) is not None:
+            reset = int(found[1]) * times.SECOND
             return reset if reset > now else None
     return None
 
 
 def windows(buckets: Iterable[Bucket]) -> Iterator[Window]:
-    """`buckets` in the order of time."""
+    """`buckets` are sorted by time."""
     open_: Window | None = None
     for group in _by_hour(buckets):
         first = min(bucket.first for bucket in group)

@@ -1,4 +1,4 @@
-"""Prompts with what came of them: a round lasts from a prompt to the next one of its session."""
+"""Turns: each is a prompt with everything up to the next one of its session."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Call(NamedTuple):
 
 
 @dataclass(slots=True)
-class Round:
+class Turn:
     session: int
     prompt: int  # its event
     calls: list[Call] = field(default_factory=list)
-    interrupted: int = 0  # marks that a person stopped the work
+    interrupted: int = 0  # times a person stopped it
     requests: int = 0
     cost_nano: int = 0
 
@@ -35,11 +35,11 @@ class Round:
         return sum(call.status == "denied" for call in self.calls)
 
 
-def rounds(db: apsw.Connection, asked: Stats) -> Iterator[Round]:
-    """The rounds whose prompt lies in the window, with what lies in it of each."""
+def turns(db: apsw.Connection, asked: Stats) -> Iterator[Turn]:
+    """The turns whose prompt is in the window, limited to what is in the window."""
     responses = _responses(db, asked)
     next_response = next(responses, None)
-    current: Round | None = None
+    current: Turn | None = None
     wanted = scope.events(db, asked)
     for session, event, said, kind, status, ts, summary in db.execute(
         "SELECT s.id, e.id, e.type, e.kind, e.status, e.ts, e.summary"
@@ -49,7 +49,7 @@ def rounds(db: apsw.Connection, asked: Stats) -> Iterator[Round]:
     ):
         place = (session, -1 if ts is None else ts)
         if current is not None and (session != current.session or said == "user"):
-            # Everything that was answered before the next prompt is this one's.
+            # Everything answered before the next prompt belongs to this one.
             while next_response is not None and _before(next_response, current.session, place):
                 _add(current, next_response)
                 next_response = next(responses, None)
@@ -58,7 +58,7 @@ def rounds(db: apsw.Connection, asked: Stats) -> Iterator[Round]:
         if said == "user":
             while next_response is not None and next_response[:2] < place:
                 next_response = next(responses, None)
-            current = Round(session, event)
+            current = Turn(session, event)
         elif current is not None and said == "tool_use":
             current.calls.append(Call(event, kind, status, summary))
         elif current is not None:
@@ -77,7 +77,7 @@ def _before(response: Response, session: int, place: tuple[int, int]) -> bool:
     return response[0] == session and response[:2] < place
 
 
-def _add(current: Round, response: Response) -> None:
+def _add(current: Turn, response: Response) -> None:
     current.requests += 1
     current.cost_nano += response[2]
 
