@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from typing import Any
 
 import apsw
 
@@ -176,9 +177,31 @@ class EventWriter:
             *(event.call_id for event in record.events if event.call_id),
             *(result.call_id for result in record.results),
         }:
-            rows = self._calls.get(call_id, [])
-            for call in [row for row in rows if row.unjoined is None and not row.call_retired]:
-                self._rejoin_call(call, rows)
+            self._rejoin_calls(call_id)
+
+    def taken_back(self, turn_ids: list[int]) -> None:
+        """Choose results again after a log took turns back that forks may still have."""
+        found: list[Any] = self._db.execute(
+            "SELECT DISTINCT call_id FROM events WHERE call_id IS NOT NULL AND id IN ("
+            " SELECT e.id FROM json_each(?1) j JOIN turns t ON t.id = j.value"
+            " JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
+            " UNION SELECT e.id FROM json_each(?1) j JOIN events e ON e.result_turn_id = j.value)",
+            (json.dumps(turn_ids),),
+        ).fetchall()
+        for (call_id,) in found:
+            self._calls[call_id] = self.rows.stored("e.call_id = ? ORDER BY e.id", call_id)
+            self._rejoin_calls(call_id)
+        self.flush()
+
+    def _rejoin_calls(self, call_id: str) -> None:
+        rows = self._calls.get(call_id, [])
+        for call in [row for row in rows if row.unjoined is None and not row.call_retired]:
+            if call.result_retired and self._is_superseded(call.result_turn_id):
+                self._detach(call, ANSWER)
+            self._rejoin_call(call, rows)
+
+    def _is_superseded(self, turn_id: int | None) -> bool:
+        return bool(self._db.execute("SELECT superseded FROM turns WHERE id = ?", (turn_id,)).get)
 
     def _rejoin_call(self, call: Row, rows: list[Row]) -> None:
         best: Row | None = None

@@ -28,17 +28,17 @@ def apply(
     everything: Transaction, source: Tracked, session: Session, turn: Turn, operation: Retire
 ) -> None:
     """Retire the events of the records that an operation names."""
-    found = (
-        _onward(everything, source, session, turn, operation)
-        if operation.onward or operation.prompts
-        else _replaced(everything, source, session, turn, operation)
-    )
+    back = bool(operation.onward or operation.prompts)
+    find = _onward if back else _replaced
+    found = find(everything, source, session, turn, operation)
     for turn_id in found:
         everything.copies.supersede(turn_id, session.id, source.generation)
         everything.events.left(turn_id)
     if found:
         everything.counters.changed(session.id)
         everything.titles.prompts_left(session)
+    if found and back:
+        everything.events.taken_back(found)
 
 
 def _replaced(

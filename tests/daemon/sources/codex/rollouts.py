@@ -13,6 +13,7 @@ from sessiond.config import Config
 from sessiond.reading.territory import Territory
 from sessiond.sources import all_sources
 
+RETIRED = 13  # in the events of a dump
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -122,8 +123,14 @@ class CodexHome(World):
         return [place for place in places if place.path in roots]
 
     def comparable(self):
-        """The index without numbers that depend on the order of reading; owners of usage too."""
-        return self.dump() | {
+        """The index without numbers that depend on the order of reading; owners of usage too.
+
+        Of calls that every thread took back, only their owner is the same in any order.
+        """
+        dump = self.dump()
+        del dump["edits"]  # one row per event, taken back or not
+        return dump | {
+            "events": [row for row in dump["events"] if not row[RETIRED]],
             "links": self.sql(
                 "SELECT s.native_id, p.native_id, s.call_id FROM sessions s"
                 " JOIN sessions p ON p.id = s.parent_id ORDER BY 1"

@@ -164,6 +164,19 @@ def test_a_rollback_takes_prompts_back_from_its_own_thread_only(home):
         (home.state / "index.db").unlink()
 
 
+@pytest.mark.parametrize("forked_first", [False, True])
+def test_a_result_that_was_taken_back_answers_no_call_of_a_fork(home, forked_first):
+    """The fork was made before the call had ended, and its parent went back to before the call."""
+    parent = parent_of(home)
+    fork = Rollout(home, 2, hours=1, forked_from_id=PARENT).copy(parent, 6)
+    parent.add(event("thread_rolled_back", num_turns=1))
+    for rollout in (fork, parent) if forked_first else (parent, fork):
+        rollout.save()
+        home.ingest()
+    shown = "SELECT s.native_id, e.status FROM events e JOIN sessions s ON s.id = e.session_id"
+    assert home.sql(f"{shown} WHERE e.call_id = 'c1' AND e.retired = 0") == [(FORK, "pending")]
+
+
 def grown(home, rng):
     """Threads, forks, rollbacks and compactions, as they come."""
     files = [parent_of(home)]
