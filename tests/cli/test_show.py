@@ -184,7 +184,7 @@ def test_a_fork_says_where_its_beginning_comes_from(story, sess):
     lines = sess("show", FORK).stdout.splitlines()
     assert [line.strip("─ ") for line in lines if line.startswith("──── ")] == [
         "copied from 11111111",
-        "from here on its own",
+        "the fork starts here",
     ]
     assert [event["copied_from"] for event in sess.json("show", FORK)] == [MAIN] * 3 + [None]
 

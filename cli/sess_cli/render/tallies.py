@@ -81,7 +81,7 @@ def table(groups: Mapping[str, Tally], total: Tally, by: str) -> None:
     told = [row for name, row in cells[:-1] if name != NONE] or [row for _, row in cells]
     kept = [n for n in range(len(heads)) if any(row[n] not in _NOTHING for row in told)]
     if not kept:
-        terminal.write(terminal.style("nothing in this time", "dim"))
+        terminal.write(terminal.style("nothing in this period", "dim"))
         return
     some = [row for row in cells[:-1] if any(row[1][n] not in _NOTHING for n in kept)]
     cells = [*some, cells[-1]]

@@ -120,7 +120,7 @@ class TranscriptView:
         self._owner = entry.owner
         yield ""
         if entry.owner == self._row.key:
-            yield self._rule("from here on its own", "dim")
+            yield self._rule("the fork starts here", "dim")
             return
         original = sessions.by_key(self._db, entry.owner)
         name = self._terminal.line(self._ids.of(original))

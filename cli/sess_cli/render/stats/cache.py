@@ -19,15 +19,15 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
     total = found.total
     facts = []
     if total.hit_ratio is not None:
-        told = f"{percent(total.hit_ratio)} of {short(total.prompt_tokens)} tokens of prompts"
-        facts.append(("from cache", f"{told} were read from the cache"))
+        share = f"{percent(total.hit_ratio)} of {short(total.prompt_tokens)} input tokens"
+        facts.append(("from cache", share))
         saved = money(total.saved_nano)
         if total.unpriced:
             saved += f", and {amounts.plural(total.unpriced, 'response')} of unknown price"
-        facts.append(("saved", f"{saved}, beside {money(total.cost_nano)} paid"))
+        facts.append(("saved", f"{saved}; paid {money(total.cost_nano)}"))
         expired = amounts.plural(total.expired, "prompt") if total.expired else "no prompt"
-        told = f" ({short(total.expired_tokens)} tokens)" if total.expired else ""
-        facts.append(("expired", f"{expired}{told} written anew after the cache had forgotten"))
+        tokens = f" ({short(total.expired_tokens)} tokens)" if total.expired else ""
+        facts.append(("expired", f"{expired}{tokens} written again after the cache expired"))
     return Report(
         "cache",
         [

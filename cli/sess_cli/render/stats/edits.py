@@ -28,7 +28,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
     facts = [("edits", f"{told}: +{total.added:,} -{total.removed:,} lines")]
     if found.one_shot_rate is not None:
         told = f"{percent(found.one_shot_rate)} of {amounts.plural(found.turns, 'turn')} with edits"
-        facts.append(("one shot", f"{told} edited no file again after a command"))
+        facts.append(("one shot", f"{told} did not edit a file again after a command"))
         facts.append(("cost", f"{money(round(found.cost_nano / found.turns))} per turn with edits"))
     whole = {
         "total": "total",

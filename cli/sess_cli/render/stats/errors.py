@@ -24,8 +24,8 @@ from sess_schema.queries.views import failures
 from sess_schema.queries.views.failures import Failure, Failures, grouped
 
 _HINT = (
-    "`sess stats errors --explain CLASS` lists all of a class, with `api CLASS` of the service's;"
-    " classes of your own are in errors.toml beside config.toml"
+    "`sess stats errors --explain CLASS` lists a class, `api CLASS` one of the API errors;"
+    " add your own classes in errors.toml, next to config.toml"
 )
 
 
@@ -33,8 +33,8 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
     found = failures.read(db, asked, paths.home().config)
     links = Links(db)
     total = len(found.calls)
-    told = amounts.plural(total, "failed call")
-    told += f", {amounts.plural(len(found.service), 'error')} of the service"
+    counts = amounts.plural(total, "failed call")
+    counts += f", {amounts.plural(len(found.service), 'API error')}"
     count = (Column("errors", "errors", number), Column("share", "share", percent))
     newest = Column("_link", "newest", left=True)
     first = Column("tools", "mostly", _first, left=True)
@@ -49,7 +49,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
             Section(
                 "api",
                 [_class(n, o, len(found.service), links) for n, o in _service(found).items()],
-                (Column("class", "errors of the service"), *count, newest),
+                (Column("class", "API errors"), *count, newest),
             ),
             Section(
                 "tool",
@@ -75,7 +75,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
                 most=7,
             ),
         ],
-        facts=[("errors", told), ("rules", f"version {found.rules}")],
+        facts=[("errors", counts), ("rules", f"version {found.rules}")],
         notes=[_HINT] if total or found.service else [],
     )
 

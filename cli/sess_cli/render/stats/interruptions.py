@@ -26,7 +26,7 @@ from sess_schema.queries.views.interruptions import STEPS
 def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
     found = interruptions.read(db, asked)
     turns = amounts.plural(found.turns, "turn")
-    facts = [("turns", "none in this time")]
+    facts = [("turns", "none in this period")]
     if found.rate is not None:
         told = amounts.plural(found.markers, "interruption")
         told += f", {amounts.plural(found.refusals, 'refused call')}"

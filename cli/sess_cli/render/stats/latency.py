@@ -24,7 +24,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
                 "model",
                 [{"model": name, **_speed(speed)} for name, speed in speeds.items()],
                 (
-                    Column("model", "first words of"),
+                    Column("model", "first response of"),
                     Column("responses", "n", number),
                     *(Column(f"p{mark}_ms", f"p{mark}", duration) for mark in _MARKS[:3]),
                     Column("max_ms", "max", duration),

@@ -57,7 +57,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
             *([("reset", f"{clock(reset, asked.zone)}, as the service said")] if reset else ()),
             *(_spent(spent) if spent else ()),
         ],
-        notes=["Windows are estimated as ccusage does; when a service resets is its own affair."],
+        notes=["Windows are estimated as ccusage does; the service may reset at other times."],
         code=OVER_BUDGET if spent is not None and spent.exceeded else 0,
     )
 
@@ -82,7 +82,7 @@ def _active(found: list[Window], now: int) -> list[tuple[str, str]]:
             told = (
                 f"{money(round(at_end))}, {short(round(active.projected(active.tokens, now) or 0))}"
             )
-            facts.append(("at its end", f"{told} tokens if it goes on like this"))
+            facts.append(("at its end", f"{told} tokens at this rate"))
     if finished:
         most = max(finished, key=lambda one: one.tokens)
         facts.append(("largest", f"{short(most.tokens)} tokens, {money(most.cost_nano)}"))
