@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shlex
 from contextlib import closing
 from pathlib import Path
 
@@ -84,3 +85,24 @@ def test_the_readme_names_only_files_that_exist():
     """Each relative link of the README leads somewhere."""
     for target in re.findall(r"\]\(([\w./-]+)\)", (ROOT / "README.md").read_text("utf-8")):
         assert (ROOT / target).exists(), target
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/search.md", "docs/export.md"])
+def test_the_examples_name_only_commands_and_options_that_exist(page):
+    """Each `$ sess` and `$ sessiond` line uses a command of docs/commands.md and its options."""
+    commands = (ROOT / "docs" / "commands.md").read_text("utf-8")
+    helps = dict(
+        re.findall(r"^##+ ([^\n]+)\n\n```text\n(.+?)```", commands, re.MULTILINE | re.DOTALL)
+    )
+    lines = re.findall(r"^\$ (sess.*)", (ROOT / page).read_text("utf-8"), re.MULTILINE)
+    assert lines
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        depth = min(len(words), 3 if words[1:2] == ["export"] else 2)
+        usage = helps.get(" ".join(words[:depth]))
+        assert usage is not None, line
+        known = set(re.findall(r"(?<!\S)--?[a-zA-Z][\w-]*", usage))
+        given = {word for word in words[depth:] if word.startswith("-") and len(word) > 1}
+        if words[1:2] == ["search"]:  # a single dash excludes a word
+            given = {word for word in given if word.startswith("--")}
+        assert given <= known, line
