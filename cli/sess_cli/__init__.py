@@ -1,6 +1,6 @@
-"""`sess`: the views over the index. It only ever reads."""
+"""`sess`: the read-only client of the index."""
 
 import gc
 
-# A command lives for a moment: collecting while the modules load takes a twentieth of its time.
+# Commands are short-lived: collecting garbage while modules load takes 5% of their time.
 gc.set_threshold(50_000)

@@ -1,4 +1,4 @@
-"""Events as people name them on a command line: `SESSION#EVENT`."""
+"""Citations on the command line: `SESSION#EVENT`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def divided(given: str) -> tuple[str, str | None]:
-    """The session and the event of a citation; no event where it names a whole session."""
+    """The session and the event of a citation; no event if it names a whole session."""
     session, mark, event = given.rpartition("#")
     if mark and session and citations.looks_like_one(event):
         return session, event
@@ -22,7 +22,7 @@ def divided(given: str) -> tuple[str, str | None]:
 
 
 def event_of(db: apsw.Connection, row: SessionRow, given: str, *, superseded: bool = False) -> int:
-    """The event that a citation names. One by its old number is understood with a note."""
+    """The event that a citation names. An old number is accepted, with a note."""
     found = citations.resolve(db, row.key, given, superseded=superseded)
     if found is not None:
         if found.by_number:

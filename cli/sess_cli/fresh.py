@@ -1,6 +1,6 @@
 """The index, updated first when no daemon is running.
 
-The daemon's code runs as a child process: the client itself never writes.
+The daemon's code runs in a child process: the client itself never writes.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _sync(home: Home) -> bool:
 
     if lock.holder(home.lock) is not None:
         return False
-    import subprocess  # noqa: PLC0415 - with a daemon there is nothing to run
+    import subprocess  # noqa: PLC0415 - not needed with a daemon
 
     child = subprocess.run([*module("sessiond.service.one_pass"), "--quiet"], check=False)
     if child.returncode in _FINE:

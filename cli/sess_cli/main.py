@@ -1,4 +1,4 @@
-"""The `sess` command: wiring only. Each verb is one file in `commands/`."""
+"""The `sess` command: wiring only. Each subcommand is a module in `commands/`."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def options(
 
 
 def _without_a_verb() -> None:
-    """The finder for people; for pipes, and where it is not installed, the list."""
+    """The finder on a terminal; in a pipe, or if it is not installed, the list."""
     from sess_cli import finder  # noqa: PLC0415 - only here
 
     terminal = sys.stdin.isatty() and sys.stdout.isatty()

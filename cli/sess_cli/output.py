@@ -17,12 +17,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def json_line(value: Any) -> None:
-    """One object, at once: a reader at the other end of a pipe need not wait for the rest."""
+    """Write one object and flush, so that the reader of a pipe need not wait for the rest."""
     import orjson  # noqa: PLC0415 - only for --json
 
     try:
         line = orjson.dumps(value)
-    except TypeError:  # integers beyond 64 bits: Python's own encoder takes them
+    except TypeError:  # integers beyond 64 bits, which Python's encoder supports
         import json  # noqa: PLC0415
 
         line = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
@@ -34,15 +34,15 @@ def json_line(value: Any) -> None:
 
 
 def csv_text(text: str) -> str:
-    """Foreign text for a table: spreadsheets run what begins like a formula, terminals obey codes.
+    """Foreign text for CSV: spreadsheets run formulas, terminals interpret escape sequences.
 
-    An apostrophe in front makes it text to a spreadsheet.
+    A leading apostrophe makes it text in a spreadsheet.
     """
     return Terminal().text(f"'{text}" if text.startswith(_FORMULA) else text)
 
 
 def _inert(line: str) -> str:
-    """The same JSON without a character that a terminal obeys: encoders escape only some."""
+    """The same JSON with all control characters escaped: encoders escape only some."""
     if line.isprintable():
         return line
     import json  # noqa: PLC0415
@@ -52,25 +52,25 @@ def _inert(line: str) -> str:
 
 @contextlib.contextmanager
 def pager(*, wanted: bool) -> Iterator[Terminal]:
-    """A terminal to write to: the pager's input if there is one and stdout is a terminal."""
+    """A terminal to write to: the pager's input if there is a pager and stdout is a terminal."""
     command = _pager_command() if wanted and sys.stdout.isatty() else None
     if command is None:
         yield Terminal()
         sys.stdout.flush()
         return
-    # Without -R, `less` would show our colours as codes.
+    # Without -R, `less` would print colour codes.
     environment = {"LESS": "FRX", **os.environ}
     process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
     pipe = TextIOWrapper(cast("IO[bytes]", process.stdin), "utf-8", errors="backslashreplace")
     try:
         yield Terminal(pipe, paged=True)
-    except BrokenPipeError:  # it was left before the end
+    except BrokenPipeError:  # the pager was closed before the end
         pass
     finally:
         with contextlib.suppress(OSError):
             pipe.close()
         while True:
-            # Ctrl-C belongs to the pager while it is open.
+            # Ctrl-C goes to the pager while it is open.
             with contextlib.suppress(KeyboardInterrupt):
                 process.wait()
                 break

@@ -1,9 +1,9 @@
-"""How command lines are read: by typer, with two things done around it.
+"""Command lines are parsed by typer, with two additions.
 
-To build the parsers of all commands takes longer than most commands do, so only the one that was
-asked for is built (`keep_only`). A search is mostly words, which may begin with a dash, so its
-command line is divided before typer sees it (`WordsCommand`). `start.py` goes further: a search of
-words alone and the status line need no typer at all.
+Building the parsers of all commands takes longer than running most commands, so only the requested
+one is built (`keep_only`). A search is mostly words, which may start with a dash, so its command
+line is split before typer sees it (`WordsCommand`). `start.py` goes further: a search of plain
+words and the status line need no typer at all.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typer.core import TyperCommand
 
 from sess_schema.errors import SessError
 
-_NUMBERED = ("-A", "-B", "-C")  # options only in front of a number
+_NUMBERED = ("-A", "-B", "-C")  # options only before a number
 
 
 def keep_only(app: typer.Typer, given: list[str]) -> None:
-    """Leave out every command but the one that a command line names."""
+    """Drop every command but the one a command line names."""
     verb = next((word for word in given if word != "--debug"), None)
     commands = [command for command in app.registered_commands if command.name == verb]
     groups = [group for group in app.registered_groups if group.name == verb]
@@ -28,17 +28,17 @@ def keep_only(app: typer.Typer, given: list[str]) -> None:
 
 
 class WordsCommand(TyperCommand):
-    """Takes for an option only what is one; `-word` excludes, a pasted `--flag` is looked for."""
+    """Only known options are options; `-word` excludes, a pasted `--flag` is searched for."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args == ["-h"]:  # among other words it excludes one
+        if args == ["-h"]:  # with other words it excludes `h`
             args = ["--help"]
         options, words = self.expanded(*self._divide(args))
         ctx.meta["typed"] = [*options, "--", *words]
         return super().parse_args(ctx, [*options, "--", *words])
 
     def expanded(self, options: list[str], words: list[str]) -> tuple[list[str], list[str]]:
-        """What they stand for."""
+        """With saved searches filled in."""
         return options, words
 
     def _divide(self, args: list[str]) -> tuple[list[str], list[str]]:
@@ -80,7 +80,7 @@ class WordsCommand(TyperCommand):
 
 
 def _refuse_slip(name: str, known: list[str]) -> None:
-    """A mistyped option must not silently become a word that nothing contains."""
+    """A mistyped option must not silently become a word that matches nothing."""
     if not name.startswith("--") or len(name) == len("--"):
         return
     import difflib  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""A throw-away home: an index and transcripts of its own, away from those of the user."""
+"""A temporary home with its own index and transcripts, separate from the user's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sess_schema.program import module
 
-# Everything else stays outside: who knows which variable leads an agent to another home.
+# No other variable is passed: any of them might lead an agent to another home.
 _KEPT = (
     "PATH", "PYTHON", "VIRTUAL_ENV", "LANG", "LC_", "TZ", "TERM", "COLORTERM", "NO_COLOR",
     "FORCE_COLOR", "COLUMNS", "LINES", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "LD_LIBRARY_PATH",
@@ -22,7 +22,7 @@ _KEPT = (
 
 
 class Sandbox:
-    """A home directory in which our programs find nothing but what was put there."""
+    """A home directory in which our programs find only what was put there."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -36,18 +36,18 @@ class Sandbox:
             "USERPROFILE": str(root),
             "SESSIOND_HOME": str(root / "sessiond"),
             "PAGER": "cat",
-            # Packages of a `pip install --user` lie in the real home.
+            # `pip install --user` puts packages in the real home.
             "PYTHONUSERBASE": os.environ.get("PYTHONUSERBASE") or site.getuserbase(),
         }
 
     def sess(self, *arguments: str, capture: bool = False) -> subprocess.CompletedProcess[str]:
-        """Run this same client inside."""
+        """Run this client inside."""
         return self.run("sess_cli", *arguments, capture=capture)
 
     def run(
         self, name: str, *arguments: str, capture: bool = True
     ) -> subprocess.CompletedProcess[str]:
-        """Run a module of ours inside."""
+        """Run one of our modules inside."""
         sys.stdout.flush()
         return subprocess.run(
             [*module(name), *arguments],

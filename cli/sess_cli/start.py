@@ -1,4 +1,4 @@
-"""Where `sess` begins: plain searches and the status line need no parser of options."""
+"""The entry point of `sess`: plain searches and the status line need no option parser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 _NO_SYNC = "--no-sync"
 
 
-# Most commands are over before there is any garbage; looking for it takes a tenth of their time.
+# Most commands end before there is any garbage; looking for it takes 10% of their time.
 _OBJECTS_BEFORE_COLLECTING = 200_000
 
 
@@ -46,7 +46,7 @@ def _statusline() -> None:
 
 
 def plain_words(given: list[str]) -> list[str] | None:
-    """The words of `sess search WORDS`; None for anything that may be more than that."""
+    """The words of `sess search WORDS`; None for anything else."""
     if given[:1] != ["search"] or "_SESS_COMPLETE" in os.environ:
         return None
     words = [word for word in given[1:] if word != _NO_SYNC]

@@ -1,6 +1,6 @@
-"""`sess statusline`: today, the five-hour window and the session, in one line.
+"""`sess statusline`: today, the five-hour window and the session, on one line.
 
-Prompts of shells and agents wait for it, so it reads what few rows it needs and loads no parser.
+Shell prompts and agents wait for it, so it reads only the rows it needs and loads no parser.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sess_schema.queries.views.capacity import window_of
 if TYPE_CHECKING:
     import apsw
 
-_PATIENCE = 0.2  # seconds for whoever holds our stdin to say something
+_PATIENCE = 0.2  # seconds to wait for input on stdin
 _LONGEST = 1 << 20
 
 
@@ -57,7 +57,7 @@ class Status:
         return " · ".join(parts)
 
     def facts(self) -> dict[str, Any]:
-        """One object; the names are a contract."""
+        """One object; its keys are a public contract."""
         window = self.window
         return {
             "today": _facts(self.today),
@@ -80,7 +80,7 @@ class Status:
 
 
 def show(*, as_json: bool = False) -> None:
-    """As the index is: nothing is brought up to date for it."""
+    """Shows the index as it is, without a sync."""
     from contextlib import closing  # noqa: PLC0415
 
     from sess_schema import paths  # noqa: PLC0415
@@ -135,7 +135,7 @@ def _key(db: apsw.Connection, session: str) -> int | None:
 
 
 def _session_on_stdin() -> str | None:
-    """Claude Code tells its status bar as JSON which session it is."""
+    """Claude Code passes its status line JSON with the session id."""
     if sys.stdin is None or sys.stdin.isatty():
         return None
     try:
@@ -149,10 +149,10 @@ def _session_on_stdin() -> str | None:
     import orjson  # noqa: PLC0415
 
     try:
-        told = orjson.loads(raw)
+        given = orjson.loads(raw)
     except ValueError:
         return None
-    session = told.get("session_id") if isinstance(told, dict) else None
+    session = given.get("session_id") if isinstance(given, dict) else None
     return session if isinstance(session, str) else None
 
 

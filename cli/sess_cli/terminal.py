@@ -1,7 +1,7 @@
-"""Where output goes: its width, its colours, and what must not reach a terminal.
+"""An output stream: its width, its colours, and what must not reach a terminal.
 
-Transcript text is hostile. On a terminal it loses its escape sequences, and what is left of
-control and direction characters is shown instead of obeyed. In a pipe it stays as it is.
+Transcript text is hostile. On a terminal, escape sequences are removed, and remaining control and
+direction characters are printed visibly instead of taking effect. In a pipe it is unchanged.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Terminal:
         self.width = _width() if self.interactive else None
 
     def text(self, text: str) -> str:
-        """Foreign text, as this stream may have it."""
+        """Foreign text, made safe for this stream."""
         return safe(text) if self.interactive or self.colour else text
 
     def line(self, text: str) -> str:
@@ -51,7 +51,7 @@ class Terminal:
         return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
 
     def link(self, text: str, path: str | None) -> str:
-        """Text that opens a file when it is clicked, where the terminal can do that."""
+        """Text that opens a file when clicked, if the terminal supports it."""
         if not path or not self.colour or not _knows_links(interactive=self.interactive):
             return text
         from urllib.parse import quote  # noqa: PLC0415 - rarely needed
@@ -71,7 +71,7 @@ def _wants_colour(*, interactive: bool) -> bool:
 
 
 def _knows_links(*, interactive: bool) -> bool:
-    """Whether this is one of the terminals known for OSC 8; others may print rubbish."""
+    """Whether the terminal is known to support OSC 8; others may print garbage."""
     environment = os.environ
     if (forced := environment.get("FORCE_HYPERLINK")) is not None:
         return forced != "0"

@@ -110,7 +110,7 @@ def test_the_dashboard_is_drawn_again_when_the_index_changes(world):
     t = world.transcript(SESSION)
     spend(world, t, 100_000)
     with watched(world) as (process, terminal):
-        first = read_until(terminal, "Ctrl-C ends")
+        first = read_until(terminal, "Ctrl-C to quit")
         assert "\x1b[?1049h" in first
         assert "$2.50" in first
         assert first.count("\n") == 23
@@ -125,4 +125,4 @@ def test_a_view_can_be_watched(world):
     """Any of them."""
     spend(world, world.transcript(SESSION), 100_000)
     with watched(world, "windows") as (_, terminal):
-        assert "estimated window" in read_until(terminal, "Ctrl-C ends")
+        assert "estimated window" in read_until(terminal, "Ctrl-C to quit")

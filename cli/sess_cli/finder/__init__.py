@@ -1,4 +1,4 @@
-"""The finder: `sess` alone on a terminal. Needs the extra `sessiond[tui]`."""
+"""The finder: `sess` without arguments on a terminal. Needs the extra `sessiond[tui]`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def available() -> bool:
-    """Whether what draws it is installed."""
+    """Whether its dependencies are installed."""
     return find_spec("textual") is not None
 
 
@@ -29,17 +29,17 @@ def run(index_path: Path, *, utc: bool = False) -> int:
 
 
 def load() -> type[Finder]:
-    """Import the finder so that a keystroke does not wait for anything but its results."""
+    """Import the finder, set up so that a keystroke waits only for its results."""
     chosen = os.environ.get("TEXTUAL_FPS")
-    # Textual draws sixty times a second otherwise: up to sixteen milliseconds too late.
+    # Textual's default of 60 frames per second would delay drawing by up to 16 ms.
     os.environ["TEXTUAL_FPS"] = chosen or "250"
-    from sess_cli.finder.app import Finder  # noqa: PLC0415 - not installed for everybody
+    from sess_cli.finder.app import Finder  # noqa: PLC0415 - an optional extra
 
-    if chosen is None:  # it is not for what is started from here
+    if chosen is None:  # child processes should not inherit it
         del os.environ["TEXTUAL_FPS"]
-    # The screen gets the interpreter soon when a thread is busy with it.
+    # Lets the screen thread run soon even if another thread is busy.
     sys.setswitchinterval(0.001)
-    # Garbage is collected while nobody types: it takes up to fifty milliseconds.
+    # Garbage is collected while nobody types: it takes up to 50 ms.
     gc.freeze()
     gc.disable()
     return Finder

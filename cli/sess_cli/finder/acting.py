@@ -19,11 +19,11 @@ from sess_schema.connection import open_reader
 from sess_schema.errors import explained
 
 Made = TypeVar("Made")
-_SHORTLY, _LONGER = 4, 12  # seconds that a message stays
+_SHORTLY, _LONGER = 4, 12  # seconds to show a message
 
 
 class Acting(App[actions.Resume]):
-    """An app whose current line can be read, copied, exported and resumed."""
+    """An app whose current item can be read, copied, exported and resumed."""
 
     def __init__(self, index: Path, *, utc: bool) -> None:
         super().__init__(ansi_color=True)
@@ -40,7 +40,7 @@ class Acting(App[actions.Resume]):
             with self.suspend(), closing(open_reader(self._index)) as db:
                 actions.read_in_pager(db, item.session, item.event, utc=self._utc)
         except SuspendNotSupported:
-            self.say("there is no terminal to show it on", wrong=True)
+            self.say("no terminal to show it on", wrong=True)
         except Exception as error:
             self.say_error(error)
 
@@ -79,7 +79,7 @@ class Acting(App[actions.Resume]):
     def _do(
         self, work: Callable[[apsw.Connection, Item], Made], done: Callable[[Made], None]
     ) -> None:
-        """Work on the current line beside the screen."""
+        """Work on the current item in a thread."""
         item = self.item
         if item is None:
             return
@@ -105,6 +105,6 @@ class Acting(App[actions.Resume]):
         self.notify(looks.line(message), severity=severity, markup=False, timeout=timeout)
 
     def say_error(self, error: Exception) -> None:
-        told = explained(error, str(self._index))
-        hint = f"; {told.hint}" if told and told.hint else ""
-        self.say(f"{told.message if told else error}{hint}", wrong=True)
+        known = explained(error, str(self._index))
+        hint = f"; {known.hint}" if known and known.hint else ""
+        self.say(f"{known.message if known else error}{hint}", wrong=True)

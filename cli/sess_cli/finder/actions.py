@@ -1,4 +1,4 @@
-"""What can be done with a hit: read it, export it, go on with it. Nothing here draws."""
+"""What can be done with a hit: read it, export it, resume it. Nothing here draws."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Resume:
 
 
 def resume(db: apsw.Connection, session: int) -> Resume:
-    """How to go on with a session; a subagent's goes on with the one that started it."""
+    """How to resume a session; for a subagent, the session that started it."""
     row = sessions.by_key(db, session)
     seen = {row.key}
     while row.parent_key is not None and row.parent_key not in seen:
@@ -64,14 +64,14 @@ def resume(db: apsw.Connection, session: int) -> Resume:
         raise SessError("this session has no ID to resume")
     if row.source_gone:
         raise SessError(
-            "the agent has deleted this transcript", hint=f"`sess restore {row.session} -o FILE`"
+            "the agent deleted this transcript", hint=f"`sess restore {row.session} -o FILE`"
         )
     exists = row.project is not None and os.path.isdir(row.project)
     return Resume(command, row.project if exists else None)
 
 
 def export(db: apsw.Connection, session: int, folder: Path, *, utc: bool) -> Path:
-    """Write a session as a Markdown file that did not exist before."""
+    """Write a session to a new Markdown file."""
     row = sessions.by_key(db, session)
     name = _FILE_NAME.sub("-", sessions.ShortIds(db).of(row)).strip("-")[:_LONGEST_NAME]
     number = 1
@@ -97,8 +97,8 @@ def as_markdown(db: apsw.Connection, session: int, event: int | None, *, utc: bo
 
 
 def _write_markdown(db: apsw.Connection, row: SessionRow, out: BinaryIO, *, utc: bool) -> None:
-    """As `sess export md` does, secrets masked."""
-    from sess_cli.export import markdown as document  # noqa: PLC0415 - not before it is wanted
+    """Like `sess export md`, with secrets masked."""
+    from sess_cli.export import markdown as document  # noqa: PLC0415 - slow to import
     from sess_cli.export.redact import Redactor  # noqa: PLC0415
     from sess_cli.export.story import Story  # noqa: PLC0415
 
@@ -106,14 +106,14 @@ def _write_markdown(db: apsw.Connection, row: SessionRow, out: BinaryIO, *, utc:
 
 
 def name_of(db: apsw.Connection, session: int, event: int | None) -> str:
-    """What `sess show` takes."""
+    """The citation, as `sess show` takes it."""
     short = sessions.ShortIds(db).of(sessions.by_key(db, session))
     return short if event is None else f"{short}#{Citations(db).short(event, session)}"
 
 
 def read_in_pager(db: apsw.Connection, session: int, event: int | None, *, utc: bool) -> None:
-    """As `sess show` does; comes back when somebody has read it."""
-    from sess_cli.output import pager  # noqa: PLC0415 - the first keystroke need not wait for it
+    """Like `sess show`; returns when the pager is closed."""
+    from sess_cli.output import pager  # noqa: PLC0415 - must not delay the first keystroke
     from sess_cli.render.transcript import TranscriptView  # noqa: PLC0415
     from sess_schema.session.reader import Reader  # noqa: PLC0415
 
@@ -125,12 +125,12 @@ def read_in_pager(db: apsw.Connection, session: int, event: int | None, *, utc: 
                 terminal.write(line)
         if not stays:
             with contextlib.suppress(EOFError, KeyboardInterrupt):
-                input("\n-- enter goes back --")
+                input("\n-- press enter to go back --")
 
 
 @contextlib.contextmanager
 def _pager_that_stays() -> Iterator[bool]:
-    """Keep `less` from leaving by itself; tells whether there is a pager that waits for a key."""
+    """Keep `less` from exiting by itself; yields whether there is a pager that waits for a key."""
     chosen = os.environ.get("PAGER")
     try:
         words = shlex.split("less" if chosen is None else chosen)

@@ -1,4 +1,4 @@
-"""The finder: one line to type in, the list below it, the conversation beside it."""
+"""The finder: an input line, the results below it, the conversation next to them."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from sess_cli.render import amounts
 from sess_schema.connection import open_reader
 from sess_schema.queries import sessions
 
-WIDE = 110  # columns from which the conversation stands beside the list
-LOW = 18  # lines below which it needs a screen of its own
-REST = 1.0  # seconds without a key after which there is time to tidy up
+WIDE = 110  # columns from which the conversation is next to the list
+LOW = 18  # lines below which the conversation takes the whole screen
+REST = 1.0  # seconds without a key before garbage is collected
 _THEMES = ("ansi-dark", "textual-ansi")
 PLACEHOLDER = 'words, "a phrase", -without, tool:Bash is:error since:7d'
 
 
-class Told(Message):
-    """Something that a thread found."""
+class Found(Message):
+    """What a thread found."""
 
     def __init__(self, what: Answer | Passage | tuple[str, tuple[Choice, ...]]) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Told(Message):
 
 
 class Line(Input):
-    """Where the question is typed; the arrows lead into the list."""
+    """The input line; arrow keys move into the list."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "app.list(1)"),
@@ -87,10 +87,10 @@ class Finder(Acting):
         self._preview = Preview()
         self._keys = KeyBar()
         self._threads: list[Finding | Passages | Choices] = []
-        # A file that is no index should be told of before the screen changes.
+        # Report a file that is not an index before the screen changes.
         with closing(open_reader(index)) as db:
             self._empty = not sessions.any_session(db)
-        # The terminal's own colours, under the name they have in this version of textual.
+        # The terminal's own colours, by the name in this version of Textual.
         self.theme = next(name for name in _THEMES if name in self.available_themes)
 
     def compose(self) -> ComposeResult:
@@ -105,11 +105,11 @@ class Finder(Acting):
 
     def on_mount(self) -> None:
         def tell(what: Answer | Passage) -> None:
-            self.post_message(Told(what))
+            self.post_message(Found(what))
 
         self._finding = Finding(self._index, tell, utc=self._utc)
         self._passages = Passages(self._index, tell)
-        choices = Choices(self._index, lambda *facet: self.post_message(Told(facet)))
+        choices = Choices(self._index, lambda *facet: self.post_message(Found(facet)))
         self._threads = [self._finding, self._passages, choices]
         self._rest = self.set_interval(REST, self._tidy_up, pause=True)
         self._line.focus()
@@ -149,7 +149,7 @@ class Finder(Acting):
         self._rest.pause()
         gc.collect()
 
-    def on_told(self, message: Told) -> None:
+    def on_found(self, message: Found) -> None:
         what = message.what
         if isinstance(what, Answer):
             self._show_answer(what)
@@ -170,7 +170,7 @@ class Finder(Acting):
 
     @on(ResultList.Chosen)
     def _look(self) -> None:
-        """Show the conversation around the current line, if it is another one than before."""
+        """Show the conversation around the current item, if it has changed."""
         item, answer = self.item, self._answer
         if item is None or answer is None:
             self._place = None
@@ -191,12 +191,12 @@ class Finder(Acting):
             return None
         row, cite = passage.card.row, passage.cite
         name = looks.line(passage.card.name) + (f"#{cite}" if cite else "")
-        parts = [amounts.clock(passage.when, utc=self._utc)]
+        facts = [amounts.clock(passage.when, utc=self._utc)]
         if row.parent is not None:
-            parts.append(looks.line(f"subagent {row.agent_type or ''}"))
+            facts.append(looks.line(f"subagent {row.agent_type or ''}"))
         elif row.git_branch:
-            parts.append(looks.line(row.git_branch))
-        return Text.assemble((name, looks.NAME), (f"  {' · '.join(parts)}", looks.DIM))
+            facts.append(looks.line(row.git_branch))
+        return Text.assemble((name, looks.NAME), (f"  {' · '.join(facts)}", looks.DIM))
 
     # -- the screen
 
@@ -204,13 +204,13 @@ class Finder(Acting):
         self._arrange(event.size.width, event.size.height)
 
     def _arrange(self, width: int, height: int) -> None:
-        narrow, below = width < WIDE, self.screen_stack[0]  # not the help that may cover it
+        narrow, below = width < WIDE, self.screen_stack[0]  # not the help screen that may cover it
         below.set_class(narrow, "narrow")
         below.set_class(not self._preview_wanted or (narrow and height < LOW), "alone")
         self.call_after_refresh(self._ask_again)
 
     def _ask_again(self) -> None:
-        """Excerpts and conversation in the new width."""
+        """Redo excerpts and conversation for the new width."""
         self._ask()
         self._look()
 

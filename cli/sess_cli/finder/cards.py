@@ -1,4 +1,4 @@
-"""What the finder says of a session, read once as long as the index stays the same."""
+"""What the finder shows about a session, cached until the index changes."""
 
 from __future__ import annotations
 

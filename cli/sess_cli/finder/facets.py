@@ -1,4 +1,4 @@
-"""The row of filters below the input: what can be chosen comes from the index."""
+"""The row of filters below the input, with choices from the index."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ FACETS = (
 
 
 class Choices:
-    """Reads once what there is to choose from; counting tools takes a moment on a large index."""
+    """Reads the choices once; counting tools takes a moment on a large index."""
 
     def __init__(self, index: Path, show: Callable[[str, tuple[Choice, ...]], object]) -> None:
         self._show = show
@@ -69,7 +69,7 @@ class Choices:
 
     def _read(self, db: apsw.Connection, _request: str) -> None:
         self._show("agent", tuple(Choice(one, Filter("agent", one)) for one in sessions.agents(db)))
-        # No directory has a NUL in its name, and asking for one is an error.
+        # No directory name contains a NUL, and a filter with one is an error.
         real = "FROM sessions WHERE turns > 0 AND project != '' AND NOT instr(project, char(0))"
         projects = _most_used(db, "project", real)
         self._show(
@@ -90,7 +90,7 @@ def _literally(tool: str) -> str:
 
 
 class Chip(Static):
-    """One facet: its key, and its name or what is chosen."""
+    """One facet: its key, and its name or the current choice."""
 
     class Pressed(Message):
         def __init__(self, facet: Facet) -> None:
@@ -121,7 +121,7 @@ class Chip(Static):
 
 class FacetBar(Horizontal):
     class Changed(Message):
-        """The filters are other ones."""
+        """The filters have changed."""
 
     def compose(self) -> ComposeResult:
         for facet in FACETS:
@@ -147,7 +147,7 @@ class FacetBar(Horizontal):
         self.open(message.facet.name)
 
     def open(self, name: str) -> None:
-        """A menu, or the other state where there are only two."""
+        """Open a menu, or toggle if there are only two choices."""
         chip = self.chip(name)
         facet = chip.facet
         options = (facet.nothing, *facet.choices)

@@ -1,4 +1,4 @@
-"""One screen that says everything."""
+"""The help screen and the key bar."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from textual.widgets import Static
 from sess_cli.finder import looks
 
 _KEYS = (
-    ("enter", "read the session from here on, then come back"),
+    ("enter", "read the session from here, then return"),
     ("y  ctrl+y", "copy SESSION#EVENT, as `sess show` takes it"),
     ("m", "copy the event, or a whole session, as Markdown"),
     ("e", "write the session to a Markdown file here"),
-    ("r  ctrl+r", "leave, and resume the session with its agent"),
+    ("r  ctrl+r", "quit and resume the session in its agent"),
     ("p  ctrl+p", "hide or show the conversation"),
-    ("F2 F3 F4 F5 F6", "only an agent, a project, a tool, errors, a time"),
-    ("tab  arrows  page", "move in and between line, list and conversation"),
-    ("/", "back to the line"),
-    ("esc  ctrl+q", "leave"),
+    ("F2 F3 F4 F5 F6", "filter by agent, project, tool, errors, date"),
+    ("tab  arrows  page", "move within and between input, list and conversation"),
+    ("/", "back to the input"),
+    ("esc  ctrl+q", "quit"),
 )
 _WORDS = (
-    ("retry timeout", "both words; the last one may be a beginning"),
-    ('"exit code 1"', "the phrase"),
-    ("-word", "without it"),
-    ("one OR other", "either"),
+    ("retry timeout", "both words; the last may be incomplete"),
+    ('"exit code 1"', "an exact phrase"),
+    ("-word", "exclude a word"),
+    ("one OR other", "either word"),
     ("tool:Bash is:error", "failed calls of a tool"),
-    ("project:web since:7d", "where and when"),
-    ("type:user file:*.py", "what people said; files that a call touched"),
+    ("project:web since:7d", "by project and time"),
+    ("type:user file:*.py", "prompts; files touched by a call"),
 )
 
 
-# What the bottom line says: key, what it does, and the action for a click on it.
+# The bottom line: key, label, and the action for a click.
 _IN_LIST = (
     ("enter", "read", "read"),
     ("y", "id", "copy_name"),
@@ -58,7 +58,7 @@ _IN_LINE = (
 
 
 class KeyBar(Static):
-    """The keys that work where the focus is; each can be clicked."""
+    """The keys available for the current focus; each can be clicked."""
 
     def show(self, *, typing: bool) -> None:
         text = Text(no_wrap=True)
@@ -72,12 +72,12 @@ class KeyBar(Static):
 class Help(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         text = Text()
-        for title, rows in (("Keys", _KEYS), ("What you can type", _WORDS)):
+        for title, rows in (("Keys", _KEYS), ("Search syntax", _WORDS)):
             text.append(f"{title}\n", looks.BOLD)
             for left, right in rows:
                 text.append(f"  {left:<22}", looks.NAME)
                 text.append(f"{right}\n")
-        text.append("\nLetters work in the list; in the line they type.", looks.DIM)
+        text.append("\nSingle letters work in the list; in the input they are typed.", looks.DIM)
         yield Static(text)
 
     def on_key(self, event: events.Key) -> None:

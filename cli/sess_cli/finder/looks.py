@@ -1,4 +1,4 @@
-"""Colours that any terminal has, dark or light, and foreign text that cannot leave its line."""
+"""Styles for any terminal, dark or light, and foreign text confined to its line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.strip import Strip
 from sess_cli.render import layout
 from sess_schema.escape import safe
 
-Part = tuple[str, Style]
+Piece = tuple[str, Style]
 
 PLAIN = Style()
 BOLD = Style(bold=True)
@@ -37,8 +37,8 @@ def line(text: str | None) -> str:
     return " ".join(safe(text or "").split())
 
 
-def marked(text: str, spans: Iterable[tuple[int, int]], match: Style) -> Iterator[Part]:
-    """One line of foreign text with the places that matched."""
+def marked(text: str, spans: Iterable[tuple[int, int]], match: Style) -> Iterator[Piece]:
+    """One line of foreign text with its matches highlighted."""
     at = 0
     for begin, end in spans:
         yield _flat(text[at:begin]), PLAIN
@@ -47,10 +47,10 @@ def marked(text: str, spans: Iterable[tuple[int, int]], match: Style) -> Iterato
     yield _flat(text[at:]), PLAIN
 
 
-def strip(parts: Iterable[Part], width: int) -> Strip:
-    """A line cut to a width. Much of a keystroke's time goes into these: no rich.Text."""
+def strip(pieces: Iterable[Piece], width: int) -> Strip:
+    """A line cut to a width. A hot path on every keystroke: no rich.Text."""
     segments, left = [], width
-    for whole, style in parts:
+    for whole, style in pieces:
         text = layout.cut(whole, left)
         segments.append(Segment(text, style))
         left -= layout.cells(text)

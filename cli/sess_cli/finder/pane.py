@@ -1,4 +1,4 @@
-"""Lines that scroll, each drawn when it comes into sight."""
+"""Scrolling lines, each drawn when it becomes visible."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Pane(ScrollView, can_focus=True):
         return strip.adjust_cell_length(self.line_width + _GAP)
 
     def hold(self, lines: int) -> None:
-        """Take so many lines. Setting `virtual_size` would lay out the whole screen again, which
-        takes longer than to draw it."""
+        """Set the number of lines. Setting `virtual_size` would lay out the whole screen again,
+        which takes longer than drawing it."""
         self.set_reactive(Pane.virtual_size, Size(self.line_width, lines))
         self.vertical_scrollbar.window_virtual_size = lines
         if self.scroll_offset.y > self.max_scroll_y:

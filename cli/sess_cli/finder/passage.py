@@ -28,20 +28,20 @@ BEFORE, AFTER = 12, 30  # events around the chosen one
 DEBOUNCE = 0.04
 _FOLD = {"user": 12, "assistant": 40, "thinking": 3}
 _OUTPUT, _ERROR, _NOTICE = 4, 10, 3
-_READ = 4000  # characters of an event that was not chosen
-_MOST_CHOSEN = 200  # lines of the chosen one
-_AROUND = 4  # lines beside a match that stay unfolded
-_WINDOW = 100_000  # characters on both sides of the first match in an endless text
+_READ = 4000  # characters of any other event
+_MOST_CHOSEN = 200  # lines of the chosen event
+_AROUND = 4  # lines around a match that stay unfolded
+_WINDOW = 100_000  # characters on both sides of the first match in a very long text
 _MOST_MARKS = 500
-_SPACE = Text()  # between what is said
-# Rich asks a console how to wrap; nothing is ever written to this one.
+_SPACE = Text()  # between messages
+# Rich needs a console to wrap text; nothing is written to this one.
 _CONSOLE = Console(width=80, color_system=None, force_terminal=False, legacy_windows=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
     session: int
-    event: int | None  # none: where the session ended
+    event: int | None  # None for the end of the session
     leaves: tuple[Leaf, ...]
     width: int
 
@@ -50,22 +50,22 @@ class Place:
 class Passage:
     place: Place
     card: Card | None
-    cite: str | None = None  # the chosen event, behind a `#`
+    cite: str | None = None  # the chosen event, after a `#`
     lines: list[Text] = field(default_factory=list)
-    top: int = 0  # where the chosen event begins
+    top: int = 0  # where the chosen event starts
     match: int = 0  # the line of its first match
     when: int | None = None
     strips: list[Strip] = field(default_factory=list)  # the lines as they are drawn
 
     def add(self, lines: Sequence[Text]) -> None:
-        """Never two empty lines."""
+        """Never two empty lines in a row."""
         if lines and lines[0] is _SPACE and self.lines and self.lines[-1] is _SPACE:
             lines = lines[1:]
         self.lines += lines
 
 
 class Passages:
-    """Reads the passage that was asked for last."""
+    """Reads the passage requested last."""
 
     def __init__(self, index: Path, show: Callable[[Passage], None]) -> None:
         self._show = show
@@ -121,7 +121,7 @@ def _about(count: int, what: str) -> Text:
 
 
 class _Drawing:
-    """The lines of one event; every line of the chosen one has a bar before it."""
+    """The lines of one event; those of the chosen one start with a bar."""
 
     def __init__(self, place: Place, *, chosen: bool) -> None:
         self._leaves = place.leaves
@@ -195,7 +195,7 @@ class _Drawing:
     def _folded(
         self, text: str, most: int, style: Style, *, indent: int = 0, code: bool = False
     ) -> Iterator[Text]:
-        """Lines that fit: the first ones, and of the chosen event those around its matches."""
+        """The first lines, and for the chosen event also those around its matches, wrapped."""
         text, before, after = _window(text.strip("\n"), self._leaves if self._chosen else ())
         clean = safe(text).expandtabs(4).rstrip()
         if not clean:
@@ -262,7 +262,7 @@ def _gap(lines: int) -> Text:
 
 
 def _window(text: str, leaves: Sequence[Leaf]) -> tuple[str, int, int]:
-    """A part of an endless text around its first match, and the lines before and after it."""
+    """An excerpt of a long text around its first match, and the lines before and after it."""
     if len(text) <= 2 * _WINDOW:
         return text, 0, 0
     places = (next(iter(leaf.places(text)), None) for leaf in leaves)

@@ -34,7 +34,7 @@ class Preview(Pane):
         self.hold(0)
 
     def show(self, passage: Passage) -> None:
-        """The chosen event near the top, unless its match would be out of sight then."""
+        """The chosen event near the top, unless that would hide its match."""
         self._lines = passage.strips
         self.hold(len(self._lines))
         height = self.size.height

@@ -1,7 +1,7 @@
-"""What the list shows for what was typed: conversations with their best hits, or the newest ones.
+"""What the list shows for a query: conversations with their best hits, or the newest ones.
 
-Ranking a word that is everywhere takes longer than a keystroke may. Its newest matches are known
-much sooner: they stand in until the typing pauses.
+Ranking a word that is everywhere is too slow for a keystroke. Its newest matches are found much
+sooner, and are shown until typing pauses.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from sess_schema.queries.sessions import Listing
 MOST_HITS = 300
 MOST_SESSIONS = 200
 PER_CONVERSATION = 3
-PAUSE = 0.15  # in typing, before anything is done that takes longer
-# What is worth ranking before something is shown: what is found soon, of words that are rare.
+PAUSE = 0.15  # seconds without typing before any slow work
+# Matches are ranked before anything is shown if they are found soon and the words are rare.
 _FOUND_SOON = 0.004  # seconds
-_RARE = 60_000  # events with them
+_RARE = 60_000  # matching events
 _RANKED_SOON = 0.012
-_STEPS = 2000  # of SQLite's machine between two looks at the clock
+_STEPS = 2000  # of SQLite's virtual machine between checks of the clock
 _OF_SESSIONS = ("agent", "project", "since")
 
 
@@ -46,17 +46,17 @@ class Request:
     number: int
     text: str
     filters: tuple[Filter, ...]
-    rows: int  # as many lines fill the screen
+    rows: int  # lines that fill the screen
     width: int  # of an excerpt
-    whole: frozenset[int] = frozenset()  # conversations to show every hit of
+    whole: frozenset[int] = frozenset()  # conversations shown with every hit
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A session with its subagents, and the best of what matches in them."""
+    """A session with its subagents, and their best hits."""
 
     card: Card
-    hits: tuple[Hit, ...] = ()  # none when nothing was looked for
+    hits: tuple[Hit, ...] = ()  # none without a query
     more: int = 0
 
 
@@ -66,15 +66,15 @@ class Answer:
     conversations: tuple[Conversation, ...] = ()
     leaves: tuple[Leaf, ...] = ()
     notes: tuple[str, ...] = ()
-    hits: int = 0  # that match
-    counted: bool = True  # there are not more of them
-    complete: bool = True  # all of them can be shown
+    hits: int = 0  # how many match
+    counted: bool = True  # whether that is exact
+    complete: bool = True  # whether all can be shown
     error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """Matches that can be shown while better ones are looked for."""
+    """Matches to show while better ones are searched for."""
 
     results: Results
     ranked: Sequence[Ranked]
@@ -82,7 +82,7 @@ class _Step:
 
 
 class Finding:
-    """Answers the latest request in several steps; each answer replaces the one before."""
+    """Answers the latest request in several steps; each answer replaces the previous one."""
 
     def __init__(self, index: Path, show: Callable[[Answer], None], *, utc: bool) -> None:
         self._show = show
@@ -107,7 +107,7 @@ class Finding:
         self._show(Answer(request))
 
     def _texts(self, db: apsw.Connection, request: Request) -> Iterator[str]:
-        """What was typed, and what to show while that finds nothing."""
+        """What was typed, and what to search for while that finds nothing."""
         setting = Setting(times.now_ms(), utc=self._utc)
         text = wording.without_unfinished_filter(db, request.text, setting)
         for wanted in (text, wording.without_short_word(text)):
@@ -162,7 +162,7 @@ class Finding:
             yield _Step(results, _best(results))
 
     def _newest(self, db: apsw.Connection, request: Request, text: str, results: Results) -> _Step:
-        """The latest matches. A beginning takes long where the word alone may find enough."""
+        """The newest matches. A prefix is slow, and the word alone may find enough."""
         *_, last = (None, *results.query.wanted())
         if isinstance(last, Term) and wording.begun(text) != text and _enough(db, last):
             word = self._search(db, request, text)
@@ -174,7 +174,7 @@ class Finding:
         return Search(text, request.filters, limit=0, utc=self._utc).results(db)
 
     def _answers(self, db: apsw.Connection, request: Request, step: _Step) -> Iterator[Answer]:
-        """A screenful first, then all."""
+        """First a screenful, then everything."""
         query, found = step.results.query, len(step.ranked)
         leaves, all_of_them = tuple(query.wanted()), found < MOST_HITS
         answer = Answer(request, (), leaves, query.notes, found, all_of_them, all_of_them)
@@ -196,7 +196,7 @@ def _best(results: Results) -> list[Ranked]:
 
 
 def _compared(results: Results) -> Iterator[_Step]:
-    """Where texts must be compared, what was found in time is shown before the rest."""
+    """If texts must be compared, matches found in time are shown before the rest."""
     began, shown = time.perf_counter(), False
     ranked: list[Ranked] = []
     for one in islice(results.ranked(), MOST_HITS):
@@ -208,13 +208,13 @@ def _compared(results: Results) -> Iterator[_Step]:
 
 
 def _newest(db: apsw.Connection, results: Results) -> list[Ranked]:
-    """What matches, the latest first, without looking how well it does."""
+    """The matches, newest first, without ranking."""
     plan, current = _unordered(results), Condition("e.retired = 0")
     return [Ranked(*match) for match in newest(db, plan, current, MOST_HITS)]
 
 
 def _unordered(results: Results) -> Plan:
-    """Without the phrase that the words make: it takes long and matters for ranking only."""
+    """Without the phrase of all words: it is slow and only matters for ranking."""
     tree = results.query.tree
     nodes = tree.nodes if isinstance(tree, And) else (tree,)
     if not all(isinstance(node, Term | Filter) for node in nodes):
@@ -224,7 +224,7 @@ def _unordered(results: Results) -> Plan:
 
 
 def _enough(db: apsw.Connection, beginning: Term) -> bool:
-    """Whether the word as it was typed so far fills the list."""
+    """Whether the word typed so far fills the list."""
     return _frequency(db, replace(beginning, prefix=False)) >= MOST_HITS
 
 
@@ -233,7 +233,7 @@ def _begins(leaf: Leaf) -> bool:
 
 
 def _frequency(db: apsw.Connection, leaf: Leaf) -> float:
-    """In how many events a word is, if it is as frequent as of late."""
+    """How many events contain a word, estimated from recent ones."""
     sql = "SELECT rowid FROM event_index WHERE event_index MATCH ? ORDER BY rowid DESC LIMIT ?"
     newest: list[int] = [event for (event,) in db.execute(sql, (leaf.match, MOST_HITS))]
     if len(newest) < MOST_HITS:

@@ -1,4 +1,4 @@
-"""The list: conversations by their titles, and below each the lines that were found in it."""
+"""The list of results: conversation titles, each with its hits below."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from textual.message import Message
 from textual.strip import Strip
 
 from sess_cli.finder import looks
-from sess_cli.finder.looks import Part
+from sess_cli.finder.looks import Piece
 from sess_cli.finder.pane import Pane
 from sess_cli.finder.query import Answer, Conversation
 from sess_cli.render import amounts, layout
 from sess_schema import times
 from sess_schema.queries.search import Hit
 
-_WHAT = 16  # cells for who or which tool, so that all excerpts begin in one column
+_WHAT = 16  # cells for the speaker or tool, so that excerpts align
 _INDENT = 2
 _WIDEST_PLACE = 30
 _NARROWEST = 20
-_SPACIOUS = 30  # lines from which there is room between conversations
+_SPACIOUS = 30  # lines from which conversations are separated by a blank one
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """What a line stands for: a hit, a session, or the hits that are not shown."""
+    """What a line represents: a hit, a session, or the hits not shown."""
 
     conversation: Conversation
     hit: Hit | None = None
@@ -64,13 +64,13 @@ class ResultList(Pane):
     ]
 
     class Chosen(Message):
-        """Another line is the current one."""
+        """The current line has changed."""
 
     class Opened(Message):
-        """Somebody wants to see the current one."""
+        """The current line was opened."""
 
     class Left(Message):
-        """Somebody went up from the first line."""
+        """The user moved up from the first line."""
 
     def __init__(self, *, utc: bool) -> None:
         super().__init__(id="results")
@@ -90,7 +90,7 @@ class ResultList(Pane):
         return max(_NARROWEST, self.line_width - _INDENT - _WHAT - 1)
 
     def show(self, answer: Answer, *, same_question: bool) -> None:
-        """Draw an answer; what somebody had moved to stays the current line."""
+        """Draw an answer; the line the user moved to stays current."""
         kept = self.item if same_question and self._moved else None
         self.answer = answer
         self._now = times.now_ms()
@@ -103,7 +103,7 @@ class ResultList(Pane):
             self.show_from(0)
 
     def _line_of(self, item: Item) -> int | None:
-        """Where an item is now; a line that stood for more hits has become those."""
+        """Where an item is now; a `more hits` line may have become those hits."""
         numbers = [n for n, line in enumerate(self._lines) if line.item.same_hit(item)]
         exact = [n for n in numbers if self._lines[n].item.more == item.more]
         choosable = [n for n in exact or numbers if not self._lines[n].heading]
@@ -139,7 +139,7 @@ class ResultList(Pane):
                 self.post_message(self.Opened())
 
     def _step(self, start: int, by: int) -> int:
-        """The next line in a direction that can be chosen; the nearest one at an end."""
+        """The next selectable line in a direction; the nearest one at an end."""
         at = start + by
         while 0 <= at < len(self._lines) and self._lines[at].heading:
             at += by
@@ -179,11 +179,11 @@ class ResultList(Pane):
         current = number == self._cursor
         bar = current and self.has_focus
         marker = ("▌", looks.MARKER) if current and not bar else (" ", looks.PLAIN)
-        parts = self._parts(self._lines[number], width - 1, bar=bar)
-        strip = self.filled(looks.strip((marker, *parts), width))
+        pieces = self._pieces(self._lines[number], width - 1, bar=bar)
+        strip = self.filled(looks.strip((marker, *pieces), width))
         return strip.apply_style(looks.CHOSEN) if bar else strip
 
-    def _parts(self, line: _Line, width: int, *, bar: bool) -> Iterator[Part]:
+    def _pieces(self, line: _Line, width: int, *, bar: bool) -> Iterator[Piece]:
         item = line.item
         if line.empty:
             return iter(())
@@ -195,7 +195,7 @@ class ResultList(Pane):
             return iter([(" " * (_INDENT + _WHAT - 1) + words, looks.DIM)])
         return _hit(item, item.hit, width, bar=bar)
 
-    def _session(self, conversation: Conversation, width: int) -> Iterator[Part]:
+    def _session(self, conversation: Conversation, width: int) -> Iterator[Piece]:
         card = conversation.card
         place = layout.tail_of(looks.line(card.row.project), min(_WIDEST_PLACE, width // 4))
         about = f"{place} · {amounts.ago(card.row.ended, self._now, utc=self._utc)}"
@@ -217,7 +217,7 @@ def _lines(conversation: Conversation) -> list[_Line]:
     return lines
 
 
-def _hit(item: Item, hit: Hit, width: int, *, bar: bool) -> Iterator[Part]:
+def _hit(item: Item, hit: Hit, width: int, *, bar: bool) -> Iterator[Piece]:
     status = f" {hit.status}" if hit.status in ("error", "denied", "pending") else ""
     name = looks.line(hit.tool) if hit.type == "tool_use" and hit.tool else hit.type
     if hit.session_key != item.conversation.card.row.key:

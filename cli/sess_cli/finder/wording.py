@@ -1,4 +1,4 @@
-"""What has been typed so far, as a query: the last word may not be finished."""
+"""What was typed so far, as a query: the last word may be incomplete."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from sess_schema.queries.fields import Setting
 
 SHORTEST_BEGINNING = 3
 _LAST = re.compile(r'[^\s"()]+$')
-_WORD = re.compile(r"[^\W_]+$")  # as the index sees it: `src/ro` ends in a word of two letters
+_WORD = re.compile(r"[^\W_]+$")  # as the index sees it: `src/ro` ends in a two-letter word
 _FIELD = re.compile(r"-?([a-z]+):(.*)", re.DOTALL)
 _GLOBS = ("tool", "branch")
 
 
 def begun(text: str) -> str:
-    """The query that finds what the last word may become: `retry time` means `retry time*`."""
+    """The query with the last word as a prefix: `retry time` means `retry time*`."""
     if text.count('"') % 2:
         phrase = text.rpartition('"')[2]
         return f'{text}"*' if _extends(_last(phrase)) else text
@@ -28,12 +28,12 @@ def begun(text: str) -> str:
 
 
 def says_something(text: str) -> bool:
-    """Whether there is more than the beginning of a phrase, an exclusion or a group."""
+    """Whether there is more than the start of a phrase, an exclusion or a group."""
     return bool(text.strip(' "-('))
 
 
 def without_unfinished_filter(db: apsw.Connection, text: str, setting: Setting) -> str:
-    """`is:er` is a filter that somebody is typing, not two words to look for."""
+    """`is:er` is an unfinished filter, not two words to search for."""
     word = _last(text)
     field = _FIELD.fullmatch(word)
     if field is None or field[1] not in fields.FIELDS:
@@ -44,7 +44,7 @@ def without_unfinished_filter(db: apsw.Connection, text: str, setting: Setting) 
 
 
 def without_short_word(text: str) -> str | None:
-    """Before a word has the letters to be a beginning, it should not empty the screen."""
+    """A last word too short to be a prefix should not empty the screen."""
     word = _WORD.search(text)
     if word is None or len(word[0]) >= SHORTEST_BEGINNING:
         return None

@@ -1,4 +1,4 @@
-"""Work beside the screen: only the latest request counts, and a newer one stops the running one."""
+"""Background work: only the latest request counts, and a newer one stops the running one."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import apsw
 from sess_schema.connection import open_reader
 
 Request = TypeVar("Request")
-_STEPS = 100_000  # of SQLite's machine, a few milliseconds
+_STEPS = 100_000  # of SQLite's virtual machine: a few milliseconds
 
 
 class Stale(Exception):
-    """Somebody asked for something else meanwhile."""
+    """A newer request has arrived."""
 
 
 class Latest(Generic[Request]):
-    """A thread with a reader of its own that works on what was asked last."""
+    """A thread with its own reader that works on the latest request."""
 
     def __init__(
         self,
@@ -29,7 +29,7 @@ class Latest(Generic[Request]):
         failed: Callable[[Request, Exception], None],
     ) -> None:
         self._db = open_reader(index)
-        # An interrupt has no effect on a statement that begins just after it.
+        # An interrupt does not affect a statement that starts just after it.
         self._db.set_progress_handler(lambda: self.stale, _STEPS, id=self)
         self._work = work
         self._failed = failed
@@ -55,7 +55,7 @@ class Latest(Generic[Request]):
 
     @property
     def stale(self) -> bool:
-        """Whether what is being worked on is still wanted."""
+        """Whether a newer request has arrived."""
         return self._closed or self._wanted is not None
 
     def check(self) -> None:
@@ -63,7 +63,7 @@ class Latest(Generic[Request]):
             raise Stale
 
     def pause(self, seconds: float) -> None:
-        """Wait whether something newer is asked."""
+        """Wait, unless a newer request arrives."""
         with self._changed:
             self._changed.wait_for(lambda: self.stale, seconds)
         self.check()
@@ -71,7 +71,7 @@ class Latest(Generic[Request]):
     def _run(self) -> None:
         while (request := self._next()) is not None:
             try:
-                with self._db:  # everything that is read belongs to one state of the index
+                with self._db:  # all reads see the same state of the index
                     self._work(self._db, request)
             except Stale:
                 pass
@@ -87,7 +87,7 @@ class Latest(Generic[Request]):
             return None if self._closed else request
 
     def _put_back(self, request: Request) -> None:
-        """An interrupt meant for the request before may hit this one at its start."""
+        """An interrupt meant for the previous request may hit this one at its start."""
         with self._changed:
             if self._wanted is None:
                 self._wanted = request

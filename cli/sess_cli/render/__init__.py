@@ -1,1 +1,1 @@
-"""Rows of the index as text for a terminal."""
+"""Renders rows of the index as terminal text."""

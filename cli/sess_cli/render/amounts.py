@@ -1,4 +1,4 @@
-"""Times, durations, sizes and counts as people say them."""
+"""Times, durations, sizes and counts in human-readable form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _DATES_FROM = 8 * times.WEEK
 
 
 def ago(moment: int | None, now: int, *, utc: bool = False) -> str:
-    """`3h ago`; a date when it is long ago."""
+    """`3h ago`; a date if long ago."""
     if moment is None:
         return "no date"
     passed = now - moment
@@ -23,7 +23,7 @@ def ago(moment: int | None, now: int, *, utc: bool = False) -> str:
 
 
 def clock(moment: int | None, *, utc: bool = False, seconds: bool = False) -> str:
-    """`2026-02-20 14:30`, on the wall clock."""
+    """`2026-02-20 14:30`, or only the time with `seconds`."""
     if moment is None:
         return "no date"
     return f"{times.local(moment, utc=utc):{'%H:%M:%S' if seconds else '%Y-%m-%d %H:%M'}}"
@@ -34,7 +34,7 @@ def duration(milliseconds: int) -> str:
     if milliseconds < times.SECOND:
         return f"{milliseconds}ms"
     if milliseconds < times.MINUTE:
-        # Cut, not rounded: 59,999 ms are not 60.0s.
+        # Truncated, not rounded: 59,999 ms is not 60.0s.
         return f"{milliseconds // 100 / 10:.1f}s"
     if milliseconds < times.HOUR:
         return f"{milliseconds // times.MINUTE}m{milliseconds // times.SECOND % 60}s"
@@ -56,7 +56,7 @@ def size(count: int) -> str:
 
 
 def outcomes(failed: int, denied: int) -> str:
-    """`3 failed, 1 denied`; empty where every call went well."""
+    """`3 failed, 1 denied`; empty if every call succeeded."""
     counts = ((failed, "failed"), (denied, "denied"))
     return ", ".join(f"{count:,} {name}" for count, name in counts if count)
 

@@ -1,4 +1,4 @@
-"""What is known about a session, above its transcript."""
+"""The header above a session's transcript."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _MOST_SUBAGENTS = 6
 def header_lines(
     db: apsw.Connection, terminal: Terminal, row: SessionRow, ids: sessions.ShortIds, *, utc: bool
 ) -> Iterator[str]:
-    """A line or more per fact, the title first."""
+    """One or more lines per fact, the title first."""
     for name, value in _facts(db, terminal, row, ids, utc=utc):
         if not name:
             yield from (terminal.style(line, "bold") for line in _fitting(terminal, value, 0))
             continue
         first = terminal.style(f"{name:<10}", "dim")
-        # A path must stay whole to be copied.
+        # Paths are not cut, so that they can be copied.
         for line in [value] if name == "source" else _fitting(terminal, value, 10):
             yield first + line
             first = " " * 10
@@ -82,9 +82,9 @@ def _when(row: SessionRow, *, utc: bool) -> str:
 
 
 def _counts(db: apsw.Connection, row: SessionRow) -> str:
-    told = numbers.of(db, row)
-    outcomes = amounts.outcomes(told.failed, told.denied)
+    counts = numbers.of(db, row)
+    outcomes = amounts.outcomes(counts.failed, counts.denied)
     return (
-        f"{amounts.plural(told.prompts, 'prompt')}, {amounts.plural(told.calls, 'tool call')}"
-        f"{f' ({outcomes})' if outcomes else ''}, {amounts.plural(told.events, 'event')}"
+        f"{amounts.plural(counts.prompts, 'prompt')}, {amounts.plural(counts.calls, 'tool call')}"
+        f"{f' ({outcomes})' if outcomes else ''}, {amounts.plural(counts.events, 'event')}"
     )

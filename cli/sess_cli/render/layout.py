@@ -1,4 +1,4 @@
-"""Text in a given number of terminal cells: measured, cut, padded and wrapped."""
+"""Measures, cuts, pads and wraps text by terminal cells."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ ELLIPSIS = "…"
 
 
 def cells(text: str) -> int:
-    """How many columns a text takes: wide characters two, combining ones none."""
+    """How many columns a text takes: two per wide character, none per combining one."""
     return len(text) if text.isascii() else sum(map(_cell, text))
 
 
 def cut(text: str, width: int) -> str:
-    """The beginning of a text that fits."""
+    """The start of a text, as much as fits."""
     if cells(text) <= width:
         return text
     return _head(text, max(0, width - 1)) + ELLIPSIS
 
 
 def cut_start(text: str, width: int) -> str:
-    """The end of a text that fits: of a path, the end tells most."""
+    """The end of a text, as much as fits: the useful end of a path."""
     if cells(text) <= width:
         return text
     return ELLIPSIS + _head(text[::-1], max(0, width - 1))[::-1]
@@ -43,7 +43,7 @@ def home_short(path: str | None) -> str:
 
 
 def tail_of(path: str | None, width: int) -> str:
-    """A path cut to whole directories from its end."""
+    """The last directories of a path, as many as fit."""
     short = home_short(path)
     if cells(short) <= width:
         return short
@@ -56,7 +56,7 @@ def tail_of(path: str | None, width: int) -> str:
 
 
 def wrap(line: str, width: int, indent: str = "") -> Iterator[str]:
-    """One line as lines that fit; `indent` before all but the first."""
+    """Wrap a line; `indent` goes before all lines but the first."""
     if cells(line) <= width:
         yield line
         return

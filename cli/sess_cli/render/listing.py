@@ -1,4 +1,4 @@
-"""The list of sessions as aligned columns."""
+"""The list of sessions in aligned columns."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _WIDEST_PROJECT = 28
 def lines(
     db: apsw.Connection, terminal: Terminal, rows: Sequence[SessionRow], *, utc: bool
 ) -> Iterator[str]:
-    """One line per session: id, when, project, title, events, the agent if there are several."""
+    """One line per session: id, time, project, title, events, and the agent if they differ."""
     if not rows:
         return
     now = times.now_ms()
@@ -37,7 +37,7 @@ def lines(
     project_width = min(_widest(projects), _WIDEST_PROJECT)
     title_width = None
     if terminal.width is not None:
-        # A rare id that holds a path sticks out, rather than push every other line aside.
+        # A rare id that contains a path overflows rather than widen the column for every line.
         id_width = _widest([one for one in ids if layout.cells(one) <= terminal.width // 2] or [""])
         gaps = 2 * (5 if several else 4)
         room = terminal.width - id_width - when_width - count_width - agent_width - gaps

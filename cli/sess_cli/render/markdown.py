@@ -1,4 +1,4 @@
-"""Markdown that any forge shows: foreign text cannot break out of it. And one event as such."""
+"""Markdown for any forge, which foreign text cannot break out of, and one event rendered as it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sess_schema.queries.sessions import SessionRow
     from sess_schema.session.reader import Entry
 
-# Of a long input or output: lines from its beginning and from its end, and cells of a line.
+# How much of a long input or output to show: lines from its start and end, and cells per line.
 HEAD, TAIL, WIDEST = 40, 15, 400
 _LATER = 3  # levels below the headings of prompts
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
@@ -31,7 +31,7 @@ _HTML = re.compile(r"( {0,3})<(?=[A-Za-z/!?])")
 
 
 def event_text(db: apsw.Connection, row: SessionRow, event: int, *, utc: bool = False) -> str:
-    """One event and where it is from; empty when the session has no such event."""
+    """One event and where it is from; empty if the session has no such event."""
     reader = Reader(db, row.key, superseded=True)
     if not reader.holds(event):
         return ""
@@ -87,7 +87,7 @@ def _call_lines(reader: Reader, row: SessionRow, entry: Entry) -> Iterator[str]:
 
 
 def _changes(reader: Reader, entry: Entry) -> str:
-    """An edit as the lines it took out and put in."""
+    """An edit as the lines removed and added."""
     if entry.call_kind != kinds.EDIT:
         return ""
     lines: list[str] = []
@@ -112,7 +112,7 @@ def quoted(text: str) -> Iterator[str]:
 
 
 def fenced(text: str, language: str = "") -> Iterator[str]:
-    """Text as it is, in a fence longer than any inside it."""
+    """Verbatim text, in a fence longer than any inside it."""
     clean = safe(text).strip("\n").rstrip()
     if not clean:
         return
@@ -124,15 +124,14 @@ def fenced(text: str, language: str = "") -> Iterator[str]:
 
 
 def prose(text: str) -> Iterator[str]:
-    """Somebody else's Markdown inside ours: its fences end, its headings are small, its HTML is
-    shown.
+    """Foreign Markdown inside ours: fences are closed, headings lowered, HTML escaped.
 
-    Fences lose their indentation, because one in a list would end with the list, and all but the
-    language, because a line with bars may be the head of a table.
+    Fences lose their indentation, because one in a list would end with the list, and keep only the
+    language, because a line with bars may be a table header.
     """
     fence = ""
     for given in safe(text).strip("\n").rstrip().split("\n"):
-        line = _TAB_BEFORE_FENCE.sub("    ", given)  # in a quotation it would be worth less
+        line = _TAB_BEFORE_FENCE.sub("    ", given)  # inside a quotation it would count for less
         found = _FENCE.fullmatch(line)
         if fence:
             yield line.lstrip(" ") if found else line
@@ -157,7 +156,7 @@ def _harmless(line: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """Foreign text on one line, without any meaning in Markdown."""
+    """Foreign text on one line, with Markdown escaped."""
     return _SPECIAL.sub(r"\\\1", " ".join(safe(text).split()))
 
 

@@ -17,7 +17,7 @@ _COLUMNS = (
     ("failed", "tool_errors"), ("denied", "tool_denied"),
 )  # fmt: skip
 
-# What a narrow terminal does without, first things first.
+# Columns that a narrow terminal drops, in this order.
 _DISPENSABLE = (
     "input_tokens",
     "cache_write_tokens",
@@ -67,8 +67,8 @@ def _as_markdown(groups: Mapping[str, Tally]) -> None:
 
 
 def table(groups: Mapping[str, Tally], total: Tally, by: str) -> None:
-    """Aligned columns, short numbers, the total below."""
-    from sess_schema.queries.quarters import NONE  # noqa: PLC0415 - the status line does without
+    """Aligned columns with abbreviated numbers, and the total below."""
+    from sess_schema.queries.quarters import NONE  # noqa: PLC0415 - not needed by the status line
 
     terminal = Terminal()
     rows = [*groups.items()]
@@ -77,9 +77,9 @@ def table(groups: Mapping[str, Tally], total: Tally, by: str) -> None:
     cells = [(terminal.line(name_of(group, by)), _cells(tally)) for group, tally in rows]
     cells.append(("total", _cells(total)))
     heads = [head for head, _ in _COLUMNS]
-    # What only belongs to no group, as tokens to no tool, is not worth a column.
-    told = [row for name, row in cells[:-1] if name != NONE] or [row for _, row in cells]
-    kept = [n for n in range(len(heads)) if any(row[n] not in _NOTHING for row in told)]
+    # A column with values only for the group `none`, like tokens by tool, is left out.
+    named = [row for name, row in cells[:-1] if name != NONE] or [row for _, row in cells]
+    kept = [n for n in range(len(heads)) if any(row[n] not in _NOTHING for row in named)]
     if not kept:
         terminal.write(terminal.style("nothing in this period", "dim"))
         return
@@ -93,7 +93,7 @@ def table(groups: Mapping[str, Tally], total: Tally, by: str) -> None:
     head = "  ".join(heads[n].rjust(width) for n, width in zip(kept, widths, strict=True))
     terminal.write(terminal.style(f"{layout.pad(by, room)}  {head}".rstrip(), "dim"))
     for number, (name, row) in enumerate(cells):
-        # Paths differ in their ends.
+        # Paths differ at the end.
         shorten = layout.cut_start if by in ("project", "file", "session") else layout.cut
         shown = layout.pad(shorten(name, room), room)
         values = "  ".join(row[n].rjust(width) for n, width in zip(kept, widths, strict=True))
@@ -102,7 +102,7 @@ def table(groups: Mapping[str, Tally], total: Tally, by: str) -> None:
 
 
 def _fitting(kept: list[int], wide: list[int], room: int, width: int) -> tuple[list[int], int]:
-    """The columns that leave the names of groups some room, and how much."""
+    """The columns that leave enough room for group names, and that room."""
     names = [name for _, name in _COLUMNS]
     for name in _DISPENSABLE:
         if sum(wide[n] + 2 for n in kept) + min(room, _READABLE) <= width:
@@ -131,7 +131,7 @@ def _cells(tally: Tally) -> list[str]:
 
 
 def cost(tally: Tally) -> str:
-    """Money; a plus where more was spent that nobody knows the price of."""
+    """Dollars, followed by a plus if some responses have no known price."""
     if not tally.unpriced:
         return money(tally.cost_nano)
     return f"{money(tally.cost_nano)}+" if tally.cost_nano else "unknown"

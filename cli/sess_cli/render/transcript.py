@@ -1,4 +1,4 @@
-"""A session as people read it: prompts stand out, tool calls take a line, outputs are folded."""
+"""A readable transcript: prompts stand out, tool calls take a line, outputs are folded."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sess_schema.queries.sessions import SessionRow
     from sess_schema.session.reader import Entry, Reader
 
-# Lines and characters that are shown of each; --full lifts all of them.
+# How many lines and characters of each are shown; --full shows everything.
 PROMPT_LINES, THINKING_LINES, OUTPUT_LINES, ERROR_LINES, DIFF_LINES = 40, 3, 5, 16, 6
 MOST_CHARACTERS = 4000
 BEFORE_EVENT = 3
@@ -49,7 +49,7 @@ class TranscriptView:
         self._hidden = 0
 
     def lines(self, reader: Reader, *, at: int | None = None) -> Iterator[str]:
-        """The whole session, or from a few events before `at` on; never two empty lines."""
+        """The whole session, or from a few events before `at`; never two empty lines in a row."""
         empty = True
         for line in self._all_lines(reader, at=at):
             if line or not empty:
@@ -91,7 +91,7 @@ class TranscriptView:
     def _entry(self, reader: Reader, entry: Entry, *, chosen: bool) -> Iterator[str]:
         compaction = entry.label == labels.COMPACT
         if not self._full and not chosen:
-            if entry.type == "summary" and entry.label in labels.TITLES:  # stands in the header
+            if entry.type == "summary" and entry.label in labels.TITLES:  # shown in the header
                 return
             if entry.type == "system" and not compaction:
                 self._hidden += 1
@@ -114,7 +114,7 @@ class TranscriptView:
             yield from self._notice(entry)
 
     def _origin(self, entry: Entry) -> Iterator[str]:
-        """Say once where copied events come from, and where the session's own begin."""
+        """Say once where copied events come from, and where the session's own events start."""
         if entry.owner == self._owner:
             return
         self._owner = entry.owner
@@ -193,7 +193,7 @@ class TranscriptView:
             yield f"    → {t.style(name, 'cyan')}{kind}, {amounts.plural(child.events, 'event')}"
 
     def _changes(self, reader: Reader, entry: Entry) -> Iterator[str]:
-        """The lines that an edit took out and put in, those next to one another folded."""
+        """The lines an edit removed and added; long runs are folded."""
         for edit in edits.shown(reader.edits(entry.event)):
             lines = edits.lines(edit, context=0)
             for sign, stretch in groupby(lines, key=lambda line: line.sign):
@@ -207,7 +207,7 @@ class TranscriptView:
     # -- lines
 
     def _wrapped(self, text: str, *, indent: int) -> Iterator[str]:
-        """Prose fits the width; code in fences stays as it is."""
+        """Prose is wrapped; fenced code is not."""
         fenced = False
         for line in self._terminal.text(text).strip().expandtabs(4).split("\n"):
             fence = line.lstrip().startswith("```")
@@ -220,7 +220,7 @@ class TranscriptView:
                 yield from layout.wrap(line.rstrip(), self._terminal.width - indent, hanging)
 
     def _folded(self, text: str, most: int, *, wrap: bool, indent: int) -> Iterator[str]:
-        """The first lines of a text, and how much more there is."""
+        """The first lines of a text, and how many more there are."""
         if not text.strip():
             return
         shown = text if self._full else text[:MOST_CHARACTERS]

@@ -1,1 +1,1 @@
-"""What `sess search` does, from the words typed to the hits printed."""
+"""`sess search`, from the words typed to the hits printed."""

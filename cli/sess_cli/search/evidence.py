@@ -1,4 +1,4 @@
-"""The best evidence within a number of tokens, each piece with where it is from."""
+"""The best excerpts that fit a token budget, each with its citation."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from sess_schema.citations import Citations
 from sess_schema.queries import sessions
 from sess_schema.queries.search import Hit, Results
 
-# Tokenizers differ. Three bytes a token is more than any of them makes of prose or code.
+# Tokenizers differ; at three bytes per token, none makes more tokens of prose or code.
 _BYTES_PER_TOKEN = 3
-_PIECES = 8  # at least so many should fit
+_PIECES = 8  # pieces that should fit, at least
 _WIDEST, _NARROWEST = 3000, 40
 _PER_SESSION = 3
-_HEAD = 100  # bytes that say where a piece is from, about
-_SMALLEST = 30  # tokens worth filling
+_HEAD = 100  # bytes of a citation, roughly
+_SMALLEST = 30  # tokens left that are worth filling
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
     """One excerpt and its citation."""
 
-    cite: str  # what `sess show` takes
+    cite: str  # as `sess show` takes it
     text: str
 
     @property
@@ -41,7 +41,7 @@ def tokens_of(text: str) -> int:
 def packed(
     db: apsw.Connection, results: Results, budget: int, *, utc: bool, as_json: bool = False
 ) -> Iterator[Piece]:
-    """The best pieces, in order, that fit into the budget together, as they will be written."""
+    """The best pieces, in order, that fit the budget as they will be written."""
     ids, cites = sessions.ShortIds(db), Citations(db)
     left = budget
     per_session: dict[int, int] = {}
@@ -70,7 +70,7 @@ def packed(
 
 
 def _written(piece: Piece, *, as_json: bool) -> str:
-    """With what comes before the next one."""
+    """Including the separator before the next one."""
     if not as_json:
         return f"{piece.text}\n\n"
     return json.dumps(piece.value, ensure_ascii=False) + "\n"

@@ -1,4 +1,4 @@
-"""How a query was understood, as an indented outline."""
+"""The parsed query as an indented outline."""
 
 from __future__ import annotations
 

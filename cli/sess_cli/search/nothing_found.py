@@ -1,4 +1,4 @@
-"""Hints where a search finds nothing: what a wider one would find."""
+"""Hints for a search without hits: what wider searches would find."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def hint(db: apsw.Connection, request: Search, typed: list[str]) -> None:
-    """Say what would have been found, on stderr."""
+    """Print what wider searches would find, on stderr."""
     if request.cursor is not None:
         return
     if sys.stdout.isatty():

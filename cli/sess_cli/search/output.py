@@ -1,4 +1,4 @@
-"""What `sess search` writes: for people, for scripts, for agents with a budget."""
+"""The output of `sess search`: for people, for scripts, and for agents with a token budget."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_GROUPED = 1000  # hits held in memory to be grouped
 
 @dataclass(slots=True)
 class Wishes:
-    """Which output is wanted."""
+    """The output options."""
 
     json: bool = False
     fields: str | None = None
@@ -61,7 +61,7 @@ class Wishes:
 
 
 def write(db: apsw.Connection, search: Search, wishes: Wishes) -> bool:
-    """Write what was found; False when it was nothing."""
+    """Write the hits; False if there are none."""
     results = search.results(db)
     if wishes.explain:
         return _explain(search, results)
@@ -200,7 +200,7 @@ def _lines(db: apsw.Connection, results: Results, search: Search, wishes: Wishes
 
 
 def _page(results: Results, search: Search, wishes: Wishes, found: int) -> None:
-    """Where the next page begins; the last page may turn out to be empty."""
+    """Print the cursor of the next page, which may turn out to be empty."""
     more = results.cursor() if search.limit and found == search.limit else None
     if wishes.json or wishes.fields:
         json_line({"cursor": more})

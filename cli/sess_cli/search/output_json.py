@@ -1,4 +1,4 @@
-"""Hits as JSON objects; docs/json.md says what the fields mean."""
+"""Hits as JSON objects; docs/json.md describes the fields."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def chosen_fields(given: str) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Objects:
-    """Makes objects of hits."""
+    """Turns hits into objects."""
 
     db: apsw.Connection
     results: Results

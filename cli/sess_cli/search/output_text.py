@@ -1,4 +1,4 @@
-"""Search hits as lines: whose conversation, then what matched."""
+"""Search hits as text: the session, then its matches."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sess_schema.queries.search import Hit, Results
 
 STATUS_STYLE = {"error": "red", "denied": "yellow", "pending": "yellow", "ok": "dim"}
-_RECENT = 1000  # sessions that are kept at hand
+_RECENT = 1000  # cached sessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Around:
 
 
 class ResultView:
-    """Draws one conversation, or one hit, after the other."""
+    """Draws one conversation or one hit at a time."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class ResultView:
         self._drawn: set[int] = set()  # events of the current conversation
 
     def group(self, group: Group) -> Iterator[str]:
-        """A session, its hits, its subagents' hits below their names."""
+        """A session with its hits, and each subagent with its own."""
         yield from self._gap(group.root)
         yield self._session_line(self._row(group.root), group.hits[0].ts)
         self._drawn = {hit.event for hit in group.hits}
@@ -78,7 +78,7 @@ class ResultView:
             yield self._terminal.style(f"  {group.more:,}{plus} more in this session", "dim")
 
     def flat(self, hit: Hit) -> Iterator[str]:
-        """A hit; those of one session in a row share its line."""
+        """A hit; consecutive hits of a session share its line."""
         if hit.session_key != self._session:
             yield from self._gap(hit.session_key)
             yield self._session_line(self._row(hit.session_key), hit.ts)
@@ -174,7 +174,7 @@ class ResultView:
         return self._terminal.line(f"{path}:{line}" if line else path)
 
     def _beside(self, hit: Hit, around: list[Neighbour], indent: str) -> Iterator[str]:
-        """Neighbours, each once, with a mark that tells them from hits."""
+        """Neighbours, each once, with a mark that distinguishes them from hits."""
         t = self._terminal
         for one in around:
             if one.event in self._drawn:
@@ -187,7 +187,7 @@ class ResultView:
             yield t.style(line if t.width is None else layout.cut(line, t.width), "dim")
 
     def _cleaned(self, snippet: Excerpt) -> Excerpt:
-        """What the terminal may have, measured before it is laid out."""
+        """The excerpt made safe for the terminal, before it is measured."""
         text, spans, at = "", [], 0
         for begin, end in snippet.spans:
             text += self._terminal.text(snippet.text[at:begin]).replace("\n", " ")
@@ -208,7 +208,7 @@ class ResultView:
 
 
 def _split(snippet: Excerpt, width: int) -> tuple[Excerpt, Excerpt]:
-    """What fits into a line, and the rest."""
+    """What fits on a line, and the rest."""
     text = snippet.text
     if layout.cells(text) <= width:
         return snippet, Excerpt("")

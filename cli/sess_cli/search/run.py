@@ -1,4 +1,4 @@
-"""A search from its request to the exit code, and the short way to one that is only words."""
+"""Runs a search, and the fast path for one of words only."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sess_schema.queries.search import Search
 def perform(
     request: Search, wishes: Wishes, typed: list[str], *, sync: bool, save: str | None = None
 ) -> None:
-    """Search, write what was found, and say what else might be when nothing was."""
+    """Search and write the hits; if there are none, suggest wider searches."""
     if save is not None:
         saved_searches.check_name(save)
     with fresh.open_with_sessions(sync=sync) as db, db:

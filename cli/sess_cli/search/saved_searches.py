@@ -1,4 +1,4 @@
-"""Searches kept under a name, and the history of searches for those who turn it on."""
+"""Named searches, and the opt-in search history."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def remove(name: str) -> None:
 
 
 def expanded(options: list[str], words: list[str]) -> tuple[list[str], list[str]]:
-    """With each `@name` replaced by what was saved under it; an unknown one stays a word."""
+    """With each `@name` replaced by the search saved under it; an unknown name stays a word."""
     if not any(word.startswith("@") and _NAME.fullmatch(word[1:]) for word in words):
         return options, words
     known = names() if _file().exists() else {}
@@ -69,7 +69,7 @@ def expanded(options: list[str], words: list[str]) -> tuple[list[str], list[str]
 
 
 def manage(*, listed: bool, unsave: str | None, past: bool) -> bool:
-    """List or forget saved searches, list past ones; False when nothing of that was asked."""
+    """List or remove saved searches, or list past ones; False if none of these was requested."""
     from sess_cli.terminal import Terminal  # noqa: PLC0415
 
     if unsave is not None:
@@ -86,7 +86,7 @@ def manage(*, listed: bool, unsave: str | None, past: bool) -> bool:
 
 
 def as_typed(args: list[str]) -> str:
-    """Options and words as somebody would write them."""
+    """Options and words as one would type them."""
     import shlex  # noqa: PLC0415
 
     at = args.index("--") if "--" in args else len(args)
@@ -111,7 +111,7 @@ def without(args: list[str], *options: str) -> list[str]:
 
 
 def remember(args: list[str]) -> None:
-    """Note a search, if `[search] history = true` stands in the configuration."""
+    """Record a search, if the configuration has `[search] history = true`."""
     if not _wants_history():
         return
     typed = as_typed(args).replace("\n", " ")
@@ -120,7 +120,7 @@ def remember(args: list[str]) -> None:
 
 
 def history() -> list[str]:
-    """What was searched for, the newest last."""
+    """Past searches, the newest last."""
     try:
         text = _history_file().read_bytes().decode("utf-8", "surrogateescape")
         return text.split("\n")[:-1]
@@ -135,7 +135,7 @@ def _wants_history() -> bool:
 
     try:
         settings = tomllib.loads(paths.home().config_file.read_text("utf-8"))
-    except (OSError, ValueError):  # the daemon tells what is wrong with it
+    except (OSError, ValueError):  # the daemon reports what is wrong with it
         return False
     section = settings.get("search")
     return isinstance(section, dict) and section.get("history") is True
@@ -156,7 +156,7 @@ def _write(searches: dict[str, list[str]]) -> None:
 
 
 def _private(path: Path, text: str) -> None:
-    """Replace a file as a whole; only its owner may read it."""
+    """Replace a file atomically; only its owner can read it."""
     paths.make_private(path.parent)
     new = path.with_name(f"{path.name}.{os.getpid()}")
     try:

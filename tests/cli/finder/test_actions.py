@@ -125,7 +125,7 @@ def test_what_cannot_be_resumed_is_refused(shop):
     t.append(t.prompt("go"))
     shop.transcript(THIRD, "-code-other").path.unlink()
     shop.ingest()
-    with pytest.raises(SessError, match="no id that could be resumed"):
+    with pytest.raises(SessError, match="no ID to resume"):
         resume_of(shop, "--dangerously-skip-permissions")
     with pytest.raises(SessError, match="deleted this transcript"):
         resume_of(shop, THIRD)

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.finder.screen import PATIENCE, drive
 
 from sess_cli.finder import query, wording
-from sess_cli.finder.app import Finder, Told
+from sess_cli.finder.app import Finder, Found
 from sess_cli.finder.query import Answer, Finding, Request
 from sess_cli.finder.worker import Latest
 from sess_schema.connection import open_reader, open_writer
@@ -230,7 +230,7 @@ def test_a_late_answer_is_not_shown(shop):
         await screen.type("gateway")
         before = screen.list()
         old = Answer(Request(1, "gat", (), 10, 60))
-        screen.app.post_message(Told(old))
+        screen.app.post_message(Found(old))
         await screen.pilot.pause(0)
         assert screen.list() == before
 
@@ -256,7 +256,7 @@ def test_an_error_is_told_in_the_list(shop, monkeypatch):
 
 def test_without_an_index_nothing_opens(world):
     """The finder says what is missing before it touches the screen."""
-    with pytest.raises(SessError, match="there is no index"):
+    with pytest.raises(SessError, match="no index at"):
         Finder(world.state / "index.db")
 
 

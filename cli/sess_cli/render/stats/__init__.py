@@ -1,4 +1,4 @@
-"""The views of `sess stats`: one module each, whose `report` says what to write in any form."""
+"""The views of `sess stats`: one module each, whose `report` is independent of the format."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ VIEWS = (
 
 
 def report_of(name: str, db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
-    """A view; only its own module is loaded."""
+    """A view's report; loads only its module."""
     found: Report = import_module(f"sess_cli.render.stats.{name}").report(db, asked, wishes)
     return found

@@ -17,7 +17,7 @@ from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import calendar
 
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-# Told apart without colour, too.
+# Distinguishable without colour, too.
 _SHADES = "·░▒▓█"
 _GREENS = ("", "38;5;22", "38;5;28", "38;5;34", "38;5;46")
 _WEEKS = 53
@@ -41,14 +41,14 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
     }
     facts = [
         ("active", f"{amounts.plural(len(found.days), 'day')}{_span(found.days)}"),
-        ("streak", f"{amounts.plural(current, 'day')} now, {longest} at most"),
+        ("streak", f"{amounts.plural(current, 'day')}, longest {longest}"),
     ]
     if found.days:
         value = _value(found.days.values())
         most = max(found.days, key=lambda day: (value(found.days[day]), day))
         busiest = found.days[most]
-        told = f"{money(busiest.cost_nano)}, {short(busiest.tokens)} tokens"
-        facts.append(("busiest", f"{most:%a %Y-%m-%d}: {told}, {busiest.prompts:,} prompts"))
+        used = f"{money(busiest.cost_nano)}, {short(busiest.tokens)} tokens"
+        facts.append(("busiest", f"{most:%a %Y-%m-%d}: {used}, {busiest.prompts:,} prompts"))
     return Report(
         "calendar",
         [Section("total", [total], ()), Section("day", days, ()), Section("hour", hours, ())],
@@ -73,7 +73,7 @@ def _span(days: Iterable[date]) -> str:
 
 
 def _value(tallies: Iterable[Tally]) -> Callable[[Tally], int]:
-    """Money where any was spent, else work."""
+    """Cost if there is any, else work."""
     if any(tally.cost_nano for tally in tallies):
         return lambda tally: tally.cost_nano
     return lambda tally: tally.prompts + tally.requests
@@ -94,13 +94,13 @@ def _draw(terminal: Terminal, found: calendar.Calendar, today: date) -> None:
         terminal.style("less ", "dim")
         + legend
         + terminal.style(
-            f" more {'cost' if paid else 'work'}; each shade a quarter of what is not empty", "dim"
+            f" more {'cost' if paid else 'work'}; each shade is a quarter of the active ones", "dim"
         )
     )
 
 
 def _draw_year(terminal: Terminal, values: dict[date, int], today: date) -> None:
-    """Weeks as columns, the last one that of today or of the last active day."""
+    """Weeks as columns, ending with today's or that of the last active day."""
     last = max(values)
     if timedelta(0) <= today - last < timedelta(days=300):
         last = today
@@ -140,13 +140,13 @@ def _draw_hours(terminal: Terminal, values: dict[tuple[int, int], int]) -> None:
 
 
 def _levels(values: Iterable[int]) -> Callable[[int], int]:
-    """0 for nothing, else the quarter of all active days or hours that a value is in."""
+    """0 for no activity, else the quartile of a value among active days or hours."""
     ordered = sorted(value for value in values if value > 0)
 
     def level(value: int) -> int:
         if not ordered:
             return 1 if value > 0 else 0
-        marks = [ordered[len(ordered) * part // 4] for part in (1, 2, 3)]
+        marks = [ordered[len(ordered) * quarter // 4] for quarter in (1, 2, 3)]
         return 0 if value <= 0 else 1 + sum(value >= mark for mark in marks)
 
     return level

@@ -35,14 +35,13 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
     facts = []
     if peaks:
         marks = ", ".join(f"{name} {short(percentile(peaks, n) or 0)}" for name, n in _MARKS)
-        told = f"{marks} tokens at the peak of {amounts.plural(len(peaks), 'conversation')}"
-        facts.append(("context", told))
-    told = amounts.plural(compactions, "time") if compactions else "never"
+        sessions = amounts.plural(len(peaks), "session")
+        facts.append(("context", f"peak of {sessions}: {marks} tokens"))
+    compacted = amounts.plural(compactions, "time") if compactions else "never"
     if before:
-        told += (
-            f", at {short(percentile(before, 50) or 0)} tokens (p50), {short(before[-1])} at most"
-        )
-    facts.append(("compacted", told))
+        half = short(percentile(before, 50) or 0)
+        compacted += f", at p50 {half}, max {short(before[-1])} tokens"
+    facts.append(("compacted", compacted))
     return Report(
         "context",
         [

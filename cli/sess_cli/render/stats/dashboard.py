@@ -1,4 +1,4 @@
-"""`sess stats` alone: what a person wants to see first, in one screen."""
+"""`sess stats` without arguments: the most useful numbers on one screen."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from sess_schema.queries.views.tools import Use
 from sess_schema.queries.worktime import Worktime
 
 _BARS = "▁▂▃▄▅▆▇█"
-_ROOM = 10  # for the names of facts
-_TALL = 38  # lines, where there is room for so many
+_ROOM = 10  # for fact names
+_TALL = 38  # lines, if they fit
 _MOST_BARS = 60
 
 
 def write(db: apsw.Connection, asked: Stats, terminal: Terminal, height: int | None = None) -> None:
-    """At most so many lines; as many as a terminal shows beside its prompt, if none are said."""
+    """Write at most `height` lines; by default, what the terminal shows above its prompt."""
     if height is None:
         height = min(_TALL, _lines() - 2) if terminal.interactive else _TALL
     found = overview.read(db, asked, paths.home().config)
     _draw_facts(terminal, found)
-    # Facts and heads take thirteen lines; tools get most of the rest, models and projects a share.
+    # Facts and headings take thirteen lines; tools get most of the rest, then models and projects.
     room = max(3, height - 13)
     top = max(1, min(5, room // 5))
     tools = max(1, min(12, room - 2 * top - 1))
@@ -69,7 +69,7 @@ def _draw_facts(terminal: Terminal, found: Overview) -> None:
     )
     fact("tokens", tokens)
     if found.estimated_tokens:
-        fact("estimated", f"{short(found.estimated_tokens)} more tokens of output, not recorded")
+        fact("estimated", f"{short(found.estimated_tokens)} more output tokens, not recorded")
     counts = (
         (len(total.sessions), "session"),
         (total.prompts, "prompt"),
@@ -89,7 +89,7 @@ def _draw_facts(terminal: Terminal, found: Overview) -> None:
         if denied := sum(use.denied for use in uses):
             failed += f", {denied:,} denied"
         if found.refused:
-            failed += f"; {amounts.plural(found.refused, 'error')} of the service"
+            failed += f"; {amounts.plural(found.refused, 'API error')}"
         fact("failed", failed)
     if found.classes:
         fact("errors", _classes(terminal, found.classes, (terminal.width or 100) - _ROOM))
@@ -113,7 +113,7 @@ def _unpriced(terminal: Terminal, found: Overview) -> str:
 
 
 def _classes(terminal: Terminal, classes: Mapping[str, int], width: int) -> str:
-    """As many as one line takes."""
+    """As many as fit on one line."""
     text = ""
     for name, count in classes.items():
         more = f"{', ' if text else ''}{terminal.line(name)} {count:,}"
@@ -124,7 +124,7 @@ def _classes(terminal: Terminal, classes: Mapping[str, int], width: int) -> str:
 
 
 def _draw_days(fact: Callable[[str, str], None], days: Mapping[str, Tally]) -> None:
-    """One bar for each day, week or month, whichever are few enough."""
+    """One bar per day, week or month, whichever fits."""
     dated = {date.fromisoformat(day): tally for day, tally in days.items() if day != "undated"}
     if not dated:
         return

@@ -24,11 +24,11 @@ _COLUMNS = (
 def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
     found = edits.read(db, asked)
     total = found.total
-    told = f"{amounts.plural(total.calls, 'edit')} of {amounts.plural(len(total.files), 'file')}"
-    facts = [("edits", f"{told}: +{total.added:,} -{total.removed:,} lines")]
+    changed = f"{amounts.plural(total.calls, 'edit')} to {amounts.plural(len(total.files), 'file')}"
+    facts = [("edits", f"{changed}: +{total.added:,} -{total.removed:,} lines")]
     if found.one_shot_rate is not None:
-        told = f"{percent(found.one_shot_rate)} of {amounts.plural(found.turns, 'turn')} with edits"
-        facts.append(("one shot", f"{told} did not edit a file again after a command"))
+        rate = f"{percent(found.one_shot_rate)} of {amounts.plural(found.turns, 'turn')} with edits"
+        facts.append(("one shot", f"{rate} did not edit a file again after a command"))
         facts.append(("cost", f"{money(round(found.cost_nano / found.turns))} per turn with edits"))
     whole = {
         "total": "total",
@@ -50,7 +50,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
             Section(
                 "suffix",
                 [{"suffix": name, **_facts(one)} for name, one in found.suffixes.items()],
-                (Column("suffix", "kind of file"), *_COLUMNS),
+                (Column("suffix", "file type"), *_COLUMNS),
                 most=15,
             ),
         ],

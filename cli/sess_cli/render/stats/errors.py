@@ -108,7 +108,7 @@ def explained(db: apsw.Connection, asked: Stats, name: str) -> Report:
                     Column("_link", "event"),
                     Column("_when", "time", left=True),
                     Column("tool", "tool", left=True),
-                    Column("text", "what it said", left=True),
+                    Column("text", "message", left=True),
                 ),
                 cut=3,
             )

@@ -1,4 +1,4 @@
-"""`sess stats --explain GROUP`: what a number is the sum of."""
+"""`sess stats --explain GROUP`: the rows behind a number."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def report(db: apsw.Connection, asked: Stats, by: str | None, group: str) -> Rep
     for line in explain.lines(db, asked, by or "", group):
         total.add(line.tally)
         rows.append(_row(line, links, asked.zone))
-    told = ", ".join(
+    counts = ", ".join(
         [
             amounts.plural(total.requests, "response"),
             amounts.plural(total.prompts, "prompt"),
@@ -51,14 +51,14 @@ def report(db: apsw.Connection, asked: Stats, by: str | None, group: str) -> Rep
                 cut=2,
             )
         ],
-        facts=[(group, told), ("sum", spent)],
+        facts=[(group, counts), ("sum", spent)],
         code=0 if rows else 1,
     )
 
 
 def _row(line: Line, links: Links, zone: tzinfo | None) -> dict[str, Any]:
     tally = line.tally
-    said = {"response": line.model, "prompt": None, "call": line.tool}[line.kind]
+    name = {"response": line.model, "prompt": None, "call": line.tool}[line.kind]
     failed = f" ({line.status})" if line.status in ("error", "denied", "pending") else ""
     response = line.kind == "response"
     return {
@@ -78,7 +78,7 @@ def _row(line: Line, links: Links, zone: tzinfo | None) -> dict[str, Any]:
         "cost_nano_usd": tally.cost_nano if response and not tally.unpriced else None,
         "_link": links.event(line.session, line.event),
         "_when": clock(line.ts, zone, "%Y-%m-%d %H:%M:%S"),
-        "_what": f"{line.kind} {said}{failed}" if said else line.kind,
+        "_what": f"{line.kind} {name}{failed}" if name else line.kind,
     }
 
 

@@ -28,7 +28,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
         return _sessions(db, asked, wishes)
     found = files.most_edited(db, asked)
     changed = sum(one.changes > 0 for one in found)
-    told = f"{amounts.plural(changed, 'file')} changed, {len(found) - changed:,} only read"
+    counts = f"{amounts.plural(changed, 'file')} changed, {len(found) - changed:,} only read"
     return Report(
         "files",
         [
@@ -48,8 +48,8 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
                 paths=True,
             )
         ],
-        facts=[("files", told)],
-        notes=["`sess stats files PATH` lists the sessions that touched one"] if found else [],
+        facts=[("files", counts)],
+        notes=["`sess stats files PATH` lists the sessions that touched a file"] if found else [],
     )
 
 
@@ -69,9 +69,10 @@ def _sessions(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
         }
         for one in found
     ]
-    told = f"{amounts.plural(len(found), 'session')} touched it"
+    counts = f"{amounts.plural(len(found), 'session')} touched it"
     if len(touched) > 1:
-        told = f"{amounts.plural(len(found), 'session')} touched {len(touched)} files of that name"
+        sessions = amounts.plural(len(found), "session")
+        counts = f"{sessions} touched {len(touched)} files with that name"
     return Report(
         "files",
         [
@@ -86,7 +87,7 @@ def _sessions(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
                 ),
             )
         ],
-        facts=[(wishes.path or "", told)],
+        facts=[(wishes.path or "", counts)],
         code=0 if rows else 1,
     )
 

@@ -28,10 +28,10 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
     turns = amounts.plural(found.turns, "turn")
     facts = [("turns", "none in this period")]
     if found.rate is not None:
-        told = amounts.plural(found.markers, "interruption")
-        told += f", {amounts.plural(found.refusals, 'refused call')}"
+        counts = amounts.plural(found.markers, "interruption")
+        counts += f", {amounts.plural(found.refusals, 'denied call')}"
         facts = [
-            ("interrupted", f"{percent(found.rate)} of {turns}: {told}"),
+            ("interrupted", f"{percent(found.rate)} of {turns}: {counts}"),
             ("no tools", f"{percent(found.without_tools or 0)} of turns"),
             ("searching", f"{percent(found.search_share or 0)} of {found.calls:,} calls"),
         ]

@@ -15,7 +15,7 @@ _MARKS = (50, 90, 95, 99)
 
 
 def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
-    rows = _tools(db, asked)  # first, because both have very many times
+    rows = _tools(db, asked)  # first, so that only one of two long lists of times is in memory
     speeds = latency.models(db, asked)
     return Report(
         "latency",
@@ -44,7 +44,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
                 most=30,
             ),
         ],
-        notes=["Waiting for a permission is part of a tool's time unless its duration was logged."],
+        notes=["Times of tools include waiting for permission unless a duration was logged"],
     )
 
 

@@ -1,4 +1,4 @@
-"""Events as `sess show` takes them: `1a2b3c4d#9f8e7d6c`."""
+"""Citations for `sess show`: `1a2b3c4d#9f8e7d6c`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _AGENT = "agent-"
 
 
 class Links:
-    """Remembers how short an id may be."""
+    """Caches how short each id can be."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
@@ -19,7 +19,7 @@ class Links:
         self._cites = Citations(db)
 
     def session(self, native_id: str) -> str:
-        """The shortest beginning that no other session has, eight characters or more."""
+        """The shortest unique prefix of an id, at least eight characters."""
         found = self._ids.get(native_id)
         if found is None:
             length = _SHORT + (len(_AGENT) if native_id.startswith(_AGENT) else 0)
@@ -34,7 +34,7 @@ class Links:
         )
 
     def key(self, event: int | None) -> str | None:
-        """The whole key, for scripts."""
+        """The full key, for scripts."""
         return None if event is None else self._cites.key(event)
 
     def _shared(self, beginning: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a view has to tell, and the ways to write it: for a terminal, as JSON, CSV or Markdown."""
+"""A view's report, and how to write it: to a terminal, or as JSON, CSV or Markdown."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Form = Callable[[Any], str]
 _GAP = 2
 _LONGEST_NAME = 40
 _WIDEST = 26  # of any other column
-_LEAST = 12  # of the column that gives way, whatever the others take
+_LEAST = 12  # of the column that is cut, whatever the others take
 
 
 @dataclass(slots=True, frozen=True)
 class Wishes:
-    """What was asked for beside the question."""
+    """Options of the views, besides what `Stats` selects."""
 
     detail: bool = False
     path: str | None = None
@@ -39,17 +39,17 @@ class Column:
 
 @dataclass(slots=True)
 class Section:
-    """Rows of one kind; each is an object whose names are a contract.
+    """Rows of one kind; their keys are a public contract.
 
-    Names that begin with `_` are for the terminal only.
+    Keys that start with `_` are for the terminal only.
     """
 
     kind: str
     rows: list[dict[str, Any]]
-    columns: Sequence[Column]  # for the terminal, the first is what a row is about
-    most: int = 0  # rows that a terminal shows; 0 for all
-    paths: bool = False  # the first column is cut at its beginning
-    cut: int = 0  # the column that gives way where there is no room
+    columns: Sequence[Column]  # for the terminal; the first names the row
+    most: int = 0  # rows shown on a terminal; 0 for all
+    paths: bool = False  # cut the first column at its start
+    cut: int = 0  # the column to cut if space is short
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class Report:
     view: str
     sections: list[Section]
     facts: list[tuple[str, str]] = field(default_factory=list)
-    draw: Callable[[Terminal], None] | None = None  # in place of sections
+    draw: Callable[[Terminal], None] | None = None  # instead of sections
     notes: list[str] = field(default_factory=list)
     code: int = 0  # to exit with
 
@@ -84,7 +84,7 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _write_csv(report: Report) -> None:
-    """One table: a row leaves empty what only other kinds have."""
+    """One table for all kinds; cells of other kinds stay empty."""
     import csv  # noqa: PLC0415
     import sys  # noqa: PLC0415
 
@@ -119,7 +119,7 @@ def _write_markdown(report: Report) -> None:
 
 
 def _rule(section: Section, name: str) -> str:
-    """Numbers are aligned right."""
+    """Numbers are right-aligned."""
     values = [row.get(name) for row in section.rows]
     numbers = all(value is None or type(value) in (int, float) for value in values)
     return "---:" if numbers and any(value is not None for value in values) else "---"
@@ -130,7 +130,7 @@ def markdown_cell(terminal: Terminal, text: str) -> str:
 
 
 def plain(value: Any) -> str:
-    """A value as CSV and Markdown have it."""
+    """A value for CSV and Markdown."""
     if value is None:
         return ""
     if isinstance(value, list):
@@ -142,7 +142,7 @@ def plain(value: Any) -> str:
 
 def _write_terminal(report: Report, terminal: Terminal) -> None:
     if not report.facts and not any(section.rows for section in report.sections):
-        terminal.write(terminal.style("nothing in this time", "dim"))
+        terminal.write(terminal.style("nothing in this period", "dim"))
         return
     if report.facts:
         facts = [
@@ -167,7 +167,7 @@ def _write_terminal(report: Report, terminal: Terminal) -> None:
 
 
 def write_fact(terminal: Terminal, name: str, value: str, room: int) -> None:
-    """A name and what is known of it, wrapped below itself."""
+    """A name and its value, wrapped with a hanging indent."""
     lines = [*layout.wrap(value, (terminal.width or 10_000) - room)] or [""]
     terminal.write(terminal.style(layout.pad(name, room), "dim") + lines[0])
     for line in lines[1:]:
@@ -175,7 +175,7 @@ def write_fact(terminal: Terminal, name: str, value: str, room: int) -> None:
 
 
 def write_section(terminal: Terminal, section: Section) -> None:
-    """A table of which one column takes what room there is."""
+    """A table in which one column takes the remaining width."""
     columns, rows = section.columns, section.rows[: section.most or None]
     cells = [
         ["" if row.get(c.key) is None else terminal.line(c.form(row[c.key])) for c in columns]
@@ -228,7 +228,7 @@ def mean(values: Sequence[int]) -> float | None:
 
 
 def clock(moment: int | None, zone: tzinfo | None, form: str = "%Y-%m-%d %H:%M") -> str:
-    """On the wall of a zone."""
+    """The wall-clock time in a zone."""
     if moment is None:
         return "no date"
     return f"{datetime.fromtimestamp(moment / 1000, UTC).astimezone(zone):{form}}"

@@ -1,4 +1,4 @@
-"""`sess stats ID`: one session in numbers."""
+"""`sess stats ID`: the numbers of one session."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SHOWN = 5
 
 
 def facts(db: apsw.Connection, asked: Stats, row: SessionRow) -> dict[str, Any]:
-    """One object; the names are a contract."""
+    """One object; its keys are a public contract."""
     found = session.read(db, asked, row)
     numbers = found.numbers
     failed = failures.read(db, asked, paths.home().config).calls
@@ -84,11 +84,11 @@ def write(db: apsw.Connection, asked: Stats, row: SessionRow, *, utc: bool) -> N
         ("Files changed", _files(terminal, found)),
         ("Commits", _commits(terminal, found)),
     ):
-        told = [*lines]
-        if told:
+        shown = [*lines]
+        if shown:
             terminal.write("")
             terminal.write(terminal.style(name, "bold"))
-            for line in told:
+            for line in shown:
                 terminal.write(line)
 
 
@@ -97,10 +97,10 @@ def _head(db: apsw.Connection, terminal: Terminal, row: SessionRow, *, utc: bool
     title = terminal.line(sessions.title_of(db, row))
     yield terminal.style(layout.cut(title, width), "bold")
     children = len(sessions.children(db, row.key))
-    told = [row.agent, row.session, amounts.clock(row.started, utc=utc)]
+    facts = [row.agent, row.session, amounts.clock(row.started, utc=utc)]
     if children:
-        told.append(f"with {amounts.plural(children, 'subagent')}")
-    yield terminal.style(layout.cut(terminal.line(", ".join(told)), width), "dim")
+        facts.append(f"with {amounts.plural(children, 'subagent')}")
+    yield terminal.style(layout.cut(terminal.line(", ".join(facts)), width), "dim")
     yield "=" * 50
 
 
@@ -122,7 +122,7 @@ def _analytics(terminal: Terminal, found: Analytics) -> Iterator[str]:
 
 
 def _numbers(found: Analytics) -> Iterator[tuple[str, str]]:
-    """What was recorded about tokens; where nothing was, an estimate that says so."""
+    """Recorded tokens; where there are none, an estimate marked as one."""
     numbers = found.numbers
     yield "Duration", amounts.duration(numbers.duration_ms)
     yield "Active Time", amounts.duration(numbers.active_ms)

@@ -31,9 +31,9 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
     programs = [{"program": name, **facts(use)} for name, use in _ordered(found.programs)]
     calls, errors = (sum(row[name] for row in rows) for name in ("calls", "errors"))
     answered = sum(use.answered for use in found.tools.values())
-    told = f"{amounts.plural(calls, 'call')}, {amounts.plural(errors, 'error')}"
+    counts = f"{amounts.plural(calls, 'call')}, {amounts.plural(errors, 'error')}"
     if answered:
-        told += f", {percent(errors / answered)} of {answered:,} with a result"
+        counts += f", {percent(errors / answered)} of {answered:,} with a result"
     return Report(
         "tools",
         [
@@ -41,10 +41,10 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
             Section("server", servers, (Column("server", "MCP server"), *_COLUMNS), most=15),
             Section("program", programs, (Column("program", "in shells"), *_COLUMNS), most=25),
         ],
-        facts=[("tools", told)],
+        facts=[("tools", counts)],
         notes=[]
         if wishes.detail or not rows
-        else ["`--detail` tells the programs that shells ran; denied calls are in no rate"],
+        else ["`--detail` shows the programs run by shells; rates exclude denied calls"],
     )
 
 
@@ -63,8 +63,8 @@ def facts(use: Use) -> dict[str, Any]:
 
 def shown(tool: str) -> str:
     """`server: tool` for `mcp__server__tool`."""
-    parts = programs.mcp(tool)
-    return tool if parts is None else f"{parts[0]}: {parts[1]}"
+    names = programs.mcp(tool)
+    return tool if names is None else f"{names[0]}: {names[1]}"
 
 
 def _tool(name: str, use: Use) -> dict[str, Any]:

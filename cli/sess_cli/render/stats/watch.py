@@ -1,4 +1,4 @@
-"""`sess stats --watch`: the same screen again whenever the index changes."""
+"""`sess stats --watch`: redraws the screen whenever the index changes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sess_cli.terminal import Terminal
 from sess_schema import times
 from sess_schema.errors import SessError
 
-_LOOK = 0.25  # seconds between two looks at the index, which cost nothing
-_RENEW = 10.0  # without a daemon somebody has to read the transcripts
+_POLL = 0.25  # seconds between checks of the index, which are cheap
+_SYNC = 10.0  # seconds between syncs when no daemon runs
 _ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
 _HOME, _END_OF_LINE, _BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
 
@@ -25,7 +25,7 @@ Draw = Callable[[apsw.Connection, Terminal, int], None]
 
 
 def watch(draw: Draw, *, sync: bool) -> None:
-    """Until it is interrupted. `draw` writes as many lines as it is given, or fewer."""
+    """Run until interrupted. `draw` writes at most the given number of lines."""
     if not sys.stdout.isatty():
         raise SessError("--watch needs a terminal", hint="leave it out to print once")
     sys.stdout.write(_ENTER)
@@ -39,8 +39,8 @@ def watch(draw: Draw, *, sync: bool) -> None:
 
 
 def _follow(db: apsw.Connection, draw: Draw) -> None:
-    """Draw when there is something new, for as long as one look at the transcripts is good for."""
-    until = time.monotonic() + _RENEW
+    """Draw whenever something changes, until the next sync is due."""
+    until = time.monotonic() + _SYNC
     seen: tuple[object, ...] | None = None
     while time.monotonic() < until:
         size = shutil.get_terminal_size((80, 24))
@@ -48,18 +48,18 @@ def _follow(db: apsw.Connection, draw: Draw) -> None:
         if now != seen:
             seen = now
             _show(db, draw, size.columns, size.lines)
-        time.sleep(_LOOK)
+        time.sleep(_POLL)
 
 
 def _show(db: apsw.Connection, draw: Draw, columns: int, lines: int) -> None:
-    """Written over what is there, line by line: nothing is blank in between."""
+    """Overwrite the screen line by line, so that it does not flicker."""
     page = StringIO()
     terminal = Terminal(page, paged=True)
     with db:
         draw(db, terminal, lines - 2)
-    told = page.getvalue().splitlines()[: lines - 2]
-    told += [""] * (lines - 1 - len(told))
-    foot = layout.cut(f"{amounts.clock(times.now_ms(), seconds=True)}  Ctrl-C ends", columns)
-    told.append(terminal.style(foot, "dim"))
-    sys.stdout.write(_HOME + f"{_END_OF_LINE}\r\n".join(told) + _END_OF_LINE + _BELOW)
+    drawn = page.getvalue().splitlines()[: lines - 2]
+    drawn += [""] * (lines - 1 - len(drawn))
+    foot = layout.cut(f"{amounts.clock(times.now_ms(), seconds=True)}  Ctrl-C to quit", columns)
+    drawn.append(terminal.style(foot, "dim"))
+    sys.stdout.write(_HOME + f"{_END_OF_LINE}\r\n".join(drawn) + _END_OF_LINE + _BELOW)
     sys.stdout.flush()

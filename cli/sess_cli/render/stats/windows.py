@@ -54,7 +54,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
         ],
         facts=[
             *_active(found, wishes.now),
-            *([("reset", f"{clock(reset, asked.zone)}, as the service said")] if reset else ()),
+            *([("reset", f"{clock(reset, asked.zone)}, as reported")] if reset else ()),
             *(_spent(spent) if spent else ()),
         ],
         notes=["Windows are estimated as ccusage does; the service may reset at other times."],
@@ -67,7 +67,7 @@ def _active(found: list[Window], now: int) -> list[tuple[str, str]]:
     finished = [one for one in found if one is not active]
     facts = []
     if active is None:
-        facts.append(("now", "no window is active"))
+        facts.append(("now", "no active window"))
     else:
         left = amounts.duration(active.end - now)
         facts.append(
@@ -76,13 +76,13 @@ def _active(found: list[Window], now: int) -> list[tuple[str, str]]:
         tokens, cost = active.per_minute(active.tokens), active.per_minute(active.cost_nano)
         if tokens is not None and cost is not None:
             facts.append(
-                ("burn", f"{short(round(tokens))} tokens a minute, {_hourly(cost)} an hour")
+                ("burn", f"{short(round(tokens))} tokens per minute, {_hourly(cost)} per hour")
             )
             at_end = active.projected(active.cost_nano, now) or 0
-            told = (
+            amount = (
                 f"{money(round(at_end))}, {short(round(active.projected(active.tokens, now) or 0))}"
             )
-            facts.append(("at its end", f"{told} tokens at this rate"))
+            facts.append(("at its end", f"{amount} tokens at this rate"))
     if finished:
         most = max(finished, key=lambda one: one.tokens)
         facts.append(("largest", f"{short(most.tokens)} tokens, {money(most.cost_nano)}"))
@@ -98,13 +98,13 @@ def _spent(spent: budget.Spent) -> list[tuple[str, str]]:
     amount = money if wanted.money else short
     unit = "" if wanted.money else " tokens"
     share = f" ({100 * spent.used / wanted.limit:.0f}%)" if wanted.limit else ""
-    told = f"{amount(spent.used)} of {amount(wanted.limit)}{unit} this {wanted.period}{share}"
+    used = f"{amount(spent.used)} of {amount(wanted.limit)}{unit} this {wanted.period}{share}"
     if spent.exceeded:
-        told += ": over the limit"
+        used += ": over budget"
     projected = f"{amount(round(spent.projected))}{unit} by the end of the {wanted.period}"
     return [
-        ("budget", told),
-        ("projected", f"{projected}, at {amount(round(spent.mean))} a day (last 7 days)"),
+        ("budget", used),
+        ("projected", f"{projected}, at {amount(round(spent.mean))} per day (last 7 days)"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""Failed calls by class, tool, project and day; service errors separately."""
+"""Failed calls by class, tool, project and day; API errors separately."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAILED = f"(e.type = 'tool_use' AND e.status = 'error' AND {CALLED})"
 
 @dataclass(slots=True, frozen=True)
 class Failure:
-    """One failed call, or one service error."""
+    """One failed call, or one API error."""
 
     event: int
     session: str
@@ -43,7 +43,7 @@ class Failures:
         return grouped(self.calls, lambda one: one.name)
 
     def of_class(self, name: str) -> list[Failure]:
-        """Failed calls, or service errors with the prefix `api `: both have an `other`."""
+        """Failed calls, or API errors with the prefix `api `: both have an `other`."""
         wanted = name.casefold()
         if not wanted.startswith("api "):
             found = [one for one in self.calls if one.name.casefold() == wanted]

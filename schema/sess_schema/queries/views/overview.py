@@ -31,7 +31,7 @@ class Overview:
     projects: dict[str, Tally] = field(default_factory=dict)
     uses: Uses = field(default_factory=Uses)
     classes: dict[str, int] = field(default_factory=dict)  # of failed calls, most frequent first
-    refused: int = 0  # service errors
+    refused: int = 0  # API errors
 
 
 def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
