@@ -1,18 +1,18 @@
--- Kinds and edits of tool calls, records that a later one replaces, and lasting names of events.
+-- Kinds and edits of tool calls, replaced records, permanent event keys, and views.
 
--- 1: a later record of the same file replaced this one or took it back.
+-- 1: a later record of the same file replaced or withdrew this one.
 ALTER TABLE turns ADD COLUMN superseded INTEGER NOT NULL DEFAULT 0;
 
 -- What a tool call does: shell, read, write, edit, search, fetch, agent, plan, question, mcp, other.
 ALTER TABLE events ADD COLUMN kind TEXT;
--- A result that is an event of its own: `orphan` where its call is not known, `answer` where the
--- call is joined with the result of another session. NULL for everything else.
+-- Why a result is a separate event: `orphan` if its call is unknown, `answer` if the call is joined
+-- with a result in another session. NULL for everything else.
 ALTER TABLE events ADD COLUMN unjoined TEXT;
 
 UPDATE events SET unjoined = label, label = NULL
 WHERE type = 'tool_use' AND label IN ('orphan', 'answer');
 
--- The command that goes on with a session: a JSON array. NULL: none is known.
+-- The command that resumes the session, as a JSON array. NULL: unknown.
 ALTER TABLE sessions ADD COLUMN resume TEXT;
 UPDATE sessions SET resume = json_array('claude', '--resume', native_id)
 WHERE agent = 'claude' AND kind = 'main' AND turns > 0;
@@ -21,31 +21,32 @@ WHERE agent = 'cursor' AND id IN
     (SELECT m.session_id FROM session_sources m JOIN sources r ON r.id = m.source_id
      WHERE r.path LIKE '%store.db#%');
 
--- Tokens that fit the model's window, where the agent recorded it.
+-- Size of the model's context window in tokens, if the agent recorded it.
 ALTER TABLE usage ADD COLUMN context_window INTEGER;
 
--- What calls changed in files, in one form for all agents.
+-- Changes to files, in one form for all agents.
 CREATE TABLE edits (
     event_id INTEGER NOT NULL,
-    number   INTEGER NOT NULL,                  -- 0, 1, 2 ... inside the call
+    number   INTEGER NOT NULL,                  -- 0, 1, 2 ... within the call
     path     TEXT    NOT NULL,
-    added    INTEGER NOT NULL,                  -- lines, as pages draw the diff
+    added    INTEGER NOT NULL,                  -- lines, as shown in diffs
     removed  INTEGER NOT NULL,
     data     BLOB    NOT NULL,                  -- zstd of JSON: old and new, or patch, or hunks
     PRIMARY KEY (event_id, number)
 ) STRICT;
 CREATE INDEX edits_by_path ON edits (path);
 
--- Events were cited by their numbers until now: those numbers are never given out again.
+-- Until now events were cited by number: these numbers are never used again.
 INSERT INTO facts (name, value) SELECT 'last_cited_number', coalesce(max(id), 0) FROM events;
--- Calls written before this have no kind and no edits yet; the writer adds them from the archive.
+-- Calls written before have no kind and no edits yet; the writer adds them from the archive.
 INSERT INTO facts (name, value)
 SELECT 'calls_to_describe', max(id) FROM events WHERE type = 'tool_use' HAVING max(id) IS NOT NULL;
 
--- The numbers of docs/numbers.md: a session begins with its earliest record, works until a result has
--- come, and a refused call is no failed one. 0006_house.py sums everything again.
+-- The definitions of docs/numbers.md: a session starts with its earliest record and is active until a
+-- result arrives, and a denied call is not a failed one. 0006_house.py recomputes all sums.
 
--- The first dated record in the file: of two sessions with the same record, the one opened first had it.
+-- First dated record in the file: of two sessions with the same record, the one opened first
+-- owns it.
 ALTER TABLE sessions ADD COLUMN opened_at INTEGER;
 UPDATE sessions SET opened_at = started_at;
 UPDATE sessions SET started_at = coalesce((
@@ -65,14 +66,14 @@ WHERE id IN (
 -- sessions.started_at: earliest dated record
 -- sessions.ended_at: latest dated record
 
-ALTER TABLE events ADD COLUMN answered INTEGER; -- when the result of a call came
+ALTER TABLE events ADD COLUMN answered INTEGER; -- when the result of a call arrived
 UPDATE events SET answered = (SELECT t.ts FROM turns t WHERE t.id = events.result_turn_id)
 WHERE result_turn_id IS NOT NULL;
--- Results that came in another quarter of an hour than their call.
+-- Results that arrived in another quarter of an hour than their call.
 CREATE INDEX events_by_answer ON events (session_id, answered)
 WHERE answered IS NOT NULL AND answered / 900000 IS NOT ts / 900000;
 
-ALTER TABLE event_sums ADD COLUMN denied INTEGER NOT NULL DEFAULT 0; -- calls that were refused
+ALTER TABLE event_sums ADD COLUMN denied INTEGER NOT NULL DEFAULT 0; -- denied calls
 
 DROP TRIGGER events_changed;
 CREATE TRIGGER events_changed
@@ -88,8 +89,8 @@ AFTER UPDATE OF session_id, retired, type, unjoined, tool, status, ts, chars, an
         (new.session_id, iif(new.answered >= 2000, (new.answered - 2000) / 900000, -1))
     ON CONFLICT DO NOTHING;
 END;
--- An event also counts in another quarter: where its result came, and where a note of the two seconds
--- before a prompt is.
+-- An event can also count in another quarter: the one in which its result arrived, and the one of a
+-- notice in the two seconds before a prompt.
 CREATE TRIGGER events_added_beside AFTER INSERT ON events
 WHEN new.ts % 900000 < 2000 OR new.answered % 900000 < 2000
     OR (new.answered IS NOT NULL AND new.answered / 900000 IS NOT new.ts / 900000)
@@ -110,55 +111,55 @@ BEGIN
         (old.session_id, iif(old.answered >= 2000, (old.answered - 2000) / 900000, -1))
     ON CONFLICT DO NOTHING;
 END;
--- What a subagent is asked is no person's prompt.
+-- What a subagent is asked is not a person's prompt.
 CREATE TRIGGER sessions_kind_changed AFTER UPDATE OF kind ON sessions WHEN old.kind <> new.kind BEGIN
     INSERT INTO stale_sums (session_id, quarter)
     SELECT session_id, quarter FROM spans WHERE session_id = new.id
     ON CONFLICT DO NOTHING;
 END;
 
--- What earlier migrations leave unsaid, for docs/schema.md.
--- sources: Files and databases that are read, and how far.
--- sessions: One row per conversation, subagents included. `prompts` and `tool_calls` are those that
---   it shows, copies from another session included; `v_sessions` counts each event once.
+-- Descriptions for docs/schema.md that earlier migrations lack.
+-- sources: Files and databases, and how far each has been read.
+-- sessions: One row per session, including subagents. `prompts` and `tool_calls` include events copied
+--   from another session; `v_sessions` counts each event once.
 -- sources.kind: transcript, attachment, database
--- session_sources: Which sessions a source has records of.
--- events.turn_id: the record that it is from
--- events.result_turn_id: the record that its result is from
--- events.session_id: the session that it was first written in
--- event_texts: The texts of events, whole.
+-- session_sources: Which sessions the records of a source belong to.
+-- events.turn_id: the record it comes from
+-- events.result_turn_id: the record its result comes from
+-- events.session_id: the session it was first written in
+-- event_texts: The full text of events.
 -- event_texts.text: what was said
 -- event_texts.input: of a tool call
 -- event_texts.output: of a tool call
--- event_texts.marks: for full text only: a word for failed calls, and words beside other scripts
--- event_index: Full text over `event_texts`: `WHERE event_index MATCH 'word'`; rowid is `events.id`.
+-- event_texts.marks: for full-text search only: a word for failed calls, and words next to other scripts
+-- event_index: Full-text index of `event_texts`: `WHERE event_index MATCH 'word'`; rowid is `events.id`.
 -- files: Files that tool calls touched.
 -- commits: Commits that tool calls made.
--- usage.cost_usd: only where the agent recorded it; `v_usage` has the cost of every response
--- warnings: Records that are odd, and why.
+-- usage.cost_usd: only if the agent recorded it; `v_usage` has the cost of every response
+-- warnings: Unusual records, and why.
 -- usage_sums: Responses summed per quarter of an hour, session and model.
 -- event_sums: Prompts and calls summed per quarter of an hour, session and tool.
--- spans: When a session was at work, per quarter of an hour.
--- facts: Small things that the writer must know about the index as a whole.
--- migrations: Which versions of the schema were applied, and when.
+-- spans: When a session was active, per quarter of an hour.
+-- facts: Values about the index as a whole that the writer needs.
+-- migrations: The schema versions that were applied, and when.
 
--- Few of these tables have foreign keys: SQLite cannot add one to a table that exists without copying
--- it, and would look up the parent of every row that a load writes. One writer fills the tables, and
--- `sess doctor` looks for rows that belong to none.
+-- Few of these tables have foreign keys: SQLite cannot add one to an existing table without copying it,
+-- and would look up the parent of every row that a load writes. A single writer fills the tables, and
+-- `sess doctor` looks for dangling references.
 
--- Views for people: `sess sql`, Datasette, notebooks. They show what is true now: rows that left
--- their file, copies of records and second reports of one response are not in them, so that what they
--- add up to is what `sess stats` says. An event belongs to the session that it was first written in;
--- a fork does not have it again. `ts` is milliseconds since 1970, for comparing and sorting by an
--- index; `time` is the same moment as text, in UTC.
--- LEFT JOIN and subqueries, because SQLite leaves them out where a query does not ask for their columns.
--- No index on tool or status: over 113,000 events a question about either takes 15 ms without and 4 to
--- 14 ms with one, and writing events would take a tenth longer.
+-- Views for people: `sess sql`, Datasette, notebooks. They leave out rows that are no longer in their
+-- file, copies of records and repeated reports of a response, so they add up to the numbers of
+-- `sess stats`. An event belongs to the session it was first written in, not to forks of that session.
+-- `ts` is milliseconds since 1970, for comparing and sorting by an index; `time` is the same as text
+-- in UTC.
+-- LEFT JOIN and subqueries, because SQLite skips them if a query does not use their columns.
+-- No index on tool or status: over 113,000 events a query on either takes 15 ms without one and 4 to
+-- 14 ms with one, and writing events would take 10% longer.
 
--- One row per session, subagents and logs included.
+-- One row per session, including subagents and logs.
 CREATE VIEW v_sessions AS
 SELECT
-    s.native_id AS session,                     -- its id, as the agent gives it
+    s.native_id AS session,                     -- ID given by the agent
     s.agent,
     s.kind,                                     -- main, subagent, log
     p.native_id AS parent,                      -- the session that started a subagent
@@ -166,7 +167,7 @@ SELECT
     s.project,                                  -- first working directory
     s.git_branch AS branch,
     s.mode,                                     -- agent, ask, plan, ...
-    s.agent_type,                               -- what kind of subagent
+    s.agent_type,                               -- type of subagent
     s.models,                                   -- JSON array in order of first use
     s.version,                                  -- of the agent
     strftime('%Y-%m-%dT%H:%M:%fZ', s.started_at / 1000.0, 'unixepoch') AS started,
@@ -175,11 +176,11 @@ SELECT
     s.ended_at AS ended_ts,
     coalesce(d.prompts, 0) AS prompts,
     coalesce(d.tool_calls, 0) AS tool_calls,
-    coalesce(d.tool_errors, 0) AS tool_errors,  -- failed; refused ones are not
-    coalesce(d.tool_denied, 0) AS tool_denied,  -- refused by a person or a rule
-    coalesce(c.requests, 0) AS requests,        -- responses of models
-    coalesce(c.tokens, 0) AS tokens,            -- input, output and both of the cache
-    coalesce(c.cost_usd, 0.0) AS cost_usd       -- of the responses whose price is known
+    coalesce(d.tool_errors, 0) AS tool_errors,  -- failed, without denied ones
+    coalesce(d.tool_denied, 0) AS tool_denied,  -- denied by a person or a rule
+    coalesce(c.requests, 0) AS requests,        -- model responses
+    coalesce(c.tokens, 0) AS tokens,            -- input, output, cache write and cache read
+    coalesce(c.cost_usd, 0.0) AS cost_usd       -- of responses with a known price
 FROM sessions s
 LEFT JOIN sessions p ON p.id = s.parent_id
 LEFT JOIN (
@@ -194,7 +195,7 @@ LEFT JOIN (
 ) c ON c.session_id = s.id
 WHERE s.turns > 0;
 
--- What a person would say happened, one row per event.
+-- One row per event: a prompt, an answer, a thought, a tool call with its result, a notice.
 CREATE VIEW v_events AS
 SELECT
     e.id AS event,
@@ -205,13 +206,13 @@ SELECT
     strftime('%Y-%m-%dT%H:%M:%fZ', e.ts / 1000.0, 'unixepoch') AS time,
     e.ts,
     e.type,                                     -- user, assistant, thinking, tool_use, system, summary
-    e.label,                                    -- finer kind: command, compact, hook_success, ...
-    e.tool,                                     -- the agent's name for it
+    e.label,                                    -- subtype: command, compact, hook_success, ...
+    e.tool,                                     -- name given by the agent
     e.kind,                                     -- shell, read, write, edit, search, fetch, ...
     e.status,                                   -- of a tool call: ok, error, denied, pending
     e.unjoined,                                 -- a result without its call: orphan, answer
     e.duration_ms,
-    e.summary,                                  -- a tool's input in one line
+    e.summary,                                  -- tool input in one line
     e.images,
     (SELECT x.text FROM event_texts x WHERE x.id = e.id) AS text,
     (SELECT x.input FROM event_texts x WHERE x.id = e.id) AS input,
@@ -230,7 +231,7 @@ SELECT
     s.kind AS session_kind,                     -- main, subagent, log
     strftime('%Y-%m-%dT%H:%M:%fZ', e.ts / 1000.0, 'unixepoch') AS time,
     e.ts,
-    e.tool,                                     -- the agent's name for it
+    e.tool,                                     -- name given by the agent
     e.kind,                                     -- shell, read, write, edit, search, fetch, ...
     e.status,                                   -- ok, error, denied, pending
     e.duration_ms,
@@ -241,7 +242,7 @@ FROM events e
 LEFT JOIN sessions s ON s.id = e.session_id
 WHERE e.type = 'tool_use' AND e.unjoined IS NULL AND e.retired = 0;
 
--- Responses of models, each once, with what they cost.
+-- Model responses, each once, with tokens and cost.
 CREATE VIEW v_usage AS
 SELECT
     s.native_id AS session,
@@ -251,12 +252,12 @@ SELECT
     strftime('%Y-%m-%dT%H:%M:%fZ', u.ts / 1000.0, 'unixepoch') AS time,
     u.ts,
     coalesce(u.model, 'unknown') AS model,
-    u.input_tokens,                             -- without those of the cache
+    u.input_tokens,                             -- without cached tokens
     u.output_tokens,
     u.cache_write_tokens,
     u.cache_read_tokens,
     u.input_tokens + u.output_tokens + u.cache_write_tokens + u.cache_read_tokens AS tokens,
-    u.cost_nano / 1e9 AS cost_usd,              -- NULL: the price is not known
+    u.cost_nano / 1e9 AS cost_usd,              -- NULL: the price is unknown
     u.saved_nano / 1e9 AS saved_usd,            -- by the cache
     u.cost_source,                              -- recorded, computed, unknown
     u.stop_reason,
@@ -277,27 +278,27 @@ SELECT
     s.project,
     strftime('%Y-%m-%dT%H:%M:%fZ', e.ts / 1000.0, 'unixepoch') AS time,
     e.ts,
-    e.tool,                                     -- the agent's name for it
+    e.tool,                                     -- name given by the agent
     e.status                                    -- ok, error, denied, pending
 FROM files f
 JOIN events e ON e.id = f.event_id
 LEFT JOIN sessions s ON s.id = e.session_id
 WHERE e.retired = 0;
 
--- What tool calls changed in files, in lines.
+-- Lines that tool calls changed in files.
 CREATE VIEW v_edits AS
 SELECT
     d.path,
     d.added,
     d.removed,
     e.id AS event,
-    d.number,                                   -- 0, 1, 2 ... inside the call
+    d.number,                                   -- 0, 1, 2 ... within the call
     s.native_id AS session,
     s.agent,
     s.project,
     strftime('%Y-%m-%dT%H:%M:%fZ', e.ts / 1000.0, 'unixepoch') AS time,
     e.ts,
-    e.tool,                                     -- the agent's name for it
+    e.tool,                                     -- name given by the agent
     e.status                                    -- ok, error, denied, pending
 FROM edits d
 JOIN events e ON e.id = d.event_id
