@@ -1,4 +1,4 @@
-"""What a terminal would show of a text with escape sequences: runs of equal style."""
+"""Text with escape sequences as a terminal would show it: runs of one style."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sess_schema.ansi import CONTROL, END, FINAL, INSIDE, PARAMETERS, STRING
 
 @dataclass(slots=True, frozen=True)
 class Style:
-    """A colour is None (the default one), a number of the palette of 256, or red, green, blue."""
+    """A colour is None (the default), a palette index (0 to 255), or (red, green, blue)."""
 
     fg: int | tuple[int, int, int] | None = None
     bg: int | tuple[int, int, int] | None = None
@@ -27,12 +27,12 @@ class Style:
 PLAIN = Style()
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-# Colours, and what moves within the line. Everything else that controls a terminal is dropped.
+# Colours, and movement within a line. All other control sequences are dropped.
 _KEPT = CONTROL + r"([0-9;:]{0,100})([mKCDG])|(\x08)"
 _SPLIT = re.compile(_KEPT)
 _COLOURS = re.compile(CONTROL + r"([0-9;:]{0,100})m")
-# The parts of each alternative exclude one another, so no match is ever tried twice. What is cut
-# off in the middle is dropped, too.
+# Within each alternative no two pieces match the same character, so matching never backtracks.
+# Truncated sequences are dropped, too.
 _DROPPED = re.compile(
     r"(?:(?!" + re.sub(r"\((?!\?)", "(?:", _KEPT) + r")(?:"
     f"{CONTROL}{PARAMETERS}{FINAL}?|{STRING}{INSIDE}{END}?"
@@ -40,7 +40,7 @@ _DROPPED = re.compile(
     r"|[\x00-\x07\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x8f\x91-\x97\x99\x9a\x9c]"
     r"))+"
 )
-_LONGEST_MOVE = 80  # columns; a short sequence must not make a long text
+_LONGEST_MOVE = 80  # columns; a short sequence must not expand to a long text
 _FLAGS: dict[str, dict[str, bool]] = {
     "1": {"bold": True}, "2": {"dim": True}, "3": {"italic": True}, "4": {"underline": True},
     "7": {"inverse": True}, "9": {"strike": True}, "21": {"underline": True},
@@ -50,7 +50,7 @@ _FLAGS: dict[str, dict[str, bool]] = {
 
 
 def plain(text: str) -> str:
-    """The same text without style; the only control characters left are newline and tab."""
+    """The text without styles; the only control characters left are newline and tab."""
     text = text.replace("\r\n", "\n")
     if not _CONTROL.search(text):
         return text
@@ -58,7 +58,7 @@ def plain(text: str) -> str:
 
 
 def runs(text: str) -> Iterator[tuple[str, Style]]:
-    """Each stretch of equal style, as the text stands after overwriting and erasing."""
+    """Runs of one style, after overwriting and erasing."""
     text = text.replace("\r\n", "\n")
     if not _CONTROL.search(text):
         if text:
@@ -110,7 +110,7 @@ class _Line:
         self._column = 0
 
     def write(self, line: str) -> Iterator[tuple[str, Style]]:
-        """Its cells, after all that is written over others."""
+        """The cells of the line after all overwriting."""
         if not _CONTROL.search(line):
             if line:
                 yield line, self.style
@@ -152,7 +152,7 @@ class _Line:
         if which == "0":
             del self._cells[self._column :]
         elif which == "2":
-            # Programs that erase a whole line begin it again.
+            # Programs that erase a whole line then rewrite it from the start.
             self._cells.clear()
             self._column = 0
 
@@ -187,7 +187,7 @@ def _styled(style: Style, numbers: str) -> Style:
 
 
 def _ground(style: Style, code: int) -> Style:
-    """One of the sixteen colours, or the default again."""
+    """One of the sixteen colours, or back to the default."""
     match code // 10, code % 10:
         case (3 | 4 | 9 | 10) as tens, ones if ones < 8:
             colour = ones + (8 if tens > 4 else 0)
@@ -200,7 +200,7 @@ def _ground(style: Style, code: int) -> Style:
 
 
 def _colour(given: list[str]) -> int | tuple[int, int, int] | None:
-    """`5, n` or `2, r, g, b`; with colons a colour space may stand before the red."""
+    """`5, n` or `2, r, g, b`; in the colon form, a colour space may precede the red."""
     numbers = [int(one) if one.isdigit() and len(one) < 4 else 0 for one in given]
     if len(numbers) >= 2 and numbers[0] == 5 and numbers[1] < 256:
         return numbers[1]

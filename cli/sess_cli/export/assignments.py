@@ -1,6 +1,6 @@
-"""Values whose names say that they are secret: `DB_PASSWORD=...`, `"apiKey": "..."`, `--token ...`.
+"""Values whose names mark them as secret: `DB_PASSWORD=...`, `"apiKey": "..."`, `--token ...`.
 
-Most such places in code hold no secret but a variable, a type, a call or a placeholder.
+In code, most of these are not secrets but variables, types, calls or placeholders.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _WORDS = (
 _TAIL = (
     r"(?:[_-]?\d{1,3}|[_-](?:value|prod|production|dev|staging|test|live|base64|b64|string|key))"
 )
-# A type may stand between (`token: str = "..."`), and quotes are often escaped.
+# A type annotation may come between (`token: str = "..."`), and quotes are often escaped.
 _COLOUR = r"(?:\x1b\[[0-9;]*m){0,3}"
 EXPRESSION = (
     rf"(?i:(?:{_WORDS}){_TAIL}?)[\\\"'`\]]{{0,5}}"
@@ -29,7 +29,7 @@ _FIRST_WORD = re.compile(rf"(?i:{_WORDS})")
 _QUOTES = re.compile(r"\\*[\"'`]")
 _UNQUOTED = re.compile(r"[^\s\x1b\"'`\\,;<>(){}\[\]&|=]*={0,2}")
 _SHELL = re.compile(r"[^\s\x1b\"'`\\;<>&]*")
-_LONGEST = 300  # characters of a value that are looked at
+_LONGEST = 300  # characters of a value to examine
 _ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_]*\Z")
 _DOTTED = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|::|->)[A-Za-z_$][\w$]*)+[!?]?\Z", re.ASCII)
 _PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w./\\~@-]*\Z", re.ASCII)
@@ -50,7 +50,7 @@ _STEMS = re.compile(r"(?i:pass|token|secret|key|cred|auth|pwd)")
 
 
 def judge(text: str, found: re.Match[str]) -> tuple[str, tuple[int, int]] | None:
-    """What the value is and where it stands, if it looks like one that somebody must not see."""
+    """The kind and the span of the value, if it looks like a real secret."""
     name, flag = _name_before(text, found)
     if name is None:
         return None
@@ -69,7 +69,7 @@ def judge(text: str, found: re.Match[str]) -> tuple[str, tuple[int, int]] | None
             return None
     if not _is_secret(name, text[begin:end], quoted=quote is not None, loud=loud):
         return None
-    # Only what is masked is read to its end: a text may repeat such names without a blank.
+    # Only a masked value is read to its end: a text may repeat such names without a space.
     return kind_of(name), (begin, end if quote else _end(characters, text, end, len(text)))
 
 
@@ -100,7 +100,7 @@ def kind_of(name: str) -> str:
 
 
 def names_secret(name: str) -> bool:
-    """Whether what has this name, in an object, may be a secret."""
+    """Whether an object's member with this name may hold a secret."""
     return len(name) < 100 and re.search(rf"(?i:(?:{_WORDS}){_TAIL}?)\Z", name) is not None
 
 
@@ -109,14 +109,14 @@ def is_secret_value(name: str, value: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Nobody's secret: a variable, a gap to fill in, a mask, the name of a type."""
+    """Not a real secret: a variable, a blank to fill in, a mask, the name of a type."""
     return (
         _PLACEHOLDER.match(value) is not None or _PLACEHOLDER_WITHIN.search(value[:80]) is not None
     )
 
 
 def _name_before(text: str, found: re.Match[str]) -> tuple[str | None, bool]:
-    """The whole name, and whether it is an option or a parameter: `--token`, `?token=`."""
+    """The whole name, and whether it is an option or a URL parameter: `--token`, `?token=`."""
     at = found.start()
     before = _NAME.search(text[max(at - 60, 0) : at])
     prefix = before[1] if before else ""
@@ -136,7 +136,7 @@ def _is_secret(name: str, value: str, *, quoted: bool, loud: bool) -> bool:
     password = _KIND.search(name)
     is_password = password is not None and password.lastindex == 1
     if _BLANK.search(value):
-        # Words of a message, mostly: `password: "Enter your password"`.
+        # Usually the words of a message: `password: "Enter your password"`.
         return "passphrase" in name.lower() and value.count(" ") > 2
     digits = len(_DIGIT.findall(value))
     if digits == len(value):

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, readable by their owner only."""
+"""Files written completely or not at all, readable only by their owner."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_target(path: str) -> None:
         raise SessError(f'no such directory: "{folder}"', hint=f'`mkdir -p "{folder}"`')
     if os.path.isdir(path):
         raise SessError(f'"{path}" is a directory', hint="name a file in it")
-    if os.path.exists(path) and not os.path.isfile(path):  # a file would take its place
+    if os.path.exists(path) and not os.path.isfile(path):  # it would be replaced
         raise SessError(f'"{path}" is not a regular file', hint="`-o -` writes to stdout")
 
 
@@ -38,7 +38,7 @@ def new_file(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def new_path(path: str) -> Iterator[str]:
-    """The name of a file beside it, which takes its place at the end."""
+    """The name of a temporary file next to `path`, which replaces it at the end."""
     check_target(path)
     folder = os.path.dirname(os.path.abspath(path))
     partial = os.path.join(folder, f".sess-{token_hex(6)}")
@@ -46,7 +46,7 @@ def new_path(path: str) -> Iterator[str]:
     try:
         try:
             os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, _PRIVATE))
-        except OSError as error:  # would name a file that nobody asked for
+        except OSError as error:  # the error should name the file that was asked for
             raise OSError(error.errno, error.strerror, path) from None
         yield partial
         os.chmod(partial, _PRIVATE)
@@ -67,7 +67,7 @@ def _remove(partial: str) -> None:
     _unfinished.discard(partial)
 
 
-# A signal may come where no `finally` is watching yet, or any more.
+# A signal may arrive before the `try` begins or after its `finally` has run.
 _unfinished: set[str] = set()
 
 

@@ -1,4 +1,4 @@
-"""Where the repository of a session can be seen on the web, told by what git said in it."""
+"""The web address of a session's repository, found in the output of git."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _URL = re.compile(
 )
 _SCP = re.compile(r"(?:[A-Za-z0-9_.-]{1,64}@)?(?P<host>[A-Za-z0-9.-]+):(?P<path>[^\s:'\"<>]+)")
 
-# What git prints around an address, and how much it says about the session's own repository:
-# pushes and the links that answer them most, lone links to pull requests least.
+# What git prints around an address. How well it identifies the session's own repository:
+# pushes and the links that answer them best, links to pull requests least.
 _SAID = re.compile(
     r"^(?:remote:[ \t]+)?(?P<new>https://[^\s/]+/[^\s]{1,400}?)"
     r"(?:/pull/new/|/-/merge_requests/new|/merge_requests/new|/pull-requests/new|/compare/)"
@@ -65,13 +65,13 @@ _SIGNS = (
 )  # fmt: skip
 _WEIGHT = {"new": 3, "push": 3, "listed": 2, "set": 2, "added": 2, "made": 1}
 _CERTAIN = 2
-_READ = 8_192  # characters at either end of an output: git says little
+_READ = 8_192  # characters at each end of an output: git prints little
 _CONFIG = 262_144  # bytes
 
 
 @dataclass(slots=True, frozen=True)
 class Repository:
-    """`base_url` has been checked: https, a host name, a path of plain names."""
+    """`base_url` is validated: https, a host name, a path of plain names."""
 
     base_url: str
     forge: str = "github"
@@ -90,7 +90,7 @@ class Repository:
 
 
 def parse(given: str) -> Repository:
-    """`owner/name` (on GitHub), an address to clone from, or a page of the repository."""
+    """`owner/name` (on GitHub), a clone URL, or a page of the repository."""
     text = given.strip()
     parts = text.removesuffix(".git").split("/")
     if len(parts) == 2 and _OWNER.fullmatch(parts[0]) and ":" not in text:
@@ -107,7 +107,7 @@ def parse(given: str) -> Repository:
 
 
 def detect(outputs: Iterable[str], project: str | None = None) -> Repository | None:
-    """The repository that git named most often, else the origin of the project's folder."""
+    """The repository that git named most often, else the origin of the project directory."""
     votes: Counter[str] = Counter()
     certain: Counter[str] = Counter()
     found: dict[str, Repository] = {}
@@ -117,7 +117,7 @@ def detect(outputs: Iterable[str], project: str | None = None) -> Repository | N
             votes[address] += weight
             if weight >= _CERTAIN:
                 certain[address] += weight
-            # A host of unknown kind counts as GitHub until one of its links shows better.
+            # An unknown host counts as GitHub until one of its links shows otherwise.
             if address not in found or repository.forge != "github":
                 found[address] = repository
     if not certain and project and (own := _origin(project)) is not None:
@@ -139,7 +139,7 @@ def _named(output: str) -> Iterator[tuple[Repository, int]]:
 
 
 def _hint(said: str, kind: str) -> str:
-    """Which software an unknown host runs, by the form of its links."""
+    """The software that an unknown host runs, judged by the form of its links."""
     if "/merge_requests" in said:
         return "gitlab"
     if "/pull-requests/" in said:
@@ -182,7 +182,7 @@ def _forge(host: str) -> str:
 
 
 def _path(given: str, forge: str) -> str | None:
-    """`owner/name`, whatever page of it was given."""
+    """`owner/name`, for any page of the repository."""
     parts = given.partition("/-/")[0].strip("/").split("/")
     if forge == "azure":
         # git@ssh.dev.azure.com:v3/organisation/project/repository
@@ -200,13 +200,13 @@ def _path(given: str, forge: str) -> str | None:
     return "/".join(parts) if all(_PART.fullmatch(part) for part in parts) else None
 
 
-# -- the folder itself, where it is on this machine
+# -- the project directory, if it exists on this machine
 
 
 def _origin(project: str) -> Repository | None:
-    """The address of `origin`, else of any remote, in the settings of git."""
+    """The URL of `origin`, else of any remote, from git's configuration."""
     folder = os.path.expanduser(project)
-    # A name of a share would make Windows ask another machine.
+    # The path of a network share would make Windows contact another machine.
     if not os.path.isabs(folder) or folder.startswith(("\\\\", "//")):
         return None
     config = _config(folder)
@@ -229,7 +229,7 @@ def _origin(project: str) -> Repository | None:
 
 
 def _config(folder: str) -> str | None:
-    """The settings of the repository in this folder; a worktree's are those of its main one."""
+    """The configuration of the repository in this directory; a worktree shares the main one's."""
     git = os.path.join(folder, ".git")
     pointer = _small_file(git)
     if pointer is not None:
@@ -241,7 +241,7 @@ def _config(folder: str) -> str | None:
 
 
 def _small_file(path: str) -> str | None:
-    """A plain file's text; whatever else has that name (a pipe, a device) is not even opened."""
+    """The text of a regular file; anything else (a pipe, a device) is not opened."""
     try:
         about = os.stat(path)
         if not stat.S_ISREG(about.st_mode) or about.st_size > _CONFIG:

@@ -1,4 +1,4 @@
-"""Files as a secret gist, through GitHub's own program: it knows who the user is."""
+"""Upload files as a secret gist with `gh`, which knows who the user is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PREVIEW = "https://gistpreview.github.io/?"
 
 
 def upload(files: list[str]) -> None:
-    """Say where it is; what `gh` has to complain about is passed on."""
+    """Upload, and print the address; errors of `gh` are passed on."""
     program = shutil.which("gh")
     if program is None:
         raise SessError(

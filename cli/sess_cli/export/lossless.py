@@ -1,4 +1,4 @@
-"""Everything that is known about a session as one JSON document. docs/json.md describes it."""
+"""A whole session as one JSON document. docs/json.md describes it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TURNS = (
 
 
 def write(story: Story, out: BinaryIO) -> None:
-    """Piece by piece: a session may be larger than memory should be."""
+    """Written piece by piece: a session may be too large to hold in memory."""
     out.write(f'{{"format":"{FORMAT}","version":{VERSION},'.encode())
     out.write(b'"made_by":' + orjson.dumps(f"sessiond {__version__}") + b",\n")
     _members(story, out)
@@ -43,7 +43,7 @@ def _members(story: Story, out: BinaryIO) -> None:
 
 
 def session_object(story: Story) -> dict[str, Any]:
-    """As `sess list --json`, without secrets."""
+    """The object of `sess list --json`, without secrets."""
     said = objects.session(story.row, story.title, story.numbers)
     return said | {
         "project": story.project or None,
@@ -54,7 +54,7 @@ def session_object(story: Story) -> dict[str, Any]:
 
 
 def item_object(story: Story, item: Item) -> dict[str, Any]:
-    """As `sess show --json`, and what that leaves out."""
+    """The object of `sess show --json`, plus what that leaves out."""
     spent = item.spent
     said = objects.event(
         item,
@@ -86,12 +86,12 @@ def item_object(story: Story, item: Item) -> dict[str, Any]:
 
 
 def _records(story: Story) -> Iterator[dict[str, Any]]:
-    """The session's lines as the agent wrote them."""
+    """The session's records as the agent wrote them."""
     records = Records(story.db)
     for line, kind, native_id, parent_id, ts, path, *place in story.db.execute(
         _TURNS, (story.row.key,)
     ):
-        told: dict[str, Any] = {
+        record: dict[str, Any] = {
             "source": story.cleaned(path),
             "line": line,
             "kind": story.cleaned(kind),
@@ -100,11 +100,11 @@ def _records(story: Story) -> Iterator[dict[str, Any]]:
             "ts": times.iso(ts),
         }
         raw = records.bytes_of(place).rstrip(b"\r\n")
-        yield told | _written(story, raw)
+        yield record | _written(story, raw)
 
 
 def _written(story: Story, raw: bytes) -> dict[str, Any]:
-    """A record's value; its text beside or instead, where a value does not tell all of it."""
+    """A record's value; also, or only, its text where the value loses something."""
     try:
         value, mended = decode.decode(raw)
     except ValueError:
@@ -113,12 +113,12 @@ def _written(story: Story, raw: bytes) -> dict[str, Any]:
         return _as_text(story, raw)
     if mended:
         return {**_as_text(story, raw), "value": story.cleaned_value(value)}
-    # Not encoded again: numbers beyond 64 bits and names that come twice would be lost.
+    # Not re-encoded: numbers beyond 64 bits and duplicate names would be lost.
     return {"value": story.cleaned_value(value) if story.redacts else orjson.Fragment(raw)}
 
 
 def _as_text(story: Story, raw: bytes) -> dict[str, str]:
-    """Where the bytes are no text, they are given whole; nobody can redact those."""
+    """Bytes that are not UTF-8 are kept in base64, except when redacting: base64 hides secrets."""
     if story.redacts:
         return {"text": story.cleaned(raw.decode("utf-8", "backslashreplace"))}
     try:

@@ -1,4 +1,4 @@
-"""A session as one Markdown document that any forge shows, with the output of tools folded."""
+"""A session as one Markdown document that any forge renders, with tool output folded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def write(
     utc: bool = False,
     repository: forge.Repository | None = None,
 ) -> None:
-    """`full` leaves nothing out; otherwise long inputs and outputs lose their middle."""
+    """`full` leaves nothing out; otherwise the middle of long inputs and outputs is cut."""
     document = _Document(full=full, utc=utc, repository=repository)
     out.writelines(
         line.encode("utf-8", "backslashreplace") + b"\n" for line in document.lines(story)
@@ -79,7 +79,7 @@ class _Document:
             yield f"- {tallies.short(total.tokens)} tokens{cost}"
 
     def _item(self, item: Item) -> Iterator[str]:
-        """Blocks, each followed by an empty line."""
+        """The event's blocks, each followed by an empty line."""
         if item.is_title:
             return
         if item.type == "user":
@@ -162,7 +162,7 @@ class _Document:
 
 
 def _changes(item: Item) -> str:
-    """An edit as a diff, by the lines of the file where the agent told them."""
+    """An edit as a diff, with the file's line numbers if the agent recorded them."""
     if patch := shapes.patch_text(item):
         return patch
     if shapes.kind_of(item) == kinds.WRITE and not edits.hunks_of(item.edits):

@@ -1,4 +1,4 @@
-"""A session's page in the browser, at one event."""
+"""Open a session's page in the browser, at one event."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sess_schema.errors import SessError
 from sess_schema.program import say
 from sess_schema.queries import sessions
 
-_NAME = "opened.html"  # the last one only: whoever wants to keep it exports it
+_NAME = "opened.html"  # overwritten each time: to keep a page, export it
 
 
 def open_at(db: apsw.Connection, session: int, event: int, *, utc: bool) -> None:

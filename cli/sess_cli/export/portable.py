@@ -1,6 +1,6 @@
-"""Chosen sessions as a database of their own, with full text, that opens in Datasette.
+"""Selected sessions as a separate database with full-text search, for Datasette.
 
-It is made with sqlite-utils and the standard library's SQLite: both only ever open this new file.
+It is made with sqlite-utils and the standard library's SQLite; both open only this new file.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def write(stories: Iterable[Story], path: str) -> int:
-    """How many sessions it has, subagents included; there is a whole file or none."""
+    """Return the number of sessions, subagents included; the file is complete or absent."""
     from sqlite_utils import Database  # noqa: PLC0415 - takes longer to import than all else
 
     with files.new_path(path) as partial:
@@ -96,18 +96,18 @@ def _events(
     story: Story, session: Any, start: int, details: dict[str, list[dict[str, Any]]]
 ) -> Iterator[dict[str, Any]]:
     for event_id, item in enumerate(story.items(), start):
-        told = item_object(story, item)
+        event = item_object(story, item)
         for table, rows in details.items():
-            rows += [{"event_id": event_id, **one} for one in told.pop(table)]
-        used = told.pop("usage") or {}
-        given = told["input"]
+            rows += [{"event_id": event_id, **one} for one in event.pop(table)]
+        used = event.pop("usage") or {}
+        given = event["input"]
         yield {
             "id": event_id,
             "session_id": session,
-            **{name: told[name] for name in _PLAIN},
+            **{name: event[name] for name in _PLAIN},
             "input": given if isinstance(given, str | None) else as_json(given).decode(),
-            "output": ansi.plain(told["output"] or "") or None,  # colours glue to words
-            "images": told["images"],
+            "output": ansi.plain(event["output"] or "") or None,  # colour codes stick to words
+            "images": event["images"],
             **{name: used.get(name) for name in _USED},
         }
 

@@ -1,4 +1,4 @@
-"""Parts of records as exports need them: texts, images, JSON."""
+"""The text and images of records, and JSON for exports."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEEPEST_IMAGE = 12
 
 @dataclass(slots=True, frozen=True)
 class Image:
-    media: str  # one of those that browsers draw and nothing runs in
+    media: str  # a type that browsers display and that cannot run code
     data: str  # base64
 
 
@@ -40,7 +40,7 @@ def text_in(value: Any) -> str:
 
 
 def images_in(value: Any) -> list[Image]:
-    """Every image that a value holds, in any of the agents' shapes."""
+    """Every image in a value, in any agent's format."""
     return [*_images(value, 0)]
 
 
@@ -65,7 +65,7 @@ def _images(value: Any, depth: int) -> Iterator[Image]:
 
 
 def _image(media: str, data: str) -> Iterator[Image]:
-    """Only what decodes: nothing else may stand in a page."""
+    """Only data that decodes: nothing else may enter a page."""
     from binascii import Error, a2b_base64  # noqa: PLC0415 - few sessions have images
 
     try:

@@ -1,4 +1,4 @@
-"""Secrets and private paths, taken out of a text."""
+"""Remove secrets and private paths from text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sess_cli.export.assignments import is_secret_value, kind_of, names_secret
 from sess_cli.export.secrets import PATTERNS, Found
 
 HOME = "home path"
-# Names of accounts that images and services come with; they tell nothing about a person.
+# Account names of container images and services; they identify nobody.
 _NOBODY = frozenset({
     "app", "circleci", "codespace", "default", "dev", "git", "gitpod", "jovyan", "linuxbrew",
     "me", "name", "node", "public", "runner", "shared", "ubuntu", "user", "username", "vscode",
@@ -24,7 +24,7 @@ _USER = r"([^\W.-][\w.-]*)"
 _WINDOWS_USER = (
     r"([^\W.-][^\\/:*?\"<>|\s]*(?: [^\\/:*?\"<>|\s]+){0,2}(?=\\)|[^\W.-][\w.-]*+(?!:[\\/]))"
 )
-# Each begins with its sign, which `re` looks for quickly; what stands before is looked at after.
+# Each begins with its sign, which `re` finds quickly; what precedes it is checked afterwards.
 _HOMES = (
     ("/home/", re.compile(rf"/home/{_USER}")),
     ("/mnt/", re.compile(rf"/mnt/[a-z]/Users/{_USER}")),
@@ -35,20 +35,20 @@ _HOMES = (
     ("projects/-", re.compile(r"(?<=projects/)-(?:home|Users)-([^\W_]+)(?![^\W_])")),
 )
 _WITHIN_NAME = frozenset("._~-")
-# A colour or an escaped line break; its last letter is no part of the path that follows.
+# A colour or an escaped line break; its last letter does not belong to the path that follows.
 _ENDS_SEQUENCE = re.compile(r"(?:\x1b\[[0-9;]*m|\\[nrt])\Z")
 _AUTHORITY = re.compile(r"://[^\s/]*\Z")
-_SHORT = 80  # characters of texts that are remembered when nothing is in them
+_SHORT = 80  # characters; shorter texts without secrets are remembered
 _MOST_SHORT = 20_000
-# Bytes that are searched at a time: the beginning of one secret may be part of another that never
-# ends, and looking for that end again after each would take forever.
+# Bytes searched at a time: a secret may begin inside another one that has no end, and searching
+# for that end again after each match would take quadratic time.
 _WINDOW = 32_768
 _OVERLAP = 1_024
-_MEMORY = 64 << 20  # bytes that RE2 may use to remember states; it takes what it needs
+_MEMORY = 64 << 20  # bytes that RE2 may use for its states; it takes only what it needs
 
 
 class Redactor:
-    """Masks what nobody should share, and counts what it masked."""
+    """Masks secrets and home directories, and counts what it masked."""
 
     def __init__(self, home: str | None = "~") -> None:
         self.masked: Counter[str] = Counter()
@@ -58,7 +58,7 @@ class Redactor:
         self._own_is_telling = False
         given = os.path.expanduser(home or "").rstrip("/\\")
         if len(given) > 1:
-            self._own_is_telling = given.count("/") > 1  # `/root` is a part of many addresses
+            self._own_is_telling = given.count("/") > 1  # `/root` occurs in many URLs
             for own in dict.fromkeys((given, os.path.realpath(given))):
                 self._add_own(own)
 
@@ -70,7 +70,7 @@ class Redactor:
             self._own.append((coded, re.compile(rf"{coded}(?!\w)")))
 
     def __call__(self, text: str) -> str:
-        # Names of arguments, paths and the like come again and again.
+        # Argument names, paths and the like repeat often.
         short = len(text) < _SHORT
         if short and text in self._spotless:
             return text
@@ -88,7 +88,7 @@ class Redactor:
         return cleaned
 
     def named(self, name: str, value: str) -> str:
-        """A value of an object: its name may tell that it is a secret."""
+        """A value in an object: its name may mark it as a secret."""
         cleaned = self(value)
         if cleaned == value and names_secret(name) and is_secret_value(name, value):
             return self._mask(kind_of(name))
@@ -140,11 +140,11 @@ class Redactor:
 
 
 def _begins_path(found: re.Match[str]) -> bool:
-    """Whether it is no part of a longer path or word, as in `https://example.org/home/page`."""
+    """Whether it is not inside a longer path or word, as in `https://example.org/home/page`."""
     text, at = found.string, found.start()
     before = text[at - 1 : at]
     if before == "]":
-        # A mask hides what the path was a part of.
+        # A mask hides what preceded the path.
         return "[redacted: " not in text[max(at - 30, 0) : at]
     if not before.isalnum() and before not in _WITHIN_NAME:
         return True
@@ -152,7 +152,7 @@ def _begins_path(found: re.Match[str]) -> bool:
 
 
 def _is_in_address(found: re.Match[str]) -> bool:
-    """As in `vscode-remote://wsl+debian/home/name`, or written for one with `%2F`."""
+    """As in `vscode-remote://wsl+debian/home/name`, or the same encoded with `%2F`."""
     text, at = found.string, found.start()
     return found[0][0] == "%" or _AUTHORITY.search(text, max(at - 200, 0), at) is not None
 
@@ -167,7 +167,7 @@ def _looked(text: str, at: int) -> Found:
 
 @lru_cache(maxsize=1)
 def _screen() -> Callable[[bytes, int], int]:
-    """Where the next candidate begins; -1 if there is none."""
+    """The start of the next candidate; -1 if there is none."""
     whole = "|".join(f"(?:{_ungrouped(one.expression)})" for one in PATTERNS).encode()
     try:
         import re2  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""The repository that a session worked in: as told, or as its own output tells."""
+"""The repository a session worked in: as given, or as found in its output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _COMMITTED = (
     "SELECT 1 FROM commits c JOIN events e ON e.id = c.event_id JOIN sessions s"
     " ON s.id = e.session_id WHERE s.id = ?1 OR s.parent_id = ?1 LIMIT 1"
 )
-# Git names a remote with a scheme or a user; most output has neither.
+# Git prints remotes with a scheme or a user; most output has neither.
 _OUTPUTS = (
     f"SELECT x.output FROM {shown.EVENTS}"
     f" JOIN event_texts x ON x.id = e.id WHERE t.session_id = ? AND {shown.CURRENT}"
@@ -24,7 +24,7 @@ _OUTPUTS = (
 
 
 def of(story: Story, given: str | None = None) -> forge.Repository | None:
-    """`given` decides; else nothing is looked for where there is no commit to link."""
+    """`given`, else what the output shows; not searched if there is no commit to link."""
     if given:
         return forge.parse(given)
     if story.db.execute(_COMMITTED, (story.row.key,)).get is None:

@@ -1,4 +1,4 @@
-"""The command that goes on with a session, as text to copy."""
+"""The command that resumes a session, as text to copy."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from sess_cli.export.story import Story
     from sess_schema.queries.sessions import SessionRow
 
-# An id is the name of somebody's file; it must not become an option.
+# An id comes from a file name; it must not become an option.
 _HARMLESS = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]*")
 
 
 def arguments(row: SessionRow) -> tuple[str, ...]:
-    """The program and its arguments; nothing where none is known or the id may be an option."""
+    """The program and its arguments; empty if none is known or the id looks like an option."""
     if row.resume is None or not _HARMLESS.fullmatch(row.session):
         return ()
     return tuple(map(str, json.loads(row.resume)))
 
 
 def command(story: Story) -> str:
-    """Empty where no command is known: subagents, editors, ids that could be options.
+    """Empty if no command is known: subagents, editors, ids that look like options.
 
-    A page outlives the transcript, and looks the same whether it was made before or after.
+    A page outlives the transcript, so it is the same whether or not that still exists.
     """
     row = story.row
     known = arguments(row)
@@ -35,6 +35,6 @@ def command(story: Story) -> str:
     project = story.project
     if not project or any(not c.isprintable() for c in project):
         return resumed
-    # `~` is what a redacted home directory begins with, and works only unquoted.
+    # A redacted home directory begins with `~`, which works only unquoted.
     home, rest = ("~/", project[2:]) if project.startswith("~/") else ("", project)
     return f"cd {home}{shlex.quote(rest)} && {resumed}"

@@ -1,7 +1,7 @@
-"""What secrets look like: a table, each kind with a sample that must and one that must not match.
+"""Patterns of secrets, each with one sample that must match and one that must not.
 
-Each expression means the same to RE2 and to `re`, hence no looking around; group 1 is the secret,
-or all of it is. It finds candidates; where the look is not enough, `judge` decides.
+Each expression means the same to RE2 and to `re`, so it has no lookaround. Group 1 is the secret;
+without a group, the whole match is. Where a pattern alone is not enough, `judge` decides.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True)
 class Pattern:
-    name: str  # what the report and the mask call it
+    name: str  # its name in the report and in the mask
     expression: str
     matches: str
     spares: str
@@ -29,7 +29,7 @@ class Pattern:
         return re.compile(self.expression, re.ASCII)
 
     def look(self, text: str, at: int) -> Found | None:
-        """What a candidate that begins here is."""
+        """Identify the candidate that begins here."""
         found = self.compiled.match(text, at)
         if found is None:
             return None
@@ -38,7 +38,7 @@ class Pattern:
         verdict = self.judge(text, found)
         if verdict is not None:
             return Found(*verdict, found.end())
-        # The value of a harmless name may hold a secret of another kind.
+        # The value of a harmless name may itself contain a secret of another kind.
         value = found.start(1) if found.re.groups else at
         return Found(None, (at, at), value if value > at else found.end())
 
@@ -47,14 +47,14 @@ class Pattern:
 class Found:
     name: str | None  # None: it only looked like a secret
     span: Span
-    rest: int  # where to look on in that case
+    rest: int  # where to continue in that case
 
 
-# A word begins here, though the `m` of a colour or the `n` of an escaped newline touches it.
+# A word begins here, even right after the `m` of a colour or the `n` of an escaped newline.
 _B = r"(?:\b|_|\x1b\[[0-9;]*m|\\[nrt])"
 _PEM = r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
 _PEM_END = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
-# What may stand between the lines of a key: line breaks, also escaped ones, quotes, line numbers.
+# Allowed between the lines of a key: line breaks, also escaped ones, quotes, line numbers.
 _PEM_CUT = re.compile(
     r"(?:(?:\\[nrt]|[\s\"'+,|>→:]|(?<=\s)\d{1,6}(?=[\s→|:]))*+[A-Za-z0-9+/=]{16,}+)*+"
     r"(?:\\[nr]|[\s\"'+])*+[A-Za-z0-9+/=]*+"
@@ -63,12 +63,12 @@ _BASE64_LINE = re.compile(r"[A-Za-z0-9+/=]{16}")
 _COOKIE = re.compile(r"[^\s;\"'\\]{0,4000}")
 _COOKIES = re.compile(r"[^\r\n\"'\\]{0,4000}")
 _LONGEST_KEY = 20_000  # characters
-# One of a list of variables, as manifests have them: the value stands beside the name.
+# An entry in a manifest's list of variables: the value is a sibling of the name.
 _NAMED = r"name[\"']?\s*:\s*[\"']?[A-Z0-9_]{0,60}(?:PASSWORD|SECRET|TOKEN|API_KEY)[A-Z0-9_]{0,30}"
 
 
 def _pem(text: str, found: re.Match[str]) -> tuple[str, Span] | None:
-    """The whole block, or what is there of one that was cut off."""
+    """The whole block, or what is left of a truncated one."""
     begin = found.end()
     limit = begin + _LONGEST_KEY
     marker = text.find("-----END ", begin, limit)
@@ -83,7 +83,7 @@ def _pem(text: str, found: re.Match[str]) -> tuple[str, Span] | None:
 
 
 def _with_digit(name: str) -> Callable[[str, re.Match[str]], tuple[str, Span] | None]:
-    """Random letters nearly always have a digit among them; words do not."""
+    """Random letters nearly always include a digit; words do not."""
 
     def judge(_text: str, found: re.Match[str]) -> tuple[str, Span] | None:
         secret = found[1]
@@ -99,7 +99,7 @@ def _url_password(_text: str, found: re.Match[str]) -> tuple[str, Span] | None:
 
 
 def _cookies(text: str, found: re.Match[str]) -> tuple[str, Span] | None:
-    """One value of `Set-Cookie`, whose attributes are no secret; all pairs of `Cookie`."""
+    """The value of `Set-Cookie` without its attributes; all pairs of `Cookie`."""
     begin, end = found.start(1), _COOKIE.match(text, found.end()).end()  # type: ignore[union-attr]
     if assignments.is_placeholder(text[begin:end]):
         return None

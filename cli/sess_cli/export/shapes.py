@@ -1,4 +1,4 @@
-"""What a tool call is about, whatever the agent calls its arguments."""
+"""The meaning of a tool call's arguments, whatever the agent calls them."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Todo:
 
 
 def kind_of(item: Item) -> str:
-    """The kind of a call, or `todo` for a list of things to do; `other` where it tells too little.
+    """The kind of a call, or `todo` for a to-do list; `other` if arguments are missing.
 
-    A call whose arguments are not known cannot be drawn as what it is.
+    A call without its arguments cannot be drawn as its kind.
     """
     kind = item.call_kind if item.call_kind in kinds.ALL else kinds.OTHER
     if kind == kinds.WRITE and item.edits and written(item) is not None:
@@ -44,7 +44,7 @@ def path_of(item: Item) -> str:
 
 
 def command(item: Item) -> str:
-    """What a shell was told to run."""
+    """The command that a shell call ran."""
     given = item.input
     if isinstance(given, str):
         return given
@@ -59,17 +59,17 @@ def description(item: Item) -> str:
 
 
 def prompt(item: Item) -> str:
-    """What an agent was asked to do."""
+    """The prompt given to a subagent."""
     return _said(_named(item), "prompt") or _said(_named(item), "task")
 
 
 def patch_text(item: Item) -> str:
-    """The patches of a call that gave any."""
+    """The patches in a call's arguments."""
     return "\n".join(edit.patch for edit in edits.shown(item.edits) if edit.patch is not None)
 
 
 def written(item: Item) -> str | None:
-    """The whole new content of a file."""
+    """The complete new content of a file."""
     named = _named(item)
     for name in ("content", "contents", "filetext", "codeedit", "newsource"):
         if isinstance(named.get(name), str):
@@ -88,12 +88,12 @@ def _listed(item: Item) -> list[Any] | None:
 
 
 def says(item: Item, name: str) -> str:
-    """An argument that is a text."""
+    """A string argument by name; empty if there is none."""
     return _said(_named(item), name)
 
 
 def arguments(item: Item) -> list[tuple[str, Any]]:
-    """Every argument by name, for calls of no special kind."""
+    """Every argument by name, for calls of kind `other`."""
     if isinstance(item.input, dict):
         return [*item.input.items()]
     return [] if item.input is None else [("input", item.input)]
@@ -101,7 +101,7 @@ def arguments(item: Item) -> list[tuple[str, Any]]:
 
 @lru_cache(maxsize=512)
 def bare(name: str) -> str:
-    """The same name, whether it was `target_file`, `targetFile` or `TargetFile`; no version."""
+    """The name normalised: `target_file`, `targetFile`, `TargetFileV2` are all `targetfile`."""
     return name.replace("_", "").replace("-", "").casefold().removesuffix("v2")
 
 

@@ -1,6 +1,6 @@
-"""A session as every export tells it: events whole and in order, calls with their results.
+"""A session as every export shows it: complete events in order, calls with their results.
 
-What leaves here has been redacted; an export cannot forget to.
+Everything returned here is already redacted, so an export cannot forget to.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from sess_schema.session import shown
 from sess_schema.session.reader import Entry, Reader
 
 _ESCAPE = (b"\\u001b", b"\\u001B", b"\x1b")
-# The index cuts longer titles; half a secret at the end would not be known as one.
+# The index cuts longer titles; half a secret at the end would not be recognised.
 _LONGEST_TITLE = 200
 _LAST_WORD = re.compile(r"[!-~]+\Z")
 
 
 @dataclass(slots=True)
 class Spent:
-    """What responses took: tokens, and money where the price is known."""
+    """What responses used: tokens, and cost where the price is known."""
 
     requests: int = 0
     input_tokens: int = 0
@@ -68,10 +68,10 @@ class Commit:
 
 @dataclass(slots=True)
 class Item:
-    """One event: what a person would say happened."""
+    """One event: something a person would say happened."""
 
-    event: int  # its number in this index
-    number: int  # 0, 1, 2 ... in its conversation
+    event: int  # its id in this index
+    number: int  # 0, 1, 2 ... in its session
     key: str  # the same in every export and on every machine: `sess show ID#KEY`
     type: str  # user, assistant, thinking, tool_use, system, summary
     label: str | None
@@ -80,19 +80,19 @@ class Item:
     ts: int | None
     duration_ms: int | None
     summary: str  # of calls: the input in one line
-    text: str  # of all others
-    input: Any  # as the agent wrote it: mostly an object
-    output: str  # with its escape sequences, if it had any
+    text: str  # of all other events
+    input: Any  # as the agent wrote it; usually an object
+    output: str  # including its escape sequences
     call_kind: str | None = None  # of calls: shell, read, edit ...
     edits: list[Edit] = field(default_factory=list)  # what a call changed in files
     images: list[Image] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
-    spent: Spent | None = None  # since the event before
-    agent: Story | None = None  # the conversation that this call started
-    copied_from: str | None = None  # the session that it was written in first, if another
-    unjoined: str | None = None  # a result that is an event of its own: orphan, answer
+    spent: Spent | None = None  # since the previous event
+    agent: Story | None = None  # the subagent session that this call started
+    copied_from: str | None = None  # the session it was first written in, if not this one
+    unjoined: str | None = None  # a result that is a separate event: orphan, answer
     files: list[dict[str, str]] = field(default_factory=list)  # path and action
-    image_count: int = 0  # in its record, read or not
+    image_count: int = 0  # in its record, whether loaded or not
 
     @property
     def failed(self) -> bool:
@@ -104,12 +104,12 @@ class Item:
 
     @property
     def is_title(self) -> bool:
-        """It names the session; the head of an export tells it already."""
+        """It is a title of the session; an export's header already shows it."""
         return self.type == "summary" and self.label in labels.TITLES
 
 
 class Story:
-    """One session and, below its calls, the conversations of its subagents."""
+    """One session, with its subagents' sessions below the calls that started them."""
 
     def __init__(
         self,
@@ -120,16 +120,16 @@ class Story:
         images: bool = True,
         above: frozenset[int] = frozenset(),
     ) -> None:
-        """`clean` takes secrets out of a text."""
+        """`clean` removes secrets from a text."""
         self.db = db
         self._clean = clean
-        self._known: dict[str, str] = {}  # arguments of the call at hand without their secrets
+        self._known: dict[str, str] = {}  # original to cleaned arguments of the current call
         self.row = self._cleaned_row(row)
         self._images = images
         self._above = above | {row.key}
         self._originals: dict[int, str] = {}
 
-    # -- what is known about the whole
+    # -- the session as a whole
 
     @cached_property
     def title(self) -> str:
@@ -152,7 +152,7 @@ class Story:
 
     @cached_property
     def numbers(self) -> Numbers:
-        """As every place counts them that shows a session."""
+        """The same numbers that every view of a session shows."""
         return numbers.of(self.db, self.row)
 
     @property
@@ -161,17 +161,17 @@ class Story:
 
     @property
     def total(self) -> Tally:
-        """With everything below it."""
+        """Including subagents."""
         return self.numbers.total
 
     @property
     def own_total(self) -> Tally:
-        """Without what another session had first."""
+        """Without what was copied from another session."""
         return Stats(session=self.row.key, copies=False).total(self.db)
 
     @cached_property
     def children(self) -> list[Story]:
-        """Conversations of its subagents, in the order they began."""
+        """The subagents' sessions, in the order they began."""
         return [
             self._child(row)
             for row in sessions.children(self.db, self.row.key)
@@ -194,10 +194,10 @@ class Story:
         }
         return [child for child in self.children if child.row.call_id not in called]
 
-    # -- what happened
+    # -- events
 
     def items(self) -> Iterator[Item]:
-        """Every event once, in the order of the records, read as they are asked for."""
+        """Every event once, in record order, read lazily."""
         reader = Reader(self.db, self.row.key)
         spent, commits = self._spent(), self._commits()
         by_call = {child.row.call_id: child for child in self.children if child.row.call_id}
@@ -226,12 +226,12 @@ class Story:
                 item.images = images_in(reader.record(entry))
             waiting = self._cleaned_item(item)
         if waiting is not None:
-            for _, more in spent:  # of lines after the last event
+            for _, more in spent:  # of records after the last event
                 waiting.spend(more)
             yield waiting
 
     def _name_of(self, owner: int) -> str | None:
-        """Of the session that had an event first; none where that is this one."""
+        """The id of the session that had the event first; None if it is this one."""
         if owner == self.row.key:
             return None
         if owner not in self._originals:
@@ -239,7 +239,7 @@ class Story:
         return self._originals[owner]
 
     def _fill_result(self, item: Item, reader: Reader, entry: Entry) -> None:
-        """What the texts of the index do not tell: colours, images."""
+        """Load what the index's texts lack: colours and images."""
         raw = reader.result_bytes(entry)
         if not entry.overflow and any(mark in raw for mark in _ESCAPE):
             item.output = text_in(reader.result(entry)) or item.output
@@ -259,7 +259,7 @@ class Story:
         return None if name is None else self.cleaned(name)
 
     def _cleaned_row(self, row: SessionRow) -> SessionRow:
-        """What pages show as it is; names and places are still needed to look things up."""
+        """Clean the fields that pages print directly; ids and paths stay, for lookups."""
         if self._clean is None:
             return row
         return replace(
@@ -295,13 +295,13 @@ class Story:
         )
 
     def _cleaned_again(self, text: str | None) -> str | None:
-        """A text that most often is an argument of the call as well, which was cleaned before."""
+        """Clean a text that is usually also an argument of the call, already cleaned."""
         if text is None or text not in self._known:
             return self._cleaned_name(text)
         return self._known[text]
 
     def _cleaned_hunk(self, hunk: dict[str, Any]) -> dict[str, Any]:
-        """Its lines at once, which is quicker, unless a secret spans some of them."""
+        """Clean all lines at once, which is faster, unless a secret spans several of them."""
         lines = hunk.get("lines")
         if isinstance(lines, list) and all(isinstance(line, str) for line in lines):
             cleaned = self.cleaned("\n".join(lines)).split("\n")
@@ -310,7 +310,7 @@ class Story:
         return {**self.cleaned_value(hunk)}
 
     def _named(self, name: str, value: Any) -> Any:
-        """A value whose name may say that it is a secret."""
+        """Clean a value whose name may mark it as a secret."""
         if isinstance(value, str) and self._clean is not None:
             cleaned = self._known[value] = self._clean.named(name, value)
             return cleaned
@@ -327,12 +327,12 @@ class Story:
             return [self.cleaned_value(inner) for inner in value]
         return value
 
-    # -- what belongs to events
+    # -- usage and commits
 
     def _spent(self) -> list[tuple[tuple[int, int], Spent]]:
-        """By the place of the line that was counted, the last first.
+        """Usage by the position of its record, last first.
 
-        A line may tell of tokens and nothing else; the next event takes them.
+        A record may hold only usage; the next event gets it.
         """
         return [
             ((source, offset), Spent(*sums))

@@ -25,7 +25,7 @@ def test_the_whole_card_of_a_call():
         '<header><span class="who">Bash</span> <span class="gist">List</span>'
         ' <span class="facts"><span class="status s-ok"><span aria-hidden="true">✓</span> ok</span>'
         ' <span class="took">1.5s</span>'
-        ' <span class="spent" title="1,000 in, 200 out, 0 written to cache, 0 read from it">'
+        ' <span class="spent" title="1,000 in, 200 out, 0 cache write, 0 cache read">'
         "1200 tokens</span>"
         ' <a class="at" href="#k1"><time datetime="2026-02-20T14:30:05.250Z"'
         ' title="2026-02-20 14:30:05">14:30:05</time></a></span></header>'
@@ -178,7 +178,7 @@ def test_a_file_that_was_read_keeps_its_numbers_and_what_follows():
     assert '<pre class="gutter" aria-hidden="true">41\n42</pre>' in html
     assert '<span class="hk">def</span> f():\n\t<span class="hk">return</span>' in html
     assert "&lt;system-reminder&gt;be good&lt;/system-reminder&gt;" in html
-    assert "lines 41 to 42" in drawn(call("Read", {"file_path": "a", "offset": 41, "limit": 2}))
+    assert "lines 41–42" in drawn(call("Read", {"file_path": "a", "offset": 41, "limit": 2}))
 
 
 def test_todos_are_a_list_whose_states_have_words():

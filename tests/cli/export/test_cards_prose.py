@@ -97,7 +97,7 @@ def test_markdown(source):
 @pytest.mark.parametrize("source", ["[note]: something", "|a|\n|-|\n|b|lost|"])
 def test_what_markdown_leaves_out_follows_as_it_was_written(source):
     assert markup.text(source) in drawn(source)
-    assert "As it was written" in drawn(source)
+    assert "Original text" in drawn(source)
 
 
 def test_nesting_that_nobody_writes_is_shown_as_plain_text():
@@ -206,4 +206,4 @@ def test_agents_within_agents_end_somewhere(family):
     html = Drawer().agent(story)
     Looked(html)
     assert html.count(f'<section class="agent" data-session="{MAIN}"') == 8
-    assert "nested too deeply to draw" in html
+    assert "nested too deep to show" in html

@@ -201,7 +201,7 @@ def test_series_and_bars_are_sorted_by_size(spent):
 def test_models_of_unknown_price_are_named(spent):
     shown, total = report(spent, Stats(zone=UTC))
     assert total.unpriced == 2
-    assert "2 responses of unknown price" in "".join(shown.words)
+    assert "2 responses without a known price" in "".join(shown.words)
     assert "nobody-knows-1" in shown.html.partition('id="unpriced"')[2].partition("</p>")[0]
 
 
@@ -246,7 +246,7 @@ def test_what_has_no_date_is_counted_and_not_drawn(world):
     assert (total.requests, total.tool_errors) == (1, 1)
     assert shown.tables["tokens-data"]["undated"][-1] == total.tokens
     said = "".join(shown.words)
-    for words in ("Nothing of it has a date", "None of them has a date", "No days with work"):
+    for words in ("No response has a date", "No failed call has a date", "No activity"):
         assert words in said
 
 
@@ -266,15 +266,16 @@ def test_refused_calls_are_no_failures_of_a_tool(world):
     world.ingest()
     shown, _ = report(world, Stats(zone=UTC))
     assert shown.tables["tools-data"]["Bash"] == [4, 1, 1, 1]
-    assert "1 failed, 50.0% of those answered, 1 denied" in "".join(shown.words)
+    assert "1 failed, 50.0% of calls with a result, 1 denied" in "".join(shown.words)
 
 
 def test_nothing_at_all_is_said_in_words(spent):
     shown, total = report(spent, Stats(zone=UTC, since=4_000_000_000_000))
     assert total.requests == 0
     said = "".join(shown.words)
-    for words in ("No errors in this time", "No tool calls in this time", "No tokens in this time",
-                  "No days with work", "No projects in this time"):  # fmt: skip
+    for words in ("No failed calls in this period", "No tool calls in this period",
+                  "No tokens in this period", "No activity in this period",
+                  "No projects in this period"):  # fmt: skip
         assert words in said
 
 
@@ -320,7 +321,7 @@ def test_without_pillow_one_line_says_what_to_install(spent, monkeypatch):
 
 
 def test_a_folder_that_is_not_there_is_an_error_of_one_line(spent):
-    with index(spent) as db, pytest.raises(SessError, match="no directory"):
+    with index(spent) as db, pytest.raises(SessError, match="no such directory"):
         page.write(db, Stats(zone=UTC), str(spent.root / "nowhere" / "report.html"))
 
 

@@ -55,7 +55,14 @@ def test_the_head_tells_id_start_duration_calls_and_errors(world, page):
     )
     facts = re.search(r'<div class="facts">(.*?)</div>', html)[1]
     spans = [plain(one) for one in re.findall(r"<(?:h1|span)[^>]*>(.*?)</(?:h1|span)>", facts)]
-    assert spans == ["11111111", "2026-02-01 10:00:01", "4.0s", "2 tool calls", "1 error", "fix it"]
+    assert spans == [
+        "11111111",
+        "2026-02-01 10:00:01",
+        "4.0s",
+        "2 tool calls",
+        "1 failed",
+        "fix it",
+    ]
 
 
 def test_a_session_without_events_has_no_tool_calls_and_no_errors(world, page):

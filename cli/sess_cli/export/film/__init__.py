@@ -1,1 +1,1 @@
-"""A session as a film: what happens when, then frames; encoders and files beside them."""
+"""A session as a film: storyboard, pacing, frames, and encoders."""

@@ -1,4 +1,4 @@
-"""Box drawing, blocks and braille as geometry: neighbours join whatever the font's line height."""
+"""Box drawing, blocks and braille drawn as geometry, so that neighbouring cells join."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _lines(draw: ImageDraw.ImageDraw, words: list[str], width: int, height: int,
 
 @functools.cache
 def _weights(name: str) -> dict[str, str]:
-    """What leaves the centre: `DOWN LIGHT AND RIGHT UP HEAVY` as weights of arms."""
+    """The weight of each arm from the centre, parsed from `DOWN LIGHT AND RIGHT UP HEAVY`."""
     parts = [part.split() for part in name.split(" AND ")]
     common = next(word for word in name.split() if word in _WEIGHTS)
     arms: dict[str, str] = {}
@@ -91,7 +91,7 @@ def _arms(draw: ImageDraw.ImageDraw, arms: dict[str, str], width: int, height: i
     across, down = (width - t) // 2, (height - t) // 2  # where a light stroke begins
 
     def arm(side: str, spread: int, reach: int, fill: int = 255) -> None:
-        """From an edge to the far side of what it meets, `spread` wider than light each way."""
+        """From an edge to the far side of the stroke it meets, `spread` wider on each side."""
         left, right = across - spread, across + t + spread
         top, bottom = down - spread, down + t + spread
         if side == "up":
@@ -104,7 +104,7 @@ def _arms(draw: ImageDraw.ImageDraw, arms: dict[str, str], width: int, height: i
             _rectangle(draw, across - reach, top, width, bottom, fill)
 
     def met(side: str) -> int:
-        """How far strokes that cross this arm reach beyond a light one."""
+        """How far strokes crossing this arm extend beyond a light one."""
         crossing = ("left", "right") if side in ("up", "down") else ("up", "down")
         return max((0 if arms.get(s) in (None, "LIGHT", "SINGLE") else t) for s in crossing)
 
@@ -119,7 +119,7 @@ def _arms(draw: ImageDraw.ImageDraw, arms: dict[str, str], width: int, height: i
         elif weight != "DOUBLE":
             opposite = {"up": "down", "down": "up", "left": "right", "right": "left"}[side]
             crossed = met(side) and "DOUBLE" in arms.values()
-            # A single stroke that ends at a double one stops at its near line.
+            # A single stroke that ends at a double one stops at the near line.
             if crossed and opposite not in arms and _through(arms, side):
                 arm(side, 0, -2 * t)
             else:
@@ -148,7 +148,7 @@ def _dashes(draw: ImageDraw.ImageDraw, words: list[str], width: int, height: int
 
 
 def _arc(draw: ImageDraw.ImageDraw, words: list[str], width: int, height: int, t: int) -> None:
-    # Strokes sit where straight ones do: at whole pixels before the scaling.
+    # Strokes are aligned with straight ones: at whole pixels before scaling.
     across = (width // _FINE - t // _FINE) // 2 * _FINE
     down = (height // _FINE - t // _FINE) // 2 * _FINE
     radius = min(width - across, across + t, down + t)

@@ -1,4 +1,4 @@
-"""A film as an asciinema recording: the rows that change, written by a cursor that jumps."""
+"""A film as an asciinema recording: only changed rows are written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from sess_cli.export.film.frames import Colour, Film, Frame, Look, Row
 from sess_cli.export.film.themes import RGB, Theme, theme
 
-_BEGIN = "\x1b[?25l\x1b[?7l\x1b[0m\x1b[2J"  # no cursor, no wrapping, an empty screen
+_BEGIN = "\x1b[?25l\x1b[?7l\x1b[0m\x1b[2J"  # hide the cursor, no wrapping, clear the screen
 _END = "\x1b[0m\x1b[?7h\x1b[?25h"
 # The terminal's own colours, so that a recording suits any terminal's theme.
 _NUMBERS = {
@@ -54,7 +54,7 @@ def _header(film: Film, colours: Theme, timestamp: int | None) -> dict[str, Any]
 
 def _changes(before: Sequence[Row], frame: Frame) -> Iterator[str]:
     shown = [*before, *[()] * (len(frame.rows) - len(before))]
-    # The last two rows stand still: the progress, and the space above it.
+    # The last two rows do not scroll: the progress bar and the space above it.
     moved, height = _scrolled(shown[:-2], frame.rows[:-2]), len(frame.rows) - 2
     if moved:
         newlines = "\n" * moved
@@ -66,7 +66,7 @@ def _changes(before: Sequence[Row], frame: Frame) -> Iterator[str]:
 
 
 def _scrolled(old: Sequence[Row], new: Sequence[Row]) -> int:
-    """By how many rows the screen went up; 0 where drawing is simpler."""
+    """The number of rows the screen scrolled; 0 if redrawing is simpler."""
     if not old or old[0] == new[0]:
         return 0
     for count in range(1, len(old) - _LEAST_SCROLL):

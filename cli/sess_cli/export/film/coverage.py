@@ -1,4 +1,4 @@
-"""Which characters a font file has, read from its `cmap` table: Pillow cannot tell."""
+"""The characters of a font file, read from its `cmap` table: Pillow does not expose it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _UNICODE = {(0, 3), (0, 4), (0, 6), (3, 1), (3, 10)}  # platform and encoding
 
 
 class Coverage:
-    """Ranges of characters."""
+    """A set of character ranges."""
 
     def __init__(self, ranges: list[tuple[int, int]]) -> None:
         ranges.sort()
@@ -24,7 +24,7 @@ class Coverage:
 
 
 def read(path: Path, index: int = 0) -> Coverage:
-    """Of the font, or of one in a collection. Of what cannot be read: nothing."""
+    """The coverage of a font, or of one in a collection; empty if it cannot be read."""
     try:
         with path.open("rb") as file:
             head = file.read(12)
@@ -72,7 +72,7 @@ def _segments(table: bytes, offset: int) -> list[tuple[int, int]]:
         if not jump:
             found.append((start, end))
             continue
-        # Glyphs are listed one by one, and number 0 is none.
+        # Glyphs are listed one by one; 0 means no glyph.
         first = into + 2 * segment + jump
         glyphs = struct.unpack_from(f">{end - start + 1}H", table, first)
         found += [(code, code) for code, glyph in enumerate(glyphs, start) if glyph]

@@ -1,4 +1,4 @@
-"""An edit as a few coloured lines: what was taken out and what was put in."""
+"""An edit as a few coloured lines: removed and added."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Diff:
 
 
 def diff_rows(item: Item, room: int, most: int) -> Diff:
-    """The first lines of an edit, numbered where the agent told where they are."""
+    """The first lines of an edit, numbered if the agent recorded line numbers."""
     numbered = bool(edits.hunks_of(item.edits))
     lines = [line for line in _lines(item) if line.sign != " "]
     shown = [rows.cut(_row(line, numbered=numbered), room) for line in lines[:most]]

@@ -1,4 +1,4 @@
-"""A film as MP4, WebM or GIF, encoded in this process: no other program is needed."""
+"""A film as MP4, WebM or GIF, encoded in this process without another program."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
     from sess_cli.export.film.picture import Painter
 
-Progress = Callable[[int, int], None]  # milliseconds drawn, milliseconds in all
-_THREADS = 3  # fixed, because the number changes the bytes
-_ENTRY = 30  # seconds: a whole picture at least so often, where players can begin
+Progress = Callable[[int, int], None]  # milliseconds drawn, total milliseconds
+_THREADS = 3  # fixed, because the thread count changes the output
+_ENTRY = 30  # seconds between key frames, where players can seek to
 _NAMED = 5  # characters without a glyph that a warning lists
 _BT709 = 1
-# Text that scrolls is found again by looking far up and down (umh), which makes a film that scrolls
-# by several lines an eighth in size. It moves by whole points, so nothing finer is tried.
+# Searching far up and down (umh) finds scrolled text again, which makes films that scroll by
+# several lines eight times smaller. Text moves by whole pixels, so subpixel search is off.
 _H264 = {
     "preset": "superfast",
     "crf": "22",
@@ -60,7 +60,7 @@ _KINDS = {".mp4": Kind("mp4", "libx264", _H264), ".webm": Kind("webm", "libvpx-v
 
 
 def check_name(path: str, *, gif: bool) -> None:
-    """A file is what its name says."""
+    """Check that the file extension matches the format."""
     suffix = _suffix(path)
     if gif and suffix != ".gif":
         hint = "`sess export video` writes .mp4 and .webm" if suffix in _KINDS else None
@@ -85,7 +85,7 @@ def write_video(
     fps: int = 15,
     progress: Progress | None = None,
 ) -> list[str]:
-    """Write an `.mp4` or `.webm`, and say what was left to wish for."""
+    """Write an `.mp4` or `.webm`; return warnings."""
     check_name(path, gif=False)
     kind = _KINDS[_suffix(path)]
     painter = _painter(theme, width, height, font_size, fps)
@@ -105,7 +105,7 @@ def write_gif(
     fps: int = 15,
     progress: Progress | None = None,
 ) -> list[str]:
-    """Write an endless `.gif` in at most 256 colours, and say what was left to wish for."""
+    """Write a looping `.gif` with at most 256 colours; return warnings."""
     check_name(path, gif=True)
     painter = _painter(theme, width, height, font_size, fps)
     from sess_cli.export.film import gif  # noqa: PLC0415 - needs Pillow
@@ -122,7 +122,7 @@ def write_gif(
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What is seen from one picture of the frame rate to another."""
+    """A range of video frames that show the same screen."""
 
     begin: int
     end: int
@@ -131,7 +131,7 @@ class Moment:
 
 
 def moments(film: Film, fps: int) -> Iterator[Moment]:
-    """All of the film without a gap: of frames in the same picture the last, equal ones as one."""
+    """The film without gaps: the last screen of each video frame, equal neighbours merged."""
     total = max(1, round(film.duration * fps / 1000))
     begin, rows = 0, tuple[Row, ...]()
     for frame in film.frames():
@@ -153,7 +153,7 @@ def _encode(
     from sess_cli.export.film.planes import Canvas  # noqa: PLC0415
 
     canvas = Canvas(painter)
-    # Exact bytes: no random identifiers, no versions. The index first: a film plays as it loads.
+    # Reproducible: no random ids, no versions. The index comes first, to play while loading.
     settings = {"fflags": "+bitexact", "movflags": "+faststart"}
     with av.open(path, "w", format=kind.container, container_options=settings) as container:
         container.metadata["title"] = _one_line(film.title)
@@ -179,7 +179,7 @@ def _encode(
 
 
 def _pictures(moment: Moment, fps: int) -> Iterator[int]:
-    """When it is shown: at once, again every second for players that seek, and at the very end."""
+    """The times to encode: the start, every second for seeking, and the very end."""
     yield from range(moment.begin, moment.end, fps)
     if moment.last and (moment.end - 1 - moment.begin) % fps:
         yield moment.end - 1
@@ -196,14 +196,14 @@ def _describe(stream: VideoStream, place: fonts.Layout, fps: int) -> None:
     stream.pix_fmt = "yuv420p"
     context = stream.codec_context
     context.thread_count = _THREADS
-    context.thread_type = "FRAME"  # goes on while the next picture is drawn
+    context.thread_type = "FRAME"  # encodes while the next picture is drawn
     context.gop_size = _ENTRY * fps
     context.color_range = context.color_primaries = _BT709
     context.color_trc = context.colorspace = _BT709
 
 
 def _chapters(film: Film) -> list[Any]:
-    """Each ends where the next begins; of several at one time, the last."""
+    """Each ends where the next begins; of several at the same time, the last wins."""
     titles = {min(c.at, film.duration): _one_line(c.title) for c in film.chapters}
     return [
         {

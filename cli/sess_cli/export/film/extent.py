@@ -1,4 +1,4 @@
-"""Which part of a session is filmed: from an event or a moment to another."""
+"""The range of a session to film: from one event or moment to another."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
 _AFTER = re.compile(r"\+(\d{1,6})\s*([smh])")
 _UNITS = {"s": times.SECOND, "m": times.MINUTE, "h": times.HOUR}
 _HINT = (
-    "write #1a2b3c4d (an event as `sess show` names it), 12 (its number), 14:30, +5m (into the"
+    "give #1a2b3c4d (an event as `sess show` names it), 12 (its number), 14:30, +5m (into the"
     " session) or 2026-02-20T14:30"
 )
 
 
 @dataclass(slots=True)
 class Extent:
-    """As it was asked for: `--from`, `--to`."""
+    """A bound given by `--from` or `--to`."""
 
     begin: str | None = None
     end: str | None = None
     utc: bool = False
 
     def items(self, story: Story) -> Iterator[Item]:
-        """The events within, both ends included."""
+        """The events in the range, both ends included."""
         begins = _Bound(self.begin, story, utc=self.utc) if self.begin else None
         ends = _Bound(self.end, story, utc=self.utc, last=True) if self.end else None
         inside = begins is None
@@ -87,7 +87,7 @@ def _moment(text: str, started: int | None, *, utc: bool, last: bool) -> int:
         if started is not None and hour < 24 and minute < 60 and second < 60:
             midnight = f"{times.local(started, utc=utc):%Y-%m-%d}"
             found = times.since(f"{midnight}T{hour:02}:{minute:02}:{second:02}", utc=utc)
-            # A session that began before midnight goes on the next day.
+            # A session that began before midnight may continue the next day.
             return found if found >= started - times.MINUTE else found + times.DAY
     if after := _AFTER.fullmatch(text):
         return (started or 0) + int(after[1]) * _UNITS[after[2]]
@@ -98,7 +98,7 @@ def _moment(text: str, started: int | None, *, utc: bool, last: bool) -> int:
 
 
 def only(kind: str | None) -> Callable[[str, bool], bool]:
-    """Whether a scene of this kind, failed or not, is wanted."""
+    """Whether to show a scene of this kind, failed or not."""
     wanted: dict[str | None, Callable[[str, bool], bool]] = {
         None: lambda _kind, _failed: True,
         "tools": lambda kind, _failed: kind in TOOLS or kind == "commit",

@@ -1,4 +1,4 @@
-"""The grid of cells, and which font has a character: packaged ones first, then the system's."""
+"""The grid of cells, and fonts by character: packaged ones first, then the system's."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from PIL import Image
 
 ASSETS = Path(__file__).parent / "assets"
-ADVANCE = 0.6  # of the packaged font: width of a cell as part of its size
+ADVANCE = 0.6  # of the packaged font: cell width relative to font size
 
 _SMALLEST = (20, 5)  # columns and lines
-# Other fonts that may be there, the best for a grid first; of a collection, which one.
+# Other fonts that may be installed, best for a grid first, with the index in a collection.
 _IDEOGRAPHS = (
     ("NotoSansMonoCJKsc-Regular.otf", 0),
     ("NotoSansCJK-Regular.ttc", 2),
@@ -52,12 +52,12 @@ _COLOURED = ("NotoColorEmoji.ttf", "Apple Color Emoji.ttc", "seguiemj.ttf", "Twe
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where cells lie in a picture: a panel with a margin around it, the cells inside."""
+    """The position of cells in a picture: a margin, a panel, the cells inside."""
 
     width: int
     height: int
     cell_width: int
-    cell_height: int  # even, as is `top`: rows begin at whole samples of colour
+    cell_height: int  # even, like `top`: rows begin at whole chroma samples
     columns: int
     lines: int
     left: int
@@ -66,7 +66,7 @@ class Layout:
 
 
 def layout(width: int, height: int, font_size: int) -> Layout:
-    """Sizes become even, as the encoders need them."""
+    """Sizes are rounded to even numbers, as encoders need."""
     width, height = max(2, width) & ~1, max(2, height) & ~1
     cell_width = max(3, round(font_size * ADVANCE))
     cell_height = (round(cell_width / ADVANCE * 1.3) + 1) & ~1
@@ -85,7 +85,7 @@ def layout(width: int, height: int, font_size: int) -> Layout:
 
 
 def grid(width: int, height: int, font_size: int) -> tuple[int, int]:
-    """How many columns and lines a picture has."""
+    """The number of columns and lines of a picture."""
     place = layout(width, height, font_size)
     return place.columns, place.lines
 
@@ -113,14 +113,14 @@ def mono(*, bold: bool, italic: bool) -> Face:
 
 
 def packaged() -> Iterator[Face]:
-    """What the packaged monospace font lacks, in order."""
+    """Packaged fallbacks for the monospace font, in order."""
     for name in ("symbols", "more-symbols", "emoji"):
         yield Face(ASSETS / f"{name}.ttf")
 
 
 @functools.cache
 def coloured() -> Face | None:
-    """The system's font of coloured emoji."""
+    """The system's colour emoji font."""
     files = _installed()
     return next((Face(files[n], coloured=True) for n in _COLOURED if n in files), None)
 
@@ -164,7 +164,7 @@ def _directories() -> Iterator[str]:
 
 @functools.cache
 def _bitmaps() -> dict[str, bytes]:
-    """Pictures of 16 rows, of 8 or 16 columns, of everything in Unicode's first plane."""
+    """Bitmaps of 16 rows and 8 or 16 columns for all of Unicode's first plane."""
     import zstandard  # noqa: PLC0415
 
     body = zstandard.ZstdDecompressor().decompress((ASSETS / "bitmaps.zst").read_bytes())
@@ -182,7 +182,7 @@ def _bitmaps() -> dict[str, bytes]:
 
 
 def bitmap(character: str) -> Image.Image | None:
-    """The last resort: coarse, but never a blank box."""
+    """The last resort: coarse, but better than an empty box."""
     from PIL import Image  # noqa: PLC0415
 
     bits = _bitmaps().get(character)

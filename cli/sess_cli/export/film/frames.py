@@ -1,17 +1,17 @@
-"""What a film is made of: rows of coloured text at moments. Whoever draws needs only this."""
+"""A film: rows of coloured text over time. Renderers need only this."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-# The name of a theme's colour, the number of a terminal's, or red, green and blue.
+# The name of a theme colour, a terminal colour number, or (red, green, blue).
 Colour = str | int | tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a run of text is drawn."""
+    """The style of a run of text."""
 
     fg: Colour = "text"
     bg: Colour | None = None
@@ -28,9 +28,9 @@ Row = tuple[tuple[str, Look], ...]
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The whole screen from a moment on, until the next frame."""
+    """The whole screen from one moment until the next frame."""
 
-    at: int  # milliseconds from the beginning
+    at: int  # milliseconds from the start
     rows: tuple[Row, ...]  # top to bottom, no row wider than the screen
 
 
@@ -47,4 +47,4 @@ class Film:
     duration: int
     title: str
     chapters: list[Chapter]
-    frames: Callable[[], Iterator[Frame]]  # can be asked for again
+    frames: Callable[[], Iterator[Frame]]  # may be called repeatedly

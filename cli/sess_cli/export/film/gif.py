@@ -1,4 +1,4 @@
-"""GIF, written as it is drawn: one palette for the whole film, and only the rows that changed."""
+"""GIF, written while drawing: one palette for the whole film, and only changed rows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from sess_cli.export.film.picture import Painter
 from sess_cli.export.film.themes import RGB, Theme, mixed
 
 _MOST = 256  # colours
-_STEPS = 6  # from what is behind a letter to the letter, for smooth edges
+_STEPS = 6  # blends from background to text, for smooth edges
 _KEPT = 1500  # rows
 _LONGEST = 65_535  # hundredths of a second
 
 
 def colours(film: Film, theme: Theme) -> list[RGB]:
-    """Of everything that the film shows: whole colours first, then the edges of letters."""
+    """The palette of the film: plain colours first, then the edges of letters."""
     seen: set[Row] = set()
     looks: Counter[Look] = Counter()
     before: tuple[Row, ...] = ()
@@ -35,7 +35,7 @@ def colours(film: Film, theme: Theme) -> list[RGB]:
     pairs = [theme.of(look) for look, _ in looks.most_common()]
     found = dict.fromkeys([theme.colour("base"), theme.colour("crust"), *sum(pairs, ())])
     for step in range(1, _STEPS):
-        # Rare looks have no edges of their own when there are too many.
+        # If there are too many looks, rare ones get no edge colours.
         for front, behind in pairs:
             found[mixed(behind, front, step / _STEPS)] = None
     return list(found)[:_MOST]
@@ -54,13 +54,13 @@ class Writer:
         self._canvas.paste(self._indexed(painter.bottom), (0, place.height - painter.bottom.height))
         self._rows: list[Row | None] = [None] * place.lines
         self._strips: OrderedDict[Row, Image.Image] = OrderedDict()
-        self._pending: tuple[int, bytes] | None = None  # when it begins, its picture
+        self._pending: tuple[int, bytes] | None = None  # start time, picture
         table = bytes(self._palette.getpalette() or ()).ljust(3 * _MOST, b"\0")
         file.write(b"GIF89a" + struct.pack("<HHBBB", place.width, place.height, 0xF7, 0, 0) + table)
-        file.write(b"!\xff\x0bNETSCAPE2.0\x03\x01\0\0\0")  # again and again
+        file.write(b"!\xff\x0bNETSCAPE2.0\x03\x01\0\0\0")  # loop forever
 
     def show(self, rows: Sequence[Row], at: int) -> None:
-        """From `at` milliseconds on."""
+        """Show the picture from `at` milliseconds on."""
         place = self._painter.place
         changed = []
         for line in range(place.lines):
@@ -89,7 +89,7 @@ class Writer:
         if self._pending is None:
             return
         begin, picture = self._pending
-        # Rounding each end, not each length: errors do not add up.
+        # Each end is rounded, not each length, so that errors do not add up.
         delay = min(_LONGEST, max(2, round(until / 10) - round(begin / 10)))
         self._file.write(b"!\xf9\x04" + struct.pack("<BHBB", 4, delay, 0, 0) + picture)
 

@@ -14,18 +14,18 @@ from sess_cli.render.layout import cells
 if TYPE_CHECKING:
     from PIL import Image, ImageFont
 
-_KEPT = 20_000  # masks; texts of endless different accents must not fill the memory
-_PICTURE = "\ufe0f"  # asks for the emoji of a character that is also a plain symbol
+_KEPT = 20_000  # masks; text with endless accents must not fill the memory
+_PICTURE = "\ufe0f"  # selects the emoji form of a character that is also a plain symbol
 _PLAIN = "\ufe0e"
 _JOINERS = {ord(character): None for character in (_PICTURE, _PLAIN, "\u200d")}
 _BLANK = ("Cc", "Cf", "Zs", "Zl", "Zp", "Cs")
-_SKINS = "🏻🏼🏽🏾🏿"  # of the emoji before, which is drawn without
-_BITMAP_SIZES = (109, 160, 96, 64)  # what fonts of coloured pictures come in
-# Symbols that agents' screens use and few fonts have, as ones that look alike.
+_SKINS = "🏻🏼🏽🏾🏿"  # skin tones, which are not drawn
+_BITMAP_SIZES = (109, 160, 96, 64)  # sizes of bitmap emoji fonts
+# Symbols that agents use and few fonts have, with similar replacements.
 _ALIKE = {"⏺": "●", "⎿": "└", "⏵": "▶", "⏴": "◀", "⏶": "▲", "⏷": "▼"}
 _ALIKE |= {chr(0x1F1E6 + letter): chr(65 + letter) for letter in range(26)}  # flags
 _ALIKE |= dict.fromkeys("🔴🟠🟡🟢🔵🟣🟤", "⬤") | dict.fromkeys("🟥🟧🟨🟩🟦🟪🟫", "⬛")
-# Packaged emoji have one colour; these mean little without theirs.
+# Packaged emoji have one colour; these need their own.
 _TINTS = {
     "green": "✅🟢🟩💚",
     "red": "❌🔴🟥❗❓⛔🚫🛑🚨💥",
@@ -39,14 +39,14 @@ _TINT = {character: colour for colour, all_ in _TINTS.items() for character in a
 
 @dataclass(frozen=True, slots=True)
 class Glyph:
-    """A mask of one cell's height, or a picture with colours of its own (RGBA)."""
+    """A mask of one cell's height, or a coloured picture (RGBA)."""
 
     image: Image.Image
     tint: str | None = None
 
 
 def clusters(text: str) -> Iterator[str]:
-    """Characters, each with what follows it and takes no cell of its own."""
+    """Characters, each with the zero-width characters that follow it."""
     start = 0
     for at in range(1, len(text)):
         if text[at] > "\u02ff" and not cells(text[at]):
@@ -62,12 +62,12 @@ class Glyphs:
         self.width, self.height = place.cell_width, place.cell_height
         self.missing: set[str] = set()
         self._size = place.cell_width / fonts.ADVANCE
-        # The packaged font's capitals stand in the middle of the line.
+        # Centre the packaged font's capitals in the line.
         self._baseline = round((place.cell_height + 0.73 * self._size) / 2)
         self._kept: dict[tuple[str, bool, bool, bool], Glyph | None] = {}
 
     def glyph(self, cluster: str, *, bold: bool, italic: bool, loose: bool = False) -> Glyph | None:
-        """None: nothing to see. `loose`: the next cell is empty, so a broad sign may use it."""
+        """None if invisible. `loose`: the next cell is empty, so a wide glyph may use it."""
         key = cluster, bold, italic, loose
         if key not in self._kept:
             if len(self._kept) >= _KEPT:
@@ -100,7 +100,7 @@ class Glyphs:
         return Glyph(image, _TINT.get(text[0]))
 
     def _outline(self, face: fonts.Face, text: str, width: int, room: int) -> Image.Image:
-        """Centred in its cells, or in `room` points if it is broader; smaller if it has to be."""
+        """Centred in its cells, or in `room` pixels if wider; shrunk if necessary."""
         from PIL import Image, ImageDraw  # noqa: PLC0415
 
         own = self.width * width
@@ -200,7 +200,7 @@ def _face(character: str, bold: bool, italic: bool) -> fonts.Face | None:
 def _font(face: fonts.Face, size: float) -> ImageFont.FreeTypeFont:
     from PIL import ImageFont  # noqa: PLC0415
 
-    engine = ImageFont.Layout.BASIC  # no ligatures: a cell is a character
+    engine = ImageFont.Layout.BASIC  # no ligatures: one character per cell
     return ImageFont.truetype(str(face.path), round(size * 4) / 4, face.index, layout_engine=engine)
 
 

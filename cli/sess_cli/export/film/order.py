@@ -1,4 +1,4 @@
-"""Right-to-left text in the order in which it is seen, its Arabic letters joined."""
+"""Right-to-left text in visual order, with Arabic letters joined."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NUMBERS = ("EN", "AN", "L")
 
 
 def has_right_to_left(text: str) -> bool:
-    """Hebrew is the first script that runs so."""
+    """Hebrew is the first right-to-left script in Unicode."""
     return not text.isascii() and any(
         character >= "\u0590" and unicodedata.bidirectional(character) in _RIGHT_TO_LEFT
         for character in text
@@ -23,10 +23,10 @@ def has_right_to_left(text: str) -> bool:
 
 
 def seen(pieces: Sequence[tuple[str, T]]) -> list[tuple[str, T]]:
-    """Clusters from left to right, given in the order of reading, in a row that runs to the right.
+    """Clusters in visual order, given in reading order, for a left-to-right row.
 
-    Less than Unicode's algorithm: runs from one right-to-left letter to the last are turned
-    around, numbers and words of other scripts inside them are not.
+    Simpler than Unicode's algorithm: runs from one right-to-left letter to the last are
+    reversed, except numbers and words of other scripts inside them.
     """
     joined = _joined(pieces)
     kinds = [unicodedata.bidirectional(text[0]) for text, _ in joined]
@@ -70,7 +70,7 @@ def _turned(pieces: list[tuple[str, T]], kinds: list[str]) -> list[tuple[str, T]
 
 @functools.cache
 def _forms() -> dict[str, dict[str, str]]:
-    """Per Arabic letter its shapes `isolated`, `initial`, `medial`, `final`."""
+    """The shapes of each Arabic letter: `isolated`, `initial`, `medial`, `final`."""
     forms: dict[str, dict[str, str]] = {}
     for code in (*range(0xFB50, 0xFC00), *range(0xFE80, 0xFEFD)):
         shape, *letters = unicodedata.decomposition(chr(code)).split() or [""]

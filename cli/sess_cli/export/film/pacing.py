@@ -1,9 +1,8 @@
-"""How long each scene lasts and how much of it is shown, so that a film has the length it should.
+"""How long each scene lasts and how much of it is shown, to give a film the wanted length.
 
-A scene has four levels of detail: folded with its neighbours into one line, a glimpse, short, and
-full. A film that must be shorter than telling everything begins with all scenes folded and raises
-the most telling ones, level by level, while there is time; what is left of the time goes into the
-pauses.
+A scene has four levels of detail: folded with its neighbours into one line, glimpse, short, and
+full. If everything takes too long, all scenes begin folded, and the most important ones are raised
+level by level while there is time; the remaining time goes into the pauses.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from sess_schema import times
 FPS = 15
 SHORTEST = 5 * times.SECOND
 LONGEST = 4 * times.HOUR
-USUAL_LONGEST = 5 * times.MINUTE  # when nobody said how long
+USUAL_LONGEST = 5 * times.MINUTE  # without --duration
 FOLDED, GLIMPSE, SHORT, FULL = range(4)
 
 _TYPED_PER_SECOND = 38  # two or three characters per frame
@@ -29,13 +28,13 @@ _LONGEST_TYPING = {GLIMPSE: 0, SHORT: 900, FULL: 2600}
 _LONGEST_WAIT = {GLIMPSE: 0, SHORT: 200, FULL: 900}
 _HOLD_SHARES = {GLIMPSE: 0.3, SHORT: 0.55, FULL: 1.0}
 _ROWS_PER_SECOND = {GLIMPSE: 1500, SHORT: 45, FULL: 15}
-_LOOK_AT = 350  # milliseconds to notice that something is there
-_READ = 15  # milliseconds per character, as one reads on a screen that moves
+_LOOK_AT = 350  # milliseconds to notice something new
+_READ = 15  # milliseconds per character, for text that moves
 _FOLD = 200
 _ALIKE_IN_A_ROW = 3
 _ALIKE = (frozenset({"read", "search"}), frozenset({"notice"}))
 
-# Longest pause after a scene at its full level, and rows of it at each level.
+# The longest pause after a scene at full level, and its rows at each level.
 _HOLDS = {
     "prompt": 3000, "answer": 2600, "thought": 900, "shell": 1500, "edit": 2000, "write": 1500,
     "todo": 1400, "agent": 2600, "read": 250, "search": 250, "tool": 700, "notice": 700,
@@ -53,8 +52,8 @@ _WORTH = {
     "answer": 36, "notice": 30, "tool": 28, "search": 20, "read": 20, "thought": 8,
 }  # fmt: skip
 _FINAL_WORTH, _ERROR_WORTH = 82, 74
-_END_WORTH = 12  # more, of the first prompt and what came of the last
-_CHAPTER = 3500  # milliseconds in which one can follow a prompt and what came of it
+_END_WORTH = 12  # extra, for the first prompt and the outcome of the last
+_CHAPTER = 3500  # milliseconds needed to follow a prompt and its outcome
 _OTHER_CHAPTERS = 0.25
 _DEEDS = {"commit": 6, "edit": 2, "write": 2, "agent": 2, "error": 1, "shell": 1, "answer": 1}
 _LEVEL_WORTH = {GLIMPSE: 1.0, SHORT: 0.62, FULL: 0.3}
@@ -66,7 +65,7 @@ _NAMES = {
     "commit": ("commit", "commits"), "notice": ("notice", "notices"),
 }  # fmt: skip
 
-_UNTOLD = {"answer", "todo", "notice"}  # nobody misses them, so alone they are not counted
+_UNCOUNTED = {"answer", "todo", "notice"}  # not worth a line on their own
 
 
 @dataclass(slots=True)
@@ -78,7 +77,7 @@ class Shot:
     typing: int = 0
     wait: int = 0
     body: list[Row] = field(default_factory=list)
-    unrolling: int = 0  # until all of the body is there
+    unrolling: int = 0  # until the whole body is shown
     tail: Row = ()
     hold: int = 1
     spaced: bool = False
@@ -100,7 +99,7 @@ class Plan:
     opening: int
     shots: list[Shot]
     closing: int
-    natural: int  # milliseconds that telling everything would take
+    natural: int  # milliseconds to show everything in full
 
     @property
     def length(self) -> int:
@@ -108,7 +107,7 @@ class Plan:
 
 
 class Pacing:
-    """Frames per second, speed, and the length to reach."""
+    """Frame rate, speed, and target length."""
 
     def __init__(self, *, fps: int = FPS, speed: float = 1.0, duration: int | None = None) -> None:
         self._fps = fps
@@ -118,8 +117,8 @@ class Pacing:
     def plan(self, board: Storyboard) -> Plan:
         levels = [FULL] * len(board.scenes)
         _fold_repeated(board.scenes, levels)
-        told = [*self._shots(board.scenes, levels)]
-        plan = Plan(self._frames(2500), told, self._frames(4000), 0)
+        shots = [*self._shots(board.scenes, levels)]
+        plan = Plan(self._frames(2500), shots, self._frames(4000), 0)
         plan.natural = plan.length * 1000 // self._fps
         target = self._duration or (USUAL_LONGEST if plan.natural > USUAL_LONGEST else None)
         if target is None:
@@ -177,10 +176,10 @@ class Pacing:
         yield from self._fold(folded)
 
     def _fold(self, scenes: list[Scene]) -> Iterator[Shot]:
-        """Neighbours that there is no time for, in one line."""
+        """Scenes there is no time for, in one line."""
         counts = Counter(scene.kind for scene in scenes if scene.kind in _NAMES)
         failed = sum(scene.failed for scene in scenes)
-        if not failed and not counts.keys() - _UNTOLD:
+        if not failed and not counts.keys() - _UNCOUNTED:
             return
         words = [
             f"{count:,} {'more ' if n == 0 else ''}{_NAMES[kind][count > 1]}"
@@ -201,7 +200,7 @@ class Pacing:
     # -- which scenes
 
     def _levels(self, scenes: list[Scene], room: int) -> list[int]:
-        """The most telling selection that fits into so many frames."""
+        """The levels of the best selection that fits into `room` frames."""
         levels = [FOLDED] * len(scenes)
         fold = self._frames(_FOLD)
         left = room - fold
@@ -215,7 +214,7 @@ class Pacing:
             if levels[n] != level - 1:  # its lower level did not fit
                 continue
             length = self._shot(scenes[n], level).length
-            # A scene between folded ones makes two lines of theirs.
+            # A scene between folded ones splits their line in two.
             cost = length - lengths[n] + (fold if level == GLIMPSE else 0)
             if cost <= left:
                 left -= cost
@@ -230,7 +229,7 @@ def _body_rows(scene: Scene, level: int) -> int:
 
 
 def _fold_repeated(scenes: list[Scene], levels: list[int]) -> None:
-    """A few of many reads or failures to connect in a row say enough."""
+    """Of many reads or notices in a row, show only a few."""
     run: list[int] = []
     alike: frozenset[str] = frozenset()
     for n, scene in enumerate([*scenes, None]):
@@ -246,11 +245,11 @@ def _fold_repeated(scenes: list[Scene], levels: list[int]) -> None:
 
 
 def worths(scenes: list[Scene], chapters: int | None = None) -> list[float]:
-    """How much each scene tells: less, the more of its kind there are around it.
+    """The importance of each scene: less if there are many of its kind around it.
 
-    When there is time for so many chapters only, the others count for little.
+    With a limit on chapters, scenes of all other chapters count for little.
     """
-    told = _told_chapters(scenes, chapters)
+    chosen = _chosen_chapters(scenes, chapters)
     alike: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
     found = [0.0] * len(scenes)
     for n, scene in enumerate(scenes):
@@ -263,12 +262,12 @@ def worths(scenes: list[Scene], chapters: int | None = None) -> list[float]:
             worth = _base(scene) / (1 + 0.22 * log2(1 + rank))
             if kind in ("prompt", "final") and chapter in ends:
                 worth += _END_WORTH
-            found[places[place]] = worth if chapter in told else worth * _OTHER_CHAPTERS
+            found[places[place]] = worth if chapter in chosen else worth * _OTHER_CHAPTERS
     return found
 
 
-def _told_chapters(scenes: list[Scene], most: int | None) -> set[int]:
-    """The chapters in which most was done, spread over the session; the first and the last."""
+def _chosen_chapters(scenes: list[Scene], most: int | None) -> set[int]:
+    """The chapters with the most work, spread over the session, and the first and last."""
     numbers = [*dict.fromkeys(scene.chapter for scene in scenes)]
     if most is None or len(numbers) <= most:
         return {*numbers}
@@ -292,7 +291,7 @@ def _base(scene: Scene) -> float:
 
 
 def _spread(count: int) -> Iterable[int]:
-    """0 .. count-1, such that any beginning of it is spread over the whole."""
+    """0 .. count-1, ordered so that any prefix is spread over the whole."""
     if count < 3:
         return range(count)
     order = [0, count - 1]
@@ -306,7 +305,7 @@ def _spread(count: int) -> Iterable[int]:
 
 
 def _fill(plan: Plan, frames: int) -> None:
-    """Longer or shorter pauses until the film has exactly this length."""
+    """Stretch or shrink pauses to reach exactly this length."""
     holds = [plan.opening, *(shot.hold for shot in plan.shots), plan.closing]
     moving = sum(shot.moving for shot in plan.shots)
     wanted = max(len(holds), frames - moving)

@@ -14,8 +14,8 @@ from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts, layout
 from sess_schema import labels
 
-# Rows that are kept of each; pacing shows fewer where time is short.
-PROMPT, COMMAND, ANSWER, FINAL, THOUGHT, DIFF, WRITTEN, TODOS, TOLD = (
+# Rows kept of each; pacing may show fewer.
+PROMPT, COMMAND, ANSWER, FINAL, THOUGHT, DIFF, WRITTEN, TODOS, SUBAGENT = (
     14,
     6,
     14,
@@ -26,9 +26,10 @@ PROMPT, COMMAND, ANSWER, FINAL, THOUGHT, DIFF, WRITTEN, TODOS, TOLD = (
     12,
     9,
 )
-_TOLD_NOTICES = frozenset({labels.COMPACT, labels.INTERRUPTED, labels.API_ERROR, labels.BASH_OUTPUT,
-                           labels.COMMAND_OUTPUT})  # fmt: skip
-_END = 200_000  # characters of an output that are looked at from either end
+_SHOWN_NOTICES = frozenset({
+    labels.COMPACT, labels.INTERRUPTED, labels.API_ERROR, labels.BASH_OUTPUT, labels.COMMAND_OUTPUT,
+})  # fmt: skip
+_END = 200_000  # characters read at each end of an output
 _PROMPT = Look("user", bold=True)
 _OUTPUT = Look("dim")
 _ERROR = Look("red")
@@ -38,7 +39,7 @@ _SCENES = frozenset({"shell", "edit", "write", "todo", "agent", "read", "search"
 
 
 class Painter:
-    """Paints the events of one session for a screen of some width."""
+    """Draws the events of one session for a screen of `columns`."""
 
     def __init__(self, story: Story, columns: int, max_output: int) -> None:
         self._story = story
@@ -55,7 +56,7 @@ class Painter:
         }
 
     def scene(self, item: Item, chapter: int) -> Scene | None:
-        """None for what tells nothing to somebody who was not there."""
+        """None for events that mean nothing to an outsider."""
         scene = Scene(item.type, item.event, item.ts, chapter, failed=item.failed)
         if item.type == "user":
             self._prompt(item, scene)
@@ -70,7 +71,7 @@ class Painter:
         return scene if scene.head.rows or scene.body.rows else None
 
     def commits(self, item: Item, chapter: int) -> Scene | None:
-        """What a call committed, as a scene of its own."""
+        """The commits of a call, as a separate scene."""
         if not item.commits:
             return None
         scene = Scene("commit", item.event, item.ts, chapter)
@@ -95,7 +96,7 @@ class Painter:
             return
         lines: list[Row] = []
         for line in text[:8000].split("\n"):
-            # Wider than an answer's lines: a prompt is seldom long, and stands out anyway.
+            # Wider than the lines of an answer: a prompt is rarely long.
             runs = rows.row((rows.harmless(line.rstrip()), _PROMPT))
             lines += rows.wrap(runs, self._room - 2)
         if item.images:
@@ -130,12 +131,12 @@ class Painter:
 
     def _notice(self, item: Item, scene: Scene) -> bool:
         label = item.label or ""
-        if item.type == "system" and label not in _TOLD_NOTICES:
+        if item.type == "system" and label not in _SHOWN_NOTICES:
             return False
         scene.kind = "notice"
         scene.failed = label == labels.API_ERROR
         if label == labels.COMPACT:
-            words = "the conversation so far was summarised"
+            words = "conversation compacted"
             scene.head = Body([self._rule(words, Look("yellow"))])
         elif label in labels.OUTPUTS:
             scene.body = self._output(item.text, _OUTPUT, min(6, self._max_output))
@@ -230,11 +231,11 @@ class Painter:
             "doing": ("▸", Look("yellow", bold=True), Look(bold=True)),
             "open": ("□", rows.DIM, Look()),
         }
-        # Later lists repeat most of the first; what changed tells enough.
-        told = [todo for todo in todos if todo.state == "doing" or todo not in self._todos]
+        # Later lists mostly repeat the first, so show only what changed.
+        changed = [todo for todo in todos if todo.state == "doing" or todo not in self._todos]
         self._todos = todos
         lines = []
-        for todo in told:
+        for todo in changed:
             mark, colour, look = looks[todo.state]
             line = rows.row((f"  {mark} ", colour), (rows.one_line(todo.text), look))
             lines.append(rows.cut(line, self._room))
@@ -255,14 +256,14 @@ class Painter:
                 lines.append(rows.cut(rows.row((work, rows.DIM)), room))
             answer = said or answer
         look = _ERROR if item.failed else None
-        told = prose.rows_of(answer, room)
-        lines += [rows.row((rows.plain(one), look)) if look else one for one in told[:TOLD]]
+        answered = prose.rows_of(answer, room)
+        lines += [rows.row((rows.plain(one), look)) if look else one for one in answered[:SUBAGENT]]
         shown = [rows.row(*bar, *line) for line in lines]
-        scene.body = Body(shown, max(0, len(told) - TOLD), indent="  │ ")
+        scene.body = Body(shown, max(0, len(answered) - SUBAGENT), indent="  │ ")
         if item.status in ("ok", "error", "denied"):
             scene.tail = self._outcome(item, "  └ ")
 
-    # -- parts
+    # -- pieces of scenes
 
     def _heading(self, item: Item, subject: str, more: Row = ()) -> Row:
         colour = "red" if item.failed else "dim" if item.status == "pending" else "green"
@@ -330,16 +331,16 @@ class Painter:
 
 
 def _more(lines: list[Row], most: int, rest: str) -> int:
-    """How many lines are not kept."""
+    """The number of lines not kept."""
     return max(0, len(lines) - most) + (rest.count("\n") + 1 if rest.strip() else 0)
 
 
 def _output_lines(text: str) -> tuple[list[str], int]:
-    """Lines with something in them; of a huge text those at its ends, and how many are between."""
+    """Nonblank lines; of a huge text only those at its ends, and the number in between."""
     between = 0
     if len(text) > 2 * _END:
         between = text.count("\n", _END, len(text) - _END)
-        last = text[-_END:].split("\n", 1)  # begins within a line, which was counted
+        last = text[-_END:].split("\n", 1)  # begins in the middle of a line that was counted
         text = "\n".join((text[:_END], *last[1:]))
     text = text.replace("<tool_use_error>", "").replace("</tool_use_error>", "")
     return [line for line in text.split("\n") if line.strip()], between
@@ -357,7 +358,7 @@ def _text_argument(item: Item, name: str) -> str:
 
 
 def _folded(story: Story) -> tuple[str, str]:
-    """A subagent's work in one line, and what it said at the end."""
+    """A subagent's work in one line, and its last message."""
     tools: Counter[str] = Counter()
     errors, said = 0, ""
     for item in story.items():

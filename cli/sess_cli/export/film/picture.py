@@ -1,4 +1,4 @@
-"""Rows of cells as pictures: a panel in the theme's colours, drawn one row at a time."""
+"""Draws rows of cells in a panel with the theme's colours, one row at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Painter:
         self.bottom = self._panel(below, 0, below - place.margin)
 
     def row(self, row: Row) -> Image.Image:
-        """One row over the whole width of the picture."""
+        """One row across the whole width of the picture."""
         place, image = self.place, self._blank.copy()
         runs = _in_seen_order(row) if any(order.has_right_to_left(t) for t, _ in row) else row
         column = 0
@@ -53,7 +53,7 @@ class Painter:
         return image
 
     def _run(self, image: Image.Image, column: int, text: str, look: Look, after: str) -> int:
-        """Draws a run and says how many cells it took; `after`: what follows it."""
+        """Draw a run and return its number of cells; `after` is the text that follows it."""
         place = self.place
         front, behind = self.theme.of(look)
         width = min(cells(text), place.columns - column)

@@ -1,4 +1,4 @@
-"""Rows as strips of video samples, kept, and copied into the picture that the encoder reads."""
+"""Rows as cached strips of video samples, copied into the frame that the encoder reads."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import av
     from PIL import Image
 
-_KEPT = 64 << 20  # bytes of strips: about 1,400 rows of 1,400 points
-# BT.709 in the narrow range, which every player assumes for pictures of this size.
+_KEPT = 64 << 20  # bytes of strips: about 1,400 rows of 1,400 pixels
+# BT.709 in the limited range, which players assume for this size.
 _KR, _KB = 0.2126, 0.0722
 _KG = 1 - _KR - _KB
 _LUMA, _CHROMA = 219 / 255, 224 / 255
@@ -28,7 +28,7 @@ Strip = tuple[bytes, bytes, bytes]
 
 
 class Canvas:
-    """The picture of a film. Only rows that differ from what is on it are copied."""
+    """The current video frame. Only rows that differ are copied."""
 
     def __init__(self, painter: Painter) -> None:
         from av import VideoFrame  # noqa: PLC0415
@@ -44,9 +44,9 @@ class Canvas:
         self._put(place.height - painter.bottom.height, self._samples(painter.bottom))
 
     def show(self, rows: Sequence[Row]) -> av.VideoFrame:
-        """The picture with these rows. It is the same object each time."""
+        """The frame with these rows; the same object each time."""
         place = self._painter.place
-        self.frame.make_writable()  # an encoder may still hold the last one
+        self.frame.make_writable()  # the encoder may still hold the last one
         for line in range(place.lines):
             row = rows[line] if line < len(rows) else ()
             if row is not self._shown[line] and row != self._shown[line]:
@@ -65,7 +65,7 @@ class Canvas:
         return strip
 
     def _samples(self, image: Image.Image) -> Strip:
-        """Lines as long as the encoder's, so that a strip is one piece of each plane."""
+        """Lines as long as the encoder's, so that a strip is contiguous in each plane."""
         luma, *chroma = image.convert("RGB", _MATRIX).split()
         height = image.height
         blue, red = (

@@ -1,4 +1,4 @@
-"""An answer's Markdown as rows of a terminal: its marks become colours, its words are wrapped."""
+"""Markdown as terminal rows: markup becomes colours, words are wrapped."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from sess_cli.export.film import rows
 from sess_cli.export.film.frames import Look, Row
 from sess_cli.render import layout
 
-WIDEST = 100  # cells of a line that is pleasant to read
-_MOST = 24_000  # characters; what a film shows of an answer is far less
+WIDEST = 100  # cells of a comfortable line
+_MOST = 24_000  # characters; a film shows far less of an answer
 _FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})\s*([\w+#.-]*)")
 _HEADING = re.compile(r" {0,3}#{1,6}\s+(.*)")
 _BULLET = re.compile(r"(\s*)[-*+]\s+(?:\[([ xX])\]\s+)?(.*)")
@@ -33,7 +33,7 @@ _MARK = Look("accent")
 
 
 def rows_of(text: str, room: int) -> list[Row]:
-    """Rows that fit; no two empty ones together, none at either end."""
+    """Rows that fit, without consecutive, leading or trailing empty ones."""
     found: list[Row] = []
     for line in _lines(text[:_MOST].split("\n"), min(room, WIDEST), room):
         if line or (found and found[-1]):
@@ -124,7 +124,7 @@ def _hanging(lead: str, mark: str, text: str, room: int) -> Iterator[Row]:
 
 
 def _table(lines: list[str], room: int) -> Iterator[Row]:
-    """Columns as wide as their widest cell, as far as they fit."""
+    """Columns as wide as their widest cell, if they fit."""
     cells = [[*map(inline, line.strip().strip("|").split("|"))] for line in lines]
     cells = [[_trimmed(cell) for cell in line] for line in cells]
     count = max(map(len, cells))
@@ -159,12 +159,12 @@ def _trimmed(cell: Row) -> Row:
 
 
 def height(text: str) -> int:
-    """Lines of a text that is not laid out; for what is left out."""
+    """The number of lines of a text, for counts of what is not shown."""
     return text.count("\n") + 1 if text else 0
 
 
 def first_line(text: str, room: int) -> str:
-    """What a text begins with, on one line."""
+    """The start of a text, on one line."""
     for line in text[: 4 * _MOST].split("\n"):
         if words := rows.one_line(line):
             return layout.cut(words, room)

@@ -1,4 +1,4 @@
-"""Rows of a screen from foreign text: made harmless, measured in cells, cut and wrapped."""
+"""Screen rows from foreign text: escaped, measured in cells, cut and wrapped."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _WORDS = re.compile(r"\s+|\S+")
 
 
 def harmless(text: str) -> str:
-    """Foreign text on one line, every character of it visible."""
+    """Foreign text on one line, with every character visible."""
     return safe(text[:_LONGEST]).replace("\n", " ").expandtabs(_TAB)
 
 
 def one_line(text: str) -> str:
-    """The same, with the spaces of a sentence."""
+    """The same, with runs of whitespace as one space."""
     return " ".join(harmless(text).split())
 
 
@@ -40,7 +40,7 @@ def plain(line: Row) -> str:
 
 
 def cut(line: Row, room: int) -> Row:
-    """The beginning of a row that fits, with an ellipsis where something is missing."""
+    """The start of a row that fits, with an ellipsis if something is cut."""
     if width(line) <= room:
         return line
     kept: list[tuple[str, Look]] = []
@@ -51,7 +51,7 @@ def cut(line: Row, room: int) -> Row:
             kept.append((text, look))
             left -= taken
         else:
-            # One cell more than fits, so that the ellipsis stands even when the run ends here.
+            # One cell more than fits, so that the ellipsis appears even if the run ends here.
             kept.append((layout.cut(text + " ", left), look))
             break
     return tuple(kept)
@@ -63,7 +63,7 @@ def padded(line: Row, room: int, look: Look) -> Row:
 
 
 def wrap(line: Row, room: int, indent: Row = EMPTY) -> Iterator[Row]:
-    """A row as rows that fit; `indent` before all but the first."""
+    """A row wrapped into rows that fit; `indent` precedes all but the first."""
     if width(line) <= room:
         yield line
         return
@@ -93,12 +93,12 @@ def wrap(line: Row, room: int, indent: Row = EMPTY) -> Iterator[Row]:
 
 
 def _head(word: str, room: int) -> str:
-    """As much of a word as fits: at least one character, or nothing would ever fit."""
+    """As much of a word as fits, but at least one character, to make progress."""
     return layout.cut(word, room + 1)[:-1] or word[0]
 
 
 def _joined(runs: Iterable[tuple[str, Look]]) -> Row:
-    """Neighbours of one look as one run: equal rows must compare equal."""
+    """Merge neighbouring runs of the same look, so that equal rows compare equal."""
     merged: list[tuple[str, Look]] = []
     for text, look in runs:
         if merged and merged[-1][1] == look:

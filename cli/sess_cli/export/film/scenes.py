@@ -1,4 +1,4 @@
-"""Scenes of a film: what is told of one event, at whatever length there is time for."""
+"""Scenes of a film: the content of one event, which can be shown at several lengths."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from sess_cli.export.film.frames import Row
 from sess_cli.render import amounts
 
 TOOLS = frozenset({"shell", "read", "search", "edit", "write", "todo", "agent", "tool"})
-COMPACT = frozenset({"read", "search", "tool", "thought", "notice"})  # stand close together
-_ENDING = 3  # of an output's lines, every third is from its end: there it says how it went
+COMPACT = frozenset({"read", "search", "tool", "thought", "notice"})  # no empty row between them
+_ENDING = 3  # a third of the shown output comes from its end, which has the outcome
 
 
 @dataclass(slots=True)
 class Body:
-    """Rows of which any number can be shown; what is missing is said."""
+    """Rows of which any number can be shown, with a count of the hidden ones."""
 
     rows: list[Row] = field(default_factory=list)
-    hidden: int = 0  # lines that are not among the rows
-    from_end: bool = False  # also show how it ends
+    hidden: int = 0  # lines not in `rows`
+    from_end: bool = False  # also show the last rows
     indent: str = "  "
-    of: str = ""  # what the lines are of, where it is not plain
+    of: str = ""  # what the lines belong to, if not obvious
 
     def shown(self, most: int) -> list[Row]:
         if not self.hidden and len(self.rows) <= most:
             return self.rows
         if most <= 0:
             return []
-        lines = [line for line in self.rows if line]  # empty rows are a luxury
+        lines = [line for line in self.rows if line]  # drop empty rows first
         if not self.hidden and len(lines) <= most:
             return lines
         kept = min(most - 1, len(lines))
@@ -40,13 +40,13 @@ class Body:
 
 
 def ending(count: int) -> int:
-    """How many of so many lines are taken from the end."""
+    """How many of `count` lines are taken from the end."""
     return max(1, count // _ENDING)
 
 
 @dataclass(slots=True)
 class Call:
-    """A tool call as the tape tells it: the words, not how they look."""
+    """A tool call for the tape: plain text without styles."""
 
     kind: str  # shell, read, edit, write, agent
     tool: str
@@ -60,15 +60,15 @@ class Scene:
     kind: str  # prompt, answer, thought, notice, commit, or one of TOOLS
     event: int
     ts: int | None
-    chapter: int  # how many prompts there were, this one included
+    chapter: int  # number of prompts so far, including this one
     above: list[Row] = field(default_factory=list)  # drawn at once: a rule, a comment
     head: Body = field(default_factory=Body)
-    typed: bool = False  # the head appears as if somebody typed it
+    typed: bool = False  # the head appears as if typed
     body: Body = field(default_factory=Body)
     tail: Row = ()
-    wait: int = 0  # milliseconds that the call took
+    wait: int = 0  # duration of the call in milliseconds
     failed: bool = False
-    final: bool = False  # the answer that ends what a prompt began
+    final: bool = False  # the last answer before the next prompt
     call: Call | None = None
 
     @property
@@ -78,7 +78,7 @@ class Scene:
 
 @dataclass(slots=True)
 class Card:
-    """A screen of its own: rows in the middle."""
+    """A full screen with centred rows."""
 
     rows: list[Row]
 

@@ -1,4 +1,4 @@
-"""Plays a plan on a screen of cells: typing, output in bursts, pauses, and a line of progress."""
+"""Plays a plan on a screen of cells: typing, output in bursts, pauses, and a progress line."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ MOST_CHAPTERS = 100
 _CURSOR = ("▌", Look("accent"))
 _DONE, _LEFT = Look("accent"), Look("surface")
 _MARGIN = "  "
-_NARROW, _NARROWEST = 56, 36  # columns with less room than the line of progress wants
+_NARROW, _NARROWEST = 56, 36  # with fewer columns, the progress line is shortened
 _RUNNING = rows.row(("  ⋯", Look("yellow")))
 
 
 def staged(board: Storyboard, plan: Plan, columns: int, lines: int, *, fps: int = FPS) -> Film:
-    """The film of a storyboard; its frames are made as they are asked for."""
+    """The film of a storyboard; frames are made lazily."""
     return Film(
         columns=columns,
         lines=lines,
@@ -30,7 +30,7 @@ def staged(board: Storyboard, plan: Plan, columns: int, lines: int, *, fps: int 
 
 
 def _chapters(board: Storyboard, plan: Plan, fps: int) -> list[Chapter]:
-    """Where each prompt is told, if it is; the first begins with the film."""
+    """The start of each chapter that is shown; the first begins with the film."""
     found: dict[int, int] = {}
     at = plan.opening
     for shot in plan.shots:
@@ -50,7 +50,7 @@ class _Stage:
         self._board = board
         self._plan = plan
         self._columns = columns
-        self._height = lines - 2  # an empty row and the progress are below
+        self._height = lines - 2  # an empty row and the progress line are below
         self._fps = fps
         self._total = plan.length
         started, ended = board.started, board.ended
@@ -129,9 +129,9 @@ class _Stage:
         ]
 
     def _stay(self, length: int) -> Iterator[Frame]:
-        """The screen as it is; only the progress goes on."""
+        """The unchanged screen; only the progress line moves."""
         if len(self._screen) > 20 * self._height:
-            # Typing takes back what it put, so what is dropped must be out of its sight.
+            # Keep more than one screen: typing removes rows and puts them again.
             del self._screen[: -2 * self._height]
         end = self._tick + length
         shown = self._screen[-self._height :]
@@ -147,7 +147,7 @@ class _Stage:
 
     @property
     def _bar(self) -> int:
-        """Cells of the bar: the same all the time, or it would jump."""
+        """Cells of the bar: constant, or it would jump."""
         return max(4, self._columns - len(self._counted()) - len(self._clock()) - 8)
 
     @property
@@ -182,7 +182,7 @@ class _Stage:
 
 
 def _begun(lines: list[Row], letters: int) -> list[Row]:
-    """The first letters of some rows, with the cursor after them."""
+    """The first letters of the rows, followed by the cursor."""
     shown: list[Row] = []
     for line in lines:
         kept: list[tuple[str, Look]] = []

@@ -1,4 +1,4 @@
-"""A session as a storyboard: a title, scenes in order, an end with numbers. All films play it."""
+"""A session as a storyboard, used by all films: a title, scenes in order, closing numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def storyboard(
     max_output: int = MAX_OUTPUT,
     utc: bool = False,
 ) -> Storyboard:
-    """Everything that can be shown; what there is time for is decided later."""
+    """Everything that can be shown; pacing selects what there is time for."""
     painter = Painter(story, columns, max_output)
     wanted = only(only_kind)
     scenes: list[Scene] = []
@@ -75,7 +75,7 @@ def _chapter(text: str) -> str:
 
 
 def _end_chapters(scenes: list[Scene]) -> None:
-    """The last answer before the next prompt is what the prompt led to."""
+    """Mark the last answer before each next prompt as final."""
     last: dict[int, Scene] = {}
     for scene in scenes:
         if scene.kind == "answer":
@@ -85,7 +85,7 @@ def _end_chapters(scenes: list[Scene]) -> None:
 
 
 def _draw_rules(scenes: list[Scene], prompts: int, columns: int, *, utc: bool) -> None:
-    """Above prompts, and where nothing happened for long."""
+    """Rules with the time above prompts and after long pauses."""
     before: int | None = None
     for scene in scenes:
         pause = scene.ts - before if scene.ts is not None and before is not None else 0
@@ -133,7 +133,7 @@ def _opening(story: Story, title: str, columns: int, *, utc: bool) -> Card:
         if count
     ]
     if not row.events:
-        facts.append("nothing happened")
+        facts.append("no events")
     models = ", ".join(map(rows.one_line, story.models[:4]))
     lines += [
         (),
@@ -160,12 +160,12 @@ def _closing(story: Story, columns: int, agents: int, files: int) -> Card:
     if agents:
         facts.append(("agents", f"{agents:,}", ""))
     if total.tokens:
-        made = f"{tallies.short(total.output_tokens)} written by the model"
+        made = f"{tallies.short(total.output_tokens)} output"
         facts.append(("tokens", tallies.short(total.tokens), made))
     if total.cost_nano:
-        unknown = f"and {total.unpriced:,} of unknown price" if total.unpriced else ""
+        unknown = f"+ {total.unpriced:,} unpriced" if total.unpriced else ""
         facts.append(("cost", tallies.money(total.cost_nano), unknown))
-    lines: list[Row] = [rows.row(("the whole session", Look("accent", bold=True))), ()]
+    lines: list[Row] = [rows.row(("session totals", Look("accent", bold=True))), ()]
     for name, value, more in facts:
         look = Look("red" if name == "failed" and total.tool_errors else "text", bold=True)
         line = rows.row(

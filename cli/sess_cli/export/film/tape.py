@@ -1,9 +1,9 @@
-"""A storyboard as a tape for VHS, which types into a real shell and films it.
+"""A storyboard as a tape for VHS, which types into a real shell and records it.
 
-Nothing that a transcript says may reach that shell. The first line of the tape, typed unseen,
-replaces the shell by `cat`, which reads the keys and does nothing; if that fails the shell ends.
-VHS goes on only when the reader has said on the screen that it is there. From then on, typing
-shows text because the terminal echoes it, and no shell is left that could run any of it.
+Nothing from a transcript may reach that shell. The first line of the tape, typed while hidden,
+replaces the shell with `cat`, which reads keys and does nothing; if that fails, the shell exits.
+VHS continues only after the new process has printed a message on the screen. From then on, typed
+text appears because the terminal echoes it, and no shell is left that could run it.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from sess_schema.escape import safe
 TYPING = 30  # milliseconds per key
 OUTPUT, COMMAND, SUBJECT = 200, 600, 80  # characters
 _DELIMITERS = "\"'`"
-_FASTEST = 4  # beyond it, fewer scenes instead of quicker ones
-# Without -icanon a line has no longest length and no key ends the input; without -isig and -ixon
-# no key stops anything. The two halves of the message do not stand together in what is typed.
+_FASTEST = 4  # beyond this, drop scenes instead of playing faster
+# -icanon removes the line length limit and the end-of-file key; -isig and -ixon disable the keys
+# that stop programs. The typed command has the message only in two halves, so it cannot match.
 READER = (
     "stty -icanon -isig -iexten -ixon echo"
     r" && printf '\033[H\033[2J%s %s\n' '# a recording:' 'nothing typed here is run'"
@@ -86,14 +86,14 @@ def lines(
 
 
 def theme_name(name: str) -> str:
-    """What VHS calls one of our themes."""
+    """The VHS name of one of our themes."""
     if name.lower() not in _THEMES:
         raise SessError(f'VHS has no theme "{name}"', hint=f"one of {', '.join(_THEMES)}")
     return _THEMES[name.lower()]
 
 
 def _actions(call: Call) -> list[tuple[str, str]]:
-    """Lines to type and how long to wait after each."""
+    """Lines to type and the pause after each."""
     if call.kind == "shell":
         command = _lines(call.subject, COMMAND)
         if not command:
@@ -122,7 +122,7 @@ def _typed(line: str) -> Iterator[str]:
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """A tape's strings know no escapes: each piece lacks at least one of the three quotes."""
+    """Strings in a tape have no escapes, so each piece lacks one of the three quotes."""
     start = 0
     met: set[str] = set()
     for at, character in enumerate(text):
@@ -147,7 +147,7 @@ def _name(path: str) -> str:
 
 
 def _length(scenes: list[Scene]) -> int:
-    """Milliseconds that the tape takes at its own speed."""
+    """The length of the tape in milliseconds at normal speed."""
     return sum(_scene_length(scene) for scene in scenes)
 
 
@@ -158,11 +158,11 @@ def _scene_length(scene: Scene) -> int:
 
 
 def _chosen(scenes: list[Scene], duration: int) -> list[Scene]:
-    """The most telling scenes that a film of this length has room for."""
+    """The most important scenes that fit a film of this length."""
     left = duration * _FASTEST
     kept = set()
-    told = sorted(zip(worths(scenes), range(len(scenes)), strict=True), key=lambda one: -one[0])
-    for _, number in told:
+    ranked = sorted(zip(worths(scenes), range(len(scenes)), strict=True), key=lambda one: -one[0])
+    for _, number in ranked:
         left -= (length := _scene_length(scenes[number]))
         if left < 0:
             left += length

@@ -1,4 +1,4 @@
-"""Colours: well-known themes as small tables."""
+"""Colour themes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _NAMES = (
     "base", "crust", "surface", "text", "dim", "accent", "user",
     "green", "red", "yellow", "blue", "mauve", "peach", "teal",
 )  # fmt: skip
-# Per theme the colours by name, then the terminal's: black, red, green, yellow, blue, magenta,
-# cyan, white, and their bright sisters.
+# For each theme the named colours, then the terminal's: black, red, green, yellow, blue, magenta,
+# cyan, white, and their bright variants.
 _THEMES = {
     "mocha": """
         1e1e2e 11111b 313244 cdd6f4 8c91aa b4befe 89dceb
@@ -105,7 +105,7 @@ class Theme:
     terminal: tuple[RGB, ...]
 
     def colour(self, colour: Colour) -> RGB:
-        """Unknown names and numbers are text: a film must not fail for a colour."""
+        """Unknown names and numbers are drawn as text: a film must not fail because of a colour."""
         if isinstance(colour, str):
             return self.named.get(colour) or self.named["text"]
         if isinstance(colour, int):
@@ -113,7 +113,7 @@ class Theme:
         return colour
 
     def of(self, look: Look) -> tuple[RGB, RGB]:
-        """What is in front, and what is behind it."""
+        """Foreground and background."""
         behind = self.colour("base" if look.bg is None else look.bg)
         front = self.colour(look.fg)
         if look.inverse:

@@ -1,4 +1,4 @@
-"""Films a tape with VHS, where somebody has it."""
+"""Record a tape with VHS, if installed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def program() -> str:
 
 
 def film(tape: Iterable[str], output: str, into: BinaryIO) -> None:
-    """Run VHS in a directory of its own, gone afterwards; `output` is the name in the tape."""
+    """Run VHS in a temporary directory; `output` is the name in the tape."""
     vhs = program()
     with tempfile.TemporaryDirectory(prefix="sess-vhs-") as folder:
         with open(os.path.join(folder, TAPE), "w", encoding="utf-8", newline="\n") as file:

@@ -1,1 +1,1 @@
-"""A session as HTML: what a stranger wrote is text here, never markup."""
+"""A session as HTML: foreign content is text here, never markup."""

@@ -1,4 +1,4 @@
-"""The two halves of a tool call: what was asked and what came back."""
+"""The two halves of a tool call: its arguments and its result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FIRST = re.compile(r"^ *\d{1,9}(?:→|\t)", re.MULTILINE)
 _EXIT = re.compile(r"(?:Error: |Command failed with )?[Ee]xit code (\d{1,3})(?:\n|\Z)")
 _WRAPPED = re.compile(r"<tool_use_error>(.*)</tool_use_error>\s*", re.DOTALL)
 _LINKS = re.compile(r"^Links: (\[.*\])$", re.MULTILINE)
-_TOLD_TODOS = {"done": ("✓", "done"), "doing": ("▸", "in progress"), "open": ("○", "to do")}
+_TODO_STATES = {"done": ("✓", "done"), "doing": ("▸", "in progress"), "open": ("○", "to do")}
 _PATHS = ("filepath", "path", "targetfile", "notebookpath", "relativeworkspacepath")
 _EDITED = ("oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "edits")
 _WRITTEN = ("content", "contents", "filetext", "codeedit", "newsource")
@@ -29,7 +29,7 @@ _bare = lru_cache(maxsize=1024)(shapes.bare)
 
 
 def kind_of(item: Item) -> str:
-    """A class for a card: the kinds of `shapes`, where the card has what it needs to be drawn."""
+    """The CSS class of a card: a kind of `shapes`, or `other` if it lacks its arguments."""
     kind = shapes.kind_of(item)
     if kind == kinds.PLAN:
         return kind if _plan(item) else kinds.OTHER
@@ -39,7 +39,7 @@ def kind_of(item: Item) -> str:
 
 
 def name(item: Item) -> str:
-    """`mcp__server__tool` is the tool of a server; the rest is called what the agent calls it."""
+    """`server · tool` for `mcp__server__tool`; else the agent's own name."""
     if not item.tool:
         return "Result without a call" if item.unjoined == "orphan" else "Tool"
     if item.tool.startswith("mcp__"):
@@ -49,7 +49,7 @@ def name(item: Item) -> str:
 
 
 def gist(item: Item, kind: str) -> str:
-    """What the call is about, in one line of markup."""
+    """A one-line summary of the call, as markup."""
     if kind == "shell":
         return text(markup.line(shapes.description(item)))
     if kind in ("edit", "write", "read"):
@@ -72,7 +72,7 @@ def gist(item: Item, kind: str) -> str:
         inside = f' <span class="where">in {text(markup.line(where))}</span>' if where else ""
         return f"<code>{text(markup.line(about))}</code>{inside if where != about else ''}"
     if isinstance(item.input, dict) and item.summary == ", ".join(map(str, item.input)):
-        return ""  # names that the arguments below have beside them
+        return ""  # only names, which the arguments below repeat
     return text(markup.line(item.summary, 160))
 
 
@@ -88,12 +88,12 @@ def answered(item: Item, kind: str) -> str:
     return _ANSWERED.get(kind, _output)(item)
 
 
-# -- what was asked
+# -- arguments
 
 
 def _shell(item: Item) -> str:
     command = shapes.command(item)
-    rest = _rest(item, "command", "cmd", "script", told=(shapes.description(item),))
+    rest = _rest(item, "command", "cmd", "script", shown=(shapes.description(item),))
     if not command:
         return rest
     shown = highlight.coloured(text(command), "shell")
@@ -103,7 +103,7 @@ def _shell(item: Item) -> str:
 def _edit(item: Item) -> str:
     drawn = "".join(_diff(edit) for edit in edits.shown(item.edits))
     if patch := shapes.patch_text(item):
-        return drawn + markup.details("Patch as it was given", values.terminal(patch))
+        return drawn + markup.details("Original patch", values.terminal(patch))
     return drawn + _rest(item, *_EDITED, *_PATHS, *_WRITTEN)
 
 
@@ -125,7 +125,7 @@ def _todo(item: Item) -> str:
         return _arguments(item)
     rows = []
     for todo in listed:
-        mark, word = _TOLD_TODOS[todo.state]
+        mark, word = _TODO_STATES[todo.state]
         rows.append(
             f'<li class="{todo.state}"><span class="box" aria-hidden="true">{mark}</span>'
             f'<span class="unseen">{word}: </span>{text(todo.text)}</li>'
@@ -138,17 +138,17 @@ def _agent(item: Item) -> str:
     if not wanted:
         return _arguments(item)
     return markup.details("Prompt", prose.html(wanted)) + _rest(
-        item, "prompt", "task", told=(shapes.description(item),)
+        item, "prompt", "task", shown=(shapes.description(item),)
     )
 
 
 def _web(item: Item) -> str:
-    return _rest(item, told=(_said(item, "url") or _said(item, "query"),))
+    return _rest(item, shown=(_said(item, "url") or _said(item, "query"),))
 
 
 def _search(item: Item) -> str:
     about = _said(item, "pattern") or _said(item, "query")
-    return _rest(item, told=(about, shapes.path_of(item)))
+    return _rest(item, shown=(about, shapes.path_of(item)))
 
 
 def _read(item: Item) -> str:
@@ -190,9 +190,9 @@ def _option(option: Any, question: str, answer: str) -> str:
         if chosen
         else '<span class="box" aria-hidden="true">○</span>'
     )
-    told = f' <span class="why">{text(more)}</span>' if isinstance(more, str) and more else ""
+    why = f' <span class="why">{text(more)}</span>' if isinstance(more, str) and more else ""
     state = "done" if chosen else "open"
-    return f'<li class="{state}">{mark}<span><b>{text(label)}</b>{told}</span></li>'
+    return f'<li class="{state}">{mark}<span><b>{text(label)}</b>{why}</span></li>'
 
 
 def _questions(item: Item) -> list[dict[str, Any]]:
@@ -205,22 +205,22 @@ def _questions(item: Item) -> list[dict[str, Any]]:
 def _arguments(item: Item) -> str:
     if not isinstance(item.input, dict):
         return values.arguments(shapes.arguments(item))
-    return _rest(item, told=(item.summary,))
+    return _rest(item, shown=(item.summary,))
 
 
-def _rest(item: Item, *names: str, told: tuple[str, ...] = ()) -> str:
-    """Arguments that nothing else on the card tells; `told` is what its head says, if it fits."""
+def _rest(item: Item, *names: str, shown: tuple[str, ...] = ()) -> str:
+    """Arguments not shown elsewhere on the card; `shown` is in its header, if it fits there."""
     if not isinstance(item.input, dict):
         return ""
-    said = [one for one in told if one and markup.line(one) == one]
+    fits = [one for one in shown if one and markup.line(one) == one]
     return values.arguments(
         (name, value)
         for name, value in item.input.items()
-        if _bare(str(name)) not in names and value not in said
+        if _bare(str(name)) not in names and value not in fits
     )
 
 
-# -- what came back
+# -- results
 
 
 def _output(item: Item) -> str:
@@ -228,7 +228,7 @@ def _output(item: Item) -> str:
 
 
 def _aside(item: Item) -> str:
-    """Answers that only confirm what the card shows already."""
+    """A result that only confirms what the card already shows."""
     return markup.details("Result", values.output(item.output))
 
 
@@ -239,7 +239,7 @@ def _prose(item: Item) -> str:
 
 
 def _found(item: Item) -> str:
-    """Search results: the list of links is JSON in the middle of a text."""
+    """Search results: a JSON list of links in the middle of a text."""
     listed = _LINKS.search(item.output)
     links = _links(listed[1]) if listed else None
     if listed is None or links is None:
@@ -266,7 +266,7 @@ def _links(listed: str) -> str | None:
 
 
 def _content(item: Item) -> str:
-    """A file as it was read, beside the numbers that its lines have."""
+    """A file as it was read, with its line numbers."""
     block = _BLOCK.match(item.output)
     if block is None:
         return values.output(item.output)
@@ -279,7 +279,7 @@ def _content(item: Item) -> str:
 
 
 def exit_code(item: Item) -> str:
-    """What a shell's failed command ended with, where its output says so."""
+    """The exit code of a failed shell command, if its output contains one."""
     found = _EXIT.match(item.output.lstrip()) if item.failed else None
     return found[1] if found else ""
 
@@ -302,7 +302,7 @@ def _file(item: Item) -> str:
     given = item.input if isinstance(item.input, dict) else {}
     first, count = given.get("offset"), given.get("limit")
     if isinstance(first, int) and isinstance(count, int):
-        return f'{shown} <span class="where">lines {first} to {first + count - 1}</span>'
+        return f'{shown} <span class="where">lines {first}–{first + count - 1}</span>'
     if isinstance(first, int) or isinstance(count, int):
         word = f"from line {first}" if isinstance(first, int) else f"first {count} lines"
         return f'{shown} <span class="where">{word}</span>'

@@ -1,4 +1,4 @@
-"""One event as a card: who, what about, how it went, and all of what was said."""
+"""One event as a card: who, a summary, the outcome, and the full content."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sess_cli.export.forge import Repository
     from sess_cli.export.story import Commit, Item, Spent, Story
 
-_DEEPEST = 8  # agents that start agents
+_DEEPEST = 8  # levels of nested subagents
 _STATES = {
     "ok": ("✓", "ok"),
     "error": ("✗", "failed"),
@@ -25,13 +25,13 @@ _STATES = {
 }
 _LONG_ANSWER = 6_000
 _SPEAKERS = {"user": "User", "assistant": "Assistant", "thinking": "Thinking"}
-_LATEST = 253_402_300_799_999  # the last moment that has a date
+_LATEST = 253_402_300_799_999  # the last moment of the year 9999
 _QUARTER = 15 * times.MINUTE
 _NOT_A_NAME = re.compile(r"[^a-z0-9_-]+")
 
 
 class Drawer:
-    """Draws events; `repository` says where commits can be looked at."""
+    """Draws events; commits link to `repository`."""
 
     def __init__(self, repository: Repository | None = None, utc: bool = False) -> None:
         self._repository = repository
@@ -78,7 +78,7 @@ class Drawer:
         """A subagent's whole conversation, folded."""
         row = story.row
         if self._depth >= _DEEPEST:
-            return f'<p class="deep">{text(story.title)}: nested too deeply to draw</p>'
+            return f'<p class="deep">{text(story.title)}: nested too deep to show</p>'
         self._depth += 1
         try:
             cards = "".join(self.card(item, prefix) for item in story.items())
@@ -154,7 +154,7 @@ class Drawer:
 
 @lru_cache(maxsize=4096)
 def _clock(quarter: int, utc: bool) -> tuple[str, str, str, int]:
-    """What all times of a quarter of an hour share; zones differ by whole quarters."""
+    """What all times in a quarter of an hour share; time zones differ by whole quarters."""
     began = times.local(quarter * _QUARTER, utc=utc)
     moment = times.iso(quarter * _QUARTER) or ""
     return moment[:13], f"{began:%Y-%m-%d}", f"{began:%H}", began.minute
@@ -204,7 +204,7 @@ def _said(said: str) -> str:
 
 
 def _answer(said: str) -> str:
-    """What a reader came for is folded only where it is very long."""
+    """Answers are what people read, so only very long ones are folded."""
     return prose.html(said) if 0 < len(said) <= _LONG_ANSWER else _said(said)
 
 
@@ -234,8 +234,8 @@ def _pictures(item: Item) -> str:
 
 
 def _spent(spent: Spent) -> str:
-    told = (
+    details = (
         f"{spent.input_tokens:,} in, {spent.output_tokens:,} out,"
-        f" {spent.cache_write_tokens:,} written to cache, {spent.cache_read_tokens:,} read from it"
+        f" {spent.cache_write_tokens:,} cache write, {spent.cache_read_tokens:,} cache read"
     )
-    return f'<span class="spent" title="{told}">{short(spent.tokens)} tokens</span>'
+    return f'<span class="spent" title="{details}">{short(spent.tokens)} tokens</span>'

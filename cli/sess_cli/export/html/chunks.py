@@ -1,4 +1,4 @@
-"""Cards of a page: the first as they are, the rest packed, with what the page must know of each."""
+"""Cards of a page: the first in plain HTML, the rest packed, with facts about each."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from dataclasses import dataclass, field
 
 import zstandard
 
-# The first screens, in plain HTML.
+# The first screens are plain HTML.
 _FIRST_CARDS = 40
 _FIRST_NODES = 1200
 _FIRST_CHARACTERS = 200_000
-# A session that is only a little longer is not worth unpacking.
+# A session that is only a little longer is not packed.
 _REST_NODES = 1500
 _REST_CHARACTERS = 600_000
 _PACK_CHARACTERS = 1_000_000
-_BETWEEN_CARDS = "\0"  # no HTML has it
+_BETWEEN_CARDS = "\0"  # never occurs in HTML
 _SQUEEZER = zstandard.ZstdCompressor(level=8, write_checksum=False)
 
 
 @dataclass(slots=True)
 class Facts:
-    """One column per thing that filters, links and the list ask of cards not drawn yet."""
+    """What filters, links and the list need to know about cards not drawn yet, in columns."""
 
     keys: list[str] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
     tools: list[str] = field(default_factory=list)
     levels: list[int] = field(default_factory=list)
     failed: list[int] = field(default_factory=list)
-    prompts: list[int] = field(default_factory=list)  # which prompt it follows; -1 before any
+    prompts: list[int] = field(default_factory=list)  # index of its prompt; -1 before the first
     times: list[int | None] = field(default_factory=list)
     places: list[int] = field(default_factory=list)  # on the strip
     nodes: list[int] = field(default_factory=list)
-    heights: list[int] = field(default_factory=list)  # as guessed, in pixels
-    inner: dict[str, int] = field(default_factory=dict)  # cards inside cards
+    heights: list[int] = field(default_factory=list)  # estimated, in pixels
+    inner: dict[str, int] = field(default_factory=dict)  # keys of cards inside cards
 
     def as_json(self, packs: list[int]) -> str:
         kinds = [*dict.fromkeys(self.kinds)]
@@ -63,7 +63,7 @@ class Facts:
 
 
 class Chunks:
-    """Takes cards one by one; packing runs beside drawing, because it lets go of the lock."""
+    """Takes cards one by one; packs in a thread, because compression releases the GIL."""
 
     def __init__(self, *, all_plain: bool = False) -> None:
         self._all_plain = all_plain
@@ -74,10 +74,10 @@ class Chunks:
         self._waiting_nodes = 0
         self._waiting_characters = 0
         self._packed: list[tuple[int, Future[str]]] = []
-        self._packer = ThreadPoolExecutor(1)  # one squeezer, one thread
+        self._packer = ThreadPoolExecutor(1)  # the compressor is not thread-safe
 
     def add(self, card: str, nodes: int) -> bool:
-        """Tells whether the card is in the first screens."""
+        """Return whether the card is in the first screens."""
         card = card.replace(_BETWEEN_CARDS, "\ufffd")
         if self._all_plain or self._fits_first(nodes):
             self._plain.append(card)
@@ -110,7 +110,7 @@ class Chunks:
         return [count for count, _ in self._packed]
 
     def blocks(self) -> Iterator[str]:
-        """Packs as data that no browser runs."""
+        """Packs as data blocks that browsers do not run."""
         for _, data in self._packed:
             yield _block("pack", data.result())
 
@@ -136,7 +136,7 @@ def packed(text: str) -> str:
 
 
 def squeezed(text: str) -> bytes:
-    """The size when unpacked in four bytes, then a frame of Zstandard."""
+    """The unpacked size in four bytes, then a Zstandard frame."""
     raw = text.encode("utf-8", "replace")
     return len(raw).to_bytes(4, "little") + _SQUEEZER.compress(raw)
 
@@ -146,7 +146,7 @@ def _block(name: str, data: str) -> str:
 
 
 def _differences(times: list[int | None]) -> Iterator[int | None]:
-    """Small numbers, which pack well."""
+    """Differences between times: small numbers compress well."""
     last = 0
     for time in times:
         yield None if time is None else time - last

@@ -1,4 +1,4 @@
-"""What somebody reads where no script runs: prompts, answers, and a line for each call."""
+"""What is shown without scripts: prompts, answers, and a line for each call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MOST_OF_A_CALL = 90
 
 
 class Digest:
-    """Takes the items that are not in the first screens."""
+    """Collects the items after the first screens."""
 
     def __init__(self) -> None:
         self._parts: list[str] = []
@@ -35,9 +35,9 @@ class Digest:
     def html(self) -> Iterator[str]:
         self._close_calls()
         if self._parts:
-            yield '<noscript><p class="plain-note">From here on, prompts and answers in plain text'
-            yield " and one line for each tool call. Everything else needs JavaScript, or an export"
-            yield " made with <code>--static</code>.</p>\n"
+            yield '<noscript><p class="plain-note">From here on: prompts and answers as plain text'
+            yield " and one line for each tool call. The rest needs JavaScript, or an export"
+            yield " with <code>--static</code>.</p>\n"
             yield '<div class="plain">\n'
             yield from self._parts
             yield "</div></noscript>\n"
@@ -55,4 +55,4 @@ class Digest:
 def _cut(text: str, most: int) -> str:
     if len(text) <= most:
         return text
-    return f"{text[:most]}… ({len(text) - most:,} characters more)"
+    return f"{text[:most]}… ({len(text) - most:,} more characters)"

@@ -1,4 +1,4 @@
-"""A page that shows nothing without its passphrase: AES-256-GCM, opened in the browser."""
+"""A page that needs a passphrase: AES-256-GCM, decrypted in the browser."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FORM = """\
 <input type="password" id="passphrase" autocomplete="off" required>
 <button>Open</button>
 <p id="refused" role="alert"></p>
-<noscript><p>It is decrypted in the browser, which needs JavaScript.</p></noscript>
+<noscript><p>Decrypting it needs JavaScript.</p></noscript>
 </form></main>
 """
 
@@ -40,7 +40,7 @@ def require() -> type[AESGCM]:
 
 
 def write(story: Story, out: BinaryIO, passphrase: str, look: page.Look) -> None:
-    """Everything that tells about the session is inside, its title too."""
+    """Everything about the session is encrypted, its title included."""
     content = "".join(page.body(story, look))
     title = story.title.replace("\0", "")
     sealed = seal(chunks.squeezed(f"{title}\0{content}"), passphrase)
@@ -50,7 +50,7 @@ def write(story: Story, out: BinaryIO, passphrase: str, look: page.Look) -> None
 
 
 def seal(content: bytes, passphrase: str) -> str:
-    """Rounds, salt, nonce and what is encrypted, as the page's script reads them."""
+    """Rounds, salt, nonce and ciphertext, as the page's script reads them."""
     salt, nonce = os.urandom(_SALT), os.urandom(_NONCE)
     key = hashlib.pbkdf2_hmac("sha256", passphrase.encode("utf-8", "replace"), salt, ROUNDS)
     data = require()(key).encrypt(nonce, content, None)

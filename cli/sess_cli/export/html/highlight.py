@@ -1,8 +1,8 @@
-"""Code with its comments, strings, numbers and keywords marked. Few colours, and a bounded price.
+"""Highlight comments, strings, numbers and keywords in code, at a bounded cost.
 
-The patterns run over escaped text, so that what they do not match needs no second look. A token
-never cuts an entity: strings end at their quotes, comments with their line. Each alternative begins
-with a character that few texts are full of: that is what lets `re` skip the rest quickly.
+The patterns run over escaped text, so unmatched text needs no further escaping. A token never
+splits an entity: strings end at their quotes, comments at the end of the line. Each alternative
+begins with a rare character, which lets `re` skip the rest quickly.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-_MOST = 8_000  # characters of one block: what is folded away need not be coloured
+_MOST = 8_000  # characters of one block: what is folded needs no colours
 
-# An open string ends with its line, so that the quote which closes it never opens another one.
+# An unclosed string ends with its line, so that its closing quote never opens another one.
 _DOUBLE = r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"?'
-_OPEN_DOUBLE = r'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"?'  # goes on over lines
+_OPEN_DOUBLE = r'"[^"\\]*+(?:\\[\s\S][^"\\]*+)*+"?'  # may span lines
 _SINGLE = r"'(?:[^'\\\n]|\\.){0,200}+'"
 _CHARACTER = r"'(?:[^'\\\n]|\\.[^'\n]{0,8})'"
 _TRIPLE = r'"""[\s\S]*?"""|' r"'''[\s\S]*?'''"
@@ -58,7 +58,7 @@ _QUOTED = {'"': "hs", "'": "hs", "`": "hs"}
 
 @dataclass(slots=True, frozen=True)
 class _Family:
-    """Languages that look alike: their tokens, what the first character of one says, keywords."""
+    """Languages with a similar syntax: tokens, classes by a token's first character, keywords."""
 
     tokens: re.Pattern[str]
     classes: dict[str, str]
@@ -123,7 +123,7 @@ _FAMILY_OF = {name: family for family, names in _LANGUAGES.items() for name in n
 
 
 def family(language: str) -> str | None:
-    """What a fence or the end of a file's name says about how to read the text."""
+    """The family of a language, given by a fence or a file name's extension."""
     return _FAMILY_OF.get(language.strip().casefold().lstrip(".").removeprefix("language-"))
 
 
@@ -133,7 +133,7 @@ def family_of_path(path: str) -> str | None:
 
 
 def coloured(escaped: str, chosen: str | None) -> str:
-    """`escaped` is HTML text already; what comes back has `<span>` around its tokens."""
+    """`escaped` is already escaped; the result has `<span>` around its tokens."""
     if chosen is None:
         return escaped
     if len(escaped) <= _MOST:

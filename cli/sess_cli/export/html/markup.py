@@ -1,4 +1,4 @@
-"""Text into HTML: everything that a transcript says passes through `text` or `attr`."""
+"""Text to HTML: everything from a transcript goes through `text` or `attr`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONG_TEXT = 600
 
 
 def clean(value: str) -> str:
-    """The same text with what controls a reader, or turns its direction, made visible."""
+    """The text with control and bidirectional characters made visible."""
     if value.isascii():
         raw = value.encode()
         if len(raw.translate(None, _CONTROLS)) == len(raw):
@@ -31,25 +31,25 @@ def text(value: str) -> str:
 
 
 def escaped(value: str) -> str:
-    """For text between tags that is clean already; quotes stay, so that highlighting sees them."""
+    """For clean text between tags; quotes stay, so that highlighting sees them."""
     return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def attr(value: str) -> str:
-    """For values in double quotes."""
+    """For attribute values in double quotes."""
     if value.isascii() and value.isalnum():
         return value
     return text(value).replace('"', "&quot;").replace("'", "&#39;").replace("\n", " ")
 
 
 def line(value: str, longest: int = 300) -> str:
-    """A text in one line, not escaped yet."""
+    """A text on one line, not escaped."""
     shown = " ".join(value[: 4 * longest].split())
     return f"{shown[: longest - 1]}…" if len(shown) > longest else shown
 
 
 def fold(html: str, source: str) -> str:
-    """A block that the page may shorten; a short source needs no such block."""
+    """A block that the page may fold; short content gets none."""
     return f'<div class="fold">{html}</div>' if is_long(source) else html
 
 
@@ -70,7 +70,7 @@ def details(summary: str, html: str, name: str = "more") -> str:
 
 
 def link(target: str, html: str) -> str | None:
-    """A link that leaves the page, or None where the target is of no kind that may."""
+    """An external link, or None if the target's scheme is not allowed."""
     target = target.strip()
     if not _FAMILIAR.match(target):
         return None

@@ -1,4 +1,4 @@
-"""What is known about the whole session, above the conversation."""
+"""The header of a session's page: its title and facts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Trail = Sequence[tuple[str, str]]  # (label, URL) of the pages above this one
 
 
 def html(story: Story, *, utc: bool, trail: Trail = ()) -> Iterator[str]:
-    """Sums include subagents, but for prompts: those are what people said."""
+    """Sums include subagents, except prompts: those are what people typed."""
     yield '<header class="masthead">\n'
     if trail:
         links = " / ".join(

@@ -1,4 +1,4 @@
-"""What the machinery around a conversation says, in the words of its readers."""
+"""System events, under names that readers understand."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _NAMES = {
     labels.CONTEXT: "Context",
     labels.CONTINUED: "Continued from an earlier conversation",
     "coordinator": "Coordinator",
-    "date_change": "New day",
+    "date_change": "Date changed",
     "deferred_tools_delta": "Tools changed",
-    "edited_text_file": "File changed outside",
+    "edited_text_file": "File changed externally",
     labels.ERROR: "Error",
-    "fallback": "Other model",
+    "fallback": "Model changed",
     "file": "File",
     "history": "Prompt history",
     "hook-feedback": "Hook",
@@ -60,7 +60,7 @@ _ELEMENT = re.compile(r"<summary>([^<]*)</summary>")
 
 
 def name(item: Item) -> str:
-    """What stands where a speaker's name would."""
+    """The name shown in place of a speaker's."""
     if not item.label:
         return "Notice"
     known = _NAMES.get(item.label)
@@ -68,7 +68,7 @@ def name(item: Item) -> str:
 
 
 def is_line(item: Item) -> bool:
-    """It fits into the head of its card."""
+    """Whether it fits into the header of its card."""
     return (
         len(item.text) <= _SHORT
         and "\n" not in item.text.strip()
@@ -77,7 +77,7 @@ def is_line(item: Item) -> bool:
 
 
 def gist(item: Item) -> str:
-    """The rest of the head, as markup."""
+    """The rest of the header, as markup."""
     said = item.text.strip()
     if is_line(item):
         shown = markup.text(said)

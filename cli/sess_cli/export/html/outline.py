@@ -1,4 +1,4 @@
-"""The prompts of a session, each with what followed it."""
+"""The outline: the prompts of a session, each with counts of what followed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sess_cli.export.story import Commit, Item
 from sess_cli.render import amounts, tallies
 from sess_schema import labels
 
-_MOST_CHARACTERS = 76  # two lines or three
+_MOST_CHARACTERS = 76  # two or three lines
 _MOST_TOOLS = 3
 _MOST_COMMITS = 3
 
@@ -35,14 +35,14 @@ class Prompt:
 
 
 class Outline:
-    """Counts while the items pass."""
+    """Collects prompts and counts from items in order."""
 
     def __init__(self, *, utc: bool = False) -> None:
         self.prompts: list[Prompt] = []
         self._utc = utc
 
     def add(self, item: Item) -> int:
-        """The number of the prompt that an item belongs to; -1 before the first."""
+        """Return the index of the item's prompt; -1 before the first."""
         if item.type == "user":
             self.prompts.append(Prompt(item.key, _one_line(item), item.ts))
         if not self.prompts:

@@ -1,4 +1,4 @@
-"""One session as one page: shell and first screens in plain HTML, the rest packed in it."""
+"""One session as one page: the first screens in plain HTML, the rest packed."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _INNER_CARD = re.compile(r'<article class="[^"]*" id="([0-9a-f]+-[^"]+)"')
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """How a page is wanted."""
+    """Options of a page."""
 
     level: str = "tools"
     static: bool = False  # everything in plain HTML
     utc: bool = False
     repository: Repository | None = None
-    assets: str | None = None  # the URL of a folder with `shell.style()` and `shell.script()`
+    assets: str | None = None  # the URL of a directory with `shell.style()` and `shell.script()`
     trail: masthead.Trail = ()
-    workshop: Workshop | None = None  # one that several pages share
+    workshop: Workshop | None = None  # may be shared by several pages
 
 
 def write(story: Story, out: BinaryIO, look: Look | None = None) -> None:
@@ -52,7 +52,7 @@ def write(story: Story, out: BinaryIO, look: Look | None = None) -> None:
 
 
 def body(story: Story, look: Look) -> Iterator[str]:
-    """Nothing is given away before the last event was seen: the outline stands above the first."""
+    """All events are read before anything is yielded: the outline precedes the first card."""
     drawn = _Drawn(story, look)
     yield '<a class="skip" href="#talk">Skip to the conversation</a>\n'
     yield from masthead.html(story, utc=look.utc, trail=look.trail)
@@ -73,7 +73,7 @@ def body(story: Story, look: Look) -> Iterator[str]:
 
 
 class _Drawn:
-    """Every card, and what the rest of the page says of them."""
+    """Every card, and the outline, strip and facts derived from them."""
 
     def __init__(self, story: Story, look: Look) -> None:
         self._drawer = Drawer(repository=look.repository, utc=look.utc)
@@ -115,7 +115,7 @@ class _Drawn:
                 facts.inner.setdefault(key, len(facts.keys) - 1)
 
     def _loose(self, child: Story, item: Item) -> str:
-        """A conversation that no call is known to have started."""
+        """A subagent's session that no known call started."""
         return (
             f'<article class="card loose" id="{item.key}" data-n="{item.number}"'
             f' data-kind="system" aria-label="Subagent">'
@@ -124,7 +124,7 @@ class _Drawn:
 
 
 def loose_key(child: Story) -> str:
-    """Of the card that holds a conversation which no call is known to have started."""
+    """The key of the card of a subagent's session that no known call started."""
     return blake2s(child.row.session.encode("utf-8", "replace"), digest_size=6).hexdigest()
 
 
@@ -142,7 +142,7 @@ def _level(item: Item) -> int:
 
 
 def _height(item: Item) -> int:
-    """About what a card takes; the page measures what it draws."""
+    """An estimate; the page measures the cards it draws."""
     text = item.text or item.output
     lines = text.count("\n", 0, 4000) + min(len(text), 4000) // 90
     return 80 + min(250, 22 * lines)

@@ -1,4 +1,4 @@
-"""`--style pages`: a transcript in pages of five prompts, with an index to begin from."""
+"""`--style pages`: a transcript in pages of five prompts, with an index page."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ from sess_schema import kinds, labels
 from sess_schema.errors import SessError
 
 _PAGE = re.compile(r"page-(\d{3,9})\.html")
-_HEAD = 4096  # bytes in which a page says who made it
+_HEAD = 4096  # bytes within which a page names its generator
 _PUSH = re.compile(r"^ [ +*!]? *[0-9a-f]{7,40}\.{2,3}([0-9a-f]{7,40}) +\S+ -> ", re.MULTILINE)
 _FORGES = {"github": "GitHub", "gitlab": "GitLab", "bitbucket": "Bitbucket", "gitea": "Gitea"}
-# What the program says beside the conversation; the others are folded.
-_TOLD = frozenset({labels.INTERRUPTED, labels.API_ERROR, labels.ERROR, labels.COMMAND_OUTPUT,
-                   labels.BASH_OUTPUT, labels.COMPACT})  # fmt: skip
+# Notices shown in full; all others are folded.
+_OPEN_NOTICES = frozenset({
+    labels.INTERRUPTED, labels.API_ERROR, labels.ERROR, labels.COMMAND_OUTPUT, labels.BASH_OUTPUT,
+    labels.COMPACT,
+})  # fmt: skip
 
 
 @dataclass(slots=True, frozen=True)
@@ -43,7 +45,7 @@ def write(
     utc: bool = False,
     per_page: int = 5,
 ) -> Written:
-    """`index.html` and `page-001.html` and so on; pages of an earlier run that are no more go."""
+    """Write `index.html`, `page-001.html` and so on; remove extra pages of an earlier run."""
     session = _Session(story, repository, utc=utc, per_page=per_page)
     total = len(session.bodies)
     names = ["index.html", *map(pages_frame.page_name, range(1, total + 1))]
@@ -69,7 +71,7 @@ def write(
 
 
 class _Session:
-    """Reads the story once: each page's cards, and what the index tells of them."""
+    """Reads the story once: the cards of each page, and the data of the index."""
 
     def __init__(
         self, story: Story, repository: Repository | None, *, utc: bool, per_page: int
@@ -109,10 +111,10 @@ class _Session:
         if item.type == "summary":
             message = markup.details("Session continuation summary", message, "continuation")
         self._parts.append(message + _pushed(item, self._repository))
-        self._tell(item, anchor)
+        self._count(item, anchor)
 
-    def _tell(self, item: Item, anchor: str) -> None:
-        """The index shows more than prompts."""
+    def _count(self, item: Item, anchor: str) -> None:
+        """Collect what the index shows of the event."""
         prompt = self.prompts[-1]
         if item.type == "tool_use":
             prompt.tools[_tally_name(item)] += 1
@@ -124,7 +126,7 @@ class _Session:
         self._end_asides()
         asked = item.type == "user"
         number = (self.prompts[-1].number + 1 if self.prompts else 1) if asked else 0
-        # What came before the first prompt shares its page.
+        # Events before the first prompt share its page.
         if number > 1 and (number - 1) % self._per_page == 0:
             self._end_page()
         self.prompts.append(Prompt(number, len(self.bodies) + 1, item if asked else None, anchor))
@@ -133,14 +135,14 @@ class _Session:
             self._parts.append(f'<h2 class="number">{name}</h2>')
 
     def _add_loose(self, number: int, child: Story) -> None:
-        """A subagent that no call is known to have started."""
+        """A subagent that no known call started."""
         self._end_asides()
         drawn, anchor = self._drawer.agent(child, f"{number}-"), f"agent-{number}"
         self._texts.add(anchor, "Subagent", drawn)
         self._parts.append(f'<div class="message" id="{anchor}">{drawn}</div>')
 
     def _anchor(self, item: Item) -> str:
-        """`msg-<epoch ms>`; messages of the same moment are told apart by a number."""
+        """`msg-<epoch ms>`; messages of the same moment get a number."""
         name = f"msg-{item.key if item.ts is None else item.ts}"
         again = self._anchors[name] = self._anchors.get(name, 0) + 1
         return name if again == 1 else f"{name}-{again}"
@@ -149,9 +151,9 @@ class _Session:
         if not self._asides:
             return
         names = dict.fromkeys(notices.name(item) for item, _ in self._asides)
-        told = f"{amounts.plural(len(self._asides), 'notice')}: {', '.join(names)}"
+        summary = f"{amounts.plural(len(self._asides), 'notice')}: {', '.join(names)}"
         inside = "".join(message for _, message in self._asides)
-        self._parts.append(markup.details(markup.line(told), inside, "asides"))
+        self._parts.append(markup.details(markup.line(summary), inside, "asides"))
         self._asides.clear()
 
     def _end_page(self) -> None:
@@ -163,7 +165,7 @@ class _Session:
 
 
 def _pushed(item: Item, repository: Repository | None) -> str:
-    """Where a push can be looked at."""
+    """A link to what was pushed."""
     if repository is None or item.failed or "git push" not in item.summary:
         return ""
     commits = _PUSH.findall(item.output)
@@ -174,7 +176,7 @@ def _pushed(item: Item, repository: Repository | None) -> str:
 
 
 def _is_aside(item: Item) -> bool:
-    return item.type == "system" and item.label not in _TOLD
+    return item.type == "system" and item.label not in _OPEN_NOTICES
 
 
 # -- files
@@ -188,11 +190,13 @@ def _put(folder: str, name: str, title: str, body: str, *, utc: bool) -> int:
 
 
 def _prepare(folder: str, names: list[str]) -> None:
-    """The folder, with nothing of these names in it that somebody else made."""
+    """Create the directory; refuse to overwrite files that are not ours."""
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise SessError(f'"{folder}" is not a directory', hint="name a directory") from None
+        raise SessError(
+            f'"{folder}" is not a directory', hint="give the name of a directory"
+        ) from None
     for name in names:
         path = os.path.join(folder, name)
         if os.path.lexists(path) and not _is_ours(path):
@@ -200,7 +204,7 @@ def _prepare(folder: str, names: list[str]) -> None:
 
 
 def _earlier(folder: str) -> Iterator[tuple[int, str]]:
-    """Pages that a run of ours left here."""
+    """Pages of an earlier run."""
     for name in sorted(os.listdir(folder)):
         path = os.path.join(folder, name)
         if (page := _PAGE.fullmatch(name)) and _is_ours(path):
@@ -215,7 +219,7 @@ def _is_ours(path: str) -> bool:
 
 
 def _tally_name(item: Item) -> str:
-    """A word for a call in a list of counts."""
+    """The name of a call in a list of counts."""
     kind = shapes.kind_of(item)
     if kind == kinds.FETCH:
         return "search" if shapes.says(item, "query") else "fetch"

@@ -1,4 +1,4 @@
-"""What every page of `--style pages` has around its content."""
+"""The frame around the content of every page of `--style pages`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import cache
 from sess_cli.export.html import markup, sealed
 from sess_schema import times
 
-_NUMBERS = 15  # pages that are all listed
+_NUMBERS = 15  # up to this many pages are all listed
 _AROUND = 3
 
 
 @cache
 def style() -> str:
-    """The pages have the last word on how cards look."""
+    """`pages.css` comes last, to override the look of cards."""
     return "\n".join(sealed.asset(name) for name in ("cards.css", "pages.css"))
 
 
@@ -31,7 +31,7 @@ def page_name(number: int) -> str:
 
 
 def navigation(current: int, total: int) -> str:
-    """Index, Prev, the numbers, Next; 0 is the index, and the only one of a single page."""
+    """Links: Index, Prev, page numbers, Next; 0 is the index, and alone if there is one page."""
     links = [_step("Index", 0, current, rel="up")]
     if total > 1 or (total and not current):
         links.append(_step("← Prev", current - 1, current, off=current <= 1, rel="prev"))
@@ -58,14 +58,14 @@ def _step(name: str, number: int, current: int, *, off: bool = False, rel: str =
 
 
 def moment(ts: int | None, *, utc: bool) -> str:
-    """The script shows it as the reader writes times."""
+    """The script shows it in the reader's locale."""
     if ts is None:
         return "<time>no time</time>"
     return f'<time datetime="{times.iso(ts)}">{times.local(ts, utc=utc):%Y-%m-%d %H:%M}</time>'
 
 
 def search_box() -> str:
-    """Hidden until a script is there to search."""
+    """Hidden until the script runs."""
     return (
         '<div class="search" id="search" hidden><input type="search" id="term"'
         ' placeholder="Search ( / )" aria-label="Search all pages" autocomplete="off"'

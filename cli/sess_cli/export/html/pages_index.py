@@ -1,4 +1,4 @@
-"""The first page of `--style pages`: what was asked, what came of it, and a search over all."""
+"""The index of `--style pages`: prompts, long answers, commits, and a search over all pages."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from sess_cli.export.html.pages_frame import heading, moment, navigation, page_n
 from sess_cli.export.story import Commit, Item, Story
 from sess_cli.render import amounts
 
-LONG = 300  # characters: an answer that the index shows, and where it cuts a prompt
-_MEASURES = re.compile(r'<span class="facts">.*?</header>', re.DOTALL)  # of a card's head
+LONG = 300  # characters: shorter answers are not listed, longer prompts are cut
+_MEASURES = re.compile(r'<span class="facts">.*?</header>', re.DOTALL)  # in a card's header
 _INLINE = re.compile(r"</?(?:span|code|b|em|strong|del|a|bdi|mark|time)\b[^>]*>")
 _TAGS = re.compile(r"<[^>]*>")
 _SPACES = re.compile(r"\s+")
@@ -25,7 +25,7 @@ _SPACES = re.compile(r"\s+")
 
 @dataclass(slots=True)
 class Prompt:
-    """One thing asked, with what the index tells of what followed; 0 is what came before any."""
+    """A prompt, with what the index shows of its turn; number 0 is what precedes the first."""
 
     number: int
     page: int
@@ -38,18 +38,18 @@ class Prompt:
 
 @dataclass(slots=True)
 class Texts:
-    """What each message of a page says, for the search."""
+    """The text of each message of a page, for the search."""
 
-    said: list[tuple[str, str, str]] = field(default_factory=list)
+    messages: list[tuple[str, str, str]] = field(default_factory=list)
 
     def add(self, anchor: str, name: str, drawn: str) -> None:
         inside = _INLINE.sub("", _MEASURES.sub(" ", drawn))
         plain = unescape(_TAGS.sub(" ", inside))
-        self.said.append((anchor, name, _SPACES.sub(" ", plain).strip()))
+        self.messages.append((anchor, name, _SPACES.sub(" ", plain).strip()))
 
     def packed(self) -> str:
-        told = json.dumps(self.said, ensure_ascii=False, separators=(",", ":"))
-        return b64encode(zlib.compress(told.encode("utf-8", "replace"), 6)).decode()
+        texts = json.dumps(self.messages, ensure_ascii=False, separators=(",", ":"))
+        return b64encode(zlib.compress(texts.encode("utf-8", "replace"), 6)).decode()
 
 
 def drawn(
@@ -62,7 +62,7 @@ def drawn(
     utc: bool,
 ) -> str:
     links = navigation(0, len(packed))
-    told = [
+    listed = [
         _prompt(prompt, repository, utc=utc)
         for prompt in prompts
         if prompt.number or prompt.tools or prompt.answers or prompt.commits or len(prompts) == 1
@@ -77,7 +77,7 @@ def drawn(
             heading(story.title, f'{_about(story, utc=utc)}<p class="stats">{counted}</p>'),
             links,
             '<main class="timeline">',
-            *(told or ['<p class="nothing">This session has no messages.</p>']),
+            *(listed or ['<p class="nothing">This session has no messages.</p>']),
             "</main>",
             links,
             _DIALOG,
@@ -135,7 +135,7 @@ def _prompt(prompt: Prompt, repository: Repository | None, *, utc: bool) -> str:
     for text, anchor in prompt.answers:
         parts.append(
             f'<div class="answer"><div class="fold">{prose.html(text)}</div>'
-            f'<a class="there" href="{page_name(prompt.page)}#{anchor}">Read it in place</a></div>'
+            f'<a class="there" href="{page_name(prompt.page)}#{anchor}">View in context</a></div>'
         )
     parts.append("</article>")
     for commit, ts, anchor in prompt.commits:

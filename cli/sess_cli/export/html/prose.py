@@ -1,6 +1,6 @@
-"""Markdown as HTML in which nothing lives: raw HTML is text, links leave only for the web.
+"""Markdown as inert HTML: raw HTML is text, links lead only to the web.
 
-The library renders; its tags are then read one by one, and only those known here stay.
+A library renders; its tags are then checked one by one, and only known ones stay.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from sess_cli.export.records import images_in
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Every tag but the plainest, which stay as they are, and any `<` that would be no tag.
+# Every tag except the plainest, which stay as they are, and any `<` that begins no tag.
 _TAG = re.compile(
     r"<(?!/?(?:p|strong|em|del|code|li|thead|tbody|tr)>)(?:(/?)([a-z][a-z0-9]*)([^<>]*)>)?"
 )
@@ -24,14 +24,14 @@ _FENCE = re.compile(r"<pre><code([^<>]*)>([^<]*)</code></pre>")
 _ATTRIBUTE = re.compile(r'([a-z-]+)="([^"]*)"')
 _NESTING = frozenset({"blockquote", "ul", "ol"})
 _DEEPEST = 40
-_LEVELS_DOWN = 3  # the page and its outline have the headings above
-# Below such a row, cells beyond the last column are left out; so are definitions of links.
+_LEVELS_DOWN = 3  # the page and its outline use the levels above
+# Renderers drop cells beyond the last column of this row, and link definitions.
 _COLUMNS = re.compile(r"^[ \t>]*+[|:-][|: \t-]*+$", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]+")
 
 
 def html(source: str) -> str:
-    """One text in Markdown; what Markdown would leave out follows as it was written."""
+    """A Markdown text; if rendering drops words, the source follows."""
     source = markup.clean(source)
     try:
         drawn = _Page().drawn(_renderer()(source))
@@ -43,7 +43,7 @@ def html(source: str) -> str:
 
 
 def plain(source: str) -> str:
-    """The same text with no Markdown read in it."""
+    """The text without interpreting Markdown."""
     return f'<pre class="prose plain" dir="auto">{markup.text(source)}</pre>'
 
 
@@ -51,13 +51,13 @@ def plain(source: str) -> str:
 def _renderer() -> Callable[[str], str]:
     try:
         import comrak  # noqa: PLC0415 - 2 ms, and not every export needs it
-    except ImportError:  # it has no wheel for every system
+    except ImportError:  # there is not a wheel for every system
         return _slower_renderer()
 
     syntax, output = comrak.ExtensionOptions(), comrak.RenderOptions()
     syntax.table = syntax.strikethrough = syntax.tasklist = syntax.autolink = True
     output.escape = True
-    output.unsafe_ = True  # about links only: they are judged here, and shown if they are refused
+    output.unsafe_ = True  # for links only: they are checked here, and shown as text if refused
     output.full_info_string = True
     output.compact_html = True
 
@@ -68,19 +68,19 @@ def _renderer() -> Callable[[str], str]:
 
 
 def _slower_renderer() -> Callable[[str], str]:
-    """In Python, and always there because rich needs it. It knows no bare links and no tasks."""
+    """In Python, always installed because rich needs it; without bare links and task lists."""
     from markdown_it import MarkdownIt  # noqa: PLC0415 - 30 ms
 
-    # As deep as is refused here, in lists of lists; beyond its limit it leaves text out.
+    # Above our own limit for nested lists, because beyond its limit it drops text.
     limits = {"html": False, "maxNesting": 3 * _DEEPEST}
     parser = MarkdownIt("commonmark", limits).enable(["table", "strikethrough"])
-    # Links are judged here, and shown if they are refused.
+    # Links are checked here, and shown as text if refused.
     parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005
     return lambda source: str(parser.render(source))
 
 
 class _TooDeep(Exception):
-    """More quotes and lists within one another than a person would write."""
+    """Quotes and lists nested deeper than a person would write."""
 
 
 class _Page:
@@ -88,7 +88,7 @@ class _Page:
 
     def __init__(self) -> None:
         self._depth = 0
-        self._refused = ""  # where the link that is open would have led
+        self._refused = ""  # the target of the open link, if refused
         self._open = False
 
     def drawn(self, rendered: str) -> str:
@@ -159,7 +159,7 @@ class _Page:
         return f'</span> <span class="target">({markup.text(self._refused)})</span>'
 
     def _image(self, given: dict[str, str]) -> str:
-        """A picture in the text itself is drawn; one elsewhere would have to be fetched."""
+        """An embedded image is shown; a remote one would have to be fetched, so it is a link."""
         target, alt = unescape(given.get("src", "")), unescape(given.get("alt", ""))
         for image in images_in(target):
             return picture(image.media, image.data, alt or "image")
@@ -169,7 +169,7 @@ class _Page:
 
 
 def picture(media: str, data: str, alt: str) -> str:
-    """`data` is base64 that decodes, `media` one of the kinds that only show."""
+    """`data` is valid base64, `media` an image type that cannot run code."""
     return (
         f'<button type="button" class="zoom"><img loading="lazy" alt="{markup.attr(alt)}"'
         f' src="data:{media};base64,{data}"></button>'
@@ -200,4 +200,4 @@ def _attributes(rest: str) -> dict[str, str]:
 def _left_out(source: str, drawn: str) -> str:
     if set(_WORD.findall(source)) <= set(_WORD.findall(unescape(drawn))):
         return ""
-    return markup.details("As it was written", f'<pre class="out">{markup.text(source)}</pre>')
+    return markup.details("Original text", f'<pre class="out">{markup.text(source)}</pre>')

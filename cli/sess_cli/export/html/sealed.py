@@ -1,4 +1,4 @@
-"""Pages that run our script and nothing else, and ask nobody for anything."""
+"""Pages that run only our script and load nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def asset(name: str) -> str:
 
 
 def head(title: str, *, style: str, script: str) -> str:
-    """Everything up to the content; the policy names this style and this script alone."""
+    """Everything before the body; the policy allows only this style and this script."""
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"
         " img-src data:; base-uri 'none'; form-action 'none'"

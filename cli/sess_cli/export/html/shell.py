@@ -1,4 +1,4 @@
-"""The document around a page: head, policy, styles and scripts, inside it or beside it."""
+"""The document around a page: head, policy, styles and scripts, inline or linked."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ def style() -> str:
 
 @cache
 def script() -> str:
-    """One function, so that nothing of it is a global name."""
+    """Wrapped in a function, so that it defines no globals."""
     parts = "\n".join(_read(os.path.join("page", f"{name}.js")) for name in _SCRIPTS)
     return f'(() => {{\n"use strict";\n{parts}\n}})();\n'
 
 
 @cache
 def early() -> str:
-    """Before anything is drawn: the theme that was chosen, and that scripts run."""
+    """Runs before the first paint: sets the chosen theme, and marks that scripts run."""
     return _read(os.path.join("page", "early.js"))
 
 
 def document(
     title: str, body: Iterable[str], *, assets: str | None = None, level: str = "tools"
 ) -> Iterator[str]:
-    """`assets`: the URL of a folder that holds `style()` and `script()`; None puts them inside."""
+    """`assets`: the URL of a directory with `style()` and `script()`; None inlines them."""
     head, tail, styles, scripts = _beside(assets) if assets is not None else _inside()
     policy = (
         f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:;"

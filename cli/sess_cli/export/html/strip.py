@@ -1,4 +1,4 @@
-"""A session at a glance: when, which kind of tool, where errors are. Idle time is cut short."""
+"""The timeline strip: when which kind of tool ran, and where errors are; idle time is cut."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _ROW = 6
 
 
 class Strip:
-    """Takes items in order; places are known when the last one has passed."""
+    """Takes items in order; `places` and `html` need all of them."""
 
     def __init__(self, *, utc: bool = False) -> None:
         self._utc = utc
-        self._spent = 0  # time that passed, with pauses cut short
+        self._spent = 0  # elapsed time, with pauses cut short
         self._last: int | None = None
         self._first: int | None = None
         self._starts: list[int] = []
@@ -48,8 +48,8 @@ class Strip:
                 self._marks.append(("error", self._spent, self._spent))
 
     def places(self) -> list[int]:
-        """Where each item stands, from 0 to WIDTH."""
-        if not self._spent:  # nothing is dated: by order
+        """The position of each item, from 0 to WIDTH."""
+        if not self._spent:  # no timestamps: by order
             count = max(1, len(self._starts) - 1)
             return [number * WIDTH // count for number in range(len(self._starts))]
         return [start * WIDTH // self._spent for start in self._starts]
@@ -67,7 +67,7 @@ class Strip:
             f' aria-valuemin="0" aria-valuemax="{WIDTH}" aria-valuenow="0"'
             f' aria-valuetext="{begun}">'
             f'<svg viewBox="0 0 {WIDTH} {height}" preserveAspectRatio="none" role="img"'
-            f' aria-label="What happened when: {said}">'
+            f' aria-label="Timeline of {said}">'
         )
         for row, lane in enumerate(_LANES):
             if columns[lane]:
@@ -84,11 +84,13 @@ class Strip:
         yield f"</span><time>{last}</time></p>\n"
 
     def _columns(self) -> dict[str, set[int]]:
-        """A session of any length has no more than WIDTH of them."""
+        """The columns with marks, by lane; at most WIDTH, however long the session."""
         found: dict[str, set[int]] = {lane: set() for lane in _LANES}
         for lane, start, end in self._marks:
             first = min(start * WIDTH // self._spent, WIDTH - 1)
-            last = min(max(first + 1, end * WIDTH // self._spent), WIDTH - 1)  # never too thin
+            last = min(
+                max(first + 1, end * WIDTH // self._spent), WIDTH - 1
+            )  # at least two columns wide
             found[lane].update(range(first, last + 1))
         return found
 

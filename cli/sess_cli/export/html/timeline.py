@@ -1,8 +1,8 @@
 """`--style timeline`: every event a row, dense enough to audit a long session.
 
-All rows are in the file as plain HTML, so that they can be read without JavaScript. Those after the
-first few stand in `<noscript>`, which a browser with JavaScript keeps as text: the script draws the
-rows near the window from it and searches the rest without building it.
+All rows are in the file as plain HTML, readable without JavaScript. Those after the first few are
+in `<noscript>`, which a browser with JavaScript keeps as text: the script draws only the rows near
+the window from it, and searches the rest as text.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts
 from sess_schema import edits, times
 
-_AT_ONCE = 60  # rows that are there before any script runs
+_AT_ONCE = 60  # rows outside `<noscript>`
 _SHOWN = 120  # characters of the input in the row
-_DEEPEST = 4  # levels of subagents that are set in further
+_DEEPEST = 4  # levels of subagents that are indented further
 _TARGETS = frozenset({"read", "search"})
 _FILES = frozenset({"edit", "write"})
 _NAMED = {"user": "User", "thinking": "Thinking", "system": "System", "summary": "Summary"}
@@ -31,7 +31,7 @@ _SIGNS = {"+": "add", "-": "del", "@": "at"}
 _SECTIONS = {"user": "Message", "assistant": "Response"}
 _MARKS = {
     "ok": '<span class="status ok" title="ok">\u2713</span>',
-    "error": '<span class="status failed" title="error">\u2717</span>',
+    "error": '<span class="status failed" title="failed">\u2717</span>',
     "denied": '<span class="status failed" title="denied">\u2717</span>',
 }
 _PENDING = '<span class="status" title="no result">…</span>'
@@ -63,7 +63,7 @@ class Rows:
 
     def __init__(self, story: Story, *, utc: bool) -> None:
         self.calls: Counter[str] = Counter()
-        self.errors = 0
+        self.failed = self.denied = 0
         self._utc = utc
         self._speaker = story.row.agent.capitalize() or "Assistant"
         self._day = ""
@@ -78,7 +78,8 @@ class Rows:
         failed = item.type == "tool_use" and item.failed
         if item.type == "tool_use":
             self.calls[item.tool or "tool"] += 1
-            self.errors += failed
+            self.failed += item.status == "error"
+            self.denied += item.status == "denied"
         classes = f"event{' error' if failed else ''}{f' d{min(depth, _DEEPEST)}' if depth else ''}"
         tool = f' data-tool="{attr(item.tool)}"' if item.tool else ""
         tool += f' data-kind="{attr(item.call_kind)}"' if item.call_kind else ""
@@ -92,7 +93,7 @@ class Rows:
         )
 
     def _new_day(self, item: Item) -> str:
-        """A session of several days says where each begins."""
+        """Marks the first event of each new day."""
         if item.ts is None:
             return ""
         day = f"{times.local(item.ts, utc=self._utc):%Y-%m-%d}"
@@ -127,32 +128,33 @@ def _title(story: Story) -> str:
 def _top(story: Story, rows: Rows, *, utc: bool) -> str:
     started = story.row.started
     when = "no date" if started is None else f"{times.local(started, utc=utc):%Y-%m-%d %H:%M:%S}"
-    errors = f'<span class="errors">{amounts.plural(rows.errors, "error")}</span>'
+    outcomes = amounts.outcomes(rows.failed, rows.denied)
+    failures = f'<span class="errors">{outcomes}</span>' if outcomes else ""
     tools = "".join(
         f'<option value="tool:{attr(name)}">{escaped(name)} ({count:,})</option>'
         for name, count in rows.calls.most_common()
     )
     if tools:
-        tools = f'<optgroup label="tools">{tools}</optgroup>'
+        tools = f'<optgroup label="Tools">{tools}</optgroup>'
     return (
         f'<body>\n<header>\n<div class="facts"><h1>{escaped(story.row.session[:8])}</h1>'
         f"<span>{when}</span><span>{amounts.duration(story.duration_ms)}</span>"
         f"<span>{amounts.plural(rows.calls.total(), 'tool call')}</span>"
-        f"{errors if rows.errors else ''}"
+        f"{failures}"
         f'<span class="title" title="{attr(story.title)}">{escaped(story.title)}</span></div>\n'
         '<div class="filters" id="filters" hidden>'
         '<input type="search" id="text" placeholder="Filter ( / )" aria-label="Filter by text"'
         ' autocomplete="off" spellcheck="false">'
-        '<select id="kind" aria-label="Filter by kind"><option value="all">all</option>'
-        '<option value="tool_use">tool_use</option><option value="errors">errors</option>'
-        '<option value="shell">shell</option><option value="user">user</option>'
+        '<select id="kind" aria-label="Filter by type"><option value="all">All events</option>'
+        '<option value="tool_use">Tool calls</option><option value="errors">Errors</option>'
+        '<option value="shell">Commands</option><option value="user">Prompts</option>'
         f"{tools}</select>"
         '<output id="count" for="text kind"></output></div>\n</header>\n'
     )
 
 
 def _class(name: str) -> str:
-    """A class of its own per tool; only plain names become one."""
+    """A CSS class for plain names; `x` for all others."""
     plain = name.lower()
     return plain if plain.replace("_", "").replace("-", "").isalnum() and plain.isascii() else "x"
 
@@ -193,31 +195,31 @@ def _sections(item: Item) -> Iterator[str]:
 
 
 def _given(item: Item) -> Iterator[str]:
-    """What the call was told, and nothing twice."""
+    """The call's arguments, nothing twice."""
     kind, path = shapes.kind_of(item), shapes.path_of(item)
-    told = {path}
+    shown = {path}
     if kind in _FILES:
         yield _section("File", escaped(path or "Unknown file"))
         if kind == "write":
             content = shapes.written(item) or ""
-            told.add(content)
+            shown.add(content)
             yield _section("Content", escaped(content))
         else:
             for edit in item.edits:
-                told |= {edit.old or "", edit.new or "", edit.patch or ""}
+                shown |= {edit.old or "", edit.new or "", edit.patch or ""}
             if isinstance(item.input, str):
-                told.add(item.input)
+                shown.add(item.input)
             yield _section("Change", _change(item))
     elif kind in _TARGETS and path:
         yield _section("Target", escaped(path))
     else:
         said = _said(item, kind)
-        told.add(said)
+        shown.add(said)
         if said:
             yield _section("Command", escaped(said))
-    rest = [(name, value) for name, value in shapes.arguments(item) if not _told(value, told)]
+    rest = [(name, value) for name, value in shapes.arguments(item) if not _is_shown(value, shown)]
     if rest:
-        only = kind not in _FILES and told <= {"", path} and not (kind in _TARGETS and path)
+        only = kind not in _FILES and shown <= {"", path} and not (kind in _TARGETS and path)
         name = ("Target" if kind in _TARGETS else "Command") if only else "Arguments"
         yield _section(name, escaped(_listed(rest)))
 
@@ -228,13 +230,13 @@ def _said(item: Item, kind: str) -> str:
     return shapes.prompt(item) if kind == "agent" else ""
 
 
-def _told(value: Any, told: set[str]) -> bool:
+def _is_shown(value: Any, shown: set[str]) -> bool:
     if isinstance(value, str):
-        return value in told
+        return value in shown
     if isinstance(value, dict):
-        return all(_told(one, told) for one in value.values())
+        return all(_is_shown(one, shown) for one in value.values())
     if isinstance(value, list):
-        return all(_told(one, told) for one in value)
+        return all(_is_shown(one, shown) for one in value)
     return not value
 
 
@@ -245,7 +247,7 @@ def _listed(arguments: list[tuple[str, Any]]) -> str:
 
 
 def _change(item: Item) -> str:
-    """Lines taken out and put in; lines that follow one another are one stretch."""
+    """Removed and added lines; consecutive ones with the same sign share a span."""
     lines: list[str] = []
     for edit in edits.shown(item.edits):
         for hunk in edit.hunks:

@@ -1,4 +1,4 @@
-"""What a reader works with: search, levels, filters, theme, and the help that names the keys."""
+"""The toolbar: search, levels, filters, theme, and the list of keyboard shortcuts."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ _LEVELS = (
 )
 _KEYS = (
     ("/", "search"),
-    ("n N", "next, previous match; also Enter and Shift+Enter"),
-    ("Esc", "end the search"),
+    ("n N", "next, previous match (also Enter, Shift+Enter)"),
+    ("Esc", "clear the search"),
     ("j k", "next, previous prompt"),
     ("e E", "next, previous error"),
-    ("g G", "beginning, end"),
-    ("1 2 3 4", "conversation, tools, thinking, everything"),
+    ("g G", "top, bottom"),
+    ("1 2 3 4", "level: conversation, tools, thinking, everything"),
     ("o", "outline"),
-    ("t", "dark, light, as the system"),
-    ("?", "this help"),
+    ("t", "theme: system, dark, light"),
+    ("?", "this list"),
 )
 _TOP = """\
-<div class="toolbar js-only" role="group" aria-label="Reading">
+<div class="toolbar js-only" role="group" aria-label="Toolbar">
 <button type="button" id="show-outline" aria-expanded="false" \
 aria-controls="outline">Prompts</button>
 <form role="search" id="search"><input type="search" id="query" placeholder="Search  /" \
@@ -29,14 +29,14 @@ aria-label="Search this session" autocomplete="off" spellcheck="false">\
 <output id="found" aria-live="polite"></output>\
 <button type="button" id="previous" aria-label="Previous match" disabled>↑</button>\
 <button type="button" id="next" aria-label="Next match" disabled>↓</button></form>
-<fieldset class="levels"><legend>How much to show</legend>
+<fieldset class="levels"><legend>Detail</legend>
 """
 _END = """\
 </fieldset>
 <details class="filters" id="filters"><summary>Filter<span id="filtered"></span></summary>\
 <div class="panel"></div></details>
 <button type="button" id="theme" aria-label="Theme">◐</button>
-<button type="button" id="show-help" aria-label="Keys">?</button>
+<button type="button" id="show-help" aria-label="Keyboard shortcuts">?</button>
 <span id="said" class="unseen" role="status" aria-live="polite"></span>
 </div>
 <noscript><p class="plain-note">Search and filters need JavaScript.</p></noscript>
@@ -58,7 +58,7 @@ def _keys(keys: str) -> str:
 
 HELP = (
     '<dialog id="help" aria-labelledby="help-title"><form method="dialog">'
-    '<h2 id="help-title">Keys</h2><dl>'
+    '<h2 id="help-title">Keyboard shortcuts</h2><dl>'
     + "".join(f"<div><dt>{_keys(keys)}</dt><dd>{what}</dd></div>" for keys, what in _KEYS)
     + "</dl><button>Close</button></form></dialog>\n"
 )

@@ -1,4 +1,4 @@
-"""What tools were given and what they answered: terminal output, JSON, diffs, plain values."""
+"""Arguments and results of tools as HTML: terminal output, JSON, diffs, plain values."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sess_cli.export.html import highlight, markup, prose
 from sess_cli.export.html.markup import text
 from sess_schema.differ import DiffLine
 
-_MOST_RUNS = 4_000  # stretches of colour in one output; after them the text goes on without
+_MOST_RUNS = 4_000  # coloured runs in one output; the rest is shown without colour
 _LARGEST_JSON = 100_000
 _DEEPEST_INDENT = 30
 _SHORT = 160
 _SMALL = 60
 _JSON_PIECE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
-# The usual sixteen, to find the one that is nearest to any other colour.
+# The usual sixteen colours, to find the nearest to any other.
 _PALETTE = (
     (0, 0, 0), (205, 49, 49), (13, 188, 121), (229, 229, 16), (36, 114, 200), (188, 63, 188),
     (17, 168, 205), (204, 204, 204), (102, 102, 102), (241, 76, 76), (35, 209, 139),
@@ -32,7 +32,7 @@ _SIGNS = {" ": "span", "+": "ins", "-": "del", "@": "i"}
 
 
 def output(answer: str, name: str = "out") -> str:
-    """What a tool answered: JSON if it is that, else as a terminal shows it."""
+    """The result of a tool: as JSON if it is JSON, else as terminal output."""
     if not answer.strip():
         return ""
     shown = pretty_json(answer)
@@ -42,7 +42,7 @@ def output(answer: str, name: str = "out") -> str:
 
 
 def terminal(answer: str, name: str = "out") -> str:
-    """With its colours; a text without any costs no more than its escaping."""
+    """Terminal output with its colours; text without any is only escaped."""
     moves = "\x1b" in answer or "\r" in answer or "\b" in answer or "\x9b" in answer
     html = _coloured(answer) if moves else text(answer)
     return markup.pre(html, answer, name)
@@ -77,7 +77,7 @@ def _classes(style: Style) -> str:
 
 
 def _nearest(colour: int | tuple[int, int, int]) -> int:
-    """One of the sixteen that the page has for dark and for light."""
+    """One of the sixteen colours, which the page defines for dark and light."""
     if isinstance(colour, int):
         if colour < 16:
             return colour
@@ -99,7 +99,7 @@ def _nearest(colour: int | tuple[int, int, int]) -> int:
 
 
 def pretty_json(source: str) -> str | None:
-    """The same JSON, its tokens untouched, a line for each value; None if it is something else."""
+    """The same JSON tokens with one value per line; None if it is not JSON."""
     source = source.strip()
     if source[:1] not in ("{", "[") or source[-1:] not in ("}", "]"):
         return None
@@ -158,7 +158,7 @@ def _by_hand(value: Any) -> str:
 
 
 def arguments(pairs: Iterable[tuple[str, Any]]) -> str:
-    """Names and values, each value in the form that suits it."""
+    """Names and values, each value in a suitable form."""
     short: list[str] = []
     long: list[str] = []
     for name, value in pairs:
@@ -199,13 +199,13 @@ def _string(value: str) -> str:
 
 
 def numbered(source: str, first: int, path: str) -> str:
-    """A file's text beside its line numbers; `source` is as it was read."""
+    """A file's text with line numbers from `first`; `source` is not escaped."""
     last = first + source.count("\n")
     return _beside("\n".join(map(str, range(first, last + 1))), source, path)
 
 
 def numbered_as(numbers: Sequence[str], source: str, path: str) -> str:
-    """The same where the numbers are told."""
+    """The same with given line numbers."""
     return _beside("\n".join(numbers), source, path)
 
 
@@ -220,11 +220,11 @@ def _beside(numbers: str, source: str, path: str) -> str:
 
 
 def diff(lines: Sequence[DiffLine], *, numbers: bool) -> str:
-    """Line by line; the numbers and signs are in an attribute, so that copied text is code."""
+    """A diff; numbers and signs are in attributes, so that copied text is plain code."""
     if not lines:
         return ""
     width = len(str(max((line.new or line.old or 0) for line in lines)))
-    shown = iter(_each(part for line in lines for part, _ in line.runs))
+    shown = iter(_each(piece for line in lines for piece, _ in line.runs))
     rows = []
     for line in lines:
         tag = _SIGNS[line.sign]
@@ -241,10 +241,10 @@ def diff(lines: Sequence[DiffLine], *, numbers: bool) -> str:
     return f'<div class="fold">{html}</div>' if len(rows) > 8 else html
 
 
-def _each(parts: Iterable[str]) -> list[str]:
-    """Every part of a line as HTML; together, because most texts have thousands of them."""
-    given = [*parts]
+def _each(pieces: Iterable[str]) -> list[str]:
+    """Escape all the pieces of a diff at once, because there may be thousands."""
+    given = [*pieces]
     whole = "\n".join(given)
     if markup.clean(whole) is whole and whole.count("\n") == len(given) - 1:
         return markup.escaped(whole).split("\n")
-    return [text(part) for part in given]
+    return [text(piece) for piece in given]

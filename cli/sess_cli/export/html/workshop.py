@@ -1,4 +1,4 @@
-"""Cards drawn in a second process while this one reads on: drawing takes as long as the rest."""
+"""Draw cards in a second process while this one reads: drawing is half of the work."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
 
 _BATCH = 64
-_AHEAD = 8  # batches that may wait to be drawn: what is read must not pile up
+_AHEAD = 8  # batches waiting to be drawn; a limit on memory
 _WORTH_A_PROCESS = 1500  # events
-_WORTH_SENDING = 100  # where the process is there already
+_WORTH_SENDING = 100  # if the process already runs
 
 
 class Workshop:
-    """Has a second process from the first long session on."""
+    """Starts the second process at the first long session."""
 
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
@@ -44,7 +44,7 @@ class Workshop:
         waiting: deque[tuple[list[Item], Future[list[str]]]] = deque()
         events = story.items()
         while batch := [*islice(events, _BATCH)]:
-            # A subagent's conversation is read while it is drawn, and only we can read.
+            # Drawing a subagent reads its session, which only this process can.
             sent = [item for item in batch if item.agent is None]
             waiting.append((batch, pool.submit(_drawn, drawer, sent)))
             if len(waiting) > _AHEAD:
@@ -63,13 +63,13 @@ class Workshop:
     def _pool_for(self, story: Story) -> ProcessPoolExecutor | None:
         if self._pool is not None:
             return self._pool if story.row.events >= _WORTH_SENDING else None
-        # Elsewhere a new process has to import everything anew, which takes longer than it saves.
+        # Elsewhere a new process has to import everything again, which takes longer than it saves.
         if story.row.events < _WORTH_A_PROCESS or sys.platform != "linux" or _cores() < 2:
             return None
         from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - not for short ones
         from multiprocessing import get_context  # noqa: PLC0415
 
-        with suppress(OSError):  # no process to be had: it takes longer, that is all
+        with suppress(OSError):  # without a second process it only takes longer
             self._pool = ProcessPoolExecutor(
                 1, get_context("fork"), initializer=signal.signal,
                 initargs=(signal.SIGINT, signal.SIG_IGN),

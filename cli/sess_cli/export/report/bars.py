@@ -1,5 +1,5 @@
-"""Charts in rows: bars beside names, and how long things took. Each is a table, so that names
-wrap, cut and read aloud as text does, with one small drawing in each row."""
+"""Bar charts and latency distributions. Each is a table with a small drawing in each row, so that
+names wrap, are cut and are read aloud like text."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _BAR = 16
 _MANY = ("one", "two")  # columns of bars
 _RIDGE = 30
 _BINS = 48
-_WIDTH = 1000  # of a drawing that is stretched to the room there is
+_WIDTH = 1000  # of a drawing that is stretched to the available width
 
 
 @dataclass(slots=True)
 class Bar:
-    """One row: a name, and for each column of bars a value and what stands beside it."""
+    """One row: a name, and for each column of bars a value and its label."""
 
     name: str
     values: Sequence[float]
@@ -31,7 +31,7 @@ class Bar:
 
 
 def bars(label: str, heads: Sequence[str], rows: Sequence[Bar], *, paths: bool = False) -> str:
-    """Sorted bars from a common zero; every column of bars has a scale of its own."""
+    """Bars from a common zero; each column has its own scale."""
     most = [max((row.values[n] for row in rows), default=0) or 1 for n in range(len(heads) - 1)]
     head = f'<th scope="col">{text(heads[0])}</th>' + "".join(
         f'<th scope="col" colspan="2">{text(one)}</th>' for one in heads[1:]
@@ -63,7 +63,7 @@ def _bar(row: Bar, most: Sequence[float], *, paths: bool) -> str:
 
 
 def spans(label: str, rows: Sequence[tuple[str, Sequence[int]]]) -> str:
-    """How the durations of each tool are spread, on one logarithmic axis."""
+    """The distribution of each tool's durations, on one logarithmic axis."""
     marks = scales.span_ticks(max(ordered[-1] for _, ordered in rows))
     body = "".join(_ridge(tool, ordered, marks) for tool, ordered in rows)
     names = "".join(
@@ -76,7 +76,7 @@ def spans(label: str, rows: Sequence[tuple[str, Sequence[int]]]) -> str:
         f'<div class="chart rows" tabindex="0" role="group" aria-label="{text(label)}">'
         '<table class="bars spans"><colgroup><col class="name"><col class="amount">'
         '<col class="value"><col class="value"><col class="value max"></colgroup>'
-        '<thead><tr><th scope="col">Tool</th><th scope="col">how many took how long</th>'
+        '<thead><tr><th scope="col">Tool</th><th scope="col">distribution</th>'
         '<th scope="col" class="value">median</th><th scope="col" class="value">p95</th>'
         '<th scope="col" class="value max">max</th>'
         f"</tr></thead><tbody>{body}</tbody><tfoot><tr><td></td>"
@@ -112,7 +112,7 @@ def _ridge(tool: str, ordered: Sequence[int], marks: Sequence[int]) -> str:
             ("late", _WIDTH * scales.log_place(late, last)),
         )
     )
-    told = tip(
+    about = tip(
         tool,
         [
             ("calls", f"{len(ordered):,}"),
@@ -127,6 +127,6 @@ def _ridge(tool: str, ordered: Sequence[int], marks: Sequence[int]) -> str:
     return (
         f'<tr class="mark"><th scope="row">{whole(tool)}</th><td class="bar">'
         f'<svg class="ridge" width="100%" height="{_RIDGE}" viewBox="0 0 {_WIDTH} {_RIDGE}"'
-        f' preserveAspectRatio="none" aria-hidden="true">{told}{lines}'
+        f' preserveAspectRatio="none" aria-hidden="true">{about}{lines}'
         f'<path d="M0 {_RIDGE}{steps}V{_RIDGE}Z"/>{flags}</svg></td>{cells}</tr>'
     )

@@ -1,4 +1,4 @@
-"""`sess stats --png`: the calendar as a picture to share. It names no project unless asked to."""
+"""`sess stats --png`: the calendar as an image to share. Projects appear only if asked for."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from sess_schema.queries.stats import Stats, Tally
 
-_SCALE = 2  # for screens with small pixels
+_SCALE = 2  # for high-density screens
 _WIDTH = 1200
 _MARGIN = 56
 _CELL = 19  # 54 weeks fit
 _SQUARE = 15
-_LEFT = _MARGIN + 44  # where weeks begin, right of the names of days
+_LEFT = _MARGIN + 44  # where weeks begin, right of the weekday names
 _SHEET = 7 * _CELL + 26
 _BACKGROUND = "#15171a"
 _LINE = "#30343a"
@@ -34,14 +34,14 @@ _SHADES = ("#26292e", "#173a57", "#1f5f92", "#4597d6", "#a9d8ff")
 
 
 def write(db: apsw.Connection, asked: Stats, path: str) -> None:
-    """The picture as a file for its owner."""
+    """Write the image, readable only by its owner."""
     from sess_cli.export.files import new_file  # noqa: PLC0415
 
     try:
-        import PIL  # noqa: F401, PLC0415 - told before anything is counted
+        import PIL  # noqa: F401, PLC0415 - fail before counting
     except ImportError as error:
         raise SessError(
-            "pictures need Pillow, which is not installed", hint="`pip install 'sessiond[video]'`"
+            "--png needs Pillow, which is not installed", hint="`pip install 'sessiond[video]'`"
         ) from error
     total, days = figures.days(db, asked)
     picture = _Picture(asked, total, days).drawn()
@@ -68,7 +68,7 @@ class _Picture:
         self._say(draw, (_MARGIN, 44), "Coding agents", 34, bold=True)
         self._say(draw, (_MARGIN, 92), self._subtitle(), 18, colour=_DIM)
         if not self._sheets:
-            self._say(draw, (_MARGIN, 190), "No days with work in this time.", 20, colour=_DIM)
+            self._say(draw, (_MARGIN, 190), "No activity in this period.", 20, colour=_DIM)
         squares = _squares()
         for number, sheet in enumerate(self._sheets):
             self._sheet(picture, draw, squares, sheet, 150 + number * (_SHEET + 14))
@@ -115,7 +115,7 @@ class _Picture:
         for number, square in enumerate(squares):
             picture.paste(square, ((x + number * _CELL) * _SCALE, 57 * _SCALE))
         self._say(draw, (x - 8, 56), "less", 15, colour=_DIM, anchor="ra")
-        self._say(draw, (right, 84), "prompts and responses a day", 14, colour=_DIM, anchor="ra")
+        self._say(draw, (right, 84), "prompts and responses per day", 14, colour=_DIM, anchor="ra")
 
     def _facts(self, draw: ImageDraw.ImageDraw, top: int) -> None:
         current, longest = streaks(self._values, self._today)
@@ -161,7 +161,7 @@ def _font(size: int, *, bold: bool) -> ImageFont.FreeTypeFont:
 
 
 def _squares() -> list[Image.Image]:
-    """One for each shade, with round corners: drawn large, then made small."""
+    """One for each shade, with round corners: drawn large, then scaled down."""
     from PIL import Image, ImageDraw  # noqa: PLC0415
 
     large = 4 * _SQUARE * _SCALE

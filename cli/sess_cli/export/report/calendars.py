@@ -11,12 +11,12 @@ from sess_schema.queries.stats import Tally
 from sess_schema.queries.views.calendar import streaks
 
 
-def year(told: Figures) -> str:
-    said = "Prompts and responses of each day."
-    values = {day: busy(tally) for day, tally in told.days.items()}
-    sheets = calendar.sheets(values, told.today)
+def year(data: Figures) -> str:
+    caption = "Prompts and responses per day."
+    values = {day: busy(tally) for day, tally in data.days.items()}
+    sheets = calendar.sheets(values, data.today)
     if not sheets:
-        return figure("calendar", "Calendar", said, empty("No days with work in this time."))
+        return figure("calendar", "Calendar", caption, empty("No activity in this period."))
     marks = calendar.limits(list(values.values()))
     tips = {
         day: tip(
@@ -25,7 +25,7 @@ def year(told: Figures) -> str:
              ("tool calls", f"{tally.tool_calls:,}"), ("tokens", f"{tally.tokens:,}"),
              ("cost", tallies.cost(tally))],
         )
-        for day, tally in told.days.items()
+        for day, tally in data.days.items()
     }  # fmt: skip
     drawn = "".join(
         (f"<h3>{sheet.name}</h3>" if sheet.name else "")
@@ -33,28 +33,28 @@ def year(told: Figures) -> str:
         for sheet in sheets
     )
     if min(values) < sheets[-1].first:
-        said += f" Before {sheets[-1].first.isoformat()} only in the data."
+        caption += f" Days before {sheets[-1].first.isoformat()} are only in the data."
     table = Table(
         "calendar-data",
         ["day", "prompts", "responses", "tool calls", "sessions"],
         [
             (day.isoformat(), list(map(exact, (tally.prompts, tally.requests, tally.tool_calls,
                                                len(tally.sessions)))))
-            for day, tally in sorted(told.days.items())
+            for day, tally in sorted(data.days.items())
         ],
     )  # fmt: skip
     shown = (
         f"{charts.shades(marks, 'Prompts and responses')}"
-        f'<div class="sheets"><div>{drawn}</div>{_streaks(told)}</div>'
+        f'<div class="sheets"><div>{drawn}</div>{_streaks(data)}</div>'
     )
-    return figure("calendar", "Calendar", said, shown, table)
+    return figure("calendar", "Calendar", caption, shown, table)
 
 
-def _streaks(told: Figures) -> str:
-    current, longest = streaks(told.active_days, told.today)
-    busiest = max(told.days, key=lambda day: (busy(told.days[day]), day))
+def _streaks(data: Figures) -> str:
+    current, longest = streaks(data.active_days, data.today)
+    busiest = max(data.days, key=lambda day: (busy(data.days[day]), day))
     facts = (
-        ("active days", f"{len(told.active_days):,}"),
+        ("active days", f"{len(data.active_days):,}"),
         ("longest streak", amounts.plural(longest, "day")),
         ("current streak", amounts.plural(current, "day")),
         ("busiest day", f"{busiest:%a} {busiest}"),
@@ -63,16 +63,16 @@ def _streaks(told: Figures) -> str:
     return f'<dl class="facts">{shown}</dl>'
 
 
-def week(told: Figures) -> str:
-    said = "Prompts and responses by weekday and hour."
-    values = {place: busy(tally) for place, tally in told.clock.items()}
+def week(data: Figures) -> str:
+    caption = "Prompts and responses by weekday and hour."
+    values = {place: busy(tally) for place, tally in data.clock.items()}
     if not any(values.values()):
-        return figure("clock", "Hours of the week", said, empty("No hours with work in this time."))
+        return figure("clock", "Hours of the week", caption, empty("No activity in this period."))
     marks = calendar.limits(list(values.values()))
     tips = {}
     for row in range(7):
         for hour in range(24):
-            tally = told.clock.get((row, hour), Tally())
+            tally = data.clock.get((row, hour), Tally())
             tips[row, hour] = tip(
                 f"{calendar.WEEKDAYS[row]} {hour:02}:00–{hour:02}:59",
                 [("prompts", f"{tally.prompts:,}"), ("responses", f"{tally.requests:,}"),
@@ -91,4 +91,4 @@ def week(told: Figures) -> str:
     )  # fmt: skip
     keys = charts.shades(marks, "Prompts and responses")
     drawn = charts.week(values, marks, tips, "Hours of the week")
-    return figure("clock", "Hours of the week", said, keys + drawn, table)
+    return figure("clock", "Hours of the week", caption, keys + drawn, table)

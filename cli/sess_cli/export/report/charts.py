@@ -1,7 +1,7 @@
-"""Charts with two axes: columns over time, and squares of a calendar and of a week.
+"""Charts with two axes: columns over time, and the squares of a calendar and of a week.
 
-Places along the time are percentages, so that a chart takes the width that there is; heights are
-pixels. The axis of values is a drawing of its own that stays when the rest is scrolled.
+Positions on the time axis are percentages, so that a chart fills the available width; heights are
+pixels. The value axis is a separate drawing that stays in place when the rest scrolls.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from sess_cli.export.report.markup import text, tip
 from sess_cli.export.report.periods import Axis
 
 _HEIGHT = 200
-_ABOVE = 10  # room for half a label over the highest line
+_ABOVE = 10  # room for half a label above the highest line
 _BELOW = 24
-_WIDEST = 6.0  # per cent of the chart for one column
-_DENSE = 40  # columns that need more than the width of a phone
-_CENTRED = 14  # so few that their names fit below their middles
+_WIDEST = 6.0  # percent of the chart for one column
+_DENSE = 40  # more columns than fit the width of a phone
+_CENTRED = 14  # few enough for names centred below them
 _CELL = 14
 _SQUARE = 11
 _HOURS = 24
@@ -28,9 +28,9 @@ _ROW = 24
 
 @dataclass(slots=True)
 class Columns:
-    """Stacked columns: for each place on the axis, one value for each series."""
+    """Stacked columns: for each position on the axis, one value for each series."""
 
-    label: str  # for people who cannot see it
+    label: str  # for screen readers
     axis: Axis
     classes: Sequence[str]  # the colour of each series, from the bottom up
     values: Sequence[Sequence[float]]
@@ -101,7 +101,7 @@ def _tall() -> int:
 
 
 def _framed(label: str, scale: str, drawing: str) -> str:
-    """A chart that keys can walk through, its scale beside what scrolls."""
+    """A chart with keyboard navigation, its scale next to the scrolling content."""
     return (
         f'<div class="chart plot" tabindex="0" role="group" aria-label="{text(label)}">'
         f'{scale}<div class="scroll">{drawing}</div></div>'
@@ -125,7 +125,7 @@ def year(sheet: calendar.Sheet, values: Mapping[date, int], marks: Sequence[int]
         f'<rect class="mark h{calendar.shade(values.get(day, 0), marks)}"'
         f' x="{sheet.column(day) * _CELL}" y="{top + day.weekday() * _CELL}"'
         f' width="{_SQUARE}" height="{_SQUARE}" rx="2">'
-        f"{tips.get(day) or tip(f'{day:%a} {day.isoformat()}', [('nothing', '')])}</rect>"
+        f"{tips.get(day) or tip(f'{day:%a} {day.isoformat()}', [('no activity', '')])}</rect>"
         for day in sheet.days()
     )
     scale = f'<svg class="scale" width="34" height="{height}" aria-hidden="true">{names}</svg>'
@@ -165,7 +165,7 @@ def week(values: Mapping[tuple[int, int], int], marks: Sequence[int],
 
 
 def shades(marks: Sequence[int], unit: str) -> str:
-    """What the shades stand for."""
+    """The legend of the shades."""
     keys = "".join(
         f'<li><svg class="key" width="11" height="11" aria-hidden="true">'
         f'<rect class="h{number}" width="11" height="11" rx="2"/></svg>{text(said)}</li>'
@@ -175,7 +175,7 @@ def shades(marks: Sequence[int], unit: str) -> str:
 
 
 def legend(entries: Sequence[tuple[str, str, str]]) -> str:
-    """The names of the series: colour, name as markup, value."""
+    """The legend of the series: colour, name as markup, value."""
     keys = "".join(
         f'<li><svg class="key" width="11" height="11" aria-hidden="true">'
         f'<rect class="{colour}" width="11" height="11" rx="2"/></svg>{shown}'

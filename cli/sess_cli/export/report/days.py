@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-SHADES = 4  # and one for nothing
+SHADES = 4  # and one for zero
 MOST_YEARS = 6
 _YEAR = 53  # weeks
 
@@ -32,7 +32,7 @@ class Sheet:
             yield self.first + timedelta(days=number)
 
     def months(self) -> Iterator[tuple[int, str]]:
-        """Where months begin, and their names; a stub at the start gets none."""
+        """The columns where months begin, and their names; a few days at the start get none."""
         first = self.first
         if first.day > 1 and first.day <= 8:
             yield 0, f"{first:%b}"
@@ -42,7 +42,7 @@ class Sheet:
 
 
 def sheets(days: Mapping[date, int], today: date) -> list[Sheet]:
-    """The newest first: up to a year as one block, longer times as calendar years."""
+    """Newest first: up to a year as one block, longer periods as calendar years."""
     if not days:
         return []
     first, last = min(days), max(days)
@@ -56,7 +56,7 @@ def sheets(days: Mapping[date, int], today: date) -> list[Sheet]:
 
 
 def limits(values: Sequence[int]) -> list[int]:
-    """The largest value of each shade but the darkest: a quarter of what is not zero in each."""
+    """The largest value of each shade except the darkest; each has a quarter of the nonzero."""
     ordered = sorted(value for value in values if value > 0)
     if not ordered:
         return []
@@ -65,7 +65,7 @@ def limits(values: Sequence[int]) -> list[int]:
 
 
 def shade(value: int, marks: Sequence[int]) -> int:
-    """0 for nothing, then 1 to 4."""
+    """0 for zero, then 1 to 4."""
     if value <= 0:
         return 0
     above = sum(value > mark for mark in marks)
@@ -73,13 +73,13 @@ def shade(value: int, marks: Sequence[int]) -> int:
 
 
 def legend(marks: Sequence[int]) -> list[tuple[int, str]]:
-    """The shades and what they stand for."""
-    told = [(0, "0")]
+    """The shades with their ranges of values."""
+    ranges = [(0, "0")]
     low = 1
     for number, mark in enumerate(marks):
-        told.append((SHADES - len(marks) + number, f"{low:,}" + f"–{mark:,}" * (mark > low)))
+        ranges.append((SHADES - len(marks) + number, f"{low:,}" + f"–{mark:,}" * (mark > low)))
         low = mark + 1
-    return [*told, (SHADES, f"{low:,}+")]
+    return [*ranges, (SHADES, f"{low:,}+")]
 
 
 def _rounded(mark: int) -> int:

@@ -1,4 +1,4 @@
-"""What the report shows, read from the index once."""
+"""All the data of the report, read from the index once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import apsw
 
 OTHER = "other"
-REST = "s6"  # the class of the colour of what is left
+REST = "s6"  # the CSS class of all other models
 _SERIES = 6
 
 
@@ -26,27 +26,27 @@ class Figures:
     asked: Stats
     total: Tally
     axis: Axis
-    columns: dict[str, Tally]  # by column of the axis, and undated
+    columns: dict[str, Tally]  # by column of the axis, or undated
     by_model: dict[str, dict[str, Tally]]  # the same, then by model
-    models: dict[str, Tally]  # the largest first
+    models: dict[str, Tally]  # largest first
     projects: dict[str, Tally]
     tools: dict[str, Use]
-    classes: dict[str, int]  # failed calls by class, the most first
+    classes: dict[str, int]  # failed calls by class, most first
     active_ms: int
-    estimated: int  # tokens that nobody recorded, in no sum
-    session: str | None = None  # where only one was asked for
+    estimated: int  # tokens that no agent recorded; not in any total
+    session: str | None = None  # if only one was asked for
     days: dict[date, Tally] = field(default_factory=dict)
     clock: dict[tuple[int, int], Tally] = field(default_factory=dict)  # weekday and hour
 
     @property
     def series(self) -> list[str]:
-        """The models that get a colour of their own, the largest first."""
+        """The models that get their own colour, largest first."""
         spending = [name for name, tally in self.models.items() if tally.requests]
         return spending[:_SERIES]
 
     @property
     def uses(self) -> Use:
-        """All tools together; times are not."""
+        """All tools together, without times."""
         every = self.tools.values()
         return Use(
             sum(use.calls for use in every),
@@ -57,7 +57,7 @@ class Figures:
 
     @property
     def unpriced(self) -> dict[str, int]:
-        """Models without a price, with how many responses each, the most first."""
+        """Models without a price and their numbers of responses, most first."""
         found = [(model, tally.unpriced) for model, tally in self.models.items() if tally.unpriced]
         return dict(sorted(found, key=lambda one: (-one[1], one[0])))
 
@@ -70,17 +70,17 @@ class Figures:
         return datetime.now(self.asked.zone).date()
 
     def span(self) -> tuple[str, str] | None:
-        """The first and the last day with something in them."""
+        """The first and the last day with activity."""
         return (min(self.days).isoformat(), max(self.days).isoformat()) if self.days else None
 
 
 def busy(tally: Tally) -> int:
-    """What the calendar and the clock count: prompts and responses."""
+    """The count that the calendar and the clock show: prompts and responses."""
     return tally.prompts + tally.requests
 
 
 def read(db: apsw.Connection, asked: Stats) -> Figures:
-    classes = _classes(db, asked)  # first: it needs the most memory, and gives it back
+    classes = _classes(db, asked)  # first: it needs the most memory, and frees it
     hours = _dated(asked.table(db, "hour", "model"))
     axis = periods.axis(hours, asked.since, asked.until, asked.zone)
     figures = Figures(
@@ -104,7 +104,7 @@ def read(db: apsw.Connection, asked: Stats) -> Figures:
 
 
 def days(db: apsw.Connection, asked: Stats) -> tuple[Tally, dict[date, Tally]]:
-    """The total and the sums of days, for the calendar alone."""
+    """The total and the tally of each day, for the calendar alone."""
     total = Tally()
     found = {}
     for day, tally in asked.groups(db, "day").items():
@@ -140,7 +140,7 @@ def _classes(db: apsw.Connection, asked: Stats) -> dict[str, int]:
 
 
 def _dated(hours: dict[str, dict[str, Tally]]) -> dict[str, dict[str, Tally]]:
-    """Hours whose year no calendar has count as undated."""
+    """Hours outside the calendar's years count as undated."""
     found: dict[str, dict[str, Tally]] = {}
     for hour, models in hours.items():
         known = hour if _day(hour) is not None else UNDATED
@@ -157,7 +157,7 @@ def _day(name: str) -> date | None:
 
 
 def _ranked(groups: dict[str, Tally]) -> dict[str, Tally]:
-    """The most expensive first; where nothing was paid, the largest."""
+    """Most expensive first; by tokens if nothing has a cost."""
     return dict(
         sorted(
             groups.items(),
@@ -170,6 +170,6 @@ def model_name(model: str) -> str:
     return "no model" if model == NONE else model
 
 
-def colours(told: Figures) -> dict[str, str]:
-    """The class of each model that has a colour of its own; all others are `REST`."""
-    return {model: f"s{number}" for number, model in enumerate(told.series)}
+def colours(data: Figures) -> dict[str, str]:
+    """The CSS class of each model with its own colour; all others are `REST`."""
+    return {model: f"s{number}" for number, model in enumerate(data.series)}

@@ -1,4 +1,4 @@
-"""Pieces of markup. Names come from transcripts: what is not ours is escaped here."""
+"""HTML snippets. Names come from transcripts, so they are escaped here."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from sess_schema.escape import safe
 from sess_schema.queries.tally import Tally
 
 _MOST_ROWS = 2000
-_LONGEST = 400  # characters of a name; the rest tells nobody anything
+_LONGEST = 400  # characters of a name
 
 
 def flat(text: str) -> str:
-    """One line that shows what is in a name and obeys none of it."""
+    """A name on one line, with its control characters made visible."""
     shown = safe(text).replace("\n", "⏎").replace("\t", "⇥")
     return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
 
@@ -25,7 +25,7 @@ def text(value: str) -> str:
 
 
 def name(value: str, width: int, *, from_end: bool = False) -> str:
-    """A name cut to a width, whole when somebody points at it, its direction its own affair."""
+    """A name cut to a width, whole in its tooltip, with its own text direction."""
     shown = flat(value)
     cut = (layout.cut_start if from_end else layout.cut)(shown, width)
     whole = f' title="{html.escape(shown, quote=True)}"' if cut != shown else ""
@@ -33,13 +33,13 @@ def name(value: str, width: int, *, from_end: bool = False) -> str:
 
 
 def whole(value: str) -> str:
-    """A name in a place that cuts what does not fit by itself."""
+    """A whole name, for a place that cuts by itself what does not fit."""
     shown = html.escape(flat(value), quote=True)
     return f'<bdi dir="ltr" title="{shown}">{shown}</bdi>'
 
 
 def path(value: str) -> str:
-    """A path, its last part first: the one that tells most is there wherever it is cut."""
+    """A path, its last name first, so that cutting keeps the most useful name."""
     above, _, last = flat(value).rpartition("/")
     if not above or not last:
         return whole(value)
@@ -51,18 +51,18 @@ def path(value: str) -> str:
 
 
 def tip(head: str, lines: Iterable[tuple[str, str]] = ()) -> str:
-    """What a mark says when somebody points at it: a head, then names and values."""
-    told = [text(head), *(f"{text(what)}\t{text(value)}" for what, value in lines)]
-    return f"<title>{chr(10).join(told)}</title>"
+    """The tooltip of a mark: a heading, then names and values."""
+    shown = [text(head), *(f"{text(what)}\t{text(value)}" for what, value in lines)]
+    return f"<title>{chr(10).join(shown)}</title>"
 
 
 def exact(value: int, shown: str | None = None) -> str:
-    """A number for people, and the exact one for programs."""
+    """A number for people, with the exact one for programs."""
     return f'<data value="{value}">{text(f"{value:,}" if shown is None else shown)}</data>'
 
 
 def cost(tally: Tally) -> str:
-    """What is not known is no money, but not nothing either."""
+    """A cost; unknown is not the same as zero."""
     return exact(tally.cost_nano, tallies.cost(tally))
 
 
@@ -87,8 +87,8 @@ class Table:
             foot = f"<tfoot>{_row('total', self.total)}</tfoot>"
         note = ""
         if len(self.rows) > _MOST_ROWS:
-            told = f"{_MOST_ROWS:,} of {len(self.rows):,} rows; the total is of all."
-            note = f'<p class="note">{told}</p>'
+            shown = f"{_MOST_ROWS:,} of {len(self.rows):,} rows shown; the total includes all."
+            note = f'<p class="note">{shown}</p>'
         return (
             f'<details class="data" id="{self.id}"><summary>Data</summary>{note}'
             f'<div class="scroll" tabindex="0" role="group" aria-label="Data">'
@@ -101,13 +101,13 @@ def _row(head: str, cells: Sequence[str]) -> str:
     return f'<tr><th scope="row">{head}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
 
 
-def figure(id_: str, title: str, said: str, chart: str, table: object = "") -> str:
-    """A chart with its heading, what it shows in a sentence, and its data."""
+def figure(id_: str, title: str, caption: str, chart: str, table: object = "") -> str:
+    """A chart with its heading, a caption, and its data."""
     return (
         f'<figure id="{id_}"><figcaption><h2>{text(title)}</h2>'
-        f'<p class="note">{text(said)}</p></figcaption>{chart}{table}</figure>'
+        f'<p class="note">{text(caption)}</p></figcaption>{chart}{table}</figure>'
     )
 
 
-def empty(said: str) -> str:
-    return f'<p class="empty">{text(said)}</p>'
+def empty(caption: str) -> str:
+    return f'<p class="empty">{text(caption)}</p>'

@@ -15,11 +15,11 @@ from sess_schema.queries.stats import Tally
 
 @dataclass(frozen=True, slots=True)
 class _Measure:
-    """What a chart by model shows, and how it says it."""
+    """The quantity of a chart by model, and how to print it."""
 
     id: str
     title: str
-    said: str  # of `{step}`
+    caption: str  # with `{step}`
     nothing: str
     of: Callable[[Tally], int]
     unit: float  # of the axis
@@ -32,8 +32,8 @@ class _Measure:
 _COST = _Measure(
     id="cost",
     title="Cost over time",
-    said="US dollars per {step}, by model. Responses of unknown price are not in it.",
-    nothing="Nothing with a known price in this time.",
+    caption="US dollars per {step}, by model. Excludes responses without a known price.",
+    nothing="No costs in this period.",
     of=lambda tally: tally.cost_nano,
     unit=1e9,
     axis=scales.dollars,
@@ -44,8 +44,8 @@ _COST = _Measure(
 _TOKENS = _Measure(
     id="tokens",
     title="Tokens over time",
-    said="Tokens per {step}, by model: input, output, cache writes and cache reads.",
-    nothing="No tokens in this time.",
+    caption="Tokens per {step}, by model: input, output, cache writes and cache reads.",
+    nothing="No tokens in this period.",
     of=lambda tally: tally.tokens,
     unit=1,
     axis=scales.number,
@@ -62,33 +62,33 @@ class _Series:
     models: list[str]
 
 
-def spent(told: Figures) -> str:
-    return _by_model(told, _COST)
+def spent(data: Figures) -> str:
+    return _by_model(data, _COST)
 
 
-def tokens(told: Figures) -> str:
-    return _by_model(told, _TOKENS)
+def tokens(data: Figures) -> str:
+    return _by_model(data, _TOKENS)
 
 
-def _series(told: Figures, measure: _Measure) -> list[_Series]:
-    """The largest first, all small models together last."""
+def _series(data: Figures, measure: _Measure) -> list[_Series]:
+    """Largest first, all small models together last."""
     own = {
-        model: colour for model, colour in colours(told).items() if measure.of(told.models[model])
+        model: colour for model, colour in colours(data).items() if measure.of(data.models[model])
     }
-    ranked = sorted(own, key=lambda model: -measure.of(told.models[model]))
+    ranked = sorted(own, key=lambda model: -measure.of(data.models[model]))
     found = [_Series(model_name(model), own[model], [model]) for model in ranked]
-    rest = [m for m, tally in told.models.items() if m not in own and measure.of(tally)]
+    rest = [m for m, tally in data.models.items() if m not in own and measure.of(tally)]
     return [*found, _Series(OTHER, REST, rest)] if rest else found
 
 
-def _by_model(told: Figures, measure: _Measure) -> str:
-    said = measure.said.format(step=told.axis.step)
-    if not measure.of(told.total):
-        return figure(measure.id, measure.title, said, empty(measure.nothing))
-    series = _series(told, measure)
+def _by_model(data: Figures, measure: _Measure) -> str:
+    caption = measure.caption.format(step=data.axis.step)
+    if not measure.of(data.total):
+        return figure(measure.id, measure.title, caption, empty(measure.nothing))
+    series = _series(data, measure)
     sums = {
         column: [sum(measure.of(row[m]) for m in one.models if m in row) for one in series]
-        for column, row in told.by_model.items()
+        for column, row in data.by_model.items()
     }
     whole = [sum(row[n] for row in sums.values()) for n in range(len(series))]
     keys = [
@@ -97,7 +97,7 @@ def _by_model(told: Figures, measure: _Measure) -> str:
     ]
     table = Table(
         f"{measure.id}-data",
-        [told.axis.step, *(one.name for one in series), "total"],
+        [data.axis.step, *(one.name for one in series), "total"],
         [
             (column, list(map(measure.cell, (*values, sum(values)))))
             for column, values in sums.items()
@@ -106,26 +106,26 @@ def _by_model(told: Figures, measure: _Measure) -> str:
         list(map(measure.cell, (*whole, sum(whole)))),
     )
     if any(undated := sums.get(UNDATED, ())):
-        said += f" {measure.long(sum(undated))} without a date are only in the data."
-    if not told.axis.columns:
-        return figure(measure.id, measure.title, said, empty("Nothing of it has a date."), table)
-    drawn = f"{charts.legend(keys)}{_stacked(told, measure, series, sums)}"
-    return figure(measure.id, measure.title, said, drawn, table)
+        caption += f" {measure.long(sum(undated))} without a date: only in the data."
+    if not data.axis.columns:
+        return figure(measure.id, measure.title, caption, empty("No response has a date."), table)
+    drawn = f"{charts.legend(keys)}{_stacked(data, measure, series, sums)}"
+    return figure(measure.id, measure.title, caption, drawn, table)
 
 
 def _stacked(
-    told: Figures, measure: _Measure, series: list[_Series], sums: dict[str, list[int]]
+    data: Figures, measure: _Measure, series: list[_Series], sums: dict[str, list[int]]
 ) -> charts.Columns:
-    columns = told.axis.columns
+    columns = data.axis.columns
     most = max(sum(sums[column]) for column in columns) / measure.unit
     return charts.Columns(
         label=f"{measure.title}, by model",
-        axis=told.axis,
+        axis=data.axis,
         classes=[one.colour for one in series],
         values=[[value / measure.unit for value in sums[column]] for column in columns],
         tips=[
             tip(
-                told.axis.name(column),
+                data.axis.name(column),
                 [
                     ("total", measure.long(sum(sums[column]))),
                     *(
@@ -142,39 +142,39 @@ def _stacked(
     )
 
 
-def failed(told: Figures) -> str:
-    said = f"Tool calls that failed, per {told.axis.step}."
-    if not told.total.tool_errors:
-        return figure("failures", "Failed calls", said, empty("No errors in this time."))
-    if not told.axis.columns:
-        return figure("failures", "Failed calls", said, empty("None of them has a date."))
-    columns = told.columns
+def failed(data: Figures) -> str:
+    caption = f"Failed tool calls per {data.axis.step}."
+    if not data.total.tool_errors:
+        return figure("failures", "Failed calls", caption, empty("No failed calls in this period."))
+    if not data.axis.columns:
+        return figure("failures", "Failed calls", caption, empty("No failed call has a date."))
+    columns = data.columns
     tips = [
         tip(
-            told.axis.name(column),
+            data.axis.name(column),
             [("failed", f"{columns[column].tool_errors:,}"),
              ("calls", f"{columns[column].tool_calls:,}")],
         )
-        for column in told.axis.columns
+        for column in data.axis.columns
     ]  # fmt: skip
-    most = max(columns[column].tool_errors for column in told.axis.columns)
+    most = max(columns[column].tool_errors for column in data.axis.columns)
     chart = charts.Columns(
         label="Failed tool calls over time",
-        axis=told.axis,
+        axis=data.axis,
         classes=["bad"],
-        values=[[columns[column].tool_errors] for column in told.axis.columns],
+        values=[[columns[column].tool_errors] for column in data.axis.columns],
         tips=tips,
         ticks=scales.whole_ticks(most or 1),
         say=scales.number,
     )
     table = Table(
         "failures-data",
-        [told.axis.step, "calls", "failed"],
+        [data.axis.step, "calls", "failed"],
         [
             (column, [exact(tally.tool_calls), exact(tally.tool_errors)])
             for column, tally in columns.items()
             if tally.tool_calls
         ],
-        [exact(told.total.tool_calls), exact(told.total.tool_errors)],
+        [exact(data.total.tool_calls), exact(data.total.tool_errors)],
     )
-    return figure("failures", "Failed calls", said, str(chart), table)
+    return figure("failures", "Failed calls", caption, str(chart), table)

@@ -1,4 +1,4 @@
-"""`sess stats --html`: one file with everything in it, that runs nothing but its own script."""
+"""`sess stats --html`: the report as one self-contained file that runs only its own script."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from sess_schema.queries.stats import Stats
 
-_ROOM = 6  # rows that a column lacks before a chart over time goes below it
+_ROOM = 6  # difference in rows that makes room for another chart
 _NAMED = 8  # models without a price
 
 
 def write(db: apsw.Connection, asked: Stats, path: str) -> None:
-    """The report of what was asked for, as a file for its owner."""
+    """Write the report, readable only by its owner."""
     from sess_cli.export.files import new_file  # noqa: PLC0415
 
     page = document(figures.read(db, asked))
@@ -32,7 +32,7 @@ def write(db: apsw.Connection, asked: Stats, path: str) -> None:
         file.write(page.encode("utf-8", "backslashreplace"))
 
 
-def document(told: Figures) -> str:
+def document(data: Figures) -> str:
     style, script, early = _asset("report.css"), _asset("report.js"), shell.early()
     policy = (
         f"default-src 'none'; style-src {_hashed(style)};"
@@ -40,12 +40,12 @@ def document(told: Figures) -> str:
     )
     main = "".join(
         (
-            over_time.spent(told),
-            over_time.tokens(told),
-            _side_by_side(told),
-            rankings.latencies(told),
-            calendars.year(told),
-            calendars.week(told),
+            over_time.spent(data),
+            over_time.tokens(data),
+            _side_by_side(data),
+            rankings.latencies(data),
+            calendars.year(data),
+            calendars.week(data),
         )
     )
     return (
@@ -54,45 +54,45 @@ def document(told: Figures) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>Coding agents: {text(_window(told))}</title>\n"
+        f"<title>Coding agents: {text(_window(data))}</title>\n"
         f"<style>{style}</style>\n<script>{early}</script>\n</head>\n<body>\n"
-        f"{_header(told)}\n<main>{main}</main>\n{_footer()}\n"
+        f"{_header(data)}\n<main>{main}</main>\n{_footer()}\n"
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
 
-def _side_by_side(told: Figures) -> str:
-    """The charts in rows in two columns; the failed calls where there is room for them."""
+def _side_by_side(data: Figures) -> str:
+    """The rankings in two columns, with failed calls in the shorter one if there is room."""
     left, right = (
         sum(min(rankings.ROWS, len(rows)) for rows in column)
-        for column in ((told.models, told.tools), (told.projects, told.classes))
+        for column in ((data.models, data.tools), (data.projects, data.classes))
     )
-    failed = over_time.failed(told)
+    failed = over_time.failed(data)
     beside = [failed if right - left > _ROOM else "", failed if left - right > _ROOM else ""]
     columns = (
-        f"<div>{rankings.models(told)}{rankings.tools(told)}{beside[0]}</div>"
-        f"<div>{rankings.projects(told)}{rankings.classes(told)}{beside[1]}</div>"
+        f"<div>{rankings.models(data)}{rankings.tools(data)}{beside[0]}</div>"
+        f"<div>{rankings.projects(data)}{rankings.classes(data)}{beside[1]}</div>"
     )
     return f'<div class="pair">{columns}</div>{"" if any(beside) else failed}'
 
 
-def _header(told: Figures) -> str:
+def _header(data: Figures) -> str:
     chosen = "".join(
         f'<li><span class="dim">{what}</span> {name(value, 80)}</li>'
-        for what, value in _filters(told)
+        for what, value in _filters(data)
     )
     chosen = f'<ul class="filters">{chosen}</ul>' if chosen else ""
     return (
         '<header><div class="head"><h1>Coding agents</h1>'
         '<button type="button" id="theme" hidden>Theme</button></div>'
-        f'<p class="window">{text(_window(told))} <span class="dim">{text(_zone(told))}</span></p>'
-        f"{chosen}{_tiles(told)}{_unpriced(told)}{_estimated(told)}</header>"
+        f'<p class="window">{text(_window(data))} <span class="dim">{text(_zone(data))}</span></p>'
+        f"{chosen}{_tiles(data)}{_unpriced(data)}{_estimated(data)}</header>"
     )
 
 
-def _filters(told: Figures) -> list[tuple[str, str]]:
-    """What was asked for, as names and values."""
-    asked = told.asked
+def _filters(data: Figures) -> list[tuple[str, str]]:
+    """The filters asked for, as names and values."""
+    asked = data.asked
     named = (
         ("agent", asked.agents),
         ("project", [layout.home_short(project) for project in asked.projects]),
@@ -100,15 +100,15 @@ def _filters(told: Figures) -> list[tuple[str, str]]:
         ("branch", asked.branches),
     )
     found = [(what, ", ".join(map(flat, values))) for what, values in named if values]
-    if told.session is not None:
-        found.append(("session", told.session))
+    if data.session is not None:
+        found.append(("session", data.session))
     if asked.subagents != "include":
         found.append(("subagents", asked.subagents))
     return found
 
 
-def _window(told: Figures) -> str:
-    asked = told.asked
+def _window(data: Figures) -> str:
+    asked = data.asked
 
     def said(moment: int) -> str:
         at = datetime.fromtimestamp(moment / 1000, UTC).astimezone(asked.zone)
@@ -120,19 +120,19 @@ def _window(told: Figures) -> str:
         return f"since {said(asked.since)}"
     if asked.until is not None:
         return f"until {said(asked.until)}"
-    days = told.span()
+    days = data.span()
     if days is None:
         return "all time"
     return days[0] if days[0] == days[1] else f"{days[0]} to {days[1]}"
 
 
-def _zone(told: Figures) -> str:
-    zone = told.asked.zone
+def _zone(data: Figures) -> str:
+    zone = data.asked.zone
     return f"time zone {zone or datetime.now().astimezone().tzname()}"
 
 
-def _tiles(told: Figures) -> str:
-    total = told.total
+def _tiles(data: Figures) -> str:
+    total = data.total
     parts = [
         f"{tallies.short(count)} {what}"
         for what, count in (
@@ -142,22 +142,22 @@ def _tiles(told: Figures) -> str:
             ("cache read", total.cache_read_tokens),
         )
     ]
-    uses = told.uses
+    uses = data.uses
     failed = f"{uses.errors:,} failed"
     if uses.errors:
-        failed += f", {scales.share(uses.errors, uses.answered)} of those answered"
+        failed += f", {scales.share(uses.errors, uses.answered)} of calls with a result"
     if uses.denied:
         failed += f", {uses.denied:,} denied"
-    idle = "gaps cut at 5 minutes" + (", with all models" if told.asked.models else "")
-    worked = f"on {amounts.plural(len(told.active_days), 'active day')}"
+    idle = "pauses cut at 5 minutes" + (", all models" if data.asked.models else "")
+    worked = f"on {amounts.plural(len(data.active_days), 'active day')}"
     tiles = (
-        ("cost", "Cost", cost(total), "as recorded, or at list prices of the day"),
+        ("cost", "Cost", cost(total), "as recorded, or at the day's list prices"),
         ("tokens", "Tokens", exact(total.tokens, tallies.short(total.tokens)), ", ".join(parts)),
         ("sessions", "Sessions", exact(len(total.sessions)), worked),
         ("prompts", "Prompts", exact(total.prompts), "by people and to subagents"),
         ("responses", "Responses", exact(total.requests), "each counted once"),
         ("calls", "Tool calls", exact(total.tool_calls), failed),
-        ("active", "Active time", exact(told.active_ms, amounts.duration(told.active_ms)),
+        ("active", "Active time", exact(data.active_ms, amounts.duration(data.active_ms)),
          idle),
     )  # fmt: skip
     shown = "".join(
@@ -168,34 +168,36 @@ def _tiles(told: Figures) -> str:
     return f'<dl class="tiles">{shown}</dl>'
 
 
-def _unpriced(told: Figures) -> str:
-    if not told.unpriced:
+def _unpriced(data: Figures) -> str:
+    if not data.unpriced:
         return ""
     listed = ", ".join(
-        f"{name(model, 40)} ({count:,})" for model, count in list(told.unpriced.items())[:_NAMED]
+        f"{name(model, 40)} ({count:,})" for model, count in list(data.unpriced.items())[:_NAMED]
     )
-    more = len(told.unpriced) - _NAMED
+    more = len(data.unpriced) - _NAMED
     return (
         '<p class="warning" id="unpriced">'
-        f"{amounts.plural(sum(told.unpriced.values()), 'response')} of unknown price, in no sum of"
-        f" money: {listed}{f' and {more:,} more models' if more > 0 else ''}</p>"
+        f"{amounts.plural(sum(data.unpriced.values()), 'response')} without a known price,"
+        f" excluded from cost totals: {listed}"
+        f"{f' and {more:,} more models' if more > 0 else ''}</p>"
     )
 
 
-def _estimated(told: Figures) -> str:
-    if not told.estimated:
+def _estimated(data: Figures) -> str:
+    if not data.estimated:
         return ""
     return (
-        f'<p class="warning" id="estimated">About {exact(told.estimated)} tokens of output that no'
-        " agent recorded (estimated at four characters a token), in no sum.</p>"
+        f'<p class="warning" id="estimated">About {exact(data.estimated)} output tokens that no'
+        " agent recorded (estimated at four characters per token), excluded from all totals.</p>"
     )
 
 
 def _footer() -> str:
     return (
-        '<footer class="dim"><p>A response is counted once, however many lines, forks and resumes'
-        " repeat it; a session once, with its subagents. Arrow keys walk through a chart that has"
-        f" the focus. Made by <code>sess stats --html</code> on {datetime.now(UTC):%Y-%m-%d}.</p>"
+        '<footer class="dim"><p>A response counts once, even if several lines, forks or resumed'
+        " sessions repeat it; a session counts once, with its subagents. Arrow keys move through"
+        " the focused chart. Made by <code>sess stats --html</code>"
+        f" on {datetime.now(UTC):%Y-%m-%d}.</p>"
         '</footer><div id="tip" role="status" aria-live="polite" hidden></div>'
     )
 

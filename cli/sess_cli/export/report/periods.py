@@ -1,4 +1,4 @@
-"""The axis of time: how long one column is, which columns there are, and what they are called."""
+"""The time axis: the length of a column, the columns, and their names."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from datetime import UTC, date, datetime, timedelta, tzinfo
 
 UNDATED = "undated"
 _MOST_COLUMNS = 110
-_FILLED_YEARS = 100  # beyond that, somebody's clock was wrong: only years with something in them
+_FILLED_YEARS = 100  # beyond that, a clock was wrong: only years with activity
 _MARKS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """The columns of every chart over time, in order, empty ones too."""
+    """The columns of every chart over time, in order, including empty ones."""
 
     step: str  # hour, day, week, month or year
     columns: list[str]
 
     def marks(self) -> list[tuple[int, str]]:
-        """A few columns to name, evenly spaced, and their short names."""
+        """A few evenly spaced columns to label, and their short names."""
         every = max(1, -(-len(self.columns) // _MARKS))
         chosen = range(0, len(self.columns), every)
         years = [self.columns[number][:4] for number in chosen]
@@ -33,7 +33,7 @@ class Axis:
         ]
 
     def name(self, column: str) -> str:
-        """A column as a sentence says it."""
+        """The full name of a column."""
         if self.step == "week":
             return f"week of {column}"
         if self.step in ("day", "hour"):
@@ -46,7 +46,7 @@ def weekday(column: str) -> str:
 
 
 def column_of(step: str, hour: str) -> str:
-    """The column that an hour as `Stats` names it belongs to."""
+    """The column of an hour, given as `Stats` names it."""
     if step == "hour":
         return hour
     if step == "week":
@@ -56,7 +56,7 @@ def column_of(step: str, hour: str) -> str:
 
 
 def axis(hours: Iterable[str], since: int | None, until: int | None, zone: tzinfo | None) -> Axis:
-    """Columns for all hours that have something in them, and for the time that was asked for."""
+    """Columns for all hours with activity, and for the whole period asked for."""
     known = sorted((hour for hour in hours if hour != UNDATED), key=moment)
     if not known:
         return Axis("day", [])
@@ -88,7 +88,7 @@ def _hours(begin: datetime, end: datetime, zone: tzinfo | None) -> Iterator[str]
     last = f"{end:%Y-%m-%d %H:00%z}"
     while (name := f"{at.astimezone(zone):%Y-%m-%d %H:00%z}") != last and at <= end:
         yield name
-        at += timedelta(hours=1)  # of real time: a day may have 23 or 25
+        at += timedelta(hours=1)  # of elapsed time: a day may have 23 or 25
     yield last
 
 
@@ -98,7 +98,7 @@ def _days(begin: date, end: date) -> Iterator[str]:
 
 
 def _short(step: str, column: str, *, year: bool) -> str:
-    """The year only where it begins."""
+    """A short label; the year only where it changes."""
     if step == "year":
         return column
     if step == "month":

@@ -1,4 +1,4 @@
-"""The charts in rows: models, projects, tools, errors, and how long calls took."""
+"""The ranked charts: models, projects, tools, errors, and latency."""
 
 from __future__ import annotations
 
@@ -11,35 +11,39 @@ from sess_cli.render import layout, tallies
 from sess_schema.queries.stats import NONE, Tally, percentile
 from sess_schema.queries.views.tools import Use
 
-ROWS = 12  # of a chart; its data has more
+ROWS = 12  # of a chart; its data table has all
 _TOKENS = (
     ("input", "input_tokens"), ("output", "output_tokens"),
     ("cache write", "cache_write_tokens"), ("cache read", "cache_read_tokens"),
 )  # fmt: skip
 
 
-def models(told: Figures) -> str:
-    rows = {model: tally for model, tally in told.models.items() if tally.requests}
-    own = colours(told)
+def models(data: Figures) -> str:
+    rows = {model: tally for model, tally in data.models.items() if tally.requests}
+    own = colours(data)
     chart = _ranked_bars("Models", rows, [own.get(model, REST) for model in rows])
-    table = _groups("models-data", "model", told.models, told.total, model_name)
-    said = _by_what(rows) + ", the largest first."
-    return figure("models", "Models", said, chart or empty("No responses in this time."), table)
+    table = _groups("models-data", "model", data.models, data.total, model_name)
+    caption = _by_what(rows) + ", largest first."
+    return figure(
+        "models", "Models", caption, chart or empty("No responses in this period."), table
+    )
 
 
-def projects(told: Figures) -> str:
-    rows = {_place(project): tally for project, tally in told.projects.items() if busy(tally)}
+def projects(data: Figures) -> str:
+    rows = {_place(project): tally for project, tally in data.projects.items() if busy(tally)}
     chart = _ranked_bars("Projects", rows, ["s0"] * len(rows), paths=True)
-    table = _groups("projects-data", "project", told.projects, told.total, _place)
-    said = f"{_by_what(rows)}, the largest first{_of(len(rows))}."
-    return figure("projects", "Projects", said, chart or empty("No projects in this time."), table)
+    table = _groups("projects-data", "project", data.projects, data.total, _place)
+    caption = f"{_by_what(rows)}, largest first{_of(len(rows))}."
+    return figure(
+        "projects", "Projects", caption, chart or empty("No projects in this period."), table
+    )
 
 
-def tools(told: Figures) -> str:
-    uses = dict(sorted(told.tools.items(), key=lambda one: (-one[1].calls, one[0])))
-    said = f"Calls, and how many of a hundred that got an answer failed{_of(len(uses))}."
+def tools(data: Figures) -> str:
+    uses = dict(sorted(data.tools.items(), key=lambda one: (-one[1].calls, one[0])))
+    caption = f"Calls, and the share of those with a result that failed{_of(len(uses))}."
     if not uses:
-        return figure("tools", "Tools", said, empty("No tool calls in this time."))
+        return figure("tools", "Tools", caption, empty("No tool calls in this period."))
     rows = [
         bars.Bar(
             tool,
@@ -54,15 +58,15 @@ def tools(told: Figures) -> str:
     ]
     table = Table(
         "tools-data",
-        ["tool", *(what for what, _ in _calls(told.uses)), "error rate"],
+        ["tool", *(what for what, _ in _calls(data.uses)), "error rate"],
         [
             (tool, [*(exact(count) for _, count in _calls(use)), text(_rate(use))])
             for tool, use in uses.items()
         ],
-        [*(exact(count) for _, count in _calls(told.uses)), text(_rate(told.uses))],
+        [*(exact(count) for _, count in _calls(data.uses)), text(_rate(data.uses))],
     )
     chart = bars.bars("Tool calls and error rates", ["Tool", "calls", "error rate"], rows)
-    return figure("tools", "Tools", said, chart, table)
+    return figure("tools", "Tools", caption, chart, table)
 
 
 def _calls(use: Use) -> tuple[tuple[str, int], ...]:
@@ -78,12 +82,14 @@ def _rate(use: Use) -> str:
     return scales.share(use.errors, use.answered)
 
 
-def classes(told: Figures) -> str:
-    """What failed calls said, by the rules that `sess stats errors` has too."""
-    said = f"Failed calls by what they said{_of(len(told.classes))}."
-    if not told.classes:
-        return figure("errors", "Errors by class", said, empty("No errors in this time."))
-    whole = sum(told.classes.values())
+def classes(data: Figures) -> str:
+    """Failed calls by error class, with the same rules as `sess stats errors`."""
+    caption = f"Failed calls by error message{_of(len(data.classes))}."
+    if not data.classes:
+        return figure(
+            "errors", "Errors by class", caption, empty("No failed calls in this period.")
+        )
+    whole = sum(data.classes.values())
     rows = [
         bars.Bar(
             kind,
@@ -92,30 +98,30 @@ def classes(told: Figures) -> str:
             tip(kind, [("failed calls", f"{count:,}"), ("share", scales.share(count, whole))]),
             ["bad"],
         )
-        for kind, count in told.classes.items()
+        for kind, count in data.classes.items()
     ]
     table = Table(
         "errors-data",
         ["class", "failed calls", "share"],
         [
             (kind, [exact(count), text(scales.share(count, whole))])
-            for kind, count in told.classes.items()
+            for kind, count in data.classes.items()
         ],
         [exact(whole), ""],
     )
     chart = bars.bars("Errors by class", ["Class", "failed calls"], rows[:ROWS])
-    return figure("errors", "Errors by class", said, chart, table)
+    return figure("errors", "Errors by class", caption, chart, table)
 
 
-def latencies(told: Figures) -> str:
-    said = (
-        "From the call to its result, each row scaled to itself; the line is the median,"
-        " the dashed one the 95th percentile. Waiting for permission is inside."
+def latencies(data: Figures) -> str:
+    caption = (
+        "From call to result, including time spent waiting for permission. Each row has its own"
+        " scale; the line is the median, the dashed line the 95th percentile."
     )
-    timed = ((tool, use.times) for tool, use in told.tools.items() if use.times)
+    timed = ((tool, use.times) for tool, use in data.tools.items() if use.times)
     rows = sorted(timed, key=lambda one: (-len(one[1]), one[0]))
     if not rows:
-        return figure("latency", "How long calls took", said, empty("No timed calls."))
+        return figure("latency", "Latency", caption, empty("No timed calls in this period."))
     marks = (50, 90, 95, 99)
     table = Table(
         "latency-data",
@@ -126,9 +132,9 @@ def latencies(told: Figures) -> str:
             for tool, ordered in rows
         ],
     )  # fmt: skip
-    said += f" The most used{_of(len(rows))}." if len(rows) > ROWS else ""
-    chart = bars.spans("How long tool calls took", rows[:ROWS])
-    return figure("latency", "How long calls took", said, chart, table)
+    caption += f" Most used tools{_of(len(rows))}." if len(rows) > ROWS else ""
+    chart = bars.spans("Latency of tool calls", rows[:ROWS])
+    return figure("latency", "Latency", caption, chart, table)
 
 
 def _of(count: int) -> str:
@@ -164,7 +170,7 @@ def _ranked_bars(
 
 
 def _tally_tip(group: str, tally: Tally) -> str:
-    unpriced = [("of unknown price", f"{tally.unpriced:,}")] if tally.unpriced else []
+    unpriced = [("unpriced responses", f"{tally.unpriced:,}")] if tally.unpriced else []
     return tip(
         group,
         [

@@ -1,4 +1,4 @@
-"""Axes: round numbers to mark, and numbers as an axis says them."""
+"""Axes: round tick values and their labels."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sess_cli.render import amounts
 from sess_schema import times
 
 _STEPS = (1, 2, 5, 10)
-# Marks of a logarithmic axis of time, in milliseconds.
+# Ticks of a logarithmic time axis, in milliseconds.
 _SPANS = (
     1, 10, 100, times.SECOND, 10 * times.SECOND, times.MINUTE, 10 * times.MINUTE, times.HOUR,
     10 * times.HOUR, 100 * times.HOUR,
@@ -17,7 +17,7 @@ _SPANS = (
 
 
 def ticks(most: float, wanted: int = 4) -> list[float]:
-    """Round marks from zero to the first one that is not below the largest value."""
+    """Round ticks from zero to the first that is not below the largest value."""
     if most <= 0:
         return [0.0, 1.0]
     rough = most / wanted
@@ -27,12 +27,12 @@ def ticks(most: float, wanted: int = 4) -> list[float]:
 
 
 def whole_ticks(most: int, wanted: int = 4) -> list[float]:
-    """The same for what is counted: no half calls."""
+    """The same for counts: only whole numbers."""
     return ticks(most, wanted) if most > wanted else [float(number) for number in range(most + 1)]
 
 
 def dollars(amount: float) -> str:
-    """A mark on an axis of money: `$0.25`, `$40`, `$1.5k`."""
+    """A tick label of a money axis: `$0.25`, `$40`, `$1.5k`."""
     if amount == 0:
         return "$0"
     if amount < 1:
@@ -43,31 +43,31 @@ def dollars(amount: float) -> str:
 
 
 def number(amount: float) -> str:
-    """A mark on an axis: `40`, `2.5k`, `1M`."""
+    """A tick label: `40`, `2.5k`, `1M`."""
     for limit, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
         if amount >= limit:
             return f"{amount / limit:g}{unit}"
     return f"{amount:g}"
 
 
-def share(part: int, whole: int) -> str:
-    """`3.2%`; tiny shares are not said to be none."""
+def share(amount: int, whole: int) -> str:
+    """`3.2%`; tiny shares are not shown as zero."""
     if not whole:
         return ""
-    value = 100 * part / whole
+    value = 100 * amount / whole
     if 0 < value < 0.1:
         return "<0.1%"
     return f"{value:.0f}%" if value in (0, 100) else f"{value:.1f}%"
 
 
 def span_ticks(most: int) -> list[int]:
-    """Marks of a logarithmic axis that ends at or above the longest span."""
+    """Ticks of a logarithmic axis that ends at or above the longest span."""
     kept = [span for span in _SPANS if span < most]
     return [*kept, *_SPANS[len(kept) : len(kept) + 1]] or [1]
 
 
 def span_name(span: int) -> str:
-    """`10ms`, `1s`, `10m`: the same words as durations, without the zeros behind."""
+    """`10ms`, `1s`, `10m`: like durations, without trailing zeros."""
     for unit, name in ((times.HOUR, "h"), (times.MINUTE, "m"), (times.SECOND, "s")):
         if span >= unit:
             return f"{span // unit}{name}"
@@ -75,16 +75,16 @@ def span_name(span: int) -> str:
 
 
 def log_place(span: float, last: int) -> float:
-    """Where a span is on an axis from 1 ms to `last`, from 0 to 1."""
+    """The position of a span on an axis from 1 ms to `last`, from 0 to 1."""
     if span <= 1:
         return 0.0
     return min(1.0, math.log(span) / math.log(last)) if last > 1 else 0.0
 
 
 def histogram(ordered: Sequence[int], last: int, bins: int) -> list[int]:
-    """How many spans are in each of equally wide parts of the logarithmic axis."""
+    """The number of spans in each of `bins` equal intervals of the logarithmic axis."""
     found = [0] * bins
     for span in ordered:
-        # A whole second belongs right of its mark, whatever its logarithm is rounded to.
+        # A whole second belongs right of its tick, however its logarithm is rounded.
         found[min(bins - 1, int(log_place(span, last) * bins + 1e-9))] += 1
     return found

@@ -1,1 +1,1 @@
-"""The archive: every session as a page, with pages that lead to them and a search over all."""
+"""A site of all sessions: a page for each, pages that list them, and a search over all."""

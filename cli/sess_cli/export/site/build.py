@@ -1,4 +1,4 @@
-"""Draws what changed, leaves the rest, removes what is no more; one failure stops nothing else."""
+"""Draw changed pages, keep the rest, remove obsolete ones; a failed page does not stop the run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PAGE_ABOVE = "../"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """How the pages are wanted; another answer draws all of them again."""
+    """Options of the pages; changing any redraws all of them."""
 
     redact: bool = True
     utc: bool = False
@@ -41,7 +41,7 @@ class Outcome:
 
 
 class Site:
-    """One folder."""
+    """A site in one directory."""
 
     def __init__(
         self, db: apsw.Connection, folder: str, rows: Sequence[SessionRow], wanted: Wanted
@@ -55,12 +55,12 @@ class Site:
         self._prints = plan.prints(db, rows, looks)
         self._damaged = self._damaged_bundles()
         self._now = Manifest()
-        self._lines: dict[str, str] = {}  # search texts of what is drawn, by file
+        self._lines: dict[str, str] = {}  # search texts of drawn pages, by file
         self._outcome = Outcome()
         self._workshop = Workshop()
 
     def stale(self) -> list[SessionRow]:
-        """Sessions whose page is missing, or shows something else."""
+        """Sessions whose page is missing or out of date."""
         return [row for row in self._rows if not self._is_current(row)]
 
     def leaving(self) -> list[Entry]:
@@ -71,7 +71,7 @@ class Site:
         self, redactor: Redactor | None, progress: Callable[[str], None] = lambda _: None
     ) -> Outcome:
         if not os.path.exists(os.path.join(self._folder, plan.MANIFEST)):
-            self._put(plan.MANIFEST, plan.dump(self._now))  # should this run be interrupted
+            self._put(plan.MANIFEST, plan.dump(self._now))  # in case this run is interrupted
         names = plan.Names(self._before)
         stale = {row.key for row in self.stale()}
         try:
@@ -109,7 +109,7 @@ class Site:
         )
 
     def _damaged_bundles(self) -> set[int]:
-        """Those that are not as they were written: all that they told has to be told again."""
+        """Bundles whose size changed since they were written; their sessions are redrawn."""
         written = Counter[int]()
         for entry in self._before.sessions.values():
             written[entry.bundle] += entry.texts
@@ -153,7 +153,7 @@ class Site:
             own.tool_denied, total.tokens, total.cost_nano, size, len(line.encode()),
         )  # fmt: skip
 
-    # -- what leads to the sessions
+    # -- bundles and lists
 
     def _bundles(self) -> None:
         members: dict[int, list[str]] = defaultdict(list)
@@ -189,15 +189,15 @@ class Site:
         before = {entry.file for entry in self._before.sessions.values()} | {*self._before.files}
         for name in sorted(before - here):
             if ".." in name.split("/") or os.path.isabs(name):
-                continue  # somebody wrote the manifest who is not us
+                continue  # the manifest is not ours
             path = self._path(name)
-            with suppress(FileNotFoundError):  # another run may clean up, too
+            with suppress(FileNotFoundError):  # another run may remove it first
                 if os.path.isfile(path):
                     os.unlink(path)
                     self._outcome.removed += name.startswith("sessions/")
 
     def _put(self, name: str, data: bytes) -> None:
-        """Write a file, unless it says the same already."""
+        """Write a file unless its content is the same."""
         path = self._path(name)
         try:
             with open(path, "rb") as file:
@@ -209,7 +209,7 @@ class Site:
 
 
 def _written(path: str, write: Callable[[BinaryIO], object]) -> int:
-    """Returns its size."""
+    """Return the size of the file."""
     files.make_folder(os.path.dirname(path))
     with files.new_file(path) as out:
         write(out)

@@ -1,4 +1,4 @@
-"""The pages that lead to the sessions: all projects, and each project."""
+"""The pages that list sessions: the index, and one for each project."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RECENT = 30
 def documents(
     entries: Sequence[Entry], bundles: Sequence[str], *, utc: bool
 ) -> Iterator[tuple[str, str]]:
-    """(name, text) of everything that is no session; the newest entry is the first."""
+    """(name, text) of every file that is not a session's page; entries are newest first."""
     yield "assets/page.css", shell.style()
     yield "assets/page.js", shell.script()
     yield "assets/site.css", _read(os.path.join(_ASSETS, "site.css"))
@@ -44,8 +44,8 @@ def _index(
     bundles: Sequence[str],
     utc: bool,
 ) -> Iterator[str]:
-    told = json.dumps([[entry.file, entry.title] for entry in entries[_RECENT:]])
-    titles = f'<script type="application/octet-stream" data-what="titles">{packed(told)}</script>'
+    listed = json.dumps([[entry.file, entry.title] for entry in entries[_RECENT:]])
+    titles = f'<script type="application/octet-stream" data-what="titles">{packed(listed)}</script>'
     yield '<header class="masthead">\n<h1>Sessions</h1>\n'
     yield _totals(entries, len(projects))
     yield "</header>\n"
@@ -58,7 +58,7 @@ def _index(
         '<ol id="hits"></ol></search>\n<main id="lists">\n'
     )
     if not entries:
-        yield '<p class="empty">No session was chosen.</p>\n'
+        yield '<p class="empty">No sessions.</p>\n'
     else:
         yield '<section><h2>Projects</h2>\n<ul class="projects">\n'
         for project, own in projects.items():
@@ -134,10 +134,10 @@ def _sessions(
             facts.append(tallies.money(entry.cost_nano))
         outcomes = amounts.outcomes(entry.failed, entry.denied)
         failed = f'<span class="bad">{outcomes}</span>' if outcomes else ""
-        told = "".join(f"<span>{markup.text(fact)}</span>" for fact in facts)
+        shown = "".join(f"<span>{markup.text(fact)}</span>" for fact in facts)
         yield (
             f'<li data-file="{markup.attr(entry.file)}"><a href="{above}{markup.attr(entry.file)}"'
-            f' dir="auto">{markup.text(entry.title)}</a><p>{told}{failed}</p></li>\n'
+            f' dir="auto">{markup.text(entry.title)}</a><p>{shown}{failed}</p></li>\n'
         )
     yield "</ul>\n"
 
@@ -165,7 +165,7 @@ def _document(title: str, above: str, body: Iterator[str]) -> str:
 
 
 def _script() -> str:
-    """With the unpacker of the session pages."""
+    """Includes the unpacker of the session pages."""
     unpacker = _read(os.path.join(_PAGE_ASSETS, "page", "zstd.js"))
     finder = _read(os.path.join(_ASSETS, "site.js"))
     return f'(() => {{\n"use strict";\n{unpacker}\n{finder}\n}})();\n'

@@ -1,4 +1,4 @@
-"""What a site consists of, and what of it has to be drawn again."""
+"""The manifest of a site, and what has to be redrawn."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ NO_PROJECT = "no project"
 _UNSAFE = re.compile(r"[^0-9A-Za-z._-]+")
 _PAGE = re.compile(r"sessions/[0-9A-Za-z_-][0-9A-Za-z._-]*\.html")
 _LONGEST_NAME = 48
-_PER_BUNDLE = 24  # sessions whose texts a search loads at once
+_PER_BUNDLE = 24  # sessions per bundle of search texts
 
 
 @dataclass(slots=True)
 class Entry:
-    """A session of the site, as the lists show it and the next run knows it again."""
+    """A session of the site, as the lists show it and the next run recognises it."""
 
     key: str  # a digest of agent, home and id
-    file: str  # relative to the site, with slashes
+    file: str  # relative to the site, with forward slashes
     bundle: int
-    print: str  # changes with anything that its page shows
+    print: str  # a digest of everything its page shows
     project: str
     title: str
     agent: str
@@ -43,25 +43,25 @@ class Entry:
     calls: int
     failed: int
     denied: int
-    # Of these, what no other session had first: totals count everything once.
+    # The same without copies from other sessions: totals count everything once.
     own_prompts: int
     own_calls: int
     own_failed: int
     own_denied: int
     tokens: int
     cost_nano: int
-    size: int  # bytes of its page
-    texts: int  # bytes of its line in the bundle
+    size: int  # size of its page in bytes
+    texts: int  # size of its line in the bundle in bytes
 
 
 @dataclass(slots=True)
 class Manifest:
     sessions: dict[str, Entry] = field(default_factory=dict)
-    files: list[str] = field(default_factory=list)  # everything else that was written
+    files: list[str] = field(default_factory=list)  # all other files of the site
 
 
 def load(folder: str) -> Manifest | None:
-    """What the last run left; None where there was none, it is damaged, or another format."""
+    """The manifest of the last run; None if missing, damaged, or in another format."""
     try:
         with open(os.path.join(folder, MANIFEST), encoding="utf-8") as file:
             data = json.load(file)
@@ -75,7 +75,7 @@ def load(folder: str) -> Manifest | None:
 
 
 def _is_sound(manifest: Manifest) -> bool:
-    """A folder may come from somebody else: no path may lead out of it."""
+    """The directory may come from somebody else: no path may lead out of it."""
     types = {"str": str, "int": int, "int | None": int | None}
     return all(isinstance(name, str) for name in manifest.files) and all(
         _PAGE.fullmatch(str(entry.file)) is not None
@@ -96,35 +96,35 @@ def dump(manifest: Manifest) -> bytes:
 
 
 def key_of(row: SessionRow) -> str:
-    """Without the path of the home: a site is for showing around."""
+    """Without the agent's home path: a site may be published."""
     return digest(f"{row.agent}\n{row.home}\n{row.session}", 12)
 
 
 def prints(db: apsw.Connection, rows: Iterable[SessionRow], options: str) -> dict[int, str]:
-    """By session, a digest of all that its page may show; no event is read for it."""
-    told: dict[int, list[Any]] = defaultdict(list)
+    """A digest, by session, of everything its page may show, without reading events."""
+    facts_of: dict[int, list[Any]] = defaultdict(list)
     below: dict[int, list[int]] = defaultdict(list)
     for key, parent, *facts in db.execute(
         "SELECT id, parent_id, title, project, git_branch, models, turns, events, prompts,"
         " tool_calls, started_at, ended_at, call_id, agent_type FROM sessions"
     ):
-        told[key] += facts
+        facts_of[key] += facts
         if parent is not None:
             below[parent].append(key)
     for key, *facts in db.execute(
         "SELECT m.session_id, r.id, r.generation, r.offset, r.lines, r.mtime_ns"
         " FROM session_sources m JOIN sources r ON r.id = m.source_id ORDER BY 1, 2"
     ):
-        told[key] += facts
+        facts_of[key] += facts
     for key, *facts in db.execute(
         "SELECT session_id, sum(cost_nano), sum(requests), sum(output_tokens)"
         " FROM usage_sums GROUP BY 1"
     ):
-        told[key] += facts
+        facts_of[key] += facts
 
     def whole(key: int, above: frozenset[int]) -> list[Any]:
         inner = [whole(one, above | {key}) for one in below[key] if one not in above]
-        return [told[key], inner]
+        return [facts_of[key], inner]
 
     return {
         row.key: digest(repr((__version__, options, whole(row.key, frozenset()))), 12)
@@ -133,7 +133,7 @@ def prints(db: apsw.Connection, rows: Iterable[SessionRow], options: str) -> dic
 
 
 class Names:
-    """File names that no two sessions share, the same as in the last run."""
+    """Unique file names for sessions, kept from the last run."""
 
     def __init__(self, before: Manifest) -> None:
         self._before = before
@@ -146,7 +146,7 @@ class Names:
         if known is not None:
             return known.file, known.bundle
         name = file_name(f"{row.agent}-{row.session}")
-        if f"sessions/{name}.html".casefold() in self._taken:  # many disks know no case
+        if f"sessions/{name}.html".casefold() in self._taken:  # many file systems ignore case
             name += f"-{digest(key_of(row))}"
         file = f"sessions/{name}.html"
         self._taken.add(file.casefold())
@@ -158,23 +158,23 @@ class Names:
 
 
 def file_name(text: str) -> str:
-    """Foreign text as a harmless name."""
+    """Foreign text as a safe file name."""
     return _UNSAFE.sub("-", text).strip("-.")[:_LONGEST_NAME] or "session"
 
 
 def project_file(project: str) -> str:
-    """Projects may share a name; their paths differ."""
+    """The file of a project; the digest separates projects with the same name."""
     last = project.replace("\\", "/").rstrip("/").rpartition("/")[2]
     return f"projects/{file_name(last)}-{digest(project)}.html"
 
 
 def project_names(projects: Iterable[str]) -> dict[str, str]:
-    """The last part of each path, and as much more as it takes to tell them apart."""
-    parts = {path: path.replace("\\", "/").rstrip("/").split("/") for path in projects}
-    names = {path: words[-1] or path for path, words in parts.items()}
+    """The last name of each path, and as many names before it as make it unique."""
+    split = {path: path.replace("\\", "/").rstrip("/").split("/") for path in projects}
+    names = {path: words[-1] or path for path, words in split.items()}
     for length in range(2, 8):
         count = Counter(names.values())
-        for path, words in parts.items():
+        for path, words in split.items():
             if count[names[path]] > 1 and len(words) >= length:
                 names[path] = "/".join(words[-length:])
     return names

@@ -1,7 +1,7 @@
-"""What a search over the whole site reads: the texts of each session, packed, in bundles.
+"""The data of the site-wide search: the packed texts of each session, in bundles.
 
-A bundle is a script of one call per session, because a page opened from a file may load scripts but
-not read other files. One session that grew costs one line of one bundle.
+A bundle is a script with one call per session, because a page opened from disk may load scripts but
+not read other files. A session that grew changes one line of one bundle.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from sess_cli.export.redact import Redactor
 from sess_cli.export.story import Item, Story
 from sess_schema.queries.sessions import SessionRow
 
-# Of a long output, what is looked for is mostly at its ends.
+# In long output, what people search for is mostly at the ends.
 _HEAD, _TAIL = 3000, 1000
 CALL = "sessTexts"
 
 
 class ListeningStory(Story):
-    """A story that remembers what can be searched for while somebody else draws it."""
+    """A story that collects its searchable texts while it is drawn."""
 
     def __init__(self, db: apsw.Connection, row: SessionRow, clean: Redactor | None) -> None:
         super().__init__(db, row, clean)
-        self.heard: list[tuple[str, str, str]] = []  # card, kind or tool, text
-        self.prefix = ""  # of the cards of a subagent, as they are drawn inside another
+        self.heard: list[tuple[str, str, str]] = []  # card, tool or event type, text
+        self.prefix = ""  # of the card keys of a subagent, which are drawn inside another card
 
     def _child(self, row: SessionRow) -> Story:
         child = ListeningStory(self.db, row, self._clean)
         child.heard, child._above = self.heard, self._above | {row.key}
-        child.prefix = f"{loose_key(child)}-"  # until a call claims it
+        child.prefix = f"{loose_key(child)}-"  # until the call that started it is found
         return child
 
     def items(self) -> Iterator[Item]:
@@ -63,10 +63,10 @@ def _ends(text: str) -> str:
 
 
 def line(file: str, heard: list[tuple[str, str, str]]) -> str:
-    """The call that brings one session's texts."""
+    """The call that loads one session's texts."""
     columns = [[*column] for column in zip(*heard, strict=True)] or [[], [], []]
-    told = json.dumps(columns, separators=(",", ":"), ensure_ascii=False)
-    return f'{CALL}({json.dumps(file)},"{packed(told)}");\n'
+    texts = json.dumps(columns, separators=(",", ":"), ensure_ascii=False)
+    return f'{CALL}({json.dumps(file)},"{packed(texts)}");\n'
 
 
 def bundle_name(number: int) -> str:
@@ -74,7 +74,7 @@ def bundle_name(number: int) -> str:
 
 
 def kept_lines(folder: str, number: int, wanted: set[str]) -> dict[str, str]:
-    """The calls of an earlier run, by file, of those that are still wanted."""
+    """The calls of an earlier run, by file, for the files in `wanted`."""
     found = {}
     try:
         with open(os.path.join(folder, bundle_name(number)), encoding="utf-8") as bundle:

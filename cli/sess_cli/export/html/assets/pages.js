@@ -1,12 +1,12 @@
 "use strict";
 (() => {
   const FOLD_ABOVE = 250;
-  // As in the style: answers are what a reader came for, and pictures are never cut.
+  // As in the style: answers and images are never cut.
   const WHOLE = ".k-assistant > .body > .fold, .fold .fold, :has(img)";
   const MOST = 500;
   const utc = document.body.hasAttribute("data-utc") ? { timeZone: "UTC" } : {};
 
-  // -- times as the reader writes them; no date where it is today's, or that of the card before
+  // -- times in the reader's locale, without the date if it is today's or the previous card's
 
   const format = (options) => new Intl.DateTimeFormat(undefined, { ...utc, ...options });
   const days = format({ dateStyle: "short" });
@@ -18,8 +18,8 @@
     const date = new Date(time.dateTime);
     if (Number.isNaN(date.getTime())) continue;
     const day = days.format(date);
-    const told = day === today || (day === before && time.closest(".card:not(.k-user)"));
-    time.textContent = told ? clocks.format(date) : `${day} ${clocks.format(date)}`;
+    const sameDay = day === today || (day === before && time.closest(".card:not(.k-user)"));
+    time.textContent = sameDay ? clocks.format(date) : `${day} ${clocks.format(date)}`;
     time.title = whole.format(date);
     before = day;
   }
@@ -46,7 +46,7 @@
     set(true);
   }
 
-  // The style cuts long blocks already; those near the window get their button.
+  // The style already cuts long blocks; those near the window get a button.
   const folds = new IntersectionObserver((entries) => {
     const seen = entries.filter((entry) => entry.isIntersecting).map((entry) => entry.target);
     seen.forEach((block) => folds.unobserve(block));
@@ -71,7 +71,7 @@
     });
   }
 
-  // -- links to messages that are folded away
+  // -- links to folded messages
 
   function reveal() {
     const name = decodeURIComponent(location.hash.slice(1));
@@ -81,7 +81,7 @@
     target.scrollIntoView();
   }
 
-  // -- search: the index has the texts of all pages, packed; a page sends its reader there
+  // -- search: the index has the packed texts of all pages; other pages open it there
 
   const modal = document.getElementById("modal");
   const term = document.getElementById("term");
@@ -126,7 +126,7 @@
       return;
     }
     history.replaceState(null, "", `#search=${encodeURIComponent(words)}`);
-    // Compared as written but for case, so that places in the text stay what they are.
+    // Compared ignoring case, without changing the text, so that offsets stay valid.
     const pattern = new RegExp(words.replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\s+/g, "\\s+"), "iu");
     let found = 0;
     let searched = 0;
@@ -148,10 +148,10 @@
       results.append(shown);
       searched += 1;
       status.textContent = `${counted(found, "message")} found in ${searched} of ${counted(packs.length, "page")}`
-        + (found > MOST ? `; the first ${MOST} are shown` : "");
+        + (found > MOST ? `; showing the first ${MOST}` : "");
     }
     if (searched < packs.length) status.textContent += "; this browser could not read the rest";
-    if (!packs.length) status.textContent = "There is nothing to search.";
+    if (!packs.length) status.textContent = "Nothing to search.";
   }
 
   function openSearch(words) {
@@ -179,7 +179,7 @@
     });
     asked.addEventListener("keydown", (event) => {
       if (event.key === "Enter") search();
-      if (event.key === "Escape") modal.close(); // else the box would only be emptied
+      if (event.key === "Escape") modal.close(); // the browser would only clear the box
     });
     document.getElementById("close").addEventListener("click", () => modal.close());
     modal.addEventListener("click", (event) => {
@@ -204,7 +204,7 @@
   });
   addEventListener("hashchange", fromAddress);
 
-  // Hosts that show a gist name its files behind a question mark; links between them would miss it.
+  // Gist previews put the file name after a question mark; relative links would lose it.
   const gist = /^\?([0-9a-f]{6,})/.exec(location.search);
   if (gist && /^gist(preview|host)\.github\.io$/.test(location.hostname)) {
     addEventListener("click", (event) => {

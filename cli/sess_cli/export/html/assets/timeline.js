@@ -8,7 +8,7 @@
   const kind = document.getElementById("kind");
   const count = document.getElementById("count");
 
-  // Each row stays the text that it is in the file; only rows near the window become elements.
+  // Rows are kept as text, as in the file; only those near the window become elements.
   const rows = Array.from(list.querySelectorAll(":scope > .event"), (row) => row.outerHTML);
   if (rest) rows.push(...rest.textContent.trim().split(/\n(?=<details class="event)/));
   const facts = rows.map(read);
@@ -82,7 +82,7 @@
     else {
       const none = document.createElement("p");
       none.className = "empty";
-      none.textContent = rows.length ? "No event matches." : "This session has no events.";
+      none.textContent = rows.length ? "No events match." : "This session has no events.";
       list.replaceChildren(none);
     }
     if (blocks.length) draw(blocks[0]);
@@ -163,7 +163,7 @@
     const row = block.children[block.numbers.indexOf(number)];
     show(row);
     row.scrollIntoView();
-    // Blocks above take their real height only once they are drawn.
+    // Blocks above get their real height only when they are drawn.
     requestAnimationFrame(() => requestAnimationFrame(() => row.scrollIntoView()));
   }
 

@@ -4,20 +4,20 @@
   const tip = document.getElementById("tip");
   const button = document.getElementById("theme");
 
-  // The theme: the system's until somebody chooses. A remembered one was set before the first line.
+  // The theme: the system's until one is chosen. A stored choice is already set by early.js.
   const system = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
   const show = () => { button.textContent = isDark() ? "Light" : "Dark"; };
   button.addEventListener("click", () => {
     root.dataset.theme = isDark() ? "light" : "dark";
-    try { localStorage.setItem("sess-theme", root.dataset.theme); } catch { /* a browser may refuse storage to files */ }
+    try { localStorage.setItem("sess-theme", root.dataset.theme); } catch { /* browsers may deny storage to local files */ }
     show();
   });
   system.addEventListener("change", show);
   show();
   button.hidden = false;
 
-  // What marks say moves from <title>, where it works without a script, into our own box.
+  // Texts of marks move from <title>, which works without a script, into our own tooltip.
   const said = new WeakMap();
   for (const mark of document.querySelectorAll(".mark")) {
     const title = mark.querySelector("title");
@@ -68,14 +68,14 @@
   for (const chart of document.querySelectorAll(".chart")) {
     const marks = [...chart.querySelectorAll(".mark")];
     const scroll = chart.querySelector(".scroll");
-    if (scroll) scroll.scrollLeft = scroll.scrollWidth; // the newest is what people look for
+    if (scroll) scroll.scrollLeft = scroll.scrollWidth; // show the newest first
     chart.addEventListener("pointermove", (event) => {
       const mark = event.target.closest(".mark");
       if (mark) tell(mark, event.clientX, event.clientY);
       else hide();
     });
     chart.addEventListener("pointerleave", (event) => {
-      if (event.pointerType !== "touch") hide(); // a finger that was lifted still points
+      if (event.pointerType !== "touch") hide(); // on touch, the tooltip stays after the finger is lifted
     });
     chart.addEventListener("blur", hide);
     const walk = (mark) => {

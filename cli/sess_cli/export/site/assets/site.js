@@ -1,13 +1,13 @@
-// Search over every session of the site. Texts come in bundles, each a script, when first asked for.
+// Search over every session of the site. Texts are in bundles, each a script loaded on the first search.
 
 const MOST_HITS = 200;
 const PER_SESSION = 5;
-const AROUND = 70; // characters on each side of what was found
+const AROUND = 70; // characters on each side of a match
 const WAIT = 160; // milliseconds after the last key
 
 const loaded = []; // [{ file, packed, columns, lower }]
-let waiting = null; // bundles still to come, or null before the first search
-let asked = 0; // a newer search ends the older ones
+let waiting = null; // bundles not yet loaded, or null before the first search
+let asked = 0; // number of the latest search; older ones stop
 
 globalThis.sessTexts = (file, packed) => loaded.push({ file, packed, columns: null, lower: null });
 
@@ -30,7 +30,7 @@ function load(name) {
   });
 }
 
-/** Words that must all be in one event; "several words" in quotes stand together. */
+/** Words that must all occur in one event; "quoted words" must occur together. */
 function termsOf(query) {
   const found = query.toLowerCase().match(/"[^"]+"|\S+/g) || [];
   return found.map((term) => term.replace(/^"(.+)"$/, "$1")).filter((term) => term !== '"');
@@ -70,8 +70,8 @@ async function search(query) {
     if (!(await load(waiting.shift()))) failed++;
     if (mine !== asked) return;
   }
-  const missing = failed ? `; ${count(failed, "part")} of the search could not be read` : "";
-  say((events ? `${count(events, "event")} in ${count(sessions, "session")}` : "Nothing found") + missing);
+  const missing = failed ? `; could not load ${count(failed, "search file")}` : "";
+  say((events ? `${count(events, "event")} in ${count(sessions, "session")}` : "No matches") + missing);
 }
 
 function matches(session, terms) {
@@ -137,8 +137,8 @@ const say = (words) => { document.getElementById("status").textContent = words; 
 const titles = new Map();
 const query = document.getElementById("query");
 if (query) {
-  const told = document.querySelector('script[data-what="titles"]');
-  for (const [file, title] of JSON.parse(unsqueezed(fromBase64(told.textContent)))) titles.set(file, title);
+  const packedTitles = document.querySelector('script[data-what="titles"]');
+  for (const [file, title] of JSON.parse(unsqueezed(fromBase64(packedTitles.textContent)))) titles.set(file, title);
   let timer;
   query.addEventListener("input", () => {
     clearTimeout(timer);
@@ -155,7 +155,7 @@ if (query) {
   });
   const given = /^#search=(.*)$/.exec(location.hash);
   if (given) {
-    try { query.value = decodeURIComponent(given[1]); } catch { /* no address of ours */ }
+    try { query.value = decodeURIComponent(given[1]); } catch { /* not an address of this page */ }
     search(query.value);
   }
 }

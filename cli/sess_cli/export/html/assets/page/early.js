@@ -2,4 +2,4 @@ document.documentElement.classList.add("js");
 try {
   const theme = localStorage.getItem("sess-theme");
   if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
-} catch { /* a browser may refuse storage to files */ }
+} catch { /* browsers may deny storage to local files */ }

@@ -1,4 +1,4 @@
-// How much is shown: a level, or only the kinds and tools that were chosen.
+// Which cards are shown: those of a level, or only the chosen types and tools.
 
 const LEVELS = ["conversation", "tools", "thinking", "everything"];
 const KIND_NAMES = {
@@ -16,7 +16,7 @@ function passes(number) {
   return chosen.kinds.has(kindOf(number)) || (toolOf(number) !== "" && chosen.tools.has(toolOf(number)));
 }
 
-/** Draws the list again, and stays at what was being read. */
+/** Redraws the list and keeps the reading position. */
 function applyFilters({ stay = true } = {}) {
   const current = stay && window.scrollY > main.offsetTop - topEdge() ? currentNumber() : null;
   const numbers = [];
@@ -24,7 +24,7 @@ function applyFilters({ stay = true } = {}) {
   arrange(numbers);
   const filtered = document.getElementById("filtered");
   filtered.textContent = isFiltered() ? ` ${numbers.length.toLocaleString()}` : "";
-  say(`${numbers.length.toLocaleString()} of ${facts.count.toLocaleString()} cards shown`);
+  say(`${numbers.length.toLocaleString()} of ${facts.count.toLocaleString()} events shown`);
   main.classList.toggle("nothing", !numbers.length);
   if (current !== null && numbers.length) {
     const next = numbers.find((number) => number >= current) ?? numbers[numbers.length - 1];
@@ -42,7 +42,7 @@ function setLevel(level) {
   applyFilters();
 }
 
-/** Whatever hides a card is taken away. */
+/** Removes whatever hides a card. */
 function reveal(number) {
   if (passes(number)) return;
   clearChoices();
@@ -66,14 +66,14 @@ function startFilters() {
   const failures = facts.failed.reduce((sum, failed) => sum + failed, 0);
   panel.append(
     chips("Only", [["Errors", "errors", failures]], (_, on) => { chosen.errors = on; }),
-    chips("Kinds", counted(facts.kindNames, facts.kinds).map(([name, count]) =>
+    chips("Types", counted(facts.kindNames, facts.kinds).map(([name, count]) =>
       [KIND_NAMES[name] || name, name, count]).sort(byKind), (name, on) => toggle(chosen.kinds, name, on)),
     chips("Tools", counted(facts.toolNames, facts.tools).map(([name, count]) =>
       [name, name, count]), (name, on) => toggle(chosen.tools, name, on)),
   );
   const clear = document.createElement("button");
   clear.type = "button";
-  clear.textContent = "Show all again";
+  clear.textContent = "Clear filters";
   clear.addEventListener("click", () => { clearChoices(); applyFilters(); });
   panel.append(clear);
   const filters = document.getElementById("filters");

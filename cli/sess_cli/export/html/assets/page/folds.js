@@ -1,8 +1,8 @@
-// Long content shown in part, conversations of agents drawn when opened, images enlarged.
+// Folding of long content, subagent sessions drawn when opened, enlarged images.
 
 const FOLDED = 250; // pixels
-const SLACK = 60; // not worth a button
-const unfolded = new Set(); // remembered while cards come and go
+const SLACK = 60; // pixels; hiding less than this is not worth a button
+const unfolded = new Set(); // remembered when a card is redrawn
 const opened = new Map();
 const stowed = new WeakMap();
 const trimmed = new WeakMap();
@@ -16,7 +16,7 @@ const nameOf = (element) => {
   return `${card.id}/${element.tagName}/${same.indexOf(element)}`;
 };
 
-/** A card as it enters the document: no more nodes than can be seen. */
+/** Prepares a card that enters the document: no more nodes than are visible. */
 function prepare(card) {
   if (printing) return;
   for (const talk of card.querySelectorAll("section.agent > details > .conversation")) stow(talk);
@@ -43,7 +43,7 @@ function unstow(details) {
   trimAll(talk);
 }
 
-/** Everything inside a card, to find something in it. */
+/** Restores everything inside a card, to search in it. */
 function unstowAll(card) {
   for (let found = 1; found;) {
     found = 0;
@@ -54,7 +54,7 @@ function unstowAll(card) {
   for (const fold of card.querySelectorAll(".fold")) untrim(fold);
 }
 
-/** Coloured code is thousands of nodes, output may be megabytes; folded, both show a few lines. */
+/** Highlighted code is thousands of nodes, output may be megabytes; folded, both need only a few lines. */
 function trimAll(within) {
   for (const fold of within.querySelectorAll(".fold:not([data-fold])")) {
     const many = fold.getElementsByTagName("*").length > MANY || fold.textContent.length > LONG;
@@ -86,7 +86,7 @@ function untrim(fold) {
   trimmed.delete(fold);
 }
 
-/** Reads all heights, then writes: the page is laid out once. */
+/** Reads all heights before writing, so that the page is laid out once. */
 function foldAll(within) {
   if (printing) return;
   const long = [...within.querySelectorAll(".fold:not([data-fold])")]

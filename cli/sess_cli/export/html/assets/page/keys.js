@@ -1,4 +1,4 @@
-// Keys, addresses, the theme, and what can be copied.
+// Keyboard shortcuts, addresses, the theme, and copying.
 
 const THEMES = ["system", "dark", "light"];
 
@@ -24,7 +24,7 @@ function startKeys() {
   document.getElementById("show-help").addEventListener("click", help);
   document.addEventListener("click", onCopy);
   document.addEventListener("keydown", onKey);
-  tellTheme();
+  showTheme();
 }
 
 function onKey(event) {
@@ -55,7 +55,7 @@ const failures = () => facts.failed.flatMap((failed, number) => (failed ? [numbe
 
 function jump(numbers, direction) {
   const number = step(numbers, direction);
-  if (number === undefined) { say("There is no other"); return; }
+  if (number === undefined) { say("No more"); return; }
   history.replaceState(null, "", `#${keyOf(number)}`);
   go(number);
 }
@@ -85,12 +85,12 @@ function nextTheme() {
   if (next === "system") delete root.dataset.theme; else root.dataset.theme = next;
   try {
     if (next === "system") localStorage.removeItem("sess-theme"); else localStorage.setItem("sess-theme", next);
-  } catch { /* a browser may refuse storage to files */ }
-  tellTheme();
+  } catch { /* browsers may deny storage to local files */ }
+  showTheme();
   say(`Theme: ${next}`);
 }
 
-function tellTheme() {
+function showTheme() {
   const theme = document.documentElement.dataset.theme || "system";
   const button = document.getElementById("theme");
   button.textContent = { system: "◐", dark: "☾", light: "☀" }[theme];
@@ -100,8 +100,8 @@ function tellTheme() {
 
 // -- copying
 
-const ACTIONS = [["link", "Link", "Copy a link to this"], ["card", "Markdown", "Copy this as Markdown"]];
-const OF_PROMPT = ["prompt", "All", "Copy this prompt and all that followed as Markdown"];
+const ACTIONS = [["link", "Copy link", "Copy a link to this event"], ["card", "Copy Markdown", "Copy this event as Markdown"]];
+const OF_PROMPT = ["prompt", "Copy turn", "Copy this prompt and everything up to the next one as Markdown"];
 
 function addActions(card) {
   if (card.querySelector(":scope > .act")) return;
@@ -133,8 +133,8 @@ function onCopy(event) {
     ? document.getElementById(button.dataset.copy).textContent : texts_[button.dataset.act]();
   copy(text).then((done) => {
     const name = button.textContent;
-    button.textContent = done ? "Copied" : "Not copied";
-    say(done ? "Copied" : "The browser refused to copy");
+    button.textContent = done ? "Copied" : "Copy failed";
+    say(done ? "Copied" : "The browser did not allow copying");
     setTimeout(() => { button.textContent = name; }, 1200);
   });
 }
@@ -143,7 +143,7 @@ async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
     return true;
-  } catch { /* no permission, or no clipboard for files: the old way */ }
+  } catch { /* no permission, or no clipboard for local files: use the old way */ }
   const holder = document.createElement("textarea");
   holder.value = text;
   holder.className = "unseen";

@@ -1,13 +1,13 @@
-// The list of cards: groups near the window are drawn, others only hold their place.
+// The list of cards: groups near the window are drawn, others are empty boxes of the same height.
 
 const GROUP_CARDS = 14;
 const GROUP_NODES = 360;
 const MARGIN = 600; // pixels above and below the window
-let shown = []; // numbers of the cards that filters let through
+let shown = []; // numbers of the cards that pass the filters
 let groups = []; // [{ numbers, element, drawn }]
 let groupOfCard = new Map();
 let watcher;
-let pinned = null; // what must stay where it is while its neighbours are drawn
+let pinned = null; // the card that must not move while its neighbours are drawn
 const onListChange = [];
 
 // Long code is trimmed when it is drawn.
@@ -87,7 +87,7 @@ function undraw(group) {
   group.drawn = false;
 }
 
-/** Whatever is at the top of the window stays there. */
+/** Keeps what is at the top of the window in place. */
 function anchored(change) {
   const anchor = pinned?.isConnected ? pinned : window.scrollY > 0 ? atTop() : null;
   const before = anchor?.getBoundingClientRect().top;
@@ -101,7 +101,7 @@ function anchored(change) {
 
 const topEdge = () => document.querySelector(".toolbar").getBoundingClientRect().bottom;
 
-/** The card at the top of the window; between two cards the next one; else the group. */
+/** The card at the top of the window; between two cards, the next one; else the group. */
 function atTop() {
   const box = main.getBoundingClientRect();
   const top = Math.max(0, topEdge());
@@ -122,7 +122,7 @@ function currentNumber() {
   return found.group ? found.group.numbers[0] : Number(found.dataset.n);
 }
 
-/** A card in the document, whether it was there or not. */
+/** A card in the document, drawn if it was not. */
 function cardOf(number) {
   if (isWhole()) return plainArticles[number];
   const group = groupOfCard.get(number);
@@ -143,7 +143,7 @@ function pin(element) {
   released = setTimeout(() => { pinned = null; }, 600);
 }
 
-/** Scrolls to a card, and marks it. */
+/** Scrolls to a card and marks it. */
 function go(number, { inner = null, focus = true } = {}) {
   let card = cardOf(number);
   if (!card) return;

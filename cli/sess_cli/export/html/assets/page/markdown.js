@@ -1,4 +1,4 @@
-// A card, or a prompt with all that followed it, as Markdown.
+// A card, or a whole turn, as Markdown.
 
 const SKIPPED = ".act, .unfold, .gutter, .unseen, [aria-hidden=true]";
 
@@ -36,7 +36,7 @@ function blocks(node) {
   return out;
 }
 
-/** Null for what stands in a line. */
+/** Null for inline elements. */
 function block(element) {
   const tag = element.tagName;
   if (element.matches(".diff")) return fenced(diffText(element), "diff");

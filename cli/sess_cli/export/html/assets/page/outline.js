@@ -1,4 +1,4 @@
-// The prompts beside the conversation: which one is being read, and the drawer on small screens.
+// The list of prompts: which one is being read, and the drawer on small screens.
 
 let outlineLinks = [];
 let promptNumbers = [];
@@ -18,7 +18,7 @@ function startOutline() {
     const link = event.target.closest("a");
     if (!link) return;
     open(false);
-    // The same address again is no change, yet somebody wants to go there.
+    // Clicking the current address again fires no hashchange, but should still scroll there.
     if (link.hash === location.hash) { event.preventDefault(); follow(link.hash); }
   });
   outline.addEventListener("keydown", (event) => {
@@ -46,7 +46,7 @@ function markCurrent() {
   placeOnStrip(number);
 }
 
-/** Inside the outline only; scrollIntoView would move the page too. */
+/** Scrolls only the outline; scrollIntoView would move the page too. */
 function bringIntoView(link) {
   const box = link.closest("ol");
   const inside = link.getBoundingClientRect(), around = box.getBoundingClientRect();
@@ -54,7 +54,7 @@ function bringIntoView(link) {
   else if (inside.bottom > around.bottom) box.scrollTop += inside.bottom - around.bottom + 40;
 }
 
-/** The next of these numbers that is shown, after or before the card being read. */
+/** The next shown card of these, after or before the one being read. */
 function step(numbers, direction) {
   const current = lastStep(numbers) ?? currentNumber();
   const visible = new Set(shown);
@@ -64,7 +64,7 @@ function step(numbers, direction) {
     : candidates.findLast((number) => number < current);
 }
 
-/** The one that was gone to, where the page could not scroll far enough to put it on top. */
+/** The card last jumped to, if the page could not scroll far enough to put it on top. */
 function lastStep(numbers) {
   const here = document.querySelector("section.group > article.here, #talk > article.here");
   if (!here) return null;

@@ -1,4 +1,4 @@
-// Search over every card, drawn or not. Texts are taken out of the packs once, a few at a time.
+// Search over every card, drawn or not. Texts are extracted from the packs once, a few at a time.
 
 const BLOCKS = new Set(("address article aside blockquote br button dd details div dl dt figure footer"
   + " h1 h2 h3 h4 h5 h6 header hr img li main nav ol p pre section summary table tbody td th thead tr ul")
@@ -6,15 +6,15 @@ const BLOCKS = new Set(("address article aside blockquote br button dd details d
 const ENTITIES = { lt: "<", gt: ">", amp: "&", quot: '"', "#39": "'", "#x27": "'", nbsp: "\u00a0" };
 const UNFOUND = ".act, .unfold";
 let texts; // lowercase, by number
-let looking = 0; // counts searches, so that an old one notices
+let looking = 0; // number of the latest search; older ones stop
 let wanted = "";
 let hits = []; // [{ number, count }] among the shown cards
 let before = []; // matches before each hit
 let total = 0;
 let elsewhere = 0; // matches in cards that filters hide
-let at = -1; // which match is the current one
+let at = -1; // index of the current match
 
-/** Lowercase, and as long as it was. */
+/** Lowercase without changing the length. */
 function low(text) {
   const lower = text.toLowerCase();
   if (lower.length === text.length) return lower;
@@ -43,7 +43,7 @@ async function search(query) {
   const mine = ++looking;
   wanted = low(query.trim());
   hits = []; before = []; total = 0; elsewhere = 0; at = -1;
-  if (!wanted) { tellFound(); highlight(); return; }
+  if (!wanted) { showFound(); highlight(); return; }
   const visible = new Set(shown);
   const from = currentNumber();
   let rested = performance.now();
@@ -52,13 +52,13 @@ async function search(query) {
     if (count && visible.has(number)) { hits.push({ number, count }); before.push(total); total += count; }
     else elsewhere += count;
     if (performance.now() - rested > 24) {
-      tellFound(number / facts.count);
+      showFound(number / facts.count);
       await new Promise((resume) => setTimeout(resume));
       if (mine !== looking) return;
       rested = performance.now();
     }
   }
-  tellFound();
+  showFound();
   const first = hits.findIndex((hit) => hit.number >= from);
   if (hits.length) showMatch(before[Math.max(0, first)]); else highlight();
 }
@@ -80,11 +80,11 @@ function showMatch(match) {
     window.scrollBy({ top: box.top - middle, behavior: "instant" });
     scrollSideways(range);
   } else card.scrollIntoView({ block: "center" });
-  tellFound();
+  showFound();
   highlight(range);
 }
 
-/** Long lines scroll in a box of their own. */
+/** Long lines have a scroll box of their own. */
 function scrollSideways(range) {
   const box = range.startContainer.parentElement.closest("pre, .diff, .lines");
   if (!box || box.scrollWidth <= box.clientWidth) return;
@@ -139,16 +139,16 @@ function highlight(current = null) {
   }
 }
 
-function tellFound(progress) {
+function showFound(progress) {
   const found = document.getElementById("found");
   const more = elsewhere ? ` +${elsewhere.toLocaleString()} hidden` : "";
   const counted = total.toLocaleString();
   found.classList.toggle("none", Boolean(wanted) && !total && progress === undefined);
   if (!wanted) found.textContent = "";
-  else if (progress !== undefined) found.textContent = `${counted}… ${Math.round(100 * progress)} %`;
-  else if (!total) found.textContent = `no match${more}`;
+  else if (progress !== undefined) found.textContent = `${counted}… ${Math.round(100 * progress)}%`;
+  else if (!total) found.textContent = `No matches${more}`;
   else found.textContent = `${at < 0 ? "" : `${(at + 1).toLocaleString()} of `}${counted}${more}`;
-  found.title = elsewhere ? "More matches are in cards that the level or the filter hides" : "";
+  found.title = elsewhere ? "More matches are hidden by the detail level or the filter" : "";
   for (const id of ["previous", "next"]) document.getElementById(id).disabled = !total;
 }
 

@@ -1,4 +1,4 @@
-// Begins when the page is there; an encrypted one waits for its passphrase.
+// Starts when the page has loaded; an encrypted one waits for its passphrase.
 
 function start() {
   startStore();
@@ -31,7 +31,7 @@ function askPassphrase(sealed) {
   const refused = document.getElementById("refused");
   const button = document.querySelector("#unseal button");
   if (!globalThis.crypto?.subtle) {
-    refused.textContent = "This browser cannot decrypt here. Open the file from disk or over https.";
+    refused.textContent = "This browser cannot decrypt here. Open the file from disk or over HTTPS.";
     return;
   }
   document.getElementById("unseal").addEventListener("submit", async (event) => {
@@ -45,7 +45,7 @@ function askPassphrase(sealed) {
       document.body.innerHTML = content.join("\0");
     } catch {
       button.disabled = false;
-      refused.textContent = "That is not the passphrase.";
+      refused.textContent = "Wrong passphrase.";
       field.select();
       return;
     }

@@ -1,10 +1,10 @@
-// All cards by number: what is known of each, and its HTML, unpacked when somebody asks.
+// All cards by number: facts about each, and its HTML, unpacked on demand.
 
 const KEY = 12; // characters
 const UNPACKED = 24; // packs kept as text
 let facts; // as `Facts.as_json` writes them
 let packs; // [{ first, count, block, cards }]
-let plainCards; // HTML of the cards that the page began with
+let plainCards; // HTML of the cards that are in the file as plain HTML
 let plainArticles;
 let numberOfKey;
 let main;
@@ -29,7 +29,7 @@ function startStore() {
   for (let number = facts.count - 1; number >= 0; number--) numberOfKey.set(keyOf(number), number);
 }
 
-const isWhole = () => packs.length === 0; // every card is in the document for good
+const isWhole = () => packs.length === 0; // every card is in the file as plain HTML
 const keyOf = (number) => facts.keys.slice(number * KEY, number * KEY + KEY);
 const kindOf = (number) => facts.kindNames[facts.kinds[number]];
 const toolOf = (number) => facts.toolNames[facts.tools[number]];
@@ -65,7 +65,7 @@ function cardCopy(number) {
   return holder.content.firstElementChild;
 }
 
-/** The card that an address means: its key, `evt-N` or `msg-<epoch ms>`; inner is a card in it. */
+/** The card of an address: a key, `evt-N` or `msg-<epoch ms>`; `inner` is a card inside it. */
 function resolve(address) {
   let name;
   try { name = decodeURIComponent(address.replace(/^#/, "")); } catch { return null; }

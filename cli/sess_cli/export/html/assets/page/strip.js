@@ -1,4 +1,4 @@
-// The timeline strip: a click or an arrow key goes to what happened then.
+// The timeline strip: a click or an arrow key jumps to that moment.
 
 let strip, needle, bubble;
 const STRIP_WIDTH = 1000;
@@ -25,7 +25,7 @@ function placeAt(event) {
   return Math.round(((event.clientX - box.left) / box.width) * STRIP_WIDTH);
 }
 
-/** The shown card that stands closest to a place. */
+/** The shown card closest to a position. */
 function nearest(place) {
   let best, distance = Infinity;
   for (const number of shown) {
@@ -40,7 +40,7 @@ function saidAt(number) {
   const link = outlineLinks[prompt];
   const failed = facts.failed[number] ? ", failed" : "";
   const what = toolOf(number) ? ` · ${toolOf(number)}${failed}` : "";
-  return link ? `${prompt + 1}. ${link.firstChild.data}${what}` : `Beginning${what}`;
+  return link ? `${prompt + 1}. ${link.firstChild.data}${what}` : `Before the first prompt${what}`;
 }
 
 function tell(place) {

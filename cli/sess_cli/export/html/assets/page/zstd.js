@@ -1,5 +1,5 @@
-// Zstandard (RFC 8878) without dictionaries and checksums, unpacked at once: what is scrolled to,
-// printed or linked to must be there without waiting, and browsers can only promise, in deflate.
+// Zstandard (RFC 8878) without dictionaries and checksums, unpacked synchronously: scrolling, printing
+// and links need cards at once, and the browser's own decompression is asynchronous and only deflate.
 
 const LITERALS_BASE = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 40,
   48, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536];
@@ -18,9 +18,9 @@ const USUAL = {
     1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1]],
 };
 const LOG = { literals: 9, offsets: 8, matches: 9 };
-const DAMAGED = "a part of this page is damaged";
+const DAMAGED = "this page is damaged";
 
-/** Bits from the end of some bytes to their beginning, as both codes are written. */
+/** Reads bits from the end of a range of bytes to its start, the order of both codes. */
 class Backwards {
   constructor(bytes, start, end) {
     const last = bytes[end - 1];
@@ -66,7 +66,7 @@ function stateTable(log, shares) {
   return { log, symbols, bits, bases };
 }
 
-/** A described table and the place after its description. */
+/** A table and the offset after its description. */
 function readTable(bytes, start, most) {
   let at = start * 8;
   const peek = (count) => {
@@ -120,7 +120,7 @@ function readWeights(bytes, at) {
   return [weights, end];
 }
 
-/** The code of the literals: what the next bits mean, and how many of them. */
+/** The code of the literals: for the next bits, the symbol and its length. */
 function huffman(weights) {
   const sum = weights.reduce((total_, weight) => total_ + (weight ? 1 << (weight - 1) : 0), 0);
   const longest = 32 - Math.clz32(sum);
@@ -185,7 +185,7 @@ function readLiterals(bytes, at, kept) {
   return [literals, end];
 }
 
-/** Literals and matches of one block into `to`; tables and offsets are kept for the next. */
+/** Decodes one block into `to`; tables and offsets are kept for the next. */
 function readBlock(bytes, at, end, to, written, kept) {
   const [literals, after] = readLiterals(bytes, at, kept);
   at = after;
@@ -233,7 +233,7 @@ function readBlock(bytes, at, end, to, written, kept) {
   return written + literals.length - used;
 }
 
-/** `size` is known beforehand; a frame tells it too, in one of many ways. */
+/** `size` is stored before the frame, because the frame encodes it in one of many ways. */
 function unpack(bytes, size) {
   const to = new Uint8Array(size);
   const flags = bytes[4];
