@@ -82,7 +82,7 @@ def test_search_crosses_the_borders_of_inline_markup_and_says_when_nothing_is_fo
     tab.locator("#query").fill("Round 69 is done, with a link")
     found(tab, "1 of 1")
     tab.locator("#query").fill("nowhere to be found")
-    found(tab, "no match")
+    found(tab, "No matches")
 
 
 def test_levels_show_more_and_more(tab):
@@ -92,10 +92,10 @@ def test_levels_show_more_and_more(tab):
         counts.append(tab.locator("#said").inner_text())
     talk = 2 * ROUNDS + 1
     assert counts == [
-        f"{talk} of {ITEMS} cards shown",
-        f"{talk + 2 * ROUNDS + 1} of {ITEMS} cards shown",
-        f"{ITEMS} of {ITEMS} cards shown",
-        f"{ITEMS} of {ITEMS} cards shown",
+        f"{talk} of {ITEMS} events shown",
+        f"{talk + 2 * ROUNDS + 1} of {ITEMS} events shown",
+        f"{ITEMS} of {ITEMS} events shown",
+        f"{ITEMS} of {ITEMS} events shown",
     ]
 
 
@@ -110,11 +110,11 @@ def test_filters_have_counts_and_can_be_combined(tab):
     assert tab.locator("#filtered").inner_text().strip() == str(len(FAILED))
     errors.uncheck(force=True)
     bash.check(force=True)
-    assert tab.locator("#said").inner_text() == f"{ROUNDS} of {ITEMS} cards shown"
+    assert tab.locator("#said").inner_text() == f"{ROUNDS} of {ITEMS} events shown"
     thinking.check(force=True)
-    assert tab.locator("#said").inner_text() == f"{2 * ROUNDS} of {ITEMS} cards shown"
-    tab.get_by_role("button", name="Show all again").click()
-    assert tab.locator("#said").inner_text() == f"{4 * ROUNDS + 2} of {ITEMS} cards shown"
+    assert tab.locator("#said").inner_text() == f"{2 * ROUNDS} of {ITEMS} events shown"
+    tab.get_by_role("button", name="Clear filters").click()
+    assert tab.locator("#said").inner_text() == f"{4 * ROUNDS + 2} of {ITEMS} events shown"
 
 
 def test_a_changed_level_keeps_the_place(tab):
@@ -149,7 +149,7 @@ def test_keys_lead_from_prompt_to_prompt_and_from_error_to_error(tab):
 
 def test_the_help_names_the_keys_and_closes(tab):
     tab.keyboard.press("?")
-    expect(tab.get_by_role("dialog", name="Keys")).to_be_visible()
+    expect(tab.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
     tab.keyboard.press("Escape")
     expect(tab.locator("#help")).to_be_hidden()
 

@@ -127,7 +127,7 @@ def test_the_outline_marks_what_is_read_and_leads_there(long):
     assert tab.evaluate(AT_TOP).startswith("prompt number 30:")
     about = tab.locator("nav.outline a[aria-current] small").inner_text()
     assert "1 Bash · 1 Edit" in about
-    assert "error" in tab.get_by_role("link", name="prompt number 40:").inner_text()
+    assert "1 failed" in tab.get_by_role("link", name="prompt number 40:").inner_text()
 
 
 def test_on_a_phone_the_outline_is_a_drawer(long):
@@ -316,7 +316,7 @@ def test_an_encrypted_page_opens_with_its_passphrase_only(long):
     assert tab.title() == "Encrypted session"
     tab.get_by_label("Passphrase").fill("wrong horse")
     tab.get_by_role("button", name="Open").click()
-    expect(tab.locator("#refused")).to_have_text("That is not the passphrase.")
+    expect(tab.locator("#refused")).to_have_text("Wrong passphrase.")
     tab.get_by_label("Passphrase").fill("correct horse")
     tab.keyboard.press("Enter")
     tab.wait_for_selector("article.here")

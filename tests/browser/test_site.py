@@ -52,7 +52,7 @@ def test_search_finds_what_any_session_says_and_leads_to_it(browser_page, site):
     page.fill("#query", '"zebra crossing"')
     expect(status).to_have_text("2 events in 2 sessions")
     page.fill("#query", "nowhere to be found")
-    expect(status).to_have_text("Nothing found")
+    expect(status).to_have_text("No matches")
     page.keyboard.press("Escape")
     expect(page.locator("#lists")).to_be_visible()
 

@@ -76,7 +76,7 @@ def test_kinds_and_text_filter_together(page_of, talk):
     assert shown(tab) == ["evt-2"], "found in an output that was never drawn, in any case"
     tab.select_option("#kind", "user")
     assert shown(tab) == []
-    assert tab.inner_text("#events") == "No event matches."
+    assert tab.inner_text("#events") == "No events match."
     watched.assert_quiet()
 
 

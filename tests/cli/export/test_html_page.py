@@ -207,8 +207,8 @@ def test_the_outline_sums_up_what_followed_each_prompt(world, talk):
     world.ingest()
     outline = re.search(r"<nav.*?</nav>", drawn(world), re.DOTALL)[0]
     first, second = re.findall(r"<small>(.*?)</small>", outline)
-    assert first == "10:00 · 3.0s · 1 Bash · 26 tok · $0.0005 <em>1 failed</em>"
-    assert second == "10:00 · 2.0s · 1 Bash · 13 tok · $0.0003 <i>⎇ abc1234</i>"
+    assert first == "10:00 · 3.0s · 1 Bash · 26 tokens · $0.0005 <em>1 failed</em>"
+    assert second == "10:00 · 2.0s · 1 Bash · 13 tokens · $0.0003 <i>⎇ abc1234</i>"
 
 
 def test_an_empty_session_is_a_page_too(world):

@@ -88,7 +88,7 @@ class Outline:
         if rest:
             said.append(f"{rest} more")
         if prompt.tokens:
-            said.append(f"{tallies.short(prompt.tokens)} tok")
+            said.append(f"{tallies.short(prompt.tokens)} tokens")
         if prompt.cost_nano:
             said.append(tallies.money(prompt.cost_nano))
         line = " · ".join(said)
