@@ -1,4 +1,4 @@
-"""`sess demo`: a built-in sample in a throw-away home, searched, listed and shown."""
+"""`sess demo`: a built-in sample in a temporary home: listed, searched and shown."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def install_sample(projects: Path) -> None:
     sample = resources.files("sess_cli") / "sample"
     texts = dict(_texts(sample, ()))
     last = max(times.since(stamp) for text in texts.values() for stamp in _TIMESTAMP.findall(text))
-    # Whole days, for the story depends on the hour.
+    # By whole days, because the story depends on the hour.
     shift = (times.now_ms() - last) // times.DAY * times.DAY
     for parts, text in texts.items():
         path = projects.joinpath(*parts)

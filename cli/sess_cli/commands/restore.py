@@ -1,4 +1,4 @@
-"""`sess restore`: write a transcript back, byte for byte."""
+"""`sess restore`: restore a transcript byte for byte."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _source(db: apsw.Connection, given: str, which: str | None) -> SourceRow:
 
 
 def write_new(path: str, pieces: Iterator[bytes], *, force: bool) -> int:
-    """Write a private file whole or not at all, and never through a link."""
+    """Write a private file, completely or not at all, and never through a link."""
     from sess_schema.errors import SessError  # noqa: PLC0415
 
     if os.path.islink(path):

@@ -1,4 +1,4 @@
-"""`sess search`: find events by their words."""
+"""`sess search`: find events by words and filters."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Texts = list[str] | None
 
 
 class SearchCommand(WordsCommand):
-    """Also knows `@name`."""
+    """Also expands `@name`."""
 
     def expanded(self, options: list[str], words: list[str]) -> tuple[list[str], list[str]]:
         from sess_cli.search import saved_searches  # noqa: PLC0415

@@ -171,7 +171,7 @@ def _write_table(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
 
 
 def _write_records(terminal: Any, columns: list[str], rows: Iterator[list[str]]) -> None:
-    """One line per value, where a row has too many for the width."""
+    """One line per value, if a row has too many for the width."""
     from sess_cli.render import layout  # noqa: PLC0415
 
     widest = max(map(layout.cells, columns))

@@ -1,4 +1,4 @@
-"""`sess stats`: what was used, done and paid."""
+"""`sess stats`: tokens, cost, tools and errors."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def stats(
 
 
 class _Answer:
-    """One question and the form of its answer."""
+    """What to show, and in which format."""
 
     def __init__(
         self, asked: Stats, form: str | None, view: str | None, explain: str | None, by: str | None
@@ -162,7 +162,7 @@ class _Answer:
         self.detail = False
         self.utc = False
         self.since: str | None = None
-        self.by_view = False  # the session was named where a view may be
+        self.by_view = False  # the session was given in place of a view
 
     def write(self, session: str | None, *, alone: bool, sync: bool) -> None:
         from sess_cli import fresh  # noqa: PLC0415
@@ -193,7 +193,7 @@ class _Answer:
             raise Ended(code)
 
     def draw(self, session: str | None, html: str | None, png: str | None, *, sync: bool) -> None:
-        """Into files."""
+        """Write charts to files."""
         from sess_cli import fresh  # noqa: PLC0415
         from sess_schema.program import say  # noqa: PLC0415
 
@@ -295,7 +295,7 @@ def _refuse(
     detail: bool,
     budget: str | None,
 ) -> None:
-    """What does not go together."""
+    """Reject arguments that cannot be combined."""
     from sess_schema.errors import SessError  # noqa: PLC0415
 
     if path is not None and view != "files":
