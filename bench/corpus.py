@@ -1,4 +1,4 @@
-"""Writes a corpus of Claude Code transcripts that is like real ones, and the same every time.
+"""Writes a corpus of realistic Claude Code transcripts, the same every time.
 
     python bench/corpus.py OUT_DIR --mb 200 [--seed 1] [--files N] [--terse]
 
@@ -87,7 +87,7 @@ class Writer:
             group = 1
             while n + group < len(self.kinds) and self.kinds[n + group] in ("subagent", "flat"):
                 group += 1
-            # What is left is shared anew before each file: an oversized output evens out.
+            # The rest is redistributed before each file, so that an oversized output evens out.
             left = max(0, self.budget - self.stats.bytes)
             shares = [int(left * w / weight) for w in self.weights[n : n + group]]
             self.write_group(self.kinds[n : n + group], shares)

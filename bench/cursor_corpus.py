@@ -1,4 +1,4 @@
-"""Writes a database of Cursor that is like a large real one, and the same every time.
+"""Writes a realistic, large Cursor database, the same every time.
 
     python bench/cursor_corpus.py OUT_DIR --mb 2000 [--seed 1]
 
@@ -96,7 +96,7 @@ class Writer:
         value["workspaceIdentifier"] = {"id": f"{hash_of(p.cwd)}", "uri": where}
         self.stats.composers += 1
         yield self.row(f"composerData:{composer_id}", value)
-        # What lies beside the messages, and is none of them.
+        # Rows that are not messages.
         yield f"agentKv:blob:{self.rng.getrandbits(256):064x}", p.prose(3000)
         yield f"checkpointId:{composer_id}:{self.uuid()}", '{"files":[]}'
 

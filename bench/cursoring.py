@@ -88,7 +88,7 @@ class CursorStore(Store):
 
     @contextmanager
     def writer(self) -> Iterator[Callable[..., None]]:
-        """A process that has the database open; gives what makes it write rows at once."""
+        """A process that has the database open; yields a function that makes it write rows."""
         with subprocess.Popen(
             [sys.executable, "-c", WRITER, str(self.database)],
             stdin=subprocess.PIPE,
@@ -127,7 +127,7 @@ class CursorStore(Store):
         return keys
 
     def changed(self, key: str) -> tuple[tuple[str, str, str], str]:
-        """A bubble with another text, and the word in it that nothing else says."""
+        """A bubble with another text, and a word in it that occurs nowhere else."""
         self.count += 1
         word = f"freshbubble{self.count}"
         value = cursor.bubble(key.rpartition(":")[2], text=f"an answer with {word} in it " * 50)
@@ -296,7 +296,7 @@ def change_and_sync(c: Context, store: CursorStore, write: Callable[..., None]) 
     c.wall(bench, f"sync with one changed bubble, median of {len(syncs)}", seconds)
     reads = [read for _, read in syncs]
     middle, most = statistics.median(reads), max(reads)
-    # Python's modules and the index are read as well; what the database gives is told below.
+    # Python's modules and the index are read as well; reads of the database are reported below.
     what = f"read by it from all files, as part of {store.file_mb:.0f} MB"
     c.add(Row(bench, what, middle * share, "%"))
     c.add(Row(bench, "the same, the most", most * share, "%"))

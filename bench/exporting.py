@@ -11,7 +11,7 @@ OK = (0,)
 
 
 def page(c: Context) -> None:
-    """The issue's session has 30 MB and 13,000 lines."""
+    """A long session: 30 MB and 13,000 lines."""
     store = c.work.store(3 if c.quick else 30, 1)
     target = store.state / "page.html"
     command = [SESS, "export", "html", "last", "-o", str(target), "--no-sync"]

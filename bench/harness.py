@@ -20,15 +20,15 @@ BIN = Path(sys.executable).parent
 SESS, SESSIOND = str(BIN / "sess"), str(BIN / "sessiond")
 DATA = Path(__file__).parent / "data"
 HAS_PROC = Path("/proc/self/stat").exists()
-# Anything here would lead the programs to other transcripts than the corpus.
+# These variables would make the programs read transcripts outside the corpus.
 FOREIGN = ("CLAUDE_", "CODEX_", "XDG_", "SESSIOND_", "GEMINI_", "COPILOT_", "OPENCODE_")
 SYNC_OK = (0, 5)
-# Where this is set, a program from a clone compiles itself at each start; an installed one never.
+# With this set, a program in a clone is recompiled at each start; an installed one never is.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 class BenchError(Exception):
-    """A program did not do its part; the bench is reported as failed."""
+    """A program failed; the bench is reported as failed."""
 
 
 @dataclass
@@ -143,7 +143,7 @@ class Store:
         self.loaded_mb = self.index_mb()
 
     def load_again(self) -> Finished:
-        """Another first load, into an index of its own that is thrown away."""
+        """Another first load, into a separate index that is deleted."""
         state = self.state.with_name("again")
         state.mkdir(mode=0o700)
         try:
@@ -240,7 +240,7 @@ class Workspace:
         key = source = corpus(mb, files, terse=terse)
         if key not in self.stores:
             place = self.root / source.name
-            # A store that failed to load is made anew by the next bench.
+            # A store that failed to load is rebuilt by the next bench.
             shutil.rmtree(place, ignore_errors=True)
             self.stores[key] = Store(place, source)
         return self.stores[key]

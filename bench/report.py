@@ -1,4 +1,4 @@
-"""What the benches share while they run, and the table of their figures."""
+"""State shared by the benches, and the table of their figures."""
 
 import sys
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ class Context:
         return self.work.store(self.mb)
 
     def dense(self) -> Store:
-        """Many short events: what searching has to do grows with their number."""
+        """Many short events: the cost of searching grows with their number."""
         return self.work.store(self.search_mb, terse=True)
 
 

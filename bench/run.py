@@ -135,7 +135,7 @@ def search(c: Context) -> None:
         hits = run(command, store.env, ok=(0, 1)).out.count(b"\n")
         found += hits
         seconds = median(c.repeat, lambda command=command: run(command, store.env, ok=(0, 1)))
-        # Finding nothing where there is something is fast, but no success.
+        # Finding nothing where something exists is fast, but not a success.
         limit = 250 if hits or query == NOWHERE else None
         c.wall("search", f"{query} ({hits} shown)", seconds, limit)
     if not found:
@@ -156,7 +156,7 @@ def appear(store: Store, times: int) -> list[float]:
                 raise BenchError(f"sessiond start: {word} not searchable after 15 s")
             time.sleep(0.002)
         delays.append(time.perf_counter() - began)
-        # Lines come when they come: a fixed pause could fall into step with a timer.
+        # Random pauses: a fixed one could fall into step with a timer.
         time.sleep(random.uniform(0.05, 0.4))
     connection.close()
     return delays
@@ -184,7 +184,7 @@ def idle(c: Context) -> None:
         time.sleep(seconds)
         used = (cpu_seconds(pid) - before) / (time.perf_counter() - began)
         resident = status_mb(pid, "VmRSS")
-        # A daemon that watches nothing rests well, too.
+        # A daemon that watches nothing is idle, too.
         appear(store, 1)
     c.add(Row("idle", f"processor over {seconds} s, 1,000 files", used * 100, "%", 1))
     c.add(Row("idle", "resident memory", resident, "MB", 80))

@@ -43,7 +43,7 @@ SCANS = {
     ),
     "regex": (
         r"qqq\w+nowhere",
-        r"[A-Z]{9}\d{9}",  # nothing, and no literal that could say so
+        r"[A-Z]{9}\d{9}",  # nothing, and no literal to rule it out
         r"Error: .*timeout",
         r"def \w+_test",
         r"\bv\d+\.\d+\.\d+\b",
@@ -51,7 +51,7 @@ SCANS = {
         r"(?:time|read)out",
     ),
 }
-# What finds the most, or has to read the most to find anything.
+# Queries that find the most, or have to read the most to find anything.
 HEAVY = (
     ("--limit", "0", "--json", "error"),
     ("e*",),
@@ -105,7 +105,7 @@ def ranked(c: Context) -> None:
 
 
 def ripgrep(store: Store, mode: str, needle: str, repeat: int) -> float | None:
-    """What reading the transcripts themselves takes, when they are in memory already."""
+    """The time to read the transcripts themselves when they are in the page cache."""
     if not shutil.which("rg"):
         return None
     command = ["rg", "-c", "-i", "--hidden", "--no-ignore", "-e", needle]
@@ -188,7 +188,7 @@ def weigh(store: Store, command: list[str]) -> Finished:
 
 @dataclass
 class Looked:
-    """What a reader met who kept asking."""
+    """Latencies and errors of a reader that searches continuously."""
 
     waits: list[float] = field(default_factory=list)
     searches: list[float] = field(default_factory=list)
@@ -229,7 +229,7 @@ def has_events(index: Path) -> bool:
 
 
 def while_loading(store: Store) -> tuple[Looked, Looked]:
-    """Ask during a first load, and the same number of times after it."""
+    """Search during a first load, and the same number of times after it."""
     state = store.state.with_name("beside")
     state.mkdir(mode=0o700)
     index = state / "index.db"

@@ -1,4 +1,4 @@
-"""Text that looks like a developer's day: prose, code in several languages, phrases.
+"""Text like that of a developer's day: prose, code in several languages, phrases.
 
 Everything is drawn from a random.Random, so a seed fixes every byte. Words follow Zipf's law, and
 each project invents its own identifiers, so the vocabulary grows with the corpus as real ones do.
@@ -133,7 +133,7 @@ def made_up(rng: Random, parts: int) -> str:
 
 
 class Zipf(Generic[T]):
-    """Draws items by Zipf's law from draws made beforehand: weighted choice is what costs."""
+    """Draws items by Zipf's law from precomputed draws, because weighted choice is slow."""
 
     def __init__(self, rng: Random, items: Sequence[T], shift: float, power: float = 1.0) -> None:
         weights = accumulate(1 / (i + shift) ** power for i in range(len(items)))

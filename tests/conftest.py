@@ -1,4 +1,4 @@
-"""Things that tests work with: a private home, transcripts to grow, and the index behind them."""
+"""Fixtures: a private home, transcripts that grow, and the index of them."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ TEN_O_CLOCK = datetime(2026, 2, 1, 10, tzinfo=UTC)
 BIN = Path(sys.executable).parent
 
 
-# Under `nohup` and in the background these are ignored, and would be in every program we start.
-# What has a handler here is back to normal after exec.
+# Under `nohup` and in the background these signals are ignored, also in every program we start.
+# A signal with a handler here is reset to its default by exec.
 for number in (signal.SIGHUP, signal.SIGINT):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, lambda *_: None)
 
-# A busy machine makes no test fail; under CI the same examples are tried each time.
+# A busy machine must not fail a test; in CI the same examples run each time.
 settings.register_profile("patient", deadline=None, derandomize="CI" in os.environ)
 settings.load_profile("patient")
 
@@ -53,7 +53,7 @@ def empty_index() -> bytes:
 
 
 def opened(index: Path) -> apsw.Connection:
-    """The writer of an index; a new one is a copy, which is quicker than migrating from nothing."""
+    """The writer of an index; a new index is a copy, which is faster than migrating."""
     if not index.exists():
         index.touch(mode=0o600)
         index.write_bytes(empty_index())
@@ -61,7 +61,7 @@ def opened(index: Path) -> apsw.Connection:
 
 
 class Transcript:
-    """A Claude Code session file that a test writes line by line."""
+    """A Claude Code transcript that a test writes line by line."""
 
     def __init__(self, path: Path, session: str) -> None:
         self.path = path
@@ -74,7 +74,7 @@ class Transcript:
         return json.dumps(record, separators=(",", ":")).encode() + b"\n"
 
     def record(self, type_, message, **more):
-        """A record with the next uuid and the next second."""
+        """A record with the next uuid, one second later."""
         self.count += 1
         return {
             "type": type_,
@@ -121,7 +121,7 @@ class Transcript:
 
 
 class World:
-    """A home directory with transcripts and an index of its own."""
+    """A home directory with its own transcripts and index."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -138,7 +138,7 @@ class World:
         return Transcript(self.projects / folder / f"{session}.jsonl", session)
 
     def ingest(self, *, settle=True):
-        """One pass in this process."""
+        """One sync in this process."""
         self.state.mkdir(mode=0o700, exist_ok=True)
         with closing(opened(self.state / "index.db")) as db:
             return Ingest(Store(db), settle=settle).reconcile(self.places())
@@ -149,7 +149,7 @@ class World:
         return [place for place in places if place.path == str(self.projects.resolve())]
 
     def run(self, program, *arguments, check=None, **options):
-        """A real program of ours in this home."""
+        """Run `sess` or `sessiond` in this home."""
         if forked.possible(program, self.env, options):
             done = forked.run(program, arguments, self.env, **options)
         else:
@@ -167,7 +167,7 @@ class World:
         return done
 
     def start(self, **options):
-        """A daemon in the foreground of a process of its own."""
+        """A daemon in a separate process, in the foreground."""
         if forked.possible("sessiond", self.env, options):
             with open(os.devnull, "r+b") as nowhere:
                 streams = [nowhere.fileno()] * 3
@@ -185,13 +185,13 @@ class World:
             return list(db.execute(query, values))
 
     def restored(self, path):
-        """The bytes of a source as the archive gives them back."""
+        """The bytes of a source, read back from the archive."""
         with closing(open_reader(self.state / "index.db")) as db:
             source = db.execute("SELECT id FROM sources WHERE path = ?", (str(path),)).get
             return b"".join(archive.source_bytes(db, source))
 
     def shown(self, session):
-        """(type, text, status) of a session's events as they are shown."""
+        """(type, text, status) of a session's shown events."""
         return self.sql(
             "SELECT e.type, x.text || x.input || x.output, e.status FROM sessions s"
             " JOIN turns t ON t.session_id = s.id"
@@ -214,7 +214,7 @@ class World:
         ]
 
     def dump(self):
-        """Everything the index says, without the numbers that depend on the order of reading."""
+        """The content of the index, without ids that depend on the order of reading."""
         path = f"substr(p.path, {len(str(self.root)) + 1})"  # the same in every home
         events = self.sql(
             "SELECT s.native_id, t.line, e.block, e.type, e.label, e.tool, e.status, e.ts,"
@@ -261,7 +261,7 @@ class World:
         }
 
     def check(self):
-        """Both integrity checks, on a connection that may run them, and what stands for keys."""
+        """Both integrity checks, on a connection that may run them; no broken references."""
         with closing(open_writer(self.state / "index.db")) as db:
             assert db.pragma("integrity_check") == "ok"
             assert references.broken(db) == []

@@ -1,4 +1,4 @@
-"""Cursor's databases as Cursor writes them, small: the values with all their boilerplate.
+"""Small databases as Cursor writes them, with all the boilerplate of their values.
 
 Only the standard library, so that the writer of `cursor_writer.py` needs nothing of ours.
 """
@@ -22,7 +22,7 @@ USER, ASSISTANT = 1, 2
 ASK, AGENT = 1, 2
 TOOL, THINKING = 15, 30
 
-# What each bubble carries whether it is needed or not.
+# Members that every bubble has.
 _EMPTY_LISTS = (
     "approximateLintErrors", "lints", "codebaseContextChunks", "commits", "pullRequests",
     "attachedCodeChunks", "assistantSuggestedDiffs", "gitDiffs", "interpreterResults", "images",
@@ -53,7 +53,7 @@ _COMPOSER_FLAGS = (
 
 
 def user_directory(home):
-    """Where Cursor keeps its data below a home."""
+    """Cursor's data directory in a home."""
     mac = sys.platform == "darwin"
     return Path(home, *(("Library", "Application Support") if mac else (".config",)), "Cursor/User")
 
@@ -163,7 +163,7 @@ def bubble(bubble_id, kind=ASSISTANT, text="", *, at=CREATED, **more):
 
 
 def prompt(bubble_id, text, *, at=CREATED, **more):
-    """What the user sent."""
+    """A message of the user."""
     details = {"richText": lexical(text), "requestId": f"request-{bubble_id}",
                "modelInfo": {"modelName": "default"}, "isPlanExecution": False}  # fmt: skip
     return bubble(bubble_id, USER, text, at=at, **(details | more))
@@ -186,7 +186,7 @@ def tool(
     at=CREATED,
     **more,
 ):
-    """A tool call; what goes in and comes out is JSON inside strings."""
+    """A tool call; its arguments and result are JSON inside strings."""
     former = {
         "tool": {"run_terminal_command_v2": 15, "read_file_v2": 40}.get(name, 38),
         "toolIndex": 0,
@@ -218,7 +218,7 @@ def terminal(bubble_id, command, output=None, *, status="completed", error=None,
 
 
 def reading(bubble_id, path, contents, **more):
-    """A file that the agent looked at."""
+    """A file that the agent read."""
     return tool(
         bubble_id,
         "read_file_v2",
@@ -236,7 +236,7 @@ def picture(size=1000, seed=0):
 
 
 def composer(composer_id, bubbles=(), *, name="A conversation", at=CREATED, **more):
-    """The conversation of some bubbles: only their order is in it."""
+    """A conversation that lists only the order of its bubbles."""
     heads = [{"bubbleId": one["bubbleId"], "type": one["type"]} for one in bubbles]
     return {
         "_v": 16,
@@ -371,7 +371,7 @@ def generation3(home):
 
 
 def generation4(home):
-    """3.x: the project is told by a list in the global ItemTable."""
+    """3.x: a list in the global ItemTable gives the project."""
     talk = small_talk("g4")
     value = composer("g4-composer", talk, name="G4")
     db = make_global(global_database(home))
@@ -386,7 +386,7 @@ def generation4(home):
 
 
 def generation5(home):
-    """From 3.12: that list is a table, and its old place does not change any more."""
+    """From 3.12: that list is a table, and the old list no longer changes."""
     talk = small_talk("g5")
     where = header_entry(composer("g5-composer"))["workspaceIdentifier"]
     value = composer("g5-composer", talk, name="G5", workspaceIdentifier=where)

@@ -1,10 +1,10 @@
-"""A program that writes a database as Cursor does, while others read it.
+"""A program that writes to a database as Cursor does, while others read it.
 
     python -m tests.cursor_writer DATABASE [--conversations 20] [--seed 1] [--style insert|update]
 
-It keeps a WAL database open and never waits for a lock: whoever holds one makes it exit with 3.
-At the end it prints `done` and then, as JSON, what a reader must know by now. It closes the
-database when its standard input is closed. The seed decides every byte that it writes.
+It keeps a WAL database open and never waits for a lock: if another program holds one, it exits with
+3. At the end it prints `done` and then, as JSON, what a reader must have found. It closes the
+database when its standard input is closed. The seed determines every byte that it writes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tests.cursor_databases import (
 )
 
 LOCKED = 3
-AT_ONCE = 4  # conversations that go on beside each other
+AT_ONCE = 4  # concurrent conversations
 LONG_ENOUGH = 0.15  # seconds in which a watching reader has seen what was written
 PROSE = (
     "the parser reads a line and keeps its offset while another thread writes the cache so that"
@@ -76,9 +76,9 @@ class Cursor:
         self.talks: list[Conversation] = []
         self.superseded: list[str] = []  # words that were replaced before the end
         self.reverted: list[str] = []  # words of bubbles that were taken away
-        self.skipped: list[str] = []  # words that are no part of a conversation
+        self.skipped: list[str] = []  # words outside of conversations
         self.secrets: list[str] = []
-        self.hidden: list[str] = []  # composers that are no conversations
+        self.hidden: list[str] = []  # composers that are not conversations
         self.writes, self.slowest = 0, 0.0
 
     # -- words and times, from the seed only
@@ -88,7 +88,7 @@ class Cursor:
         return self.count
 
     def word(self, kind):
-        """A word that nothing else says."""
+        """A word that occurs nowhere else."""
         return f"{kind}{self.number():05d}"
 
     def uuid(self):
@@ -110,7 +110,7 @@ class Cursor:
         self.writes += 1
 
     def put(self, key, value):
-        if self.style == "update":  # keeps the rowid of a row that is there
+        if self.style == "update":  # keeps the rowid of an existing row
             sql = "INSERT INTO cursorDiskKV VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = "
             self.execute(f"{sql}excluded.value", (key, encoded(value)))
         else:
@@ -278,7 +278,7 @@ class Cursor:
         self.save(talk)
 
     def take_the_place_of_another(self, talk):
-        """Another bubble gets the rowid of the newest one, which goes."""
+        """Delete the newest bubble, and give its rowid to another one."""
         old, new, at = self.uuid(), self.uuid(), self.now()
         stale, final = self.word("final"), self.word("final")
         self.set_bubble(talk, bubble(old, text=stale, at=at), "assistant", stale)
@@ -319,7 +319,7 @@ class Cursor:
             self.superseded.append(unsent)
 
     def fill(self, bubbles):
-        """Old conversations, so many that nobody reads all of them at each change."""
+        """Old conversations, too many to read all of them at each change."""
         while bubbles > 0:
             talk = Conversation(self.uuid(), "Old talk", "completed", started=self.now())
             self.execute("BEGIN IMMEDIATE")
@@ -346,7 +346,7 @@ class Cursor:
             self.db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def play(self, conversations):
-        """Some conversations beside each other, until all have ended."""
+        """Run concurrent conversations until all have ended."""
         self.begin()
         waiting = list(range(conversations))
         going: list = []

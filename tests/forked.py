@@ -1,8 +1,8 @@
 """Our programs as real processes without the cost of starting Python for each of them.
 
 A server imports both programs once and forks itself for every command. The process that a test
-gets has its own pid, streams, environment and exit code, and runs the same entry point; it only
-has its imports behind it. Tests about start-up, signals and daemons start the installed scripts.
+gets has its own pid, streams, environment and exit code, and runs the same entry point; only its
+imports are already done. Tests about start-up, signals and daemons start the installed scripts.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _READ_AT_START = ("PYTHON", "LC_", "LANG", "LD_")
 _LONGEST_REQUEST = 1 << 20
 
 
-# -- in the tests
+# -- used by tests
 
 
 class Running:
-    """A started program, with what tests use of `subprocess.Popen`."""
+    """A started program, with the methods of `subprocess.Popen` that tests use."""
 
     def __init__(self, reply: socket.socket, command: list[str]) -> None:
         self._reply, self._command = reply, command
@@ -72,7 +72,7 @@ class Running:
 
 
 def possible(program, environment, options) -> bool:
-    """Whether a process forked from the server is what a new one would be."""
+    """Whether a forked process behaves like a newly started one."""
     differing = dict(os.environ.items() ^ environment.items())
     return (
         program in _ENTRIES
@@ -84,7 +84,7 @@ def possible(program, environment, options) -> bool:
 
 
 def start(program, arguments, environment, streams, *, cwd=None, preexec_fn=None) -> Running:
-    """A program of ours with these three descriptors as its streams."""
+    """Start a program with these three descriptors as its streams."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     command = [str(BIN / program), *map(str, arguments)]
     plain = preexec_fn is not None
@@ -96,7 +96,7 @@ def start(program, arguments, environment, streams, *, cwd=None, preexec_fn=None
 
 
 def run(program, arguments, environment, *, input=None, seconds=60.0, **options):  # noqa: A002
-    """As `subprocess.run` with text and captured output."""
+    """Like `subprocess.run` with text and captured output."""
     end = time.monotonic() + seconds
     ends = [os.pipe(), os.pipe()] + ([os.pipe()] if input is not None else [])
     (out, child_out), (err, child_err) = ends[:2]
@@ -166,7 +166,7 @@ def _import_programs() -> None:
 
 
 def _serve(requests: socket.socket) -> None:
-    waiting: dict[int, tuple[int, socket.socket]] = {}  # pidfd → pid, where to tell its end
+    waiting: dict[int, tuple[int, socket.socket]] = {}  # pidfd → pid, where to report its end
     with selectors.DefaultSelector() as selector:
         selector.register(requests, selectors.EVENT_READ)
         while True:
@@ -200,7 +200,7 @@ def _serve(requests: socket.socket) -> None:
 
 
 def _become(streams, program, command, environment, cwd, plain) -> None:  # noqa: PLR0917
-    """Turn into the program, as the interpreter would start it, and end as it would."""
+    """Become the program as the interpreter would start it, and exit as it would."""
     code = 1
     try:
         for number, stream in enumerate(streams):

@@ -1,4 +1,4 @@
-"""Giving up root's rights, so that permissions count whoever runs the tests."""
+"""Drop root's privileges, so that permissions apply even when tests run as root."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CAPABILITY_VERSION = 0x20080522  # two words per set
 
 
 def obey_permissions():
-    """In a child: root loses the right to read what its mode forbids, now and after exec."""
+    """In a child: drop root's right to ignore file modes, now and after exec."""
     if os.geteuid() != 0:
         return
     libc = ctypes.CDLL(None, use_errno=True)

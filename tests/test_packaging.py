@@ -1,4 +1,4 @@
-"""What is shipped: service files that their managers accept, one version, a complete wheel."""
+"""The package: service files that their managers accept, one version, a complete wheel."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_installed_service_files_are_those_of_the_repository(name):
 
 
 def test_no_other_service_files_are_shipped():
-    """The two folders go into the wheel whole, so nothing else may lie in them."""
+    """The two folders go into the wheel as they are, so nothing else may be in them."""
     found = [
         str(path.relative_to(ROOT))
         for folder in ("systemd", "launchd")
@@ -44,7 +44,7 @@ def test_no_other_service_files_are_shipped():
 
 
 def test_plist_as_launchd_wants_it():
-    """The agent is named after its file, restarts only after failure, and is private and humble."""
+    """Named after its file, restarted only after failure, private, at low priority."""
     agent = plistlib.loads((ROOT / "launchd/io.github.sessiond.plist").read_bytes())
     assert agent == {
         "Label": LAUNCHD_LABEL,
@@ -64,7 +64,7 @@ def test_plist_as_launchd_wants_it():
 @pytest.mark.parametrize("rendered", [False, True], ids=["by-hand", "installed"])
 @pytest.mark.parametrize("hardened", [False, True], ids=["base", "hardened"])
 def test_systemd_accepts_the_unit(rendered, hardened, tmp_path):
-    """`systemd-analyze verify --user` has nothing to say, also about awkward names."""
+    """`systemd-analyze verify --user` reports nothing, even for unusual names."""
     program = tmp_path / "a b" / "100%h $x é" / "sessiond"
     program.parent.mkdir(parents=True)
     program.write_text("#!/bin/sh\n")
@@ -92,7 +92,7 @@ def test_systemd_accepts_the_unit(rendered, hardened, tmp_path):
         text=True,
         check=False,
     )
-    # A warning leaves the exit code at 0, so the words count too.
+    # A warning leaves the exit code at 0, so check the output too.
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
@@ -180,7 +180,7 @@ CHANGELOG = """# Changelog
     ],
 )
 def test_a_release_needs_tag_version_and_changelog_to_agree(tag, changelog, problem):
-    """One sentence for each way in which they do not."""
+    """One sentence for each mismatch."""
     spec = importlib.util.spec_from_file_location("release", ROOT / "scripts/check_release.py")
     release = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(release)

@@ -1,4 +1,4 @@
-"""Agents own the names of their tools: shared code goes by kinds."""
+"""Only sources name an agent's tools: shared code uses kinds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOOLS = frozenset({
     "run_terminal_cmd", "run_terminal_command_v2", "search_replace", "str_replace",
     "str_replace_based_edit_tool", "todo_write", "update_plan", "write_file", "write_todos",
 })  # fmt: skip
-# Words of ours that happen to be names of tools.
+# Our own words that are also names of tools.
 OURS = {"cli/sess_cli/export/film": {"Agent"}, "cli/sess_cli/export/html/masthead.py": {"Agent"}}
 SHARED = [
     path

@@ -1,4 +1,4 @@
-"""Waiting for what happens in other processes."""
+"""Wait for events in other processes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import sys
 import time
 from pathlib import Path
 
-LIMIT = 60.0  # seconds; only a program that hangs takes so long, however busy the machine
+LIMIT = 60.0  # seconds; only a hanging program takes this long, even on a busy machine
 
 
 def wait_until(happens, what="it did not happen"):
-    """The first true answer."""
+    """The first true result."""
     end = time.monotonic() + LIMIT
     while not (found := happens()):
         assert time.monotonic() < end, what() if callable(what) else what
@@ -20,7 +20,7 @@ def wait_until(happens, what="it did not happen"):
 
 
 def let_it_write(world, times, or_until=bool):
-    """Until a daemon has written to its index so often; at once for 0."""
+    """Wait until a daemon has written to its index `times` times; 0 returns at once."""
     log = world.state / "index.db-wal"
 
     def written():
@@ -35,7 +35,7 @@ def let_it_write(world, times, or_until=bool):
 
 
 def computed(pid) -> float:
-    """Seconds that a process has computed."""
+    """The CPU seconds that a process has used."""
     if sys.platform == "linux":
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / 100
@@ -47,7 +47,7 @@ def computed(pid) -> float:
 
 
 def lines_run(work) -> int:
-    """How many lines of Python some work takes: its cost without a clock."""
+    """How many lines of Python a function runs: its cost without a clock."""
     count = 0
 
     def trace(_frame, event, _value):

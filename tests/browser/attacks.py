@@ -1,4 +1,4 @@
-"""A session in which every field tries to run something, and a browser that notices."""
+"""A session in which every field tries to run code, and a browser that detects it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PAYLOADS = (
 
 
 def hostile(t):
-    """Records of one session; every payload stands in every field."""
+    """Records of one session with every payload in every field."""
     for number, evil in enumerate(PAYLOADS):
         call = f"c{number}"
         yield {**t.prompt(evil), "cwd": f"/code/{evil}", "gitBranch": evil}
@@ -101,7 +101,7 @@ class Watched:
         return self.tab
 
     def assert_quiet(self):
-        """Only files were read, nothing ran, nobody complained."""
+        """Only local files were read, nothing ran, no error was logged."""
         outside = [url for url in self.requests if not url.startswith(("file:", "data:image/"))]
         assert (outside, self.complaints) == ([], []), f"{outside} {self.complaints}"
         assert self.tab.evaluate("window.ran") is None

@@ -20,6 +20,6 @@ else:
 
     @pytest.fixture(scope="module")
     def browser():
-        """Skips, and says so, where there is no Chromium."""
+        """Skips, with a message, if there is no Chromium."""
         with chromium() as browser:
             yield browser

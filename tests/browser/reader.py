@@ -13,14 +13,14 @@ from sess_schema.queries import sessions
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 ROUNDS = 70
-FAILED = (3, 40, 66)  # rounds whose command failed
-AGENT = 50  # the round that started a subagent
-LONG = 2  # the round with a long output
+FAILED = (3, 40, 66)  # turns whose command failed
+AGENT = 50  # the turn that started a subagent
+LONG = 2  # the turn with a long output
 IMAGE = 1
 
 
 def long_session(world):
-    """Each round: a prompt, a thought, a command, an edit, an answer."""
+    """Each turn: a prompt, a thought, a command, an edit, an answer."""
     t = world.transcript(MAIN)
     for number in range(ROUNDS):
         t.append(

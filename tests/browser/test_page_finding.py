@@ -1,4 +1,4 @@
-"""What a reader does in the page: search, filter, jump, copy."""
+"""Using the page: search, filter, jump, copy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reader in a real browser: drawn as it is scrolled, linked, printed, without scripts."""
+"""The page in a real browser: scrolling, links, printing, and without scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page's own reader of Zstandard against the real writer."""
+"""The page's own Zstandard decoder, tested against the real encoder."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def texts():
         yield "".join(chance.choices(words, k=size))
     page = shell.style() + shell.script()
     yield page
-    yield page * 12  # matches farther away than deflate could reach
+    yield page * 12  # matches beyond the window of deflate
 
 
 @pytest.mark.parametrize("level", [1, 3, 8, 12, 19])

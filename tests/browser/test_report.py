@@ -66,7 +66,7 @@ def work(world):
 
 
 def test_hostile_names_everywhere_run_nothing(world, opened):
-    """Projects, branches, models and tools are attacks; only our own elements come out."""
+    """Projects, branches, models and tools are attacks; only our own elements appear."""
     evil = [*hostile(world.transcript())]
     for number, name in enumerate(PAYLOADS):
         t = world.transcript(f"{number:08}-2222-4222-8222-222222222222", f"-code-{number}")
@@ -201,7 +201,7 @@ def test_without_javascript_everything_can_be_read(opened, work):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_enough_contrast(opened, work, scheme):
-    """At least 4.5 to 1 for what is read, 3 to 1 for colours of series."""
+    """At least 4.5:1 for text, 3:1 for colours of series."""
     tab = opened(*work, color_scheme=scheme).tab
     worst = tab.evaluate("""() => {
       const style = getComputedStyle(document.documentElement);

@@ -1,4 +1,4 @@
-"""The archive in a browser: lists, search over all sessions, and what is found."""
+"""The site in a browser: lists, and the search over all sessions."""
 
 from __future__ import annotations
 

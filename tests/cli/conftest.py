@@ -35,7 +35,7 @@ class Client:
         return [json.loads(line) for line in self(*arguments, "--json").stdout.splitlines()]
 
     def on_terminal(self, *arguments, width=80, colour=False, program=(SESS,), keys=b"", **env):
-        """What a terminal receives, and the exit code; `keys` are pressed when it is quiet."""
+        """The output on a terminal, and the exit code; `keys` are pressed when output pauses."""
         environment = {**self.world.env, "COLUMNS": str(width), "TERM": "xterm", "PAGER": "cat"}
         if not colour:
             environment["NO_COLOR"] = "1"
@@ -51,13 +51,13 @@ class Client:
         received = b""
         try:
             while True:
-                # A key that comes before somebody listens is lost, so it is pressed again.
+                # A key pressed before the program listens is lost, so it is pressed again.
                 while keys and not select.select([outer], [], [], 0.3)[0]:
                     os.write(outer, keys)
                 if not (piece := os.read(outer, 65536)):
                     break
                 received += piece
-        except OSError:  # Linux says so when the other side is closed
+        except OSError:  # Linux reports this when the other side is closed
             pass
         os.close(outer)
         return received.decode().replace("\r\n", "\n"), process.wait(30)

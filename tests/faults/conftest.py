@@ -1,4 +1,4 @@
-"""Ways to hurt a program: without root's rights, with small limits, watched for its memory."""
+"""Faults for programs: no root privileges, small limits, measured memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BIN = Path(sys.executable).parent
 
 
 class Measured:
-    """A finished program with the most memory it had and how much it read."""
+    """A finished program with its peak memory and the bytes it read."""
 
     def __init__(self, code, stdout, stderr, megabytes, megabytes_read):
         self.code, self.stdout, self.stderr = code, stdout, stderr
@@ -34,7 +34,7 @@ def told_by_kernel(pid, file, name):
 
 @pytest.fixture
 def measured(world, tmp_path):
-    """Run a program and tell its peak resident memory."""
+    """Run a program and measure its peak resident memory."""
 
     def run(program, *arguments):
         out, err = tmp_path / "measured.out", tmp_path / "measured.err"
@@ -65,7 +65,7 @@ def until():
 
 @pytest.fixture
 def plain_user():
-    """For `preexec_fn`: permissions count, even when the tests run as root."""
+    """For `preexec_fn`: permissions apply, even when the tests run as root."""
     if not sys.platform.startswith("linux") and os.geteuid() == 0:
         pytest.skip("root can only give up its rights on Linux")
     return obey_permissions

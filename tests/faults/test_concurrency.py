@@ -1,4 +1,4 @@
-"""Readers beside a writer: never an error, never a half-written state, never a wait."""
+"""Readers during writes: no error, no half-written state, no wait."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BIN = Path(sys.executable).parent
 
 
 def read(index, stop, states, errors):
-    """Search again and again, each time with a new connection, until told to stop."""
+    """Search again and again, each time with a new connection, until stopped."""
     try:
         while not stop.is_set():
             with closing(open_reader(index)) as db:
@@ -44,7 +44,7 @@ def grow(world, first, last, lines):
 
 
 def test_readers_see_whole_states_during_a_bulk_load(world, monkeypatch):
-    """Four readers search all the time: each snapshot has as many texts as events and lines."""
+    """Four readers search continuously: each snapshot has as many texts as events and lines."""
     monkeypatch.setattr("sessiond.ingest.COMMIT_BYTES", 200_000)
     grow(world, 0, 1, 10)
     world.ingest()
@@ -70,8 +70,8 @@ def test_readers_see_whole_states_during_a_bulk_load(world, monkeypatch):
 
 
 def test_every_way_to_search_sees_one_state(world, monkeypatch):
-    """Inside a transaction words, parts of words, expressions and groups find the same events,
-    while another connection goes on writing."""
+    """Inside a transaction words, substrings, expressions and groups find the same events,
+    while another connection keeps writing."""
     monkeypatch.setattr("sessiond.ingest.COMMIT_BYTES", 200_000)
     grow(world, 0, 1, 10)
     world.ingest()
@@ -109,7 +109,7 @@ def test_readers_in_other_processes_never_wait_for_the_writer(world):
     reads, states = 0, set()
     while writer.poll() is None:
         with closing(open_reader(world.state / "index.db")) as db:
-            db.set_busy_timeout(0)  # what would have to wait fails
+            db.set_busy_timeout(0)  # fail instead of waiting
             db.execute("BEGIN")
             found = db.execute(
                 "SELECT count(*) FROM event_index WHERE event_index MATCH 'everywhere'"
@@ -124,7 +124,7 @@ def test_readers_in_other_processes_never_wait_for_the_writer(world):
 
 
 def test_a_foreign_writer_is_waited_for_and_then_named(world):
-    """Another program holds the write lock: exit 4 with one line; a moment later all is well."""
+    """Another program holds the write lock: exit 4 with one line; it works once released."""
     t = world.transcript()
     t.append(t.prompt("first"))
     world.run("sessiond", "sync", check=0)

@@ -1,4 +1,4 @@
-"""Databases of Cursor in trouble: each is named, costs only itself, and is read when it is well."""
+"""Faulty Cursor databases: each is reported, affects nothing else, and is read once repaired."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def database(world):
 
 @pytest.fixture
 def start_plain(world, plain_user):
-    """A daemon for which permissions count, even when the tests run as root."""
+    """A daemon to which permissions apply, even when the tests run as root."""
     started = []
 
     def start():
@@ -85,7 +85,7 @@ def make_database(path, *names, journal="wal"):
     return path
 
 
-# -- faults; each lasts as long as its block
+# -- faults; each lasts for its `with` block
 
 
 @contextmanager
@@ -115,7 +115,7 @@ def forbidden(path):
 
 @contextmanager
 def other_bytes(path, change):
-    """The file has other bytes for a while, and then those that it had."""
+    """Replace the file's bytes for a while, then restore them."""
     raw = path.read_bytes()
     path.write_bytes(change(raw))
     yield
@@ -154,11 +154,11 @@ FAULTS = {
 EACH = pytest.mark.parametrize("name", FAULTS)
 
 
-# -- what is said about them
+# -- reports
 
 
 def ready(world):
-    """Whether the daemon has made its index."""
+    """Whether the daemon has created its index."""
     try:
         world.sql("SELECT 1")
     except SessError:
@@ -177,7 +177,7 @@ def status_of(world, path):
 
 
 def assert_reported(world, path, reason):
-    """Named by status and by doctor, with the reason; the transcript beside it is there."""
+    """Status and doctor name it with the reason; the other transcript is indexed."""
     source = status_of(world, path)
     assert source is not None
     assert (source["agent"], source["state"]) == ("cursor", "unreadable")
@@ -191,7 +191,7 @@ def assert_reported(world, path, reason):
 
 
 def assert_well(world, path, names=("c1",)):
-    """Every conversation is there once, and nothing is said against the database."""
+    """Every conversation is there once, and no problem is reported."""
     source = status_of(world, path)
     assert source is not None
     assert (source["state"], source["error"]) == ("live", None)
@@ -213,7 +213,7 @@ def listed(world):
 
 @EACH
 def test_a_database_in_trouble_from_the_start(world, good, database, plain_user, name):
-    """`sync` says so each time, exit 5; when it is over the conversation comes."""
+    """`sync` reports it each time with exit 5; afterwards the conversation is read."""
     fault, reason = FAULTS[name]
     with fault(database):
         for _ in range(2):
@@ -226,7 +226,7 @@ def test_a_database_in_trouble_from_the_start(world, good, database, plain_user,
 
 @EACH
 def test_a_database_that_gets_into_trouble(world, good, database, plain_user, name):
-    """What was read before stays as it is, and is not called gone."""
+    """What was read before stays unchanged and is not marked as gone."""
     world.run("sessiond", "sync", check=0)
     fault, reason = FAULTS[name]
     with fault(database):
@@ -244,7 +244,7 @@ def test_a_database_that_gets_into_trouble(world, good, database, plain_user, na
 
 @EACH
 def test_the_daemon_tries_again_by_itself(world, good, database, start_plain, name):
-    """It keeps serving the others, and reads the database soon after the trouble ended."""
+    """It keeps reading other sources, and reads the database soon after the fault ends."""
     fault, reason = FAULTS[name]
     with fault(database):
         process = start_plain()
@@ -278,7 +278,7 @@ def test_a_directory_in_its_place_is_no_database(world, good, database):
 
 
 def test_a_missing_database_is_gone_until_it_comes_back(world, good, database, tmp_path):
-    """Its conversations stay and say so; the same file again is the same conversations."""
+    """Its conversations stay, marked as gone; when the file returns, they are the same."""
     world.run("sessiond", "sync", check=0)
     before = world.shown("c1")
     kept = tmp_path / "kept.vscdb"
@@ -294,7 +294,7 @@ def test_a_missing_database_is_gone_until_it_comes_back(world, good, database, t
 
 
 def test_another_file_in_its_place_is_read_as_such(world, good, database, tmp_path):
-    """What is only in the old one is gone, what is in both is kept once, the rest comes."""
+    """What only the old file had is gone, what both have is kept once, the rest is new."""
     make_database(tmp_path / "two.vscdb", "c1", "c2").replace(database)
     world.run("sessiond", "sync", check=0)
     assert_well(world, database, ["c1", "c2"])
@@ -308,7 +308,7 @@ def test_another_file_in_its_place_is_read_as_such(world, good, database, tmp_pa
 
 
 def test_the_daemon_follows_another_file_in_its_place(world, good, database, tmp_path):
-    """A connection to the old one would show nothing new for ever."""
+    """A connection to the old file would never show anything new."""
     process = world.start()
     try:
         wait_until((world.state / "status.json").exists)
@@ -324,7 +324,7 @@ def test_the_daemon_follows_another_file_in_its_place(world, good, database, tmp
 
 
 def test_a_crash_of_cursor_leaves_a_log_that_is_read(world, good):
-    """kill -9 of the writer: what is only in the WAL is found, and both files keep their bytes."""
+    """kill -9 of the writer: what only the WAL has is found, and both files keep their bytes."""
     database = make_database(global_database(world.root), "c1")
     late = json.dumps(bubble("late", text="only in the log"))
     with child(WRITER, database, "bubbleId:c1:late", late) as process:
@@ -339,7 +339,7 @@ def test_a_crash_of_cursor_leaves_a_log_that_is_read(world, good):
 
 @pytest.mark.parametrize("journal", ["wal", "delete"])
 def test_a_directory_that_cannot_be_written_is_enough(world, good, plain_user, journal):
-    """A closed database needs no file beside it."""
+    """A closed database needs no -wal or -shm file."""
     database = make_database(global_database(world.root), "c1", journal=journal)
     os.chmod(database.parent, 0o500)
     try:
@@ -352,7 +352,7 @@ def test_a_directory_that_cannot_be_written_is_enough(world, good, plain_user, j
 
 
 def test_an_open_database_in_a_directory_that_cannot_be_written(world, good, plain_user):
-    """Its program has made the files that a reader needs."""
+    """Cursor has created the files that a reader needs."""
     database = make_database(global_database(world.root), "c1")
     late = json.dumps(bubble("late", text="only in the log"))
     with child(WRITER, database, "bubbleId:c1:late", late):
@@ -368,7 +368,7 @@ def test_an_open_database_in_a_directory_that_cannot_be_written(world, good, pla
     "tables", [(), ("ItemTable",), ("cursorDiskKV",), ("ItemTable", "cursorDiskKV")]
 )
 def test_tables_that_are_empty_or_missing_are_no_fault(world, good, tables):
-    """A new installation; the first conversation comes when it comes."""
+    """A new installation; its first conversation is read when it appears."""
     database = global_database(world.root)
     make_global(database, tables=tables).close()
     for _ in range(2):
@@ -382,7 +382,7 @@ def test_tables_that_are_empty_or_missing_are_no_fault(world, good, tables):
 
 
 def test_an_empty_file_is_no_fault(world, good):
-    """Cursor makes the file before it writes to it."""
+    """Cursor creates the file before it writes to it."""
     database = global_database(world.root)
     database.parent.mkdir(parents=True)
     database.touch()
@@ -415,7 +415,7 @@ STRANGE = {
 
 @pytest.mark.parametrize("where", ["bubbleId:c1:", "composerData:"])
 def test_a_strange_value_costs_only_itself(world, good, where):
-    """Rows that are not what they should be; the conversation among them is whole."""
+    """Malformed rows do not affect the conversation among them."""
     database = make_database(global_database(world.root), "c1")
     db = make_global(database, tables=())
     for name, value in STRANGE.items():
@@ -435,7 +435,7 @@ def test_a_strange_value_costs_only_itself(world, good, where):
 
 
 def test_strange_keys_are_no_conversations(world, good):
-    """Keys with too few or too many parts, blobs for keys, empty ids."""
+    """Keys with too few or too many fields, blobs as keys, empty ids."""
     database = make_database(global_database(world.root), "c1")
     db = make_global(database, tables=())
     value = bubble("x", text="strange key")
@@ -452,7 +452,7 @@ def test_strange_keys_are_no_conversations(world, good):
 
 @pytest.mark.parametrize("megabytes", [30, pytest.param(100, marks=pytest.mark.soak)])
 def test_a_huge_value_needs_bounded_memory(world, good, measured, megabytes):
-    """A pasted file in one bubble: what is around it is found, and the memory stays bounded."""
+    """A pasted file in one bubble: the rest is found, and memory stays bounded."""
     database = make_database(global_database(world.root), "c1")
     db = make_global(database, tables=())
     line = "some line of a file that somebody pasted into the box\n"
@@ -480,7 +480,7 @@ def test_a_workspace_in_trouble_costs_only_itself(world, good, database):
 
 
 def test_a_writer_is_never_held_up(world, good):
-    """A rollback journal lets nobody write while somebody reads: our reading is over soon."""
+    """A rollback journal blocks writers while we read: our reads are short."""
     database = global_database(world.root)
     db = make_global(database, journal="delete")
     many = [bubble(f"b{n}", text=f"bubble {n} " * 200) for n in range(3000)]
@@ -501,7 +501,7 @@ def test_a_writer_is_never_held_up(world, good):
 
 
 def test_the_size_of_the_log_is_not_our_doing(world, good):
-    """A daemon beside it does not keep a checkpoint from folding the log back."""
+    """A running daemon does not keep Cursor from checkpointing its WAL."""
     database = make_database(global_database(world.root), "c1")
     process = world.start()
     try:

@@ -1,4 +1,4 @@
-"""The index is not what it should be: it is named, explained and never touched."""
+"""A faulty index is named, explained and never modified."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cut_inside_the_first_page(index):
 
 
 def flipped(index):
-    """Bytes turned over in the page that holds the schema."""
+    """Inverted bytes in the page that holds the schema."""
     data = bytearray(index.read_bytes())
     for place in range(100, 400):
         data[place] ^= 0xFF
@@ -91,7 +91,7 @@ COMMANDS = [
 
 @pytest.fixture
 def index(world):
-    """An index in good order, without a WAL beside it."""
+    """A sound index without a WAL."""
     t = world.transcript()
     t.append(*(t.prompt(f"words {n} " * 20) for n in range(200)))
     world.run("sessiond", "sync", check=0)
@@ -104,7 +104,7 @@ def assert_explained(world, index, message, program, *arguments):
     done = world.run(program, *arguments)
     assert done.returncode == Exit.INDEX_UNUSABLE, done
     said = [line for line in done.stderr.splitlines() if " INFO " not in line]
-    assert len(said) in (2, 4), done.stderr  # `sess` and the sync that it runs may both say it
+    assert len(said) in (2, 4), done.stderr  # `sess` and the sync that it runs may both report it
     for line, hint in zip(said[::2], said[1::2], strict=True):
         assert line.partition(": ")[2].startswith(message.format(index)), done.stderr
         assert hint.startswith("hint: ")
@@ -112,7 +112,7 @@ def assert_explained(world, index, message, program, *arguments):
 
 @pytest.mark.parametrize("harm", CASES, ids=lambda harm: harm.__name__)
 def test_an_index_that_cannot_be_used_is_named_and_left_alone(world, index, harm):
-    """Both programs: one line with its path, a hint, exit 4; not one byte of it changes."""
+    """Both programs: one line with its path, a hint, exit 4; no byte of it changes."""
     harm(index)
     before = index.read_bytes()
     for command in COMMANDS:
@@ -122,7 +122,7 @@ def test_an_index_that_cannot_be_used_is_named_and_left_alone(world, index, harm
 
 @pytest.mark.parametrize("command", [("sessiond", "start"), ("sess", "list"), ("sess", "doctor")])
 def test_no_command_touches_a_damaged_index(world, index, command):
-    """The daemon does not start on it, a listing fails, the doctor looks and explains."""
+    """The daemon does not start on it, a listing fails, `doctor` examines and explains it."""
     garbage(index)
     before = index.read_bytes()
     done = world.run(*command)
@@ -133,7 +133,7 @@ def test_no_command_touches_a_damaged_index(world, index, command):
 
 
 def test_the_hint_for_a_damaged_index_works(world, index):
-    """Moved aside as the hint says, the next sync makes a new one from the transcripts."""
+    """After moving it away as the hint says, the next sync builds a new one."""
     garbage(index)
     hint = world.run("sessiond", "sync", check=4).stderr.splitlines()[1]
     command = hint.split("`")[1]
@@ -156,7 +156,7 @@ def test_a_directory_in_the_place_of_the_index_is_named(world):
 
 
 def test_an_empty_file_becomes_the_index(world):
-    """A crash between creating the file and the first page leaves one; it is no stranger."""
+    """A crash right after creating the file leaves an empty one, which is used."""
     t = world.transcript()
     t.append(t.prompt("words"))
     world.state.mkdir(mode=0o700)
@@ -166,7 +166,7 @@ def test_an_empty_file_becomes_the_index(world):
 
 
 def test_no_index_yet_is_said_by_readers(world):
-    """Without a sync there is nothing to read: exit 4 with the way out, and no file is made."""
+    """Without a sync there is nothing to read: exit 4 with a hint, and no file is created."""
     done = world.run("sess", "sql", "--no-sync", "SELECT 1")
     assert done.returncode == Exit.INDEX_UNUSABLE
     assert done.stderr.splitlines() == [
@@ -177,7 +177,7 @@ def test_no_index_yet_is_said_by_readers(world):
 
 
 def test_an_older_index_is_not_read_but_upgraded_by_the_writer(world, index):
-    """Version 0 of ours: readers point to the writer."""
+    """An index at version 0: readers point to the writer."""
     with closing(apsw.Connection(str(index))) as db:
         db.pragma("user_version", 0)
     with pytest.raises(SessError) as told:
@@ -187,7 +187,7 @@ def test_an_older_index_is_not_read_but_upgraded_by_the_writer(world, index):
 
 
 def test_a_copy_in_a_read_only_directory_can_be_searched(world, index, plain_user):
-    """No -shm can be made there; the reader does without, and writes nothing."""
+    """No -shm can be created there; the reader works without it and writes nothing."""
     world.run("sessiond", "sync", check=0)
     os.chmod(index, 0o400)
     os.chmod(world.state, 0o500)
@@ -209,7 +209,7 @@ def test_a_reader_says_so_when_it_may_not_read(world, index, plain_user):
 
 
 def test_a_migration_that_raises_half_way_leaves_the_old_state(world, monkeypatch):
-    """An error after half of its statements: version 0, no table, and the next try works."""
+    """An error halfway through a migration: version 0, no table, and the next try works."""
     world.state.mkdir(mode=0o700)
     index = world.state / "index.db"
     number, name, sql = migrate.migrations()[0]

@@ -1,4 +1,4 @@
-"""Files that are no good: each costs one line and itself, never the others, never the memory."""
+"""Bad files: each costs one message and itself, never other files or unbounded memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HINT = "hint: the rest is indexed; skipped files are retried at each sync"
 
 @pytest.fixture
 def good(world):
-    """A transcript that must be indexed whatever lies beside it."""
+    """A transcript that must be indexed whatever other files exist."""
     t = world.transcript()
     t.append(t.prompt("good words"))
     return t
@@ -27,7 +27,7 @@ def good(world):
 
 @contextmanager
 def opened(world):
-    """The ingest of this world, for a pass in two halves."""
+    """The ingest of this world, to run a sync in two halves."""
     world.state.mkdir(mode=0o700)
     with closing(open_writer(world.state / "index.db")) as db:
         yield Ingest(Store(db))
@@ -45,14 +45,14 @@ def assert_skipped(world, done, skipped):
 
 
 def test_a_missing_argument_is_named(world, good):
-    """`sync FILE` of a file that is not there: exit 5; the file beside it is read."""
+    """`sync FILE` of a missing file: exit 5; the other file is read."""
     missing = world.projects / "missing.jsonl"
     done = world.run("sessiond", "sync", missing, good.path)
     assert_skipped(world, done, {missing: "no such file or directory"})
 
 
 def test_what_is_no_transcript_is_named(world, good):
-    """A file of another kind as an argument is not swallowed in silence."""
+    """An argument that is not a transcript is not ignored silently."""
     other = world.projects / "notes.txt"
     other.write_text("hello")
     done = world.run("sessiond", "sync", other, good.path)
@@ -83,7 +83,7 @@ def test_unreadable_files_and_directories_are_named_and_tried_again(world, good,
 
 
 def test_a_source_behind_a_locked_door_is_not_gone(world, good, plain_user):
-    """A directory that can no longer be read says nothing about the files in it."""
+    """A directory that can no longer be read does not mean that its files are gone."""
     inner = world.transcript("33333333-1111-4111-8111-111111111111", folder="-locked")
     inner.append(inner.prompt("locked directory"))
     world.run("sessiond", "sync", check=0)
@@ -95,7 +95,7 @@ def test_a_source_behind_a_locked_door_is_not_gone(world, good, plain_user):
 
 
 def test_a_root_that_may_not_be_read_is_named(world, good, plain_user):
-    """Not "no transcripts found", but what is in the way; afterwards all is read."""
+    """Not "no transcripts found" but the obstacle; once it is removed, all is read."""
     os.chmod(world.projects, 0)
     done = world.run("sessiond", "sync", check=5, preexec_fn=plain_user)
     assert done.stderr.splitlines() == [
@@ -108,7 +108,7 @@ def test_a_root_that_may_not_be_read_is_named(world, good, plain_user):
 
 
 def test_a_directory_named_like_a_transcript_is_walked(world, good):
-    """x.jsonl may be a directory; what is inside counts, and nothing is skipped."""
+    """x.jsonl may be a directory; its files are read, and nothing is skipped."""
     inner = world.transcript("22222222-1111-4111-8111-111111111111", folder="x.jsonl")
     inner.append(inner.prompt("inner words"))
     for _ in range(2):
@@ -118,7 +118,7 @@ def test_a_directory_named_like_a_transcript_is_walked(world, good):
 
 
 def test_a_transcript_replaced_by_a_directory_is_gone(world, good):
-    """Its rows stay, its state tells, and the directory is walked."""
+    """Its rows stay, its state shows it, and the directory is scanned."""
     other = world.transcript("22222222-1111-4111-8111-111111111111")
     other.append(other.prompt("other words"))
     world.ingest()
@@ -166,7 +166,7 @@ def test_pipes_links_and_devices_are_never_opened(world, good, tmp_path):
 
 
 def test_a_file_that_turns_into_a_pipe_or_link_after_the_walk_is_not_followed(world, good):
-    """The check is made on the opened file, not on what the walk saw."""
+    """The check is made on the opened file, not on what the scan saw."""
     t = world.transcript("22222222-1111-4111-8111-111111111111")
     t.append(t.prompt("soon something else"))
 
@@ -180,7 +180,7 @@ def test_a_file_that_turns_into_a_pipe_or_link_after_the_walk_is_not_followed(wo
 
 
 def test_a_file_that_vanishes_after_the_walk_is_no_error(world, good):
-    """Deleted between the walk and the opening: not skipped, not gone, not there."""
+    """Deleted between the scan and the opening: neither skipped nor gone nor listed."""
     t = world.transcript("22222222-1111-4111-8111-111111111111")
     t.append(t.prompt("soon gone"))
     seen = survey(world.places())
@@ -193,7 +193,7 @@ def test_a_file_that_vanishes_after_the_walk_is_no_error(world, good):
 
 
 def test_a_name_that_is_not_utf8_is_named_readably(world, good):
-    """It cannot be stored as text: skipped with its bytes spelt out; status can print it too."""
+    """It cannot be stored as text: skipped, its bytes escaped; status can print it too."""
     strange = os.fsencode(good.path.parent) + b"/caf\xe9.jsonl"
     with open(strange, "wb") as file:
         file.write(b"{}\n")
@@ -204,7 +204,7 @@ def test_a_name_that_is_not_utf8_is_named_readably(world, good):
 
 
 def test_a_name_cannot_drive_the_terminal(world, good):
-    """Control characters in a file's name are spelt out, and one line stays one line."""
+    """Control characters in a file name are escaped, and one line stays one line."""
     os.mkfifo(good.path.parent / "a\x1b]0;owned\x07\nb.jsonl")
     done = world.run("sessiond", "sync")
     shown = f"{good.path.parent}/a\\x1b]0;owned\\x07\\nb.jsonl"
@@ -212,7 +212,7 @@ def test_a_name_cannot_drive_the_terminal(world, good):
 
 
 def test_many_empty_files_are_nothing_to_read(world, good):
-    """500 empty transcripts: seen, not skipped, not read again, no session made of them."""
+    """500 empty transcripts: seen, not skipped, not read again, and no sessions."""
     for number in range(500):
         (good.path.parent / f"{number:08d}-1111-4111-8111-111111111111.jsonl").touch()
     first = world.ingest()
@@ -244,7 +244,7 @@ def test_a_sparse_file_of_gigabytes_needs_little(world, good, measured, gigabyte
 
 @pytest.mark.parametrize("megabytes", [30, 100])
 def test_a_huge_line_needs_bounded_memory(world, good, measured, megabytes):
-    """Just below the cap and far above it: under 350 MB; the line behind is found."""
+    """Just below the cap and far above it: under 350 MB; the line after it is found."""
     t = world.transcript("22222222-1111-4111-8111-111111111111")
     with t.path.open("wb") as file:
         record = t.encode(t.prompt("HERE"))
@@ -264,7 +264,7 @@ def test_a_huge_line_needs_bounded_memory(world, good, measured, megabytes):
 
 @pytest.mark.parametrize("where", ["identify", "add_slice"])
 def test_a_file_that_crashes_its_reader_is_parked(world, good, monkeypatch, where):
-    """Three crashes and it is left alone until it changes; the others are read each time."""
+    """After three crashes a file is skipped until it changes; others are read each time."""
     t = world.transcript("22222222-1111-4111-8111-111111111111")
     t.append(t.prompt("poison"))
     tries = []
@@ -304,7 +304,7 @@ def test_a_file_that_crashes_its_reader_is_parked(world, good, monkeypatch, wher
 
 
 def test_what_was_skipped_does_not_nag_the_client(world):
-    """`sess` brings the index up to date without repeating what `sessiond sync` reports."""
+    """`sess` updates the index without repeating what `sessiond sync` reports."""
     t = world.transcript()
     t.append(t.prompt("good words"))
     os.mkfifo(t.path.with_name("y.jsonl"))

@@ -1,4 +1,4 @@
-"""kill -9 at random moments while a writer appends: the index ends as after an undisturbed run."""
+"""kill -9 at random moments while a writer appends: the index is as after an undisturbed run."""
 
 from __future__ import annotations
 
@@ -75,6 +75,6 @@ def test_killing_the_daemon_changes_nothing(world, tmp_path):
 
 @pytest.mark.soak
 def test_killing_the_daemon_for_long_changes_nothing(world, tmp_path):
-    """The same for minutes."""
+    """The same, for minutes."""
     kill_often(world, 400, seed=2)
     assert_as_undisturbed(world, tmp_path)

@@ -1,4 +1,4 @@
-"""The system runs short of watches, queue, descriptors or time; the daemon does not lose a line."""
+"""Too few watches, queue entries, descriptors or CPU time: the daemon loses no line."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def facts(world):
 
 
 def with_only(count, what):
-    """A prefix that gives a program a user namespace with so many inotify watches or instances."""
+    """A command prefix: a user namespace with a limit on inotify watches or instances."""
     script = f'echo {count} > /proc/sys/user/max_inotify_{what} && exec "$@"'
     prefix = ["unshare", "--user", "--map-root-user", "sh", "-c", script, "sh"]
     if (
@@ -94,7 +94,7 @@ def test_out_of_watches_it_polls_and_names_the_sysctl(world, start, until, few):
 
 
 def test_a_directory_that_may_not_be_read_is_no_lack_of_watches(world, start, until, plain_user):
-    """It is skipped and named; that does not make the daemon poll or blame a sysctl."""
+    """It is skipped and named; the daemon neither polls nor blames a sysctl."""
     t = world.transcript()
     t.append(t.prompt("words"))
     locked = world.projects / "-locked"
@@ -106,7 +106,7 @@ def test_a_directory_that_may_not_be_read_is_no_lack_of_watches(world, start, un
 
 
 def test_an_overflow_of_the_event_queue_loses_nothing(world, start, until):
-    """Stopped while more happens than the kernel remembers: 3,000 files are all there after."""
+    """Stopped while the kernel's queue overflows: afterwards all 3,000 files are indexed."""
     known = Path("/proc/sys/fs/inotify/max_queued_events")
     if not known.exists():
         pytest.skip("NOT TESTED: the queue of events can only be overrun on purpose on Linux")
@@ -154,7 +154,7 @@ def test_few_descriptors_are_enough(world, start, until):
 
 
 def test_a_daemon_that_was_frozen_catches_up(world, start, until):
-    """SIGSTOP while lines come, in pieces: each is there once after SIGCONT."""
+    """SIGSTOP while lines arrive in pieces: after SIGCONT each is there once."""
     t = world.transcript()
     t.append(t.prompt("before"))
     process = start()
@@ -174,7 +174,7 @@ def test_a_daemon_that_was_frozen_catches_up(world, start, until):
 
 
 def test_of_twenty_daemons_one_lives(world, until):
-    """All started at once: nineteen exit 75; kill -9 the one, and the next start works."""
+    """All started at once: nineteen exit 75; kill -9 the other one, and the next start works."""
     world.state.mkdir(mode=0o700)
     daemons = [world.start() for _ in range(20)]
     try:
@@ -197,7 +197,7 @@ def test_of_twenty_daemons_one_lives(world, until):
 
 
 def test_asking_whether_a_daemon_lives_does_not_stop_one_from_starting(tmp_path):
-    """`status` and `sess` look at the lock all the time; neither a start nor they mind it."""
+    """`status` and `sess` test the lock continuously; no start fails because of it."""
     path = tmp_path / "lock"
     path.write_text('{"pid": 1, "mode": "daemon"}')  # left by a daemon that was killed
     script = (
@@ -224,7 +224,7 @@ def test_asking_whether_a_daemon_lives_does_not_stop_one_from_starting(tmp_path)
 
 
 def test_a_held_reader_delays_neither_the_end_nor_new_lines(world, start, until):
-    """A snapshot held open: new lines are indexed, SIGTERM ends it with exit 0 meanwhile."""
+    """With a snapshot held open, new lines are indexed, and SIGTERM ends it with exit 0."""
     t = world.transcript()
     t.append(t.prompt("before"))
     world.run("sessiond", "sync", check=0)

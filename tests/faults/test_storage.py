@@ -1,4 +1,4 @@
-"""The disk fails or is full at any moment: nothing is lost, nothing is doubled, work goes on."""
+"""The disk fails or fills up at any moment: nothing is lost or duplicated, work continues."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Disk(apsw.VFS):
 
     def touch(self, *, takes_space):
         self.calls += 1
-        if self.error is apsw.FullError:  # a full disk stays full until someone tidies up
+        if self.error is apsw.FullError:  # a full disk stays full until someone frees space
             fails = takes_space and self.calls >= self.fail_at
         else:
             fails = self.error is not None and self.calls == self.fail_at
@@ -66,7 +66,8 @@ class DiskFile(apsw.VFSFile):
         super().xWrite(data, offset)
 
     def xSync(self, _flags):  # noqa: N802
-        self._disk.touch(takes_space=False)  # and no more: power stays on, and syncing is slow
+        # No real sync, which is slow: the power stays on.
+        self._disk.touch(takes_space=False)
 
     def xTruncate(self, size):  # noqa: N802
         self._disk.touch(takes_space=False)
@@ -78,7 +79,7 @@ MOVED, GONE = "cccccccc-1111-4111-8111-111111111111", "dddddddd-1111-4111-8111-1
 
 
 def history(world):
-    """Changes of the files, one after each `yield`; a pass belongs after each."""
+    """Changes of the files, one before each `yield`, which is followed by a sync."""
     original, fork = world.transcript(ORIGINAL), world.transcript(FORK)
     moved, gone = world.transcript(MOVED), world.transcript(GONE)
     lines = [original.prompt("where is it"), original.call("c1", command="grep -r it")]
@@ -99,14 +100,14 @@ def history(world):
 
 
 def close(db):
-    """SQLite itself shrugs when the last checkpoint fails; the injected exception goes on."""
+    """SQLite ignores a failed last checkpoint, but the injected exception propagates."""
     if db is not None:
         with suppress(apsw.FullError, apsw.IOError):
             db.close()
 
 
 def passes(world, disk, *, same_connection):
-    """The whole history; a pass that fails is run again on a disk that works."""
+    """The whole history; a sync that fails is repeated on a working disk."""
     failures = []
     index = str(world.state / "index.db")
     ingest = db = None
@@ -131,7 +132,7 @@ def passes(world, disk, *, same_connection):
 
 
 def facts(world):
-    """What the index says, with paths that do not depend on where the test runs."""
+    """The content of the index, with paths that do not depend on where the test runs."""
     found = world.dump()
     found["chunks"] = [
         (os.path.relpath(path, world.projects), world.restored(path))
@@ -150,7 +151,7 @@ def points(total):
 @pytest.mark.parametrize("same_connection", [False, True], ids=["reopened", "same connection"])
 @pytest.mark.parametrize("error", [apsw.FullError, apsw.IOError])
 def test_a_write_or_sync_that_fails_changes_nothing(world, tmp_path, error, same_connection):
-    """Call N fails, for N all over the work from the migration on: the same index in the end."""
+    """Call N fails, for N from the migration to the end: the final index is the same."""
     world.state.mkdir(mode=0o700)
     with Disk() as disk:
         passes(world, disk, same_connection=same_connection)
@@ -171,7 +172,7 @@ def test_a_write_or_sync_that_fails_changes_nothing(world, tmp_path, error, same
 
 
 def test_a_migration_that_fails_half_way_leaves_no_table(world):
-    """Until the migrations are whole there is nothing of them."""
+    """Until all migrations are done, none of them is visible."""
     index = world.state / "index.db"
     world.state.mkdir(mode=0o700)
     with Disk() as disk:
@@ -221,7 +222,7 @@ def test_an_upgrade_that_fails_half_way_loses_nothing(tmp_path):
 
 
 class SmallDisk:
-    """A tmpfs on a directory, in a mount namespace of its own that needs no root."""
+    """A tmpfs on a directory, in a private mount namespace that needs no root."""
 
     def __init__(self, directory, megabytes) -> None:
         directory.mkdir(mode=0o700)
@@ -262,7 +263,7 @@ class SmallDisk:
         subprocess.run(command, check=True)
 
     def fill(self):
-        """Take every byte that is left."""
+        """Fill the disk."""
         with (self.outside / "filler").open("wb", buffering=0) as file:
             for size in (1 << 16, 1 << 12, 1):
                 with suppress(OSError):
@@ -332,7 +333,7 @@ def test_a_disk_without_a_single_byte_left_is_named(world, small_disk):
 
 
 def test_the_index_can_be_read_while_the_disk_is_full(world, small_disk):
-    """A search after a clean stop works although no byte can be written beside the index."""
+    """A search after a clean stop works although no byte can be written next to the index."""
     t = world.transcript()
     t.append(t.prompt("words to find"))
     assert small_disk.run(world, "sessiond", "sync").returncode == 0
@@ -343,7 +344,7 @@ def test_the_index_can_be_read_while_the_disk_is_full(world, small_disk):
 
 
 def test_the_daemon_waits_for_space_and_goes_on_by_itself(world, small_disk, until):
-    """While the disk is full it lives, says so in its status and answers; then it catches up."""
+    """While the disk is full it keeps running and reports it in its status; then it catches up."""
     t = world.transcript()
     t.append(t.prompt("before the disk was full"))
     daemon = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""Events as exports tell them, and what the HTML drawn from them consists of."""
+"""Events for tests of exports, and the tags and attributes of their HTML."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def item(kind: str = "assistant", **given: Any) -> Item:
 def call(
     tool: str, given: Any = None, output: str = "", patch: Sequence[Any] = (), **more: Any
 ) -> Item:
-    """A call as the index has it; `patch` is what its result says about the lines of the file."""
+    """A call as the index has it; `patch` is the patch in its result."""
     described = claude.describe(tool, given)
     if described.kind == "other":
         described = cursor.describe(tool, given)
@@ -53,7 +53,7 @@ def drawn(event: Item) -> str:
 
 
 def body(event: Item) -> str:
-    """What the card shows below its head."""
+    """What the card shows below its header."""
     html = drawn(event)
     assert html.endswith("</article>")
     _, found, inside = html.partition('</header><div class="body">')

@@ -1,4 +1,4 @@
-"""A strict reader of VHS tapes: it refuses whatever VHS would refuse, or would only guess about.
+"""A strict parser of VHS tapes: it rejects whatever VHS rejects or only guesses about.
 
 Tokens are separated by blanks and never span lines. A string is between two equal quotes of
 three kinds, without any escape, and ends with its line at the latest, which is an error here.
@@ -29,7 +29,7 @@ _SETTINGS = {
 
 
 class Refused(Exception):
-    """VHS would not take this line."""
+    """VHS would reject this line."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Command:
 
 
 def read(tape: str) -> list[Command]:
-    """Every command in order; comments and empty lines are nothing."""
+    """Every command in order; comments and empty lines are ignored."""
     found = []
     if any(character in tape for character in "\x00\r"):
         raise Refused("a character that ends a tape or a line")

@@ -69,7 +69,7 @@ def test_written_over_characters_take_the_new_style():
     ["\x1b[", "\x1b", "\x1b]", "\x1bP", "\x1b[1;", "\r", "a\x08", "\x1b[2Kx", "\x1b[80Cx\x1b[2K"],
 )
 def test_a_long_hostile_text_ends(hostile):
-    """Each of these takes minutes where time grows with the square."""
+    """Each of these takes minutes if the time is quadratic."""
     assert len(plain(hostile * 50_000)) <= 100
 
 

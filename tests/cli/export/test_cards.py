@@ -50,7 +50,7 @@ def test_a_time_that_no_calendar_knows_is_no_time(moment):
     assert "<time" not in drawn(item(text="x", ts=moment))
 
 
-# -- what people and models say
+# -- prompts and answers
 
 
 def test_a_prompt_is_markdown():

@@ -1,4 +1,4 @@
-"""Whatever a transcript says, a card consists of known tags and does nothing."""
+"""Whatever a transcript contains, a card has only known tags and runs nothing."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ LABELS = [
 
 
 def arguments(said):
-    """Every argument that some card knows, each saying the same."""
+    """Every argument that any card reads, all with the same value."""
     return {
         "command": said, "description": said, "file_path": said, "old_string": said,
         "new_string": f"{said}!", "edits": [{"old_string": said, "new_string": "x"}],
@@ -116,7 +116,7 @@ def test_only_known_tags_attributes_and_schemes_come_out(said):
 
 @pytest.fixture(params=["comrak", "markdown-it-py"])
 def renderer(request, monkeypatch):
-    """The quick one, and the one that takes its place."""
+    """The fast Markdown renderer, and its fallback."""
     if request.param != "comrak":
         monkeypatch.setitem(sys.modules, "comrak", None)
     prose._renderer.cache_clear()
@@ -223,7 +223,7 @@ def test_any_saying_is_well_formed(kind, label, said):
 @settings(max_examples=150, deadline=None)
 @given(st.text(st.sampled_from("ab|-:[]() \n>*#`1."), max_size=120))
 def test_no_letter_of_a_markdown_text_is_lost(said):
-    """What Markdown leaves out follows as it was written."""
+    """If Markdown drops words, the source follows."""
     looked = Looked(drawn(item(text=said)))
     shown = looked.text + "".join(looked.links)
     for word in "".join(c if c.isalpha() else " " for c in said).split():

@@ -36,7 +36,7 @@ SAME = [
 
 @pytest.mark.parametrize("source", SAME)
 def test_the_slower_renderer_draws_the_same(source, monkeypatch):
-    """Where the quick one is missing, Markdown is drawn all the same."""
+    """Without the fast renderer, Markdown is still drawn."""
     quick = drawn(source)
     monkeypatch.setitem(sys.modules, "comrak", None)
     prose._renderer.cache_clear()
@@ -146,7 +146,7 @@ def test_long_code_is_coloured_at_its_beginning_and_kept_whole():
 
 @pytest.fixture
 def family(world):
-    """A session, a subagent that one of its calls started, and one that nobody is known to."""
+    """A session, a subagent that one of its calls started, and one that no known call did."""
     main = world.transcript(MAIN)
     main.append(
         main.prompt("go"),

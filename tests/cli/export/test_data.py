@@ -132,7 +132,7 @@ def test_a_target_that_cannot_be_written_is_named(world, busy, tmp_path, kind):
 
 
 def test_a_gist_is_uploaded_by_gh(world, busy, tmp_path):
-    """With the words of gh if it fails, and a hint where to get it if it is missing."""
+    """With gh's own message if it fails, and a hint where to get it if it is missing."""
     tools = tmp_path / "bin"
     tools.mkdir()
     world.env["PATH"] = str(tools)

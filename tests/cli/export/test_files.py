@@ -1,4 +1,4 @@
-"""Files are whole or not there, and nothing else is ever replaced by one."""
+"""Files are complete or absent, and replace nothing but regular files."""
 
 from __future__ import annotations
 

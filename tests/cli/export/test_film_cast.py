@@ -1,4 +1,4 @@
-"""Casts: valid asciinema files whose replay shows, cell by cell, what the frames say."""
+"""Casts: valid asciinema files whose replay shows the frames, cell by cell."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def same(shown, wanted):
 
 @pytest.fixture
 def told(world):
-    """A session with something of everything that is hard to draw."""
+    """A session with everything that is hard to draw."""
     t = world.transcript(MAIN)
     t.append(
         t.prompt("修正 the café\u0301 menu 🎉 and שלום\nsecond line " + "wide " * 60),

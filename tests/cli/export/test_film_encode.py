@@ -1,4 +1,4 @@
-"""Films as files: what other programs read of them, what they show, and that they are whole."""
+"""Film files: what other programs read from them, what they show, and that they are complete."""
 
 import json
 import shutil

@@ -71,14 +71,14 @@ def seen(film):
 
 
 def looks(film, text):
-    """The looks in which a text stood on the screen."""
+    """The looks in which a text appeared on the screen."""
     return {
         look for frame in film.frames() for line in frame.rows for run, look in line if text in run
     }
 
 
 def work(session, prompts=3, steps=12):
-    """A session as people have them."""
+    """A typical session."""
     t = session.transcript
     for prompt in range(1, prompts + 1):
         session.write(t.prompt(f"Task number {prompt}: make it better"))
@@ -314,7 +314,7 @@ def test_frames_can_be_asked_for_again_and_are_the_same(session):
     assert [*session.film().frames()] == [*film.frames()]
 
 
-# -- which part
+# -- extent
 
 
 def test_from_and_to_take_events_numbers_and_times(session):

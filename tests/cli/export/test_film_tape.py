@@ -1,4 +1,4 @@
-"""Tapes: what VHS would type, that it parses, and that no shell ever runs a word of it."""
+"""Tapes: what VHS would type, that it parses, and that no shell runs any of it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def tape_of(world, *arguments, session=MAIN):
 
 
 def lines_typed(commands):
-    """What stands on the screen, line by line, after the reader has begun."""
+    """The lines on the screen after the reader has started."""
     start = commands.index(Command("Show"))
     return "".join(tape_grammar.keys(commands[start:])).split("\r")[:-1]
 
@@ -151,7 +151,7 @@ def test_hostile_text_parses_and_every_quote_survives(world, transcript):
 
 
 def in_shell(keys, folder, *, path=None):
-    """What a terminal with a real bash showed while these keys were pressed, as VHS starts it."""
+    """The output of a terminal with a real bash, started like VHS does, for these keys."""
     master, slave = pty.openpty()
     environment = {"PATH": path or os.environ["PATH"], "PS1": "> ", "TERM": "xterm-256color",
                    "HOME": str(folder), "LC_ALL": "C.UTF-8"}  # fmt: skip
@@ -226,7 +226,7 @@ def test_a_real_shell_that_gets_the_keys_runs_nothing(world, transcript, tmp_pat
 
 
 def test_the_same_keys_without_the_reader_would_run(world, transcript, tmp_path):
-    """The proof above is worth something: this shell runs what it gets."""
+    """The proof above is meaningful: this shell runs what it gets."""
     folder = tmp_path / "empty"
     folder.mkdir()
     in_shell([*"touch ran\r"], folder)
@@ -245,7 +245,7 @@ def test_a_shell_without_the_reader_ends_before_anything_is_typed(
     for name in {"cat", "stty", "touch", "tee"} - {missing}:
         (programs / name).symlink_to(shutil.which(name))
     commands = tape_of(world)
-    # Even if somebody typed on without waiting.
+    # Even if typing continues without waiting.
     keys = [key for key in pressed(commands) if isinstance(key, str)]
     in_shell(keys, folder, path=str(programs))
     assert os.listdir(folder) == []

@@ -233,7 +233,7 @@ def test_secrets_are_masked_unless_asked_otherwise(world, talk, tmp_path):
 
 
 def test_an_encrypted_page_is_what_the_standards_say(world, talk, tmp_path):
-    """Opened with another implementation than the one that the page carries."""
+    """Decrypted with another implementation than the page's own."""
     aead = pytest.importorskip("cryptography.hazmat.primitives.ciphers.aead")
     environment = {**world.env, "SESS_PASSPHRASE": "correct horse"}
     world.env = environment
@@ -275,11 +275,11 @@ def test_the_passphrase_is_asked_for_twice_and_never_shown(world, talk, sess, tm
         "export", "html", "last", "--encrypt", "--no-sync", "-o", path, keys=b"correct horse\n"
     )
     assert code == 0
-    assert "Passphrase: \nAgain: \n" in shown  # nothing echoed between
+    assert "Passphrase: \nAgain: \n" in shown  # nothing echoed in between
     assert 'data-what="sealed"' in (tmp_path / "a.html").read_text()
 
 
-# -- parts
+# -- pieces of the page
 
 
 def test_packing_loses_nothing():

@@ -1,4 +1,4 @@
-"""An export that is stopped leaves no file that is not whole, and can be begun again."""
+"""An interrupted export leaves no incomplete file, and can be run again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Foreign Markdown stays where it is put: what stands around it is still read as it was written."""
+"""Foreign Markdown stays contained: the text around it is parsed as before."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BEFORE, AFTER = "<details><summary>Output</summary>", "</details>"
 
 
 def check(writer, text):
-    """The same tokens around it, and no HTML but ours."""
+    """The same tokens around it, and only our own HTML."""
     lines = [BEFORE, "", *WRITERS[writer](text), AFTER, "", "The end."]
     tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse("\n".join(lines))
     inner = [one for token in tokens for one in (token, *(token.children or ()))]

@@ -25,7 +25,7 @@ MAIN = "11111111-1111-4111-8111-111111111111"
 
 @pytest.fixture
 def written(world):
-    """Records to a folder of pages: what each file says by its name."""
+    """Turns records into a folder of pages: content by file name."""
 
     def drawn(*records, repository=None, **options):
         world.transcript().append(*records)
@@ -56,7 +56,7 @@ def stats(files):
 
 
 def indexed(files):
-    """What the search of the index page knows, by page."""
+    """The search data of the index page, by page."""
     return {
         name: json.loads(zlib.decompress(b64decode(packed)))
         for name, packed in re.findall(

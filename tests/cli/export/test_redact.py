@@ -1,4 +1,4 @@
-"""Secrets leave no text; what only looks like one stays."""
+"""Secrets are masked; what only looks like one stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets where nobody looks for them: names, kinds, versions, the ends of titles."""
+"""Secrets in unexpected places: names, kinds, versions, the ends of titles."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ def test_models_of_unknown_price_are_named(spent):
 
 
 def test_an_unknown_price_is_not_nothing(spent):
-    """In the total, and in the row of the model: nothing would be $0."""
+    """In the total and in the model's row: unknown is not $0."""
     shown, total = report(spent, Stats(zone=UTC))
     assert f'<data value="{total.cost_nano}">{money(total.cost_nano)}+</data>' in shown.html
     table = shown.html.partition('id="models-data"')[2].partition("</details>")[0]

@@ -13,7 +13,7 @@ NEW_YORK = ZoneInfo("America/New_York")
 
 
 def test_columns_of_an_hour_are_hours_of_real_time():
-    """The night when clocks go back has an hour twice, with two offsets."""
+    """When clocks go back, one hour occurs twice, with two offsets."""
     names = ["2025-11-02 00:00-0400", "2025-11-02 03:00-0500"]
     axis = periods.axis(names, None, None, NEW_YORK)
     assert axis.step == "hour"

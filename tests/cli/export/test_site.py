@@ -1,4 +1,4 @@
-"""The archive: every session once, drawn again only when it changed."""
+"""The site: every session once, redrawn only when it changed."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_directory_of_somebody_else_is_left_alone(three, site):
 
 
 def test_one_session_that_cannot_be_drawn_stops_no_other(three, site):
-    """Its page is in the way as a directory: it is listed, and drawn when it can be."""
+    """A directory blocks its page: it is reported, and drawn once possible."""
     blocked = site / "sessions" / f"claude-{B}.html"
     blocked.mkdir(parents=True)
     (site / ".sessiond-site.json").write_text("{}")

@@ -1,4 +1,4 @@
-"""A site that was damaged, interrupted or made by somebody else is made whole by the next run."""
+"""A damaged, interrupted or foreign site is repaired by the next run."""
 
 from __future__ import annotations
 

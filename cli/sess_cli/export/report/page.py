@@ -154,7 +154,7 @@ def _tiles(data: Figures) -> str:
         ("cost", "Cost", cost(total), "as recorded, or at the day's list prices"),
         ("tokens", "Tokens", exact(total.tokens, tallies.short(total.tokens)), ", ".join(parts)),
         ("sessions", "Sessions", exact(len(total.sessions)), worked),
-        ("prompts", "Prompts", exact(total.prompts), "by people and to subagents"),
+        ("prompts", "Prompts", exact(total.prompts), "typed by people"),
         ("responses", "Responses", exact(total.requests), "each counted once"),
         ("calls", "Tool calls", exact(total.tool_calls), failed),
         ("active", "Active time", exact(data.active_ms, amounts.duration(data.active_ms)),
