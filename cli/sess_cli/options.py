@@ -16,7 +16,7 @@ Projects = Annotated[
     typer.Option(
         "--project",
         metavar="PATH",
-        help="Only projects below this directory (`.`: here), or with this in the path.",
+        help="Only projects below PATH, such as `.`, or with PATH in their path.",
     ),
 ]
 Since = Annotated[

@@ -51,14 +51,25 @@ def search(
     ] = None,
     types: Annotated[
         Texts,
-        _texts("--type", "TYPE", "user, assistant, thinking, tool_use, system, summary or error."),
+        _texts(
+            "--type",
+            "TYPE",
+            "Only this type: user, assistant, thinking, tool_use, system, summary or error.",
+        ),
     ] = None,
-    roles: Annotated[Texts, _texts("--role", "ROLE", "user, assistant, tool or system.")] = None,
+    roles: Annotated[
+        Texts, _texts("--role", "ROLE", "Only this role: user, assistant, tool or system.")
+    ] = None,
     states: Annotated[
-        Texts, _texts("--is", "STATE", "error, denied, failed (either), pending, ok or subagent.")
+        Texts,
+        _texts(
+            "--is",
+            "STATE",
+            "Only this state: error, denied, failed (either), pending, ok or subagent.",
+        ),
     ] = None,
     things: Annotated[
-        Texts, _texts("--has", "THING", "Only events with an image or a commit.")
+        Texts, _texts("--has", "THING", "Only events with this: image or commit.")
     ] = None,
     files: Annotated[Texts, _texts("--file", "GLOB", "Only calls that touched this path.")] = None,
     models: Annotated[
@@ -90,7 +101,7 @@ def search(
         typer.Option("--tools-only", help="Find WORDS as one string in tool input and output."),
     ] = False,
     sort: Annotated[
-        str, typer.Option(metavar="ORDER", help="relevance, newest or oldest.")
+        str, typer.Option(metavar="ORDER", help="Order by relevance, newest or oldest.")
     ] = "relevance",
     flat: Annotated[bool, typer.Option("--flat", help="Do not group by session.")] = False,
     limit: Annotated[
@@ -121,7 +132,8 @@ def search(
         bool, typer.Option("--ids", help="Print only SESSION#EVENT of each hit.")
     ] = False,
     files_with_matches: Annotated[
-        bool, typer.Option("--files-with-matches", help="Print only paths of transcripts.")
+        bool,
+        typer.Option("--files-with-matches", help="Print only paths of transcripts with a hit."),
     ] = False,
     max_tokens: Annotated[
         int | None,
@@ -141,7 +153,7 @@ def search(
         str | None, typer.Option(metavar="NAME", help="Delete the saved search @NAME.")
     ] = None,
     list_history: Annotated[
-        bool, typer.Option("--history", help="List past searches, if config.toml enables it.")
+        bool, typer.Option("--history", help="List past searches, if enabled in config.toml.")
     ] = False,
     superseded: Superseded = False,
     no_sync: NoSync = False,

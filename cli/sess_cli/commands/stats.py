@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
 def stats(
     what: Annotated[
         str | None,
-        typer.Argument(metavar="[VIEW|ID]", help=f"A session ID, or {', '.join(VIEWS)}."),
+        typer.Argument(metavar="[VIEW|ID]", help=f"A session ID, or a view: {', '.join(VIEWS)}."),
     ] = None,
     path: Annotated[
         str | None, typer.Argument(metavar="[PATH]", help="With `files`: sessions that touched it.")
@@ -39,7 +39,8 @@ def stats(
         str | None,
         typer.Option(
             metavar="GROUP",
-            help="day, week, month, hour, session, project, model, agent, tool, branch or file.",
+            help="Group by day, week, month, hour, session, project, model, agent, tool, branch"
+            " or file.",
         ),
     ] = None,
     explain: Annotated[
@@ -74,12 +75,13 @@ def stats(
         Texts, typer.Option("--branch", metavar="NAME", help="Only sessions on this git branch.")
     ] = None,
     subagents: Annotated[
-        str, typer.Option(metavar="HOW", help="include, exclude or only.")
+        str, typer.Option(metavar="HOW", help="Count subagents: include, exclude or only.")
     ] = "include",
     since: Since = None,
     until: Until = None,
     zone: Annotated[
-        str | None, typer.Option("--tz", metavar="ZONE", help="Time zone, such as Europe/Paris.")
+        str | None,
+        typer.Option("--tz", metavar="ZONE", help="Time zone of days, such as Europe/Paris."),
     ] = None,
     utc: Utc = False,
     as_json: AsJson = False,

@@ -60,7 +60,7 @@ Begin = Annotated[
 End = Annotated[
     str | None, typer.Option("--to", metavar="WHERE", help="End at this event or time.")
 ]
-OnlyKind = Annotated[Only | None, typer.Option("--only", help="Show nothing else.")]
+OnlyKind = Annotated[Only | None, typer.Option("--only", help="Show only these scenes.")]
 MaxOutput = Annotated[
     int,
     typer.Option("--max-output", min=0, max=500, metavar="N", help="Lines to show of each output."),

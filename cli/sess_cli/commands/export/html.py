@@ -42,7 +42,8 @@ def html(
     ] = False,
     repo: Repo = None,
     encrypt: Annotated[
-        bool, typer.Option("--encrypt", help=f"Encrypt with a passphrase, or ${_PASSPHRASE}.")
+        bool,
+        typer.Option("--encrypt", help=f"Encrypt with ${_PASSPHRASE}, or ask for a passphrase."),
     ] = False,
     gist: Gist = False,
     no_redact: NoRedact = False,
