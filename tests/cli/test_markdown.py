@@ -81,7 +81,7 @@ def test_a_session_reads_as_a_document(world):
 
 I run **it**.
 
-<details><summary><b>Bash</b> <code>pytest -x</code> error, 1.0s</summary>
+<details><summary><b>Bash</b> <code>pytest -x</code> failed, 1.0s</summary>
 
 ```sh
 pytest -x
@@ -95,7 +95,7 @@ FAILED
 
 </details>
 
-<details><summary><b>Edit</b> <code>/code/a.py (edit)</code> pending</summary>
+<details><summary><b>Edit</b> <code>/code/a.py (edit)</code> no result</summary>
 
 ```diff
 - two

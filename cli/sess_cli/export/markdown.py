@@ -101,7 +101,7 @@ class _Document:
             yield ""
 
     def _call(self, item: Item) -> Iterator[str]:
-        about = item.status or "pending"
+        about = amounts.outcome(item.status)
         if item.duration_ms is not None:
             about += f", {amounts.duration(item.duration_ms)}"
         tool = escape(one_line(safe(item.tool or "unknown tool")))

@@ -55,6 +55,11 @@ def size(count: int) -> str:
     return f"{amount / 1000:.1f} TB"
 
 
+def outcome(status: str | None) -> str:
+    """The status of a call in words: `ok`, `failed`, `denied` or `no result`."""
+    return {"error": "failed", "pending": "no result", None: "no result"}.get(status, status or "")
+
+
 def outcomes(failed: int, denied: int) -> str:
     """`3 failed, 1 denied`; empty if every call succeeded."""
     counts = ((failed, "failed"), (denied, "denied"))

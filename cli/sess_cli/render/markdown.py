@@ -67,7 +67,7 @@ def _entry_lines(reader: Reader, row: SessionRow, entry: Entry) -> Iterator[str]
 
 def _call_lines(reader: Reader, row: SessionRow, entry: Entry) -> Iterator[str]:
     key = reader.keys.of[entry.event]
-    about = [entry.status or "pending"]
+    about = [amounts.outcome(entry.status)]
     if entry.duration_ms is not None:
         about.append(amounts.duration(entry.duration_ms))
     name = escaped(sessions.one_line(entry.tool or "unknown tool"))

@@ -268,6 +268,17 @@ def test_a_length_becomes_speed_and_a_choice_of_scenes(world, transcript):
     assert "$ step 30" in lines_typed(commands)
 
 
+def test_denied_calls_and_calls_without_a_result_are_not_called_failed(world, transcript):
+    refusal = "The user doesn't want to proceed with this tool use. The tool use was rejected"
+    transcript.append(
+        transcript.call("c1", command="rm x"), transcript.result("c1", refusal, is_error=True),
+        transcript.call("c2", command="sleep 9"),
+    )  # fmt: skip
+    world.ingest()
+    marks = [line for line in lines_typed(tape_of(world))[1:] if line.startswith("# ")]
+    assert marks == ["# ✗ DENIED", "# … no result"]
+
+
 def test_only_errors(world, transcript):
     transcript.append(
         transcript.call("c1", command="good"), transcript.result("c1", "fine"),

@@ -100,7 +100,9 @@ def _actions(call: Call) -> list[tuple[str, str]]:
             return []
         found = [(f"$ {command[0]}", ""), *((f"> {line}", "") for line in command[1:])]
         found += [(line, "") for line in _lines(call.output, OUTPUT)]
-        mark = {"ok": "# ✓ OK", "pending": "# …"}.get(call.status, "# ✗ FAILED")
+        mark = {"ok": "# ✓ OK", "pending": "# … no result", "denied": "# ✗ DENIED"}.get(
+            call.status, "# ✗ FAILED"
+        )
         return [*found, (mark, "1s")]
     name = "Agent" if call.kind == "agent" else call.tool
     subject = " ".join(safe(call.subject).split())
