@@ -52,7 +52,7 @@ def test_search_counts_matches_in_cards_that_were_never_drawn(tab):
     assert tab.evaluate("CSS.highlights.has('found')") is False
 
 
-def test_search_tells_of_matches_that_the_level_hides(tab):
+def test_search_reports_matches_hidden_by_the_level(tab):
     tab.locator("#query").fill("needle")
     thoughts = 2 * ROUNDS  # each in the line that folds it, and inside
     found(tab, f"1 of 7 +{thoughts} hidden")
@@ -78,7 +78,7 @@ def test_search_opens_what_hides_a_match(tab):
     expect(tab.get_by_text("the buried treasure")).to_be_visible()
 
 
-def test_search_crosses_the_borders_of_inline_markup_and_says_when_nothing_is_found(tab):
+def test_search_crosses_inline_markup_and_reports_no_matches(tab):
     tab.locator("#query").fill("Round 69 is done, with a link")
     found(tab, "1 of 1")
     tab.locator("#query").fill("nowhere to be found")

@@ -143,7 +143,7 @@ def test_on_a_phone_the_outline_is_a_drawer(long):
     watched.assert_quiet()
 
 
-def test_the_strip_leads_to_what_happened_then(long):
+def test_the_strip_jumps_to_that_moment(long):
     tab = long.tab(long.written()).tab
     tab.wait_for_selector(READY)
     box = tab.locator("#strip").bounding_box()

@@ -36,7 +36,7 @@ def texts():
 
 
 @pytest.mark.parametrize("level", [1, 3, 8, 12, 19])
-def test_what_was_squeezed_at_any_level_is_read_back(tab, level):
+def test_data_compressed_at_any_level_is_read_back(tab, level):
     squeezer = zstandard.ZstdCompressor(level=level, write_checksum=False)
     for text in texts():
         raw = text.encode()

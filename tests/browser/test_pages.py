@@ -157,7 +157,7 @@ def test_a_link_into_something_folded_opens_it(site, world):
     expect(watched.tab.locator(".message:target")).to_be_visible()
 
 
-def test_times_are_told_as_the_reader_writes_them(site, talk):
+def test_times_are_shown_in_the_readers_locale(site, talk):
     tab = site(*talk, name="page-001.html").tab
     assert tab.locator("time").first.inner_text() == "01/02/2026 10:00"
 

@@ -101,7 +101,7 @@ def test_filters_that_attack_are_shown_as_text(opened, work):
     watched.assert_quiet()
 
 
-def test_pointing_at_a_mark_tells_its_exact_values(opened, work):
+def test_pointing_at_a_mark_shows_its_exact_values(opened, work):
     watched = opened(*work)
     tab = watched.tab
     tip = tab.locator("#tip")

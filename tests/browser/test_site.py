@@ -35,7 +35,7 @@ def site(world, tmp_path):
     return (tmp_path / "site" / "index.html").as_uri()
 
 
-def test_search_finds_what_any_session_says_and_leads_to_it(browser_page, site):
+def test_search_finds_text_of_any_session_and_links_to_it(browser_page, site):
     page = browser_page
     status = page.locator("#status")
     page.goto(site)

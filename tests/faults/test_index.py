@@ -165,7 +165,7 @@ def test_an_empty_file_becomes_the_index(world):
     assert world.found("words") == ["words"]
 
 
-def test_no_index_yet_is_said_by_readers(world):
+def test_readers_report_a_missing_index(world):
     """Without a sync there is nothing to read: exit 4 with a hint, and no file is created."""
     done = world.run("sess", "sql", "--no-sync", "SELECT 1")
     assert done.returncode == Exit.INDEX_UNUSABLE

@@ -51,7 +51,7 @@ def test_a_missing_argument_is_named(world, good):
     assert_skipped(world, done, {missing: "no such file or directory"})
 
 
-def test_what_is_no_transcript_is_named(world, good):
+def test_a_file_that_is_not_a_transcript_is_named(world, good):
     """An argument that is not a transcript is not ignored silently."""
     other = world.projects / "notes.txt"
     other.write_text("hello")

@@ -38,7 +38,7 @@ _HOST = re.compile(
     r"(?=.{4,253}\Z)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?:[a-z]{2,63}|\d{1,3})",
     re.IGNORECASE,
 )
-_PART = re.compile(r"~?[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}|\.[A-Za-z0-9_-][A-Za-z0-9_.-]{0,98}")
+_NAME = re.compile(r"~?[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}|\.[A-Za-z0-9_-][A-Za-z0-9_.-]{0,98}")
 _OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _URL = re.compile(
     r"(?P<scheme>https?|ssh|git|git\+ssh)://(?:[^\s/@]*(?:\[redacted[^\]\n]{0,40}\])?[^\s/@]*@)?"
@@ -92,10 +92,10 @@ class Repository:
 def parse(given: str) -> Repository:
     """`owner/name` (on GitHub), a clone URL, or a page of the repository."""
     text = given.strip()
-    parts = text.removesuffix(".git").split("/")
-    if len(parts) == 2 and _OWNER.fullmatch(parts[0]) and ":" not in text:
+    names = text.removesuffix(".git").split("/")
+    if len(names) == 2 and _OWNER.fullmatch(names[0]) and ":" not in text:
         text = "https://github.com/" + text
-    elif len(parts) > 2 and "." in parts[0] and _HOST.fullmatch(parts[0]):
+    elif len(names) > 2 and "." in names[0] and _HOST.fullmatch(names[0]):
         text = "https://" + text
     found = _address(text)
     if found is None:
@@ -183,21 +183,21 @@ def _forge(host: str) -> str:
 
 def _path(given: str, forge: str) -> str | None:
     """`owner/name`, for any page of the repository."""
-    parts = given.partition("/-/")[0].strip("/").split("/")
+    names = given.partition("/-/")[0].strip("/").split("/")
     if forge == "azure":
         # git@ssh.dev.azure.com:v3/organisation/project/repository
-        parts = [part for part in parts if part != "_git"]
-        parts = parts[1:] if parts[0] == "v3" else parts
-        parts = [*parts[:2], "_git", parts[2]] if len(parts) > 2 else []
+        names = [name for name in names if name != "_git"]
+        names = names[1:] if names[0] == "v3" else names
+        names = [*names[:2], "_git", names[2]] if len(names) > 2 else []
     elif forge in ("", "gitlab"):
-        page = next((n for n, part in enumerate(parts) if n > 1 and part in _PAGES), len(parts))
-        parts = parts[:page]
+        page = next((n for n, name in enumerate(names) if n > 1 and name in _PAGES), len(names))
+        names = names[:page]
     else:
-        parts = parts[:2]
-    if not 2 <= len(parts) <= 8:
+        names = names[:2]
+    if not 2 <= len(names) <= 8:
         return None
-    parts[-1] = parts[-1].removesuffix(".git")
-    return "/".join(parts) if all(_PART.fullmatch(part) for part in parts) else None
+    names[-1] = names[-1].removesuffix(".git")
+    return "/".join(names) if all(_NAME.fullmatch(name) for name in names) else None
 
 
 # -- the project directory, if it exists on this machine

@@ -34,7 +34,7 @@ def test_the_whole_card_of_a_call():
     )
 
 
-def test_a_prefix_stands_before_the_id_and_in_the_link_to_it():
+def test_a_prefix_precedes_the_id_and_its_link():
     html = Drawer().card(item(text="x"), "p-")
     assert 'id="p-k1"' in html
     assert 'href="#p-k1"' in html
@@ -73,7 +73,7 @@ def test_a_bash_line_is_shown_as_typed():
     )
 
 
-def test_other_prompts_say_what_they_are():
+def test_other_prompts_are_labelled():
     assert body(item("user", label="queued", text="later")).startswith(
         '<p><span class="chip">queued</span></p>'
     )
@@ -95,14 +95,14 @@ def test_thinking_is_folded_under_its_first_words():
     )
 
 
-def test_an_api_error_is_a_failure_whoever_says_it():
+def test_an_api_error_is_a_failure_in_any_event():
     assert 'class="card k-assistant failed"' in drawn(item(label="api_error", text="overloaded"))
 
 
 # -- calls
 
 
-def test_a_failed_command_says_its_exit_code_in_its_head_only():
+def test_a_failed_command_has_its_exit_code_only_in_the_header():
     html = drawn(call("Bash", {"command": "false"}, "Exit code 3\noh no", status="error"))
     assert 'class="card k-tool_use t-shell failed"' in html
     assert '<span class="status s-error"><span aria-hidden="true">✗</span> exit 3</span>' in html
@@ -199,7 +199,7 @@ def test_todos_are_a_list_whose_states_have_words():
     )
 
 
-def test_a_search_tells_its_pattern_place_and_other_arguments():
+def test_a_search_shows_its_pattern_path_and_other_arguments():
     event = call("Grep", {"pattern": "x<y", "path": "/code/demo", "-n": True}, "a.py:1:x<y")
     assert '<code>x&lt;y</code> <span class="where">in /code/demo</span>' in drawn(event)
     assert body(event) == (

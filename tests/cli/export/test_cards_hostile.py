@@ -139,7 +139,7 @@ def test_no_renderer_lets_anything_live_through(said, renderer):
         assert "javascript:" not in "".join(re.findall('(?:href|src)="[^"]*"', html)).lower()
 
 
-def test_refused_links_are_told():
+def test_refused_links_are_shown_as_text():
     said = Looked(drawn(item(text="[click](javascript:alert(1)) and [file](src/a.py)"))).text
     assert "click (javascript:alert(1)) and file (src/a.py)" in said
 

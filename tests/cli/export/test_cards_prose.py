@@ -95,7 +95,7 @@ def test_markdown(source):
 
 
 @pytest.mark.parametrize("source", ["[note]: something", "|a|\n|-|\n|b|lost|"])
-def test_what_markdown_leaves_out_follows_as_it_was_written(source):
+def test_the_source_follows_if_markdown_drops_words(source):
     assert markup.text(source) in drawn(source)
     assert "Original text" in drawn(source)
 
@@ -166,7 +166,7 @@ def family(world):
         yield Story(db, sessions.resolve(db, MAIN))
 
 
-def test_a_subagents_conversation_stands_between_its_prompt_and_its_result(family):
+def test_a_subagents_session_is_between_its_prompt_and_its_result(family):
     event = next(event for event in family.items() if event.tool == "Task")
     html = Drawer(utc=True).card(event)
     Looked(html)

@@ -31,7 +31,7 @@ def test_a_pipe_is_not_replaced(world, talk, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["html", "json"])
-def test_a_full_disk_is_named_for_what_it_is(world, talk, tmp_path, kind):
+def test_a_full_disk_is_reported_as_such(world, talk, tmp_path, kind):
     target = tmp_path / "out"
 
     def limit():

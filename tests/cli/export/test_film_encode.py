@@ -220,7 +220,7 @@ def test_other_themes_and_rates(tmp_path) -> None:
     assert probed(path)["seconds"] == pytest.approx(6.0, rel=0.02)
 
 
-def test_characters_without_a_glyph_are_told(tmp_path) -> None:
+def test_characters_without_a_glyph_are_reported(tmp_path) -> None:
     one = film((0, ((("a\ue123", Look()),),)))
     many = film((0, ((("".join(map(chr, range(0xE200, 0xE207))), Look()),),)))
     path = str(tmp_path / "film.mp4")
@@ -241,7 +241,7 @@ def test_a_film_without_frames_or_length_is_one_empty_picture(tmp_path, name) ->
 
 @pytest.mark.parametrize("name", ["film.mp4", "film.gif"])
 @pytest.mark.parametrize("failure", [RuntimeError, KeyboardInterrupt])
-def test_what_breaks_off_leaves_the_old_file_and_nothing_else(tmp_path, name, failure) -> None:
+def test_an_interrupted_film_leaves_only_the_old_file(tmp_path, name, failure) -> None:
     path = tmp_path / name
     path.write_bytes(b"as it was")
 
@@ -257,7 +257,7 @@ def test_what_breaks_off_leaves_the_old_file_and_nothing_else(tmp_path, name, fa
     assert path.read_bytes() == b"as it was"
 
 
-def test_mistakes_are_said_before_anything_is_drawn(tmp_path) -> None:
+def test_mistakes_are_reported_before_anything_is_drawn(tmp_path) -> None:
     wrong = [
         ("film.avi", {}, "the name of a video must end in .mp4 or .webm"),
         ("film.mp4", {"theme": "neon"}, 'no such theme: "neon"'),

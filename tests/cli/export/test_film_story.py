@@ -133,7 +133,7 @@ def test_each_kind_of_event_has_its_scene(session):
     assert Look("peach") in looks(film, "app.py")
 
 
-def test_the_title_card_and_the_end_card_tell_the_numbers(session):
+def test_the_title_card_and_the_end_card_have_the_numbers(session):
     work(session, prompts=2, steps=3)
     first, *_, last = screens(session.film())
     assert "Task number 1: make it better" in first
@@ -161,7 +161,7 @@ def test_secrets_are_masked_in_films(session):
     assert "ghp_a1B2" not in "".join(screens(session.film()))
 
 
-def test_a_long_pause_is_said_not_waited_for(session):
+def test_a_long_pause_is_shown_as_a_rule_not_as_waiting(session):
     t = session.transcript
     session.write(t.prompt("first"), t.answer("one"))
     t.count += 3 * 3600
@@ -282,7 +282,7 @@ def test_chapters_are_the_prompts(session):
         assert f"prompt {number} of 4" in text
 
 
-def test_the_last_row_tells_how_far_the_film_and_the_session_are(session):
+def test_the_last_row_shows_the_progress_of_film_and_session(session):
     work(session, prompts=2, steps=4)
     film = session.film()
     last = [rows.plain(frame.rows[-1]) for frame in film.frames()]
@@ -351,7 +351,7 @@ def test_from_and_to_take_events_numbers_and_times(session):
         (["--theme", "none"], 2, 'no such theme: "none"'),
     ],
 )
-def test_what_cannot_be_filmed_is_said_in_one_line(session, arguments, code, words):
+def test_what_cannot_be_filmed_is_an_error_of_one_line(session, arguments, code, words):
     session.write(session.transcript.prompt("hello"))
     session.world.ingest()
     done = session.world.run("sess", "export", "cast", MAIN, "--no-sync", "-o", "-", *arguments)

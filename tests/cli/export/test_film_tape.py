@@ -60,7 +60,7 @@ def transcript(world):
     return world.transcript(MAIN)
 
 
-def test_the_reader_refuses_what_vhs_refuses():
+def test_the_parser_rejects_what_vhs_rejects():
     for tape in (
         'Type "a"b"', "Type 'it's'", "Type a", "Type", "Sleep 2", "touch x", 'Type "a" "b"',
         "Set Colour 1", "Set FontSize large", "Wait+All /x/", 'Type "open', "Output film", "Show 2",
@@ -315,7 +315,7 @@ def test_vhs_films_the_tape_which_is_gone_afterwards(world, transcript, tmp_path
         ("exit 0", "vhs succeeded but wrote no film"),
     ],
 )
-def test_how_vhs_ended_is_said(world, transcript, tmp_path, script, words):
+def test_the_failure_of_vhs_is_reported(world, transcript, tmp_path, script, words):
     transcript.append(transcript.call("c1", command="echo hi"), transcript.result("c1", "hi"))
     world.ingest()
     world.env["PATH"] = fake_vhs(tmp_path / "bin", script)

@@ -61,7 +61,7 @@ def test_every_way_to_name_a_repository(given, base, commit, pull):
         "o/r/../..", "https://github.com/o/..", "https://-bad-.example/o/r", "o /r", "..:o/r",
     ],
 )  # fmt: skip
-def test_what_is_no_repository_is_refused(given):
+def test_what_is_not_a_repository_is_refused(given):
     with pytest.raises(SessError) as refused:
         parse(given)
     assert "owner/name" in refused.value.hint
@@ -92,11 +92,11 @@ def test_only_hashes_and_numbers_become_links():
         ("To github.com:o/r.git\r\n", "https://github.com/o/r"),
     ],
 )  # fmt: skip
-def test_what_git_prints_tells_the_repository(output, address):
+def test_the_repository_is_found_in_gits_output(output, address):
     assert detect([output]).base_url == address
 
 
-def test_links_tell_which_software_an_unknown_host_runs():
+def test_links_show_which_software_an_unknown_host_runs():
     push = "To git.example.org:o/r.git\n"
     assert detect([push]).forge == "github"
     assert (
@@ -114,7 +114,7 @@ def test_the_repository_named_most_often_wins_and_pushes_count_more_than_links()
     assert detect([link]).name == "other/project"
 
 
-def test_what_git_did_not_print_tells_nothing():
+def test_other_output_names_no_repository():
     assert (
         detect(
             ["", "To whom it may concern", "see https://github.com/o/r for more", "To /tmp/x.git"]
@@ -149,7 +149,7 @@ def test_the_origin_of_a_folder_on_this_machine_counts_when_nothing_was_pushed(t
     assert detect(["To github.com:pushed/r.git\n"], str(main)).name == "pushed/r"
 
 
-def test_a_folder_that_is_gone_relative_or_a_trap_tells_nothing(tmp_path):
+def test_a_missing_relative_or_hostile_folder_names_no_repository(tmp_path):
     os.mkfifo(tmp_path / ".git")
     for project in (str(tmp_path), str(tmp_path / "gone"), "relative", "", "//host/share", "a\0b"):
         assert detect([], project) is None

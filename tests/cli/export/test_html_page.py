@@ -108,7 +108,7 @@ def test_the_level_and_the_repository_can_be_chosen(world, talk, tmp_path):
     assert export(world, "last", "--level", "all", check=2).stdout == ""
 
 
-def test_what_cannot_be_written_is_said_in_one_line(world, talk):
+def test_a_page_that_cannot_be_written_is_an_error_of_one_line(world, talk):
     done = export(world, "last", "-o", "/nowhere/x.html", check=2)
     assert done.stderr == ('sess: no such directory: "/nowhere"\nhint: `mkdir -p "/nowhere"`\n')
     done = export(world, "last", "--style", "pages", "-o", "-", check=2)
@@ -143,7 +143,7 @@ def test_the_policy_names_these_scripts_and_this_style(world, talk):
     )
 
 
-def test_the_header_tells_what_the_session_was(world, talk):
+def test_the_header_has_the_facts_of_the_session(world, talk):
     html = drawn(world)
     facts = dict(re.findall(r"<dt>(.*?)</dt><dd>(.*?)</dd>", html.split("</header>")[0]))
     assert facts == {
@@ -232,7 +232,7 @@ def test_secrets_are_masked_unless_asked_otherwise(world, talk, tmp_path):
 # -- encryption
 
 
-def test_an_encrypted_page_is_what_the_standards_say(world, talk, tmp_path):
+def test_an_encrypted_page_follows_the_standards(world, talk, tmp_path):
     """Decrypted with another implementation than the page's own."""
     aead = pytest.importorskip("cryptography.hazmat.primitives.ciphers.aead")
     environment = {**world.env, "SESS_PASSPHRASE": "correct horse"}

@@ -120,7 +120,7 @@ def test_empty_messages_are_left_out(world, written):
     assert stats(files).startswith("1 prompt · 2 messages")
 
 
-def test_the_index_tells_prompts_with_tools_long_answers_and_commits(world, written):
+def test_the_index_lists_prompts_with_tools_long_answers_and_commits(world, written):
     t = world.transcript()
     long = "A long answer. " * 30
     files = written(
@@ -177,7 +177,7 @@ def test_anchors_are_moments_and_unique(world, written):
         assert target in anchors
 
 
-def test_notices_are_folded_but_failures_are_told(world, written):
+def test_notices_are_folded_but_failures_are_shown(world, written):
     t = world.transcript()
     files = written(
         t.prompt("hi"),
@@ -213,7 +213,7 @@ def test_the_navigation_knows_where_it_is(current, total, shown):
     assert said == shown
 
 
-def test_navigation_stands_above_and_below_on_every_page(world, written):
+def test_navigation_is_above_and_below_on_every_page(world, written):
     t = world.transcript()
     files = written(*(t.prompt(f"prompt {n}") for n in range(6)))
     for html in files.values():
@@ -271,7 +271,7 @@ def test_the_folder_is_made_and_only_its_owner_reads_it(world, written):
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
 
 
-def test_a_file_where_the_folder_should_be_is_told(world, written):
+def test_a_file_in_place_of_the_folder_is_reported(world, written):
     (world.root / "new").write_text("")
     with pytest.raises(SessError, match="is not a directory"):
         written(world.transcript().prompt("hi"))

@@ -27,7 +27,7 @@ def clean(text: str) -> str:
 @pytest.mark.parametrize(
     "around", ["{}", "see {} there", '{{"a": "{}"}}', "\x1b[32m{}\x1b[0m", "line\\n{}\\nline"]
 )
-def test_each_pattern_masks_its_sample_wherever_it_stands(pattern, around):
+def test_each_pattern_masks_its_sample_anywhere(pattern, around):
     redactor = Redactor(None)
     secret = pattern.compiled.search(pattern.matches)
     masked = redactor(around.format(pattern.matches))
@@ -122,7 +122,7 @@ def test_what_only_looks_like_a_secret_stays(harmless):
         (f"{PEM[:80]}\n\nThen it was cut off.", "[redacted: private key]\n\nThen it was cut off."),
     ],
 )
-def test_private_keys_go_whole_also_escaped_numbered_or_cut_off(given, masked):
+def test_private_keys_are_masked_whole_even_escaped_numbered_or_truncated(given, masked):
     result = clean(given)
     assert LINE[:12] not in result
     assert result.startswith(masked.split("]")[0])
@@ -181,7 +181,7 @@ def test_equal_short_texts_are_counted_each_time():
     assert redactor.masked == {"home path": 2}
 
 
-def test_the_name_of_a_value_in_an_object_tells_that_it_is_secret():
+def test_the_name_of_a_value_in_an_object_marks_it_as_secret():
     redactor = Redactor(None)
     assert redactor.named("dbPassword", "hunter2") == "[redacted: password]"
     assert redactor.named("api_key", "a1b2c3d4") == "[redacted: API key]"

@@ -40,7 +40,7 @@ def planted(world):
 
 
 @pytest.mark.parametrize("kind", ["json", "md", "html", "sqlite"])
-def test_no_name_tells_a_secret(planted, tmp_path, kind):
+def test_no_name_contains_a_secret(planted, tmp_path, kind):
     target = tmp_path / "out"
     planted.run("sess", "export", kind, MAIN, "-o", target, "--no-sync", check=0)
     told = target.read_bytes().decode("utf-8", "replace")
@@ -73,7 +73,7 @@ def test_a_long_title_without_blanks_stays(world):
     assert json.loads(done.stdout)["session"]["title"] == "木" * 200
 
 
-def test_no_file_of_a_site_tells_the_home(planted, tmp_path):
+def test_no_file_of_a_site_contains_the_home(planted, tmp_path):
     site = tmp_path / "site"
     planted.run("sess", "export", "site", "-o", site, "--no-sync", check=0)
     telling = [

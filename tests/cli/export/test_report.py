@@ -214,7 +214,7 @@ def test_an_unknown_price_is_not_nothing(spent):
     assert '<data value="0">unknown</data>' in row
 
 
-def test_the_window_and_the_filters_are_said(spent):
+def test_the_period_and_the_filters_are_shown(spent):
     asked = Stats(
         zone=NEW_YORK,
         since=int(datetime(2026, 1, 1, 5, tzinfo=UTC).timestamp() * 1000),
@@ -269,7 +269,7 @@ def test_refused_calls_are_no_failures_of_a_tool(world):
     assert "1 failed, 50.0% of calls with a result, 1 denied" in "".join(shown.words)
 
 
-def test_nothing_at_all_is_said_in_words(spent):
+def test_an_empty_report_says_so_in_words(spent):
     shown, total = report(spent, Stats(zone=UTC, since=4_000_000_000_000))
     assert total.requests == 0
     said = "".join(shown.words)

@@ -122,7 +122,7 @@ def test_a_manifest_from_elsewhere_removes_nothing_outside(three, site, tmp_path
     assert outside.exists()
 
 
-def test_a_dry_run_says_what_would_be_done_and_writes_nothing(three, site):
+def test_a_dry_run_lists_the_changes_and_writes_nothing(three, site):
     done = three.run("sess", "export", "site", "-o", site, "--dry-run", "--no-sync", check=0)
     assert "would draw 3, keep 0, remove 0" in done.stdout
     assert "/code/two/app: 1 session" in done.stdout

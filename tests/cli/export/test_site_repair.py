@@ -31,7 +31,7 @@ def contents(site):
 
 
 @pytest.mark.parametrize("left", [None, b"", b'sessTexts("sessions/'], ids=["gone", "empty", "cut"])
-def test_texts_of_the_search_that_were_lost_are_told_again(world, site, left):
+def test_lost_search_texts_are_written_again(world, site, left):
     before = contents(site)
     bundle = site / "search" / "000.js"
     bundle.unlink() if left is None else bundle.write_bytes(left)
@@ -82,7 +82,7 @@ def test_ids_that_differ_only_in_case_have_pages_that_differ_more(world, tmp_pat
 
 
 @pytest.mark.parametrize("kind", ["site", "sqlite"])
-def test_what_is_no_stream_does_not_go_to_standard_output(world, site, tmp_path, kind):
+def test_a_site_or_database_cannot_go_to_standard_output(world, site, tmp_path, kind):
     done = world.run("sess", "export", kind, "-o", "-", "--no-sync", check=2, cwd=tmp_path)
     named = {"site": "a site", "sqlite": "a database"}[kind]
     assert f"cannot write {named} to stdout" in done.stderr

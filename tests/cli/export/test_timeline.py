@@ -44,7 +44,7 @@ def plain(html):
     return unescape(re.sub(r"<[^>]*>", "", html))
 
 
-def test_the_head_tells_id_start_duration_calls_and_errors(world, page):
+def test_the_header_has_id_start_duration_calls_and_failures(world, page):
     t = world.transcript()
     html = page(
         t.prompt("fix it"),
@@ -131,7 +131,7 @@ def test_the_input_is_named_for_what_the_tool_does(world, page, tool, given, lab
     )
 
 
-def test_arguments_are_all_told_and_none_twice(world, page):
+def test_every_argument_is_shown_once(world, page):
     t = world.transcript()
     edit = {"file_path": "/a.py", "old_string": "one", "new_string": "two", "replace_all": True}
     (row,) = rows_of(page(t.call("c1", "Edit", **edit)))
@@ -169,13 +169,13 @@ def test_rows_after_the_first_are_there_for_readers_without_scripts(world, page)
     assert len(ROW.findall(rest.split("</noscript>")[0])) == 140
 
 
-def test_a_new_day_is_told_once(world, page):
+def test_a_new_day_is_marked_once(world, page):
     t = world.transcript()
     late = [{**t.prompt(str(n)), "timestamp": f"2026-02-0{n}T10:00:00Z"} for n in (1, 1, 2, 2, 3)]
     assert re.findall(r'data-day="([^"]*)"', page(*late)) == ["2026-02-02", "2026-02-03"]
 
 
-def test_transcript_text_is_escaped_wherever_it_stands(world, page):
+def test_transcript_text_is_escaped_everywhere(world, page):
     t = world.transcript()
     evil = '"><script>alert(1)</script>&amp;\x1b[31m'
     html = page(

@@ -77,12 +77,12 @@ def _lines(draw: ImageDraw.ImageDraw, words: list[str], width: int, height: int,
 @functools.cache
 def _weights(name: str) -> dict[str, str]:
     """The weight of each arm from the centre, parsed from `DOWN LIGHT AND RIGHT UP HEAVY`."""
-    parts = [part.split() for part in name.split(" AND ")]
+    pieces = [piece.split() for piece in name.split(" AND ")]
     common = next(word for word in name.split() if word in _WEIGHTS)
     arms: dict[str, str] = {}
-    for part in parts:
-        weight = next((word for word in part if word in _WEIGHTS), common)
-        for word in part:
+    for piece in pieces:
+        weight = next((word for word in piece if word in _WEIGHTS), common)
+        for word in piece:
             arms |= dict.fromkeys(_ARMS.get(word, ()), weight)
     return arms
 

@@ -81,8 +81,8 @@ def _same(old: Sequence[Row], new: Sequence[Row]) -> int:
 
 @lru_cache(maxsize=4096)
 def _drawn(line: Row) -> str:
-    parts = [f"{_sequence(look)}{text}" for text, look in line]
-    return "".join(parts) + "\x1b[0m"
+    pieces = [f"{_sequence(look)}{text}" for text, look in line]
+    return "".join(pieces) + "\x1b[0m"
 
 
 @lru_cache(maxsize=512)

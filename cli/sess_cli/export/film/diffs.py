@@ -50,8 +50,8 @@ def _row(line: DiffLine, *, numbered: bool) -> Row:
         words = "" if line.text.startswith("@@") else rows.one_line(line.text)
         return rows.row((f"    {words}" if words else "", rows.DIM))
     usual, marked = _LOOKS[line.sign]
-    parts = [
+    pieces = [
         (rows.harmless(text), marked if changed and text.strip() else usual)
         for text, changed in line.runs
     ]
-    return rows.row((lead, rows.DIM), (f"{line.sign} ", usual), *parts)
+    return rows.row((lead, rows.DIM), (f"{line.sign} ", usual), *pieces)

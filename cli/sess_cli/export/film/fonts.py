@@ -159,7 +159,7 @@ def _directories() -> Iterator[str]:
         yield os.path.join(os.environ.get("XDG_DATA_HOME") or f"{home}/.local/share", "fonts")
         yield f"{home}/.fonts"
         shared = os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share"
-        yield from (os.path.join(part, "fonts") for part in shared.split(":") if part)
+        yield from (os.path.join(folder, "fonts") for folder in shared.split(":") if folder)
 
 
 @functools.cache

@@ -19,9 +19,9 @@ _KR, _KB = 0.2126, 0.0722
 _KG = 1 - _KR - _KB
 _LUMA, _CHROMA = 219 / 255, 224 / 255
 _MATRIX = (
-    *(_LUMA * part for part in (_KR, _KG, _KB)), 16,
-    *(_CHROMA / 2 / (1 - _KB) * part for part in (-_KR, -_KG, 1 - _KB)), 128,
-    *(_CHROMA / 2 / (1 - _KR) * part for part in (1 - _KR, -_KG, -_KB)), 128,
+    *(_LUMA * weight for weight in (_KR, _KG, _KB)), 16,
+    *(_CHROMA / 2 / (1 - _KB) * weight for weight in (-_KR, -_KG, 1 - _KB)), 128,
+    *(_CHROMA / 2 / (1 - _KR) * weight for weight in (1 - _KR, -_KG, -_KB)), 128,
 )  # fmt: skip
 
 Strip = tuple[bytes, bytes, bytes]
@@ -69,8 +69,8 @@ class Canvas:
         luma, *chroma = image.convert("RGB", _MATRIX).split()
         height = image.height
         blue, red = (
-            part.reduce(2).crop((0, 0, stride, height // 2)).tobytes()
-            for part, stride in zip(chroma, self._strides[1:], strict=True)
+            plane.reduce(2).crop((0, 0, stride, height // 2)).tobytes()
+            for plane, stride in zip(chroma, self._strides[1:], strict=True)
         )
         return luma.crop((0, 0, self._strides[0], height)).tobytes(), blue, red
 

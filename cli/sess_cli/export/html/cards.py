@@ -174,13 +174,13 @@ def _named(kind: str, tool: str | None, status: str | None) -> str:
 
 
 def _label(item: Item, who: str) -> str:
-    parts = [who]
+    pieces = [who]
     if item.type == "tool_use":
-        parts.append(item.summary)
-        parts.append(_STATES.get(item.status or "", ("", ""))[1])
+        pieces.append(item.summary)
+        pieces.append(_STATES.get(item.status or "", ("", ""))[1])
     else:
-        parts.append(item.text)
-    said = (markup.line(part, 100) for part in parts if part)
+        pieces.append(item.text)
+    said = (markup.line(piece, 100) for piece in pieces if piece)
     return attr(", ".join(said))
 
 

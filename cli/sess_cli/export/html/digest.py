@@ -16,7 +16,7 @@ class Digest:
     """Collects the items after the first screens."""
 
     def __init__(self) -> None:
-        self._parts: list[str] = []
+        self._blocks: list[str] = []
         self._calls: list[str] = []
         self._tools: Counter[str] = Counter()
 
@@ -30,22 +30,22 @@ class Digest:
             self._close_calls()
             text = markup.text(_cut(item.text.strip(), _MOST_CHARACTERS))
             head = "<h3>Prompt</h3>" if item.type == "user" else ""
-            self._parts.append(f'{head}<p id="{markup.attr(item.key)}">{text}\n')
+            self._blocks.append(f'{head}<p id="{markup.attr(item.key)}">{text}\n')
 
     def html(self) -> Iterator[str]:
         self._close_calls()
-        if self._parts:
+        if self._blocks:
             yield '<noscript><p class="plain-note">From here on: prompts and answers as plain text'
             yield " and one line for each tool call. The rest needs JavaScript, or an export"
             yield " with <code>--static</code>.</p>\n"
             yield '<div class="plain">\n'
-            yield from self._parts
+            yield from self._blocks
             yield "</div></noscript>\n"
 
     def _close_calls(self) -> None:
         if self._calls:
             tools = ", ".join(f"{count} {markup.text(tool)}" for tool, count in self._tools.items())
-            self._parts.append(
+            self._blocks.append(
                 f"<details><summary>{tools}</summary><ul>{''.join(self._calls)}</ul></details>\n"
             )
             self._calls = []

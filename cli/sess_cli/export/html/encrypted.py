@@ -45,8 +45,8 @@ def write(story: Story, out: BinaryIO, passphrase: str, look: page.Look) -> None
     title = story.title.replace("\0", "")
     sealed = seal(chunks.squeezed(f"{title}\0{content}"), passphrase)
     block = f'<script type="application/octet-stream" data-what="sealed">{sealed}</script>'
-    parts = shell.document("Encrypted session", [_FORM, block], level=look.level)
-    out.writelines(part.encode() for part in parts)
+    pieces = shell.document("Encrypted session", [_FORM, block], level=look.level)
+    out.writelines(piece.encode() for piece in pieces)
 
 
 def seal(content: bytes, passphrase: str) -> str:
@@ -54,4 +54,4 @@ def seal(content: bytes, passphrase: str) -> str:
     salt, nonce = os.urandom(_SALT), os.urandom(_NONCE)
     key = hashlib.pbkdf2_hmac("sha256", passphrase.encode("utf-8", "replace"), salt, ROUNDS)
     data = require()(key).encrypt(nonce, content, None)
-    return " ".join([str(ROUNDS), *(b64encode(part).decode() for part in (salt, nonce, data))])
+    return " ".join([str(ROUNDS), *(b64encode(piece).decode() for piece in (salt, nonce, data))])

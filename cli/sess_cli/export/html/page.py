@@ -47,8 +47,8 @@ class Look:
 def write(story: Story, out: BinaryIO, look: Look | None = None) -> None:
     look = look or Look()
     content = body(story, look)
-    parts = shell.document(story.title, content, assets=look.assets, level=look.level)
-    out.writelines(part.encode("utf-8", "replace") for part in parts)
+    pieces = shell.document(story.title, content, assets=look.assets, level=look.level)
+    out.writelines(piece.encode("utf-8", "replace") for piece in pieces)
 
 
 def body(story: Story, look: Look) -> Iterator[str]:

@@ -84,7 +84,7 @@ class _Session:
         self._repository = repository
         self._drawer = Drawer(repository=repository, utc=utc)
         self._anchors: dict[str, int] = {}
-        self._parts: list[str] = []
+        self._blocks: list[str] = []
         self._asides: list[tuple[Item, str]] = []
         self._texts = Texts()
         for item in story.items():
@@ -110,7 +110,7 @@ class _Session:
         self._end_asides()
         if item.type == "summary":
             message = markup.details("Session continuation summary", message, "continuation")
-        self._parts.append(message + _pushed(item, self._repository))
+        self._blocks.append(message + _pushed(item, self._repository))
         self._count(item, anchor)
 
     def _count(self, item: Item, anchor: str) -> None:
@@ -132,14 +132,14 @@ class _Session:
         self.prompts.append(Prompt(number, len(self.bodies) + 1, item if asked else None, anchor))
         name = f"Prompt {number}" if number else "Before the first prompt"
         if not _is_aside(item):
-            self._parts.append(f'<h2 class="number">{name}</h2>')
+            self._blocks.append(f'<h2 class="number">{name}</h2>')
 
     def _add_loose(self, number: int, child: Story) -> None:
         """A subagent that no known call started."""
         self._end_asides()
         drawn, anchor = self._drawer.agent(child, f"{number}-"), f"agent-{number}"
         self._texts.add(anchor, "Subagent", drawn)
-        self._parts.append(f'<div class="message" id="{anchor}">{drawn}</div>')
+        self._blocks.append(f'<div class="message" id="{anchor}">{drawn}</div>')
 
     def _anchor(self, item: Item) -> str:
         """`msg-<epoch ms>`; messages of the same moment get a number."""
@@ -153,15 +153,15 @@ class _Session:
         names = dict.fromkeys(notices.name(item) for item, _ in self._asides)
         summary = f"{amounts.plural(len(self._asides), 'notice')}: {', '.join(names)}"
         inside = "".join(message for _, message in self._asides)
-        self._parts.append(markup.details(markup.line(summary), inside, "asides"))
+        self._blocks.append(markup.details(markup.line(summary), inside, "asides"))
         self._asides.clear()
 
     def _end_page(self) -> None:
         self._end_asides()
-        if self._parts:
-            self.bodies.append("\n".join(self._parts))
+        if self._blocks:
+            self.bodies.append("\n".join(self._blocks))
             self.packed.append(self._texts.packed())
-            self._parts, self._texts = [], Texts()
+            self._blocks, self._texts = [], Texts()
 
 
 def _pushed(item: Item, repository: Repository | None) -> str:

@@ -95,15 +95,15 @@ _DIALOG = (
 
 
 def _about(story: Story, *, utc: bool) -> str:
-    parts = [
-        markup.text(part)
-        for part in (story.row.agent, story.project, story.branch, ", ".join(story.models))
-        if part
+    pieces = [
+        markup.text(piece)
+        for piece in (story.row.agent, story.project, story.branch, ", ".join(story.models))
+        if piece
     ]
-    parts.append(moment(story.row.started, utc=utc))
+    pieces.append(moment(story.row.started, utc=utc))
     if story.duration_ms:
-        parts.append(amounts.duration(story.duration_ms))
-    return f'<p class="about">{" · ".join(parts)}</p>'
+        pieces.append(amounts.duration(story.duration_ms))
+    return f'<p class="about">{" · ".join(pieces)}</p>'
 
 
 def _counts(story: Story, prompts: list[Prompt], messages: int, pages: int) -> str:
@@ -126,22 +126,22 @@ def _prompt(prompt: Prompt, repository: Repository | None, *, utc: bool) -> str:
         number, when = f"#{prompt.number}", moment(prompt.item.ts, utc=utc)
         said = _cut(prompt.item.text) or amounts.plural(len(prompt.item.images), "image")
     head = f'<span class="head"><b>{number}</b>{when}</span>'
-    parts = [
+    pieces = [
         f'<article class="prompt" id="prompt-{prompt.number}"><a class="asked" href="{target}">',
         f'{head}<span class="said" dir="auto">{markup.text(said)}</span></a>',
     ]
     if prompt.tools:
-        parts.append(f'<p class="tools">{markup.text(_tally(prompt.tools))}</p>')
+        pieces.append(f'<p class="tools">{markup.text(_tally(prompt.tools))}</p>')
     for text, anchor in prompt.answers:
-        parts.append(
+        pieces.append(
             f'<div class="answer"><div class="fold">{prose.html(text)}</div>'
             f'<a class="there" href="{page_name(prompt.page)}#{anchor}">View in context</a></div>'
         )
-    parts.append("</article>")
+    pieces.append("</article>")
     for commit, ts, anchor in prompt.commits:
         where = f"{page_name(prompt.page)}#{anchor}"
-        parts.append(_commit(commit, moment(ts, utc=utc), where, repository))
-    return "".join(parts)
+        pieces.append(_commit(commit, moment(ts, utc=utc), where, repository))
+    return "".join(pieces)
 
 
 def _cut(text: str) -> str:

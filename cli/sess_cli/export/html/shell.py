@@ -27,8 +27,8 @@ def style() -> str:
 @cache
 def script() -> str:
     """Wrapped in a function, so that it defines no globals."""
-    parts = "\n".join(_read(os.path.join("page", f"{name}.js")) for name in _SCRIPTS)
-    return f'(() => {{\n"use strict";\n{parts}\n}})();\n'
+    scripts = "\n".join(_read(os.path.join("page", f"{name}.js")) for name in _SCRIPTS)
+    return f'(() => {{\n"use strict";\n{scripts}\n}})();\n'
 
 
 @cache

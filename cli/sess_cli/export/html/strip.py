@@ -97,13 +97,13 @@ class Strip:
 
 def _path(columns: set[int], middle: int) -> str:
     """Neighbouring columns as one stroke."""
-    parts = []
+    pieces = []
     start = end = -2
     for column in [*sorted(columns), WIDTH * 2]:
         if column == end + 1:
             end = column
             continue
         if start >= 0:
-            parts.append(f"M{start} {middle}h{end - start + 1}")
+            pieces.append(f"M{start} {middle}h{end - start + 1}")
         start = end = column
-    return "".join(parts)
+    return "".join(pieces)

@@ -60,7 +60,7 @@ def limits(values: Sequence[int]) -> list[int]:
     ordered = sorted(value for value in values if value > 0)
     if not ordered:
         return []
-    marks = [ordered[max(0, -(-len(ordered) * part // SHADES) - 1)] for part in range(1, SHADES)]
+    marks = [ordered[max(0, -(-len(ordered) * rank // SHADES) - 1)] for rank in range(1, SHADES)]
     return sorted({_rounded(mark) for mark in marks if mark < ordered[-1]})
 
 

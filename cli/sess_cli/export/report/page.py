@@ -133,7 +133,7 @@ def _zone(data: Figures) -> str:
 
 def _tiles(data: Figures) -> str:
     total = data.total
-    parts = [
+    kinds = [
         f"{tallies.short(count)} {what}"
         for what, count in (
             ("in", total.input_tokens),
@@ -152,7 +152,7 @@ def _tiles(data: Figures) -> str:
     worked = f"on {amounts.plural(len(data.active_days), 'active day')}"
     tiles = (
         ("cost", "Cost", cost(total), "as recorded, or at the day's list prices"),
-        ("tokens", "Tokens", exact(total.tokens, tallies.short(total.tokens)), ", ".join(parts)),
+        ("tokens", "Tokens", exact(total.tokens, tallies.short(total.tokens)), ", ".join(kinds)),
         ("sessions", "Sessions", exact(len(total.sessions)), worked),
         ("prompts", "Prompts", exact(total.prompts), "typed by people"),
         ("responses", "Responses", exact(total.requests), "each counted once"),

@@ -112,7 +112,7 @@ function snippet(text, lower, terms) {
   const first = lower.indexOf(terms[0]);
   const start = Math.max(0, first - AROUND);
   const shown = text.slice(start, first + terms[0].length + AROUND);
-  const parts = [start ? "…" : ""];
+  const pieces = [start ? "…" : ""];
   let at = 0;
   const small = shown.toLowerCase();
   while (at < shown.length) {
@@ -124,11 +124,11 @@ function snippet(text, lower, terms) {
     if (next < 0) break;
     const mark = document.createElement("mark");
     mark.textContent = shown.slice(next, next + length);
-    parts.push(shown.slice(at, next), mark);
+    pieces.push(shown.slice(at, next), mark);
     at = next + length;
   }
-  parts.push(shown.slice(at), start + shown.length < text.length ? "…" : "");
-  return parts;
+  pieces.push(shown.slice(at), start + shown.length < text.length ? "…" : "");
+  return pieces;
 }
 
 const count = (number, name) => `${number.toLocaleString("en")} ${name}${number === 1 ? "" : "s"}`;

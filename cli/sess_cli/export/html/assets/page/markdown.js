@@ -13,11 +13,11 @@ function markdownOfCard(card) {
 
 function markdownOfPrompt(number) {
   const prompt = facts.prompts[number];
-  const parts = [];
+  const pieces = [];
   for (let at = 0; at < facts.count; at++) {
-    if (facts.prompts[at] === prompt && facts.levels[at] < 3) parts.push(markdownOfCard(cardCopy(at)));
+    if (facts.prompts[at] === prompt && facts.levels[at] < 3) pieces.push(markdownOfCard(cardCopy(at)));
   }
-  return parts.join("\n---\n\n");
+  return pieces.join("\n---\n\n");
 }
 
 function blocks(node) {

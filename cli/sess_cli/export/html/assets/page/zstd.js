@@ -160,9 +160,9 @@ function readLiterals(bytes, at, kept) {
   }
   const literals = new Uint8Array(size);
   const ends = [end];
-  let part = size;
+  let quarter = size;
   if (form > 0) {
-    part = (size + 3) >> 2;
+    quarter = (size + 3) >> 2;
     const sizes = [0, 2, 4].map((each) => bytes[at + each] | (bytes[at + each + 1] << 8));
     at += 6;
     ends.length = 0;
@@ -173,7 +173,7 @@ function readLiterals(bytes, at, kept) {
   let written = 0;
   for (const stop of ends) {
     const stream = new Backwards(bytes, at, stop);
-    const until = stop === end ? size : written + part;
+    const until = stop === end ? size : written + quarter;
     let place = stream.at;
     while (written < until) {
       const found = table[stream.peekAt(place - longest, longest)];
