@@ -20,8 +20,9 @@ from tests.schema.search_oracle import (
     term,
 )
 
+from sess_schema import event_blocks
 from sess_schema.connection import open_reader
-from sess_schema.queries.search import Search, newest, ranking
+from sess_schema.queries.search import Search, ranking
 
 SORTS = ("relevance", "newest", "oldest")
 QUERIES = [
@@ -93,40 +94,64 @@ def test_small_pools_hold_the_same_events(index, monkeypatch):
             index.check(ask)
 
 
-def always_by_windows(monkeypatch):
-    """As for a word that thousands of events have."""
-    monkeypatch.setattr(newest, "_SPARE", 0.5)
-    monkeypatch.setattr(newest, "_WIDER", 2)
-    monkeypatch.setattr(newest, "_SORTING", 1000)
-    monkeypatch.setattr(newest, "_WINDOWS", 10)
+def numbers_in_blocks_of(monkeypatch, index, bits):
+    """As in an index of millions of events, where a pool spans many blocks."""
+    monkeypatch.setattr(event_blocks, "BITS", bits)
+    bounds: dict[int, int] = {}
+    for event in index.events:
+        if event.ts is not None:
+            bounds[event.id >> bits] = max(event.ts, bounds.get(event.id >> bits, -1))
+
+    def newest_below(_db, number):
+        found = [ts for block, ts in bounds.items() if block <= number - 1 >> bits]
+        return max(found, default=None)
+
+    def below(_db, number):
+        found = sorted(((ts, block) for block, ts in bounds.items()), reverse=True)
+        ends = (
+            (ts, block << bits, min((block + 1 << bits) - 1, number - 1)) for ts, block in found
+        )
+        return [one for one in ends if one[1] < number]
+
+    monkeypatch.setattr(event_blocks, "newest_below", newest_below)
+    monkeypatch.setattr(event_blocks, "below", below)
 
 
-@pytest.mark.parametrize("windows", [False, True], ids=["sorted", "windows"])
+@pytest.mark.parametrize("bits", [1, 3, 9])
 @pytest.mark.parametrize("text", ["retry", "the", "test OR is", "type:tool_use retry", "re*"])
-def test_pools_are_filled_by_time(index, monkeypatch, text, windows):
-    """The first pool has the newest matches by their time, the next one those before them."""
-    small_pools(monkeypatch, 5, 9)
-    monkeypatch.setattr(ranking.Ranker, "said", lambda *_: ranking.Pool([], None, full=False))
-    if windows:
-        always_by_windows(monkeypatch)
+def test_pools_are_filled_by_time(index, monkeypatch, text, bits):
+    """Each pool has the newest matches behind the one before it, at least half as many as asked."""
+    numbers_in_blocks_of(monkeypatch, index, bits)
+    pools = []
+    ranked = ranking.Ranker._ranked
+
+    def kept(self, plan, scale, most, before):
+        pools.append((most, ranked(self, plan, scale, most, before)))
+        return pools[-1][1]
+
+    small_pools(monkeypatch, 6, 10)
+    monkeypatch.setattr(ranking.Ranker, "_ranked", kept)
+    monkeypatch.setattr(ranking.Ranker, "said", lambda *_: ranking.Pool([], None))
     dates = {event.id: (event.ts or 0, event.id) for event in index.events}
-    left = index.found(text)
-    newest_first = sorted(left, key=dates.__getitem__, reverse=True)
-    assert len(left) > 10
-    size = 5
-    while left:
-        assert set(left[:size]) == set(newest_first[:size])
-        left, newest_first, size = left[size:], newest_first[size:], 9
+    newest_first = sorted(index.found(text), key=dates.__getitem__, reverse=True)
+    assert len(newest_first) > 10
+    for most, pool in pools:
+        size = len(pool.rows)
+        assert {row[0] for row in pool.rows} == set(newest_first[:size])
+        assert most // 2 <= size <= most or pool.bottom is None
+        newest_first = newest_first[size:]
+    assert newest_first == []
 
 
-def test_windows_find_what_sorting_everything_finds(index, monkeypatch):
+@pytest.mark.parametrize("bits", [1, 3])
+def test_blocks_find_what_one_block_finds(index, monkeypatch, bits):
     """Whatever is asked, and wherever the search goes on."""
     pick = random.Random(5)
     asks = [combined(pick, 2, lambda text: term(text, quoted=True)) for _ in range(25)]
-    small_pools(monkeypatch, 3, 7, 2)
-    expected = [index.found(ask.text) for ask in asks]
-    always_by_windows(monkeypatch)
-    assert [index.found(ask.text) for ask in asks] == expected
+    small_pools(monkeypatch, 4, 8, 2)
+    expected = [set(index.found(ask.text)) for ask in asks]
+    numbers_in_blocks_of(monkeypatch, index, bits)
+    assert [set(index.found(ask.text)) for ask in asks] == expected
 
 
 def test_old_events_that_are_read_later_do_not_push_new_ones_away(world):

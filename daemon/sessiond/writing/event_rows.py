@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from sess_schema import ansi, edits
+from sess_schema import ansi, edits, event_blocks
 from sess_schema.edits import Edit
 from sess_schema.marks import marks
 from sessiond.sourcekit.base import Event, Record
@@ -162,6 +162,7 @@ class EventRows:
         if old:
             self.remove(old)
         db.executemany(_STORE, map(_columns_of, rows))
+        event_blocks.note(db, ((row.id, row.ts) for row in rows))
         db.executemany(
             "INSERT INTO event_texts (id, text, input, output, marks) VALUES (?, ?, ?, ?, ?)",
             [_texts(row) for row in rows],

@@ -42,6 +42,19 @@ INSERT INTO facts (name, value) SELECT 'last_cited_number', coalesce(max(id), 0)
 INSERT INTO facts (name, value)
 SELECT 'calls_to_describe', max(id) FROM events WHERE type = 'tool_use' HAVING max(id) IS NOT NULL;
 
+-- A time for each 512 numbers of events that none of them is later than: the newest matches of a
+-- common word are found without sorting all of them.
+CREATE TABLE event_blocks (
+    block  INTEGER PRIMARY KEY,                 -- events.id / 512
+    newest INTEGER NOT NULL
+) STRICT;
+INSERT INTO event_blocks (block, newest)
+SELECT id >> 9, max(ts) FROM events WHERE ts IS NOT NULL GROUP BY 1;
+CREATE TRIGGER events_redated AFTER UPDATE OF ts ON events WHEN new.ts IS NOT NULL BEGIN
+    INSERT INTO event_blocks (block, newest) VALUES (new.id >> 9, new.ts)
+    ON CONFLICT (block) DO UPDATE SET newest = max(newest, excluded.newest);
+END;
+
 -- The definitions of docs/numbers.md: a session starts with its earliest record and is active until a
 -- result arrives, and a denied call is not a failed one. 0006_house.py recomputes all sums.
 

@@ -262,7 +262,7 @@ class Results:
             pool = ranker.pool(ranking.POOL if first else ranking.LATER_POOL, below)
             found = pool.rows
             # With filters the pool already reaches further back.
-            if first and pool.full and pool.bottom and self.plan.where.sql == ANY.sql:
+            if first and pool.bottom and self.plan.where.sql == ANY.sql:
                 edge = pool.bottom
                 said = ranker.said(edge).rows
                 early = {row[0] for row in said}
@@ -274,7 +274,7 @@ class Results:
                 given.append(event)
                 self._page = (below, edge, given)
                 yield Ranked(event, ts, session, score)
-            if not pool.full:
+            if pool.bottom is None:
                 return
             below, given = pool.bottom, []
 

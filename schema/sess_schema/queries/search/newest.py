@@ -1,84 +1,128 @@
-"""The newest matching events, without sorting every match of a common word.
+"""The newest events that match, without sorting all that match a common word.
 
-The full-text index knows events by id, and ids do not follow time: what is imported today may be
-years old. For a common word, therefore, only matches among the newest events are sorted, in a
-window expected to hold enough of them.
+Full text gives the largest numbers first. Those are the newest events unless older ones were read
+later. So only those count that are newer than anything with a smaller number can be; where too few
+are, the blocks of smaller numbers follow that may hold newer ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import apsw
 
-from sess_schema.queries.fields import ANY, Condition
+from sess_schema import event_blocks
+from sess_schema.queries.fields import Condition
 from sess_schema.queries.search import order
 from sess_schema.queries.search.plan import Plan, matching
 
-Position = tuple[int | None, int]  # time and id of an event
-Match = tuple[int, int | None, int]  # event, time, session
+Position = tuple[int | None, int]  # time and number of an event
+Row = tuple[Any, ...]  # number and time of an event, and what else was asked for
 
-_SPARE = 1.25  # times the number of events expected to be enough
-_WIDER = 4  # times that, where filters leave some out
-_WINDOWS = 2
-_IN_ORDER = 3  # ids per event of a window, below which collecting its events does not pay
-_SORTING = 8  # cost of sorting a match, relative to collecting an event
+_BLOCKS_AT_ONCE = 4  # to begin with
+_BEHIND_ALL = (1 << 63) - 1  # a number that no event has
 
 
 def newest(
-    db: apsw.Connection, plan: Plan, base: Condition, most: int, before: Position | None = None
-) -> list[Match]:
-    """The newest matches of a plan after a position, by time and then by id."""
-    after = order.after(before, "newest")
-    if after is not None:
-        base = Condition(f"{base.sql} AND ({after.sql})", (*base.values, *after.values))
-    for window in _windows(db, plan, most, before):
-        found = _sorted(db, replace(plan, bounds=(*plan.bounds, *window)), base, most)
-        if len(found) == most:
-            return found
-    return _sorted(db, plan, base, most)
+    db: apsw.Connection, plan: Plan, base: Condition, most: int, columns: str = "e.session_id"
+) -> list[Row]:
+    """The newest matches of a plan, by time and then by number."""
+    return Newest(db, plan, base, columns).rows(most)[0]
 
 
-def id_after(db: apsw.Connection, plan: Plan, most: int) -> int | None:
-    """The id of the match after the `most` with the largest ids; None if there are fewer."""
-    sql = "SELECT rowid FROM event_index WHERE event_index MATCH ? ORDER BY rowid DESC"
-    found: int | None = db.execute(f"{sql} LIMIT 1 OFFSET ?", (plan.match, most)).get
-    return found
+class Newest:
+    """Reads matches of a plan in pieces, the newest first."""
+
+    def __init__(
+        self,
+        db: apsw.Connection,
+        plan: Plan,
+        base: Condition,
+        columns: str,
+        values: Sequence[object] = (),
+    ) -> None:
+        """`values` are those of `columns`."""
+        self._db = db
+        self._plan = plan
+        self._base = base
+        self._columns = columns
+        self._values = values
+
+    def rows(
+        self, most: int, least: int | None = None, before: Position | None = None
+    ) -> tuple[list[Row], Position | None]:
+        """So many of the newest behind a position, or at least `least` if that is quicker; and
+        the position behind them, None if there are no more."""
+        after = order.after(before, "newest")
+        base = self._base
+        if after is not None:
+            base = Condition(f"{base.sql} AND ({after.sql})", (*base.values, *after.values))
+        found = self._matches(base, rest=f" ORDER BY event_index.rowid DESC LIMIT {most}")
+        if len(found) < most:
+            return sorted(found, key=_when, reverse=True), None
+        lowest = found[-1][0]
+        found.sort(key=_when, reverse=True)
+        bound = event_blocks.newest_below(self._db, lowest)
+        later = [row for row in found if bound is None or (row[1] or -1) > bound]
+        if bound is not None and len(later) >= (most if least is None else least):
+            return later, (bound, _BEHIND_ALL)
+        found = self._with_smaller_numbers(base, found, lowest)
+        return found, (found[-1][1], found[-1][0])
+
+    def _with_smaller_numbers(self, base: Condition, found: list[Row], lowest: int) -> list[Row]:
+        """Replace the oldest rows by newer ones with smaller numbers."""
+        most = len(found)
+        blocks, at_once = event_blocks.below(self._db, lowest), _BLOCKS_AT_ONCE
+        while blocks:
+            oldest = found[-1][1]
+            later = [block for block in blocks[:at_once] if oldest is None or block[0] >= oldest]
+            if not later:
+                break
+            blocks = blocks[len(later) :]
+            at_once *= 2
+            dated = () if oldest is None else (Condition("e.ts >= ?", (oldest,)),)
+            for stretch in _stretches(later):
+                found += self._matches(base, _between(*stretch), *dated, whole=False)
+            found.sort(key=_when, reverse=True)
+            del found[most:]
+        # Their other columns, once: a score makes full text look at every match of a word.
+        came = [row[0] for row in found if row[0] < lowest]
+        if came:
+            chosen = Condition(
+                "+event_index.rowid IN (SELECT value FROM json_each(?))",
+                (f"[{','.join(map(str, came))}]",),
+            )
+            among = self._matches(base, _between(min(came), max(came)), chosen)
+            complete = {row[0]: row for row in among}
+            found = [complete.get(row[0], row) for row in found]
+        return found
+
+    def _matches(
+        self, base: Condition, *bounds: Condition, rest: str = "", whole: bool = True
+    ) -> list[Row]:
+        plan = replace(self._plan, bounds=(*self._plan.bounds, *bounds))
+        sql, values = matching(plan, base, plan.match, self._columns if whole else "")
+        return list(self._db.execute(sql + rest, (*(self._values if whole else ()), *values)))
 
 
-def _sorted(db: apsw.Connection, plan: Plan, base: Condition, most: int) -> list[Match]:
-    sql, values = matching(plan, base, plan.match, "e.session_id")
-    return list(db.execute(f"{sql} ORDER BY {order.SORTED['newest']} LIMIT ?", (*values, most)))
+def _between(first: int, last: int) -> Condition:
+    return Condition("event_index.rowid BETWEEN ? AND ?", (first, last))
 
 
-def _windows(
-    db: apsw.Connection, plan: Plan, most: int, before: Position | None
-) -> Iterator[tuple[Condition, Condition]]:
-    """Ever longer windows of time, up to the position, that should hold enough matches; none once
-    collecting their events would take longer than sorting all matches."""
-    behind = id_after(db, plan, most)
-    end = db.execute("SELECT max(ts) FROM events").get if before is None else before[0]
-    if behind is None or end is None:
-        return
-    last = db.execute("SELECT max(id) FROM events").get
-    span = last - behind  # ids that hold `most` matches
-    events = int(_SPARE * span)
-    if plan.where.sql != ANY.sql:
-        events *= _WIDER
-    for _ in range(_WINDOWS):
-        if events > _SORTING * most * last / span:
-            return
-        start = db.execute(
-            "SELECT ts FROM events WHERE ts <= ? ORDER BY ts DESC LIMIT 1 OFFSET ?", (end, events)
-        ).get
-        if start is None:
-            return
-        inside = "FROM events WHERE ts BETWEEN ? AND ?"
-        ((low, high),) = db.execute(f"SELECT min(id), max(id) {inside}", (start, end))
-        if high - low < _IN_ORDER * events:
-            among = Condition("e.ts >= ?", (start,))
-        else:
-            among = Condition(f"+event_index.rowid IN (SELECT id {inside})", (start, end))
-        yield Condition("event_index.rowid BETWEEN ? AND ?", (low, high)), among
-        events *= _WIDER
+def _when(row: Row) -> tuple[bool, int, int]:
+    """Undated events are the oldest."""
+    return row[1] is not None, row[1] or 0, row[0]
+
+
+def _stretches(blocks: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
+    """Numbers from and to, of blocks that lie side by side together."""
+    first = last = -2
+    for _, begin, end in sorted(blocks, key=lambda block: block[1]):
+        if begin != last + 1:
+            if last >= 0:
+                yield first, last
+            first = begin
+        last = end
+    yield first, last

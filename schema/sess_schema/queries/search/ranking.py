@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import apsw
 
-from sess_schema.queries.fields import ANY, Condition
-from sess_schema.queries.search.newest import Position, id_after, newest
-from sess_schema.queries.search.plan import Plan, matching
+from sess_schema.queries.fields import Condition
+from sess_schema.queries.search.newest import Newest, Position
+from sess_schema.queries.search.plan import Plan
 from sess_schema.times import DAY
 
 # text, input, output, marks: what people and models said weighs more than what a tool printed.
@@ -50,8 +50,7 @@ class Pool:
     """The matches of a period, the best first."""
 
     rows: list[Row]
-    bottom: Position | None  # the oldest match
-    full: bool  # there may be older matches
+    bottom: Position | None  # all matches before it are here; None: there are no others
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +77,12 @@ class Ranker:
     def _ranked(self, plan: Plan, scale: float, most: int, before: Position | None) -> Pool:
         top = Condition("event_index.rowid <= ?", (self.top,))
         plan = replace(plan, bounds=(*plan.bounds, top))
-        if before is None and id_after(self.db, plan, most - 1) is None:
-            return Pool(self._scored(plan, scale), None, full=False)
-        found = newest(self.db, plan, self.base, most, before)
-        if not found:
-            return Pool([], None, full=False)
-        events = [event for event, _, _ in found]
-        # The first bound keeps full text from reading anything outside it.
-        chosen = (
-            Condition("event_index.rowid BETWEEN ? AND ?", (min(events), max(events))),
-            Condition(
-                "+event_index.rowid IN (SELECT value FROM json_each(?))",
-                (f"[{','.join(map(str, events))}]",),
-            ),
-        )
-        rows = self._scored(replace(plan, bounds=chosen, where=ANY), scale)
-        event, ts, _ = found[-1]
-        return Pool(rows, (ts, event), full=len(found) == most)
+        columns = f"{_SCORE}, e.session_id"
+        matches = Newest(self.db, plan, self.base, columns, (scale, self.now))
+        rows, bottom = matches.rows(most, most // 2, before)
+        return Pool(sorted(rows, key=_best, reverse=True), bottom)
 
-    def _scored(self, plan: Plan, scale: float) -> list[Row]:
-        sql, values = matching(plan, self.base, plan.match, f"{_SCORE}, e.session_id")
-        return list(
-            self.db.execute(f"{sql} ORDER BY 3 DESC, 2 DESC, 1 DESC", (scale, self.now, *values))
-        )
+
+def _best(row: Row) -> tuple[float, bool, int, int]:
+    event, ts, score, _ = row
+    return score, ts is not None, ts or 0, event
