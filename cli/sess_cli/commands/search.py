@@ -166,7 +166,7 @@ def search(
     found.
     """
     from sess_cli.search import saved_searches  # noqa: PLC0415
-    from sess_cli.search.output import Wishes  # noqa: PLC0415
+    from sess_cli.search.output import OutputOptions  # noqa: PLC0415
     from sess_cli.search.run import perform  # noqa: PLC0415
     from sess_schema.queries.search import Search  # noqa: PLC0415
 
@@ -193,14 +193,14 @@ def search(
         cursor=None if cursor == "start" else cursor,
     )
     request.check()
-    wishes = Wishes(
+    options = OutputOptions(
         json=as_json, fields=fields, count=count, ids=ids, files=files_with_matches,
         max_tokens=max_tokens, explain=explain, open=open_it, flat=flat, paged=cursor is not None,
         before=around if before is None else before, after=around if after is None else after,
     )  # fmt: skip
-    wishes.check()
+    options.check()
     typed = saved_searches.without(context.meta["typed"], "--save")
-    perform(request, wishes, typed, sync=not no_sync, save=save)
+    perform(request, options, typed, sync=not no_sync, save=save)
 
 
 def _filters(**given: Sequence[str] | None) -> list[Any]:

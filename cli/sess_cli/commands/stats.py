@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import apsw
 
-    from sess_cli.render.stats.report import Wishes
+    from sess_cli.render.stats.report import ViewOptions
     from sess_schema.queries.sessions import SessionRow
     from sess_schema.queries.stats import Stats
     from sess_schema.queries.tally import Tally
@@ -223,7 +223,7 @@ class _Answer:
             if self.since is not None:  # `24h` moves on
                 self._asked.since = times.since(self.since, zone=self._asked.zone)
             if self._view is not None:
-                write(report_of(self._view, db, self._asked, self._wishes()), None, terminal)
+                write(report_of(self._view, db, self._asked, self._view_options()), None, terminal)
             else:
                 dashboard.write(db, self._asked, terminal, height)
 
@@ -249,7 +249,7 @@ class _Answer:
 
             found = explain.report(db, self._asked, self._by, self._explain)
         else:
-            found = report_of(self._view or "", db, self._asked, self._wishes())
+            found = report_of(self._view or "", db, self._asked, self._view_options())
         write(found, self._form)
         return found.code
 
@@ -281,11 +281,11 @@ class _Answer:
 
                 json_line(one.facts(db, self._asked, row))
 
-    def _wishes(self) -> Wishes:
-        from sess_cli.render.stats.report import Wishes  # noqa: PLC0415
+    def _view_options(self) -> ViewOptions:
+        from sess_cli.render.stats.report import ViewOptions  # noqa: PLC0415
         from sess_schema import times  # noqa: PLC0415
 
-        return Wishes(self.detail, self.path, self.budget, times.now_ms(), self.utc)
+        return ViewOptions(self.detail, self.path, self.budget, times.now_ms(), self.utc)
 
 
 def _refuse(

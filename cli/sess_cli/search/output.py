@@ -18,7 +18,7 @@ _MOST_GROUPED = 1000  # hits held in memory to be grouped
 
 
 @dataclass(slots=True)
-class Wishes:
+class OutputOptions:
     """The output options."""
 
     json: bool = False
@@ -60,27 +60,27 @@ class Wishes:
             chosen_fields(self.fields)
 
 
-def write(db: apsw.Connection, search: Search, wishes: Wishes) -> bool:
+def write(db: apsw.Connection, search: Search, options: OutputOptions) -> bool:
     """Write the hits; False if there are none."""
     results = search.results(db)
-    if wishes.explain:
+    if options.explain:
         return _explain(search, results)
-    if wishes.count:
-        return _count(results, wishes)
-    if wishes.files:
-        return _files(db, results, wishes)
-    if wishes.max_tokens is not None:
-        return _evidence(db, results, search, wishes)
-    if wishes.open:
+    if options.count:
+        return _count(results, options)
+    if options.files:
+        return _files(db, results, options)
+    if options.max_tokens is not None:
+        return _evidence(db, results, search, options)
+    if options.open:
         return _open(db, results, utc=search.utc)
-    if wishes.ids:
+    if options.ids:
         found = _ids(db, results, search.limit)
-    elif wishes.json or wishes.fields:
-        found = _objects(db, results, wishes)
+    elif options.json or options.fields:
+        found = _objects(db, results, options)
     else:
-        found = _lines(db, results, search, wishes)
-    if wishes.paged:
-        _page(results, search, wishes, found)
+        found = _lines(db, results, search, options)
+    if options.paged:
+        _page(results, search, options, found)
     return found > 0
 
 
@@ -102,22 +102,22 @@ def _open(db: apsw.Connection, results: Results, *, utc: bool) -> bool:
     return False
 
 
-def _count(results: Results, wishes: Wishes) -> bool:
+def _count(results: Results, options: OutputOptions) -> bool:
     number = results.count()
-    if wishes.json:
+    if options.json:
         json_line({"count": number})
     else:
         Terminal().write(str(number))
     return number > 0
 
 
-def _files(db: apsw.Connection, results: Results, wishes: Wishes) -> bool:
+def _files(db: apsw.Connection, results: Results, options: OutputOptions) -> bool:
     terminal = Terminal()
     found = False
     for key in results.sessions():
         row = sessions.by_key(db, key)
         found = True
-        if wishes.json:
+        if options.json:
             json_line({"session": row.session, "path": row.source, "gone": bool(row.source_gone)})
         else:
             terminal.write(terminal.line(row.source or row.session))
@@ -143,13 +143,15 @@ def _ids(db: apsw.Connection, results: Results, limit: int) -> int:
     return number
 
 
-def _evidence(db: apsw.Connection, results: Results, search: Search, wishes: Wishes) -> bool:
+def _evidence(
+    db: apsw.Connection, results: Results, search: Search, options: OutputOptions
+) -> bool:
     from sess_cli.search.evidence import packed  # noqa: PLC0415
 
     terminal = Terminal()
     found = False
-    for piece in packed(db, results, wishes.max_tokens or 0, utc=search.utc, as_json=wishes.json):
-        if wishes.json:
+    for piece in packed(db, results, options.max_tokens or 0, utc=search.utc, as_json=options.json):
+        if options.json:
             json_line(piece.value)
         else:
             if found:
@@ -160,11 +162,11 @@ def _evidence(db: apsw.Connection, results: Results, search: Search, wishes: Wis
     return found
 
 
-def _objects(db: apsw.Connection, results: Results, wishes: Wishes) -> int:
+def _objects(db: apsw.Connection, results: Results, options: OutputOptions) -> int:
     from sess_cli.search.output_json import FIELDS, Objects, chosen_fields  # noqa: PLC0415
 
-    names = chosen_fields(wishes.fields) if wishes.fields is not None else FIELDS
-    objects = Objects(db, results, names, wishes.before, wishes.after)
+    names = chosen_fields(options.fields) if options.fields is not None else FIELDS
+    objects = Objects(db, results, names, options.before, options.after)
     found = 0
     for hit in results.hits():
         found += 1
@@ -172,14 +174,14 @@ def _objects(db: apsw.Connection, results: Results, wishes: Wishes) -> int:
     return found
 
 
-def _lines(db: apsw.Connection, results: Results, search: Search, wishes: Wishes) -> int:
+def _lines(db: apsw.Connection, results: Results, search: Search, options: OutputOptions) -> int:
     from sess_cli.search.output_text import Around, ResultView  # noqa: PLC0415
     from sess_schema.queries.search.groups import grouped  # noqa: PLC0415
 
     terminal = Terminal()
     room = (terminal.width or EXCERPT_WIDTH) - 4
     lines = max(2, search.width // room)
-    around = Around(wishes.before, wishes.after, lines)
+    around = Around(options.before, options.after, lines)
     view = ResultView(terminal, db, results, around, utc=search.utc)
     found = 0
 
@@ -188,7 +190,7 @@ def _lines(db: apsw.Connection, results: Results, search: Search, wishes: Wishes
             terminal.write(line)
         terminal.stream.flush()
 
-    if wishes.flat or wishes.paged or not 0 < search.limit <= _MOST_GROUPED:
+    if options.flat or options.paged or not 0 < search.limit <= _MOST_GROUPED:
         for hit in results.hits():
             found += 1
             put(view.flat(hit))
@@ -199,10 +201,10 @@ def _lines(db: apsw.Connection, results: Results, search: Search, wishes: Wishes
     return found
 
 
-def _page(results: Results, search: Search, wishes: Wishes, found: int) -> None:
+def _page(results: Results, search: Search, options: OutputOptions, found: int) -> None:
     """Print the cursor of the next page, which may turn out to be empty."""
     more = results.cursor() if search.limit and found == search.limit else None
-    if wishes.json or wishes.fields:
+    if options.json or options.fields:
         json_line({"cursor": more})
     elif more:
         say(f"next page: --cursor {more}")

@@ -25,7 +25,7 @@ class Lines:
     """Writes the turns and chunks of conversations."""
 
     def __init__(self, transaction: Transaction) -> None:
-        self._all = transaction
+        self._transaction = transaction
         self._db = transaction.db
 
     @staticmethod
@@ -51,7 +51,7 @@ class Lines:
             )
             for item, record in new
         ]
-        self._all.turns.write(part, change.spec, turns)
+        self._transaction.turns.write(part, change.spec, turns)
         self._db.executemany(
             "INSERT INTO chunks (source_id, retired, offset, length, data) VALUES (?, 0, ?, ?, ?)",
             [
@@ -98,7 +98,7 @@ class Lines:
     def _warn(self, part: Tracked, at: tuple[int, int], item: Item, record: Record) -> None:
         preview = item.raw[: PREVIEW * 4].decode("utf-8", "replace")[:PREVIEW]
         problems = [Problem(*at, warning, preview) for warning in record.warnings]
-        self._all.chunks.add_problems(part, problems)
+        self._transaction.chunks.add_problems(part, problems)
 
     def retire(self, part: Tracked, session: Session, turn_ids: Sequence[int]) -> None:
         """Keep records that left the conversation in the index, under a generation number."""
@@ -106,7 +106,7 @@ class Lines:
             return
         part.generation += 1
         for turn_id in turn_ids:
-            self._all.copies.retire(turn_id, session.id, part.generation)
+            self._transaction.copies.retire(turn_id, session.id, part.generation)
             offset = self._db.execute("SELECT offset FROM turns WHERE id = ?", (turn_id,)).get
             for table in ("chunks", "warnings"):
                 self._db.execute(
@@ -117,7 +117,7 @@ class Lines:
             self._db.execute(
                 "UPDATE turns SET retired = ? WHERE id = ?", (part.generation, turn_id)
             )
-        self._all.events.detach_lost(part.id or 0, part.generation)
+        self._transaction.events.detach_lost(part.id or 0, part.generation)
 
     def arrange(self, whole: Tracked, part: Tracked, change: Conversation) -> None:
         """Give every stored line its current place and time in the conversation."""

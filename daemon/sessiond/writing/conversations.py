@@ -27,7 +27,7 @@ class ConversationWriter:
     """Writes what changed in conversations."""
 
     def __init__(self, transaction: Transaction) -> None:
-        self._all = transaction
+        self._transaction = transaction
         self._db: apsw.Connection = transaction.db
         self._revision = Revision(transaction)
         self._lines = Lines(transaction)
@@ -83,20 +83,20 @@ class ConversationWriter:
         part.save_identity(self._db)
         # Take a title or a project only if no better source has the session.
         bare = replace(change.spec, title=None, project=None)
-        session = self._all.sessions.get(part.agent, bare)
+        session = self._transaction.sessions.get(part.agent, bare)
         if new:
             mirrors.enroll(self._db, part.id, session.id, change.spec.fallback)
-            hid = mirrors.retire(self._all, session.id)
+            hid = mirrors.retire(self._transaction, session.id)
             if hid and not self._is_outranked(part, session, change.spec):
                 session.unlearn()  # what worse sources gave
         outranked = self._is_outranked(part, session, change.spec)
         if outranked:
             change.spec = bare
         else:
-            self._all.sessions.get(part.agent, change.spec)
+            self._transaction.sessions.get(part.agent, change.spec)
             self._learn(session, change)
         for child_id in change.children:
-            child = self._all.sessions.named(part.agent, child_id)
+            child = self._transaction.sessions.named(part.agent, child_id)
             if child.parent_id is None and child.id != session.id:
                 child.kind, child.parent_id = "subagent", session.id
         return session, outranked
@@ -117,7 +117,7 @@ class ConversationWriter:
         self, part: Tracked, session: Session, change: Conversation, *, outranked: bool
     ) -> None:
         """Recompute the session's facts from its rows."""
-        self._all.events.flush()
+        self._transaction.events.flush()
         ((first, last, count),) = self._db.execute(
             "SELECT min(ts) FILTER (WHERE ts_from IS NOT 'session'),"
             " max(ts) FILTER (WHERE ts_from IS NOT 'session'), count(*)"
@@ -130,8 +130,8 @@ class ConversationWriter:
             session.ended_at = last if last is not None else change.updated_at or change.created_at
             if session.project_rank == 0:
                 session.project = common_folder(self._touched(session)) or session.project
-            self._all.titles.renew_prompt(session)
-        self._all.counters.changed(session.id)
+            self._transaction.titles.renew_prompt(session)
+        self._transaction.counters.changed(session.id)
         changed = change.updated_at or last or change.created_at or 0
         self._db.execute(
             "UPDATE sources SET generation = ?, lines = ?, mtime_ns = ?, read_at = ? WHERE id = ?",

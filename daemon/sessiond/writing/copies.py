@@ -44,7 +44,7 @@ class Copies:
     """Finds the twins of records and keeps one owner for their events."""
 
     def __init__(self, transaction: Transaction) -> None:
-        self._all = transaction
+        self._transaction = transaction
         self._db = transaction.db
         self._unwritten: dict[int, Twin] = {}  # turns of the current slice
         # All twins of the current slice by id and by native id, if one of its records retires any.
@@ -133,15 +133,15 @@ class Copies:
         if owner.session_id == session.id and not owner.left:
             return owner.id
         new = (False, int(turn.record.forked), *session.age())
-        above = self._all.sessions.by_id(owner.session_id)
+        above = self._transaction.sessions.by_id(owner.session_id)
         old = (owner.left, owner.forked, *above.age())
         if new >= old:
             return owner.id
-        self._all.events.flush()
+        self._transaction.events.flush()
         self.hand_over(owner.id, owner.session_id, turn_id, session.id, turn.record.ts)
         owner.copy_of = turn_id
         if turn.record.native_id:
-            self._all.titles.arrived([turn.record.native_id], above, session)
+            self._transaction.titles.arrived([turn.record.native_id], above, session)
         return None
 
     def _root(self, twin: Twin) -> Twin:
@@ -161,9 +161,9 @@ class Copies:
     ) -> None:
         """Make another turn, of the time `ts`, the owner of a copied record's events and usage."""
         db = self._db
-        self._all.usage.save()
-        self._all.events.move(old, new, session_id)
-        self._all.counters.changed(old_session, session_id)
+        self._transaction.usage.save()
+        self._transaction.events.move(old, new, session_id)
+        self._transaction.counters.changed(old_session, session_id)
         db.execute(
             "UPDATE events SET turn_id = ?, session_id = ?, retired = 0 WHERE turn_id = ?",
             (new, session_id, old),
@@ -173,7 +173,7 @@ class Copies:
         db.execute("UPDATE turns SET copy_of = ? WHERE copy_of = ?", (new, old))
         db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (new,))
         db.execute("UPDATE turns SET copy_of = ? WHERE id = ?", (new, old))
-        self._all.events.date((old, old_session), (new, session_id), ts)
+        self._transaction.events.date((old, old_session), (new, session_id), ts)
 
     def supersede(self, turn_id: int, session_id: int, generation: int) -> None:
         """Retire a record that a later record of its file replaced or took back."""
@@ -185,7 +185,7 @@ class Copies:
     def retire(self, turn_id: int, session_id: int, generation: int) -> None:
         """Retire a record that left its source; a copy inherits its events, if there is one."""
         copies: list[tuple[bool, Any, int, int, int | None]] = [
-            (bool(superseded), self._all.sessions.by_id(holder).age(), copy, holder, ts)
+            (bool(superseded), self._transaction.sessions.by_id(holder).age(), copy, holder, ts)
             for copy, holder, ts, superseded in self._db.execute(
                 "SELECT id, session_id, ts, superseded FROM turns"
                 " WHERE copy_of = ? AND retired = 0",
@@ -193,7 +193,7 @@ class Copies:
             )
         ]
         # Events that nobody shows are those of the first session that did, as all others are.
-        here = (True, self._all.sessions.by_id(session_id).age(), turn_id, session_id, None)
+        here = (True, self._transaction.sessions.by_id(session_id).age(), turn_id, session_id, None)
         superseded, _, heir, holder, ts = min((*copies, here))
         if heir != turn_id:
             self.hand_over(turn_id, session_id, heir, holder, ts)
@@ -202,4 +202,4 @@ class Copies:
         if superseded:
             self._db.execute("UPDATE events SET retired = ? WHERE turn_id = ?", (generation, heir))
             if heir != turn_id:
-                self._all.events.left(heir)
+                self._transaction.events.left(heir)

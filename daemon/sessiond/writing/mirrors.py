@@ -46,9 +46,9 @@ def are_worse(db: apsw.Connection, session_id: int) -> bool:
     return any(True for _ in db.execute(_OUTRANKED, (session_id,)))
 
 
-def retire(everything: Transaction, session_id: int) -> bool:
+def retire(transaction: Transaction, session_id: int) -> bool:
     """Hide what a better source also has; return whether there was anything to hide."""
-    db = everything.db
+    db = transaction.db
     found: list[Any] = db.execute(_OUTRANKED, (session_id,)).fetchall()
     for source_id, generation in found:
         db.execute("UPDATE sources SET kind = 'mirror' WHERE id = ?", (source_id,))
@@ -57,7 +57,7 @@ def retire(everything: Transaction, session_id: int) -> bool:
             (session_id, source_id),
         ).fetchall()
         for (turn_id,) in live:
-            everything.copies.retire(turn_id, session_id, generation)
+            transaction.copies.retire(turn_id, session_id, generation)
             db.execute("UPDATE turns SET retired = ? WHERE id = ?", (generation, turn_id))
-    everything.counters.changed(session_id)
+    transaction.counters.changed(session_id)
     return bool(found)

@@ -13,7 +13,7 @@ class Revision:
     """Sets the events of a stored turn to the record's current content."""
 
     def __init__(self, transaction: Transaction) -> None:
-        self._all = transaction
+        self._transaction = transaction
         self._db = transaction.db
 
     def apply(self, session: Session, turn_id: int, record: Record) -> bool:
@@ -21,7 +21,7 @@ class Revision:
         if self._is_joined(turn_id, record):
             return False
         self._separate_from_copies(session, turn_id)
-        rows = self._all.events.rows
+        rows = self._transaction.events.rows
         old = {row.block: row for row in rows.stored("e.turn_id = ?", turn_id)}
         for block, event in enumerate(record.events):
             row = old.pop(block, None)
@@ -41,7 +41,7 @@ class Revision:
         if record.model and record.model not in session.models:
             session.models.append(record.model)
         if record.usage is not None:
-            self._all.usage.add(session, turn_id, record, record.usage)
+            self._transaction.usage.add(session, turn_id, record, record.usage)
         return True
 
     def _is_joined(self, turn_id: int, record: Record) -> bool:
@@ -59,7 +59,7 @@ class Revision:
 
     def _separate_from_copies(self, session: Session, turn_id: int) -> None:
         """Its content no longer equals that of its copies."""
-        self._all.copies.retire(turn_id, session.id, 0)
+        self._transaction.copies.retire(turn_id, session.id, 0)
         self._db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (turn_id,))
 
     def _forget_details(self, row: Row) -> None:

@@ -28,9 +28,9 @@ def common_prefix(db: apsw.Connection, source: Tracked, fd: int) -> int:
     return kept
 
 
-def rewind(everything: Transaction, source: Tracked, kept: int) -> None:
+def rewind(transaction: Transaction, source: Tracked, kept: int) -> None:
     """Retire every turn of the source, to read it again from the first byte."""
-    db = everything.db
+    db = transaction.db
     source.generation += 1
     new = source.generation
     db.execute(
@@ -53,15 +53,15 @@ def rewind(everything: Transaction, source: Tracked, kept: int) -> None:
         (source.id,),
     )
     for (session_id,) in list(alone):
-        everything.sessions.by_id(session_id).unlearn()
-        everything.titles.take_back(session_id)
+        transaction.sessions.by_id(session_id).unlearn()
+        transaction.titles.take_back(session_id)
     source.archived_to = kept
     source.save_progress(db, Progress())
 
 
-def finish(everything: Transaction, source: Tracked) -> None:
+def finish(transaction: Transaction, source: Tracked) -> None:
     """After rereading: hand over or retire the events of turns that are gone."""
-    db = everything.db
+    db = transaction.db
     members = "SELECT session_id FROM session_sources WHERE source_id = ?"
     lost = db.execute(
         f"SELECT id, session_id FROM turns WHERE source_id = ? AND retired = ? AND copy_of IS NULL"
@@ -69,6 +69,6 @@ def finish(everything: Transaction, source: Tracked) -> None:
         (source.id, source.generation, source.id),
     )
     for turn_id, session_id in list(lost):
-        everything.copies.retire(turn_id, session_id, source.generation)
-    everything.events.detach_lost(source.id or 0, source.generation)
-    everything.counters.changed(*(key for (key,) in db.execute(members, (source.id,))))
+        transaction.copies.retire(turn_id, session_id, source.generation)
+    transaction.events.detach_lost(source.id or 0, source.generation)
+    transaction.counters.changed(*(key for (key,) in db.execute(members, (source.id,))))

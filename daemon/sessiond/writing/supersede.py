@@ -25,65 +25,65 @@ _PROMPTED = (
 
 
 def apply(
-    everything: Transaction, source: Tracked, session: Session, turn: Turn, operation: Retire
+    transaction: Transaction, source: Tracked, session: Session, turn: Turn, operation: Retire
 ) -> None:
     """Retire the events of the records that an operation names."""
     back = bool(operation.onward or operation.prompts)
     find = _onward if back else _replaced
-    found = find(everything, source, session, turn, operation)
+    found = find(transaction, source, session, turn, operation)
     for turn_id in found:
-        everything.copies.supersede(turn_id, session.id, source.generation)
-        everything.events.left(turn_id)
+        transaction.copies.supersede(turn_id, session.id, source.generation)
+        transaction.events.left(turn_id)
     if found:
-        everything.counters.changed(session.id)
-        everything.titles.prompts_left(session)
+        transaction.counters.changed(session.id)
+        transaction.titles.prompts_left(session)
     if found and back:
-        everything.events.taken_back(found)
+        transaction.events.taken_back(found)
 
 
 def _replaced(
-    everything: Transaction, source: Tracked, session: Session, turn: Turn, operation: Retire
+    transaction: Transaction, source: Tracked, session: Session, turn: Turn, operation: Retire
 ) -> list[int]:
     """Turns with the id of the operation; without a query if it is that of the record itself."""
     native_id = operation.native_id
     if native_id is not None and native_id == turn.record.native_id:
-        found = everything.copies.standing(native_id, source.id, session.id)
+        found = transaction.copies.standing(native_id, source.id, session.id)
         if found:
-            everything.turns.flush()
+            transaction.turns.flush()
         return found
-    everything.turns.flush()
+    transaction.turns.flush()
     # Without the plus signs SQLite would read every turn of the session.
     return _ids(
-        everything,
+        transaction,
         "native_id = ?4 AND +source_id = ?1 AND +session_id = ?2 AND offset < ?3",
         (source.id, session.id, turn.offset, native_id),
     )
 
 
 def _onward(
-    everything: Transaction, source: Tracked, session: Session, turn: Turn, operation: Retire
+    transaction: Transaction, source: Tracked, session: Session, turn: Turn, operation: Retire
 ) -> list[int]:
-    everything.turns.flush()
+    transaction.turns.flush()
     here = (source.id, session.id, turn.offset)
     if operation.prompts:
-        start = _nth_prompt(everything, here, operation.prompts)
+        start = _nth_prompt(transaction, here, operation.prompts)
     else:
-        start = _first_of(everything, here, operation.native_id)
-    return _ids(everything, f"{_HERE} AND offset >= ?4", (*here, start))
+        start = _first_of(transaction, here, operation.native_id)
+    return _ids(transaction, f"{_HERE} AND offset >= ?4", (*here, start))
 
 
-def _ids(everything: Transaction, condition: str, values: tuple[object, ...]) -> list[int]:
+def _ids(transaction: Transaction, condition: str, values: tuple[object, ...]) -> list[int]:
     return [
         turn_id
-        for (turn_id,) in everything.db.execute(
+        for (turn_id,) in transaction.db.execute(
             f"SELECT id FROM turns WHERE {condition} AND {_STANDS}", values
         )
     ]
 
 
-def _nth_prompt(everything: Transaction, here: tuple[object, ...], count: int) -> int:
+def _nth_prompt(transaction: Transaction, here: tuple[object, ...], count: int) -> int:
     """The offset of the nth prompt from the end, or of the first if there are fewer."""
-    found: list[Any] = everything.db.execute(
+    found: list[Any] = transaction.db.execute(
         f"SELECT offset FROM turns t WHERE {_HERE} AND {_STANDS} AND {_PROMPTED}"
         " ORDER BY offset DESC LIMIT ?4",
         (*here, count),
@@ -91,9 +91,9 @@ def _nth_prompt(everything: Transaction, here: tuple[object, ...], count: int) -
     return int(found[-1][0]) if found else 1 << 62
 
 
-def _first_of(everything: Transaction, here: tuple[object, ...], native_id: str | None) -> int:
+def _first_of(transaction: Transaction, here: tuple[object, ...], native_id: str | None) -> int:
     """The offset of a record; 0 for an unknown id, which takes everything back."""
-    offset = everything.db.execute(
+    offset = transaction.db.execute(
         "SELECT min(offset) FROM turns WHERE native_id = ?4 AND +source_id = ?1"
         f" AND +session_id = ?2 AND offset < ?3 AND {_STANDS}",
         (*here, native_id),

@@ -26,7 +26,7 @@ class TurnWriter:
     """Writes the records of one source, slice by slice."""
 
     def __init__(self, transaction: Transaction) -> None:
-        self._all = transaction
+        self._transaction = transaction
         self._db = transaction.db
         self._next_id: int | None = None
         self._rows: list[tuple[Any, ...]] = []
@@ -35,10 +35,10 @@ class TurnWriter:
         self._outranks: set[int] = set()  # sessions that only worse sources had until now
 
     def write(self, source: Tracked, spec: SessionSpec, turns: list[Turn]) -> None:
-        everything = self._all
-        main = everything.sessions.get(source.agent, spec)
-        known = everything.copies.begin(turns)
-        everything.events.begin(spec, turns)
+        transaction = self._transaction
+        main = transaction.sessions.get(source.agent, spec)
+        known = transaction.copies.begin(turns)
+        transaction.events.begin(spec, turns)
         self._rows, self._chains, self._outranked, self._outranks = [], {}, {}, set()
         for turn in turns:  # most records are new lines of the main session: keep that path short
             record = turn.record
@@ -47,11 +47,11 @@ class TurnWriter:
                 session = self._session_of(source, spec, main, record)
             self._learn(source, spec, session, turn)
             for operation in record.retires:
-                supersede.apply(everything, source, session, turn, operation)
+                supersede.apply(transaction, source, session, turn, operation)
             key = record.native_id, turn.digest
             same = known.get(key)
             if not same:
-                replayed = source.part_of is None and everything.copies.replayed(session, turn)
+                replayed = source.part_of is None and transaction.copies.replayed(session, turn)
                 same = replayed or []
             if same:
                 if self._return(source, turn, same):
@@ -62,15 +62,15 @@ class TurnWriter:
         self.flush()
         for session_id, outranked in self._outranked.items():
             if outranked or session_id in self._outranks:
-                mirrors.retire(everything, session_id)
-        everything.titles.arrived([t.record.native_id for t in turns if t.record.native_id], main)
+                mirrors.retire(transaction, session_id)
+        transaction.titles.arrived([t.record.native_id for t in turns if t.record.native_id], main)
 
     def flush(self) -> None:
         """Write the collected rows into the index."""
         self._db.executemany(_INSERT, self._rows)
         self._rows = []
-        self._all.copies.written()
-        self._all.events.flush()
+        self._transaction.copies.written()
+        self._transaction.events.flush()
 
     def _session_of(
         self, source: Tracked, spec: SessionSpec, main: Session, record: Record
@@ -78,7 +78,7 @@ class TurnWriter:
         if record.sidechain and spec.kind == "main":
             return self._sidechain(main, record)
         if record.session and record.session != spec.native_id:
-            return self._all.sessions.get(source.agent, SessionSpec(record.session))
+            return self._transaction.sessions.get(source.agent, SessionSpec(record.session))
         return main
 
     def _learn(self, source: Tracked, spec: SessionSpec, session: Session, turn: Turn) -> None:
@@ -90,13 +90,13 @@ class TurnWriter:
             if new and not outranked and mirrors.are_worse(self._db, session.id):
                 self._outranks.add(session.id)
                 session.unlearn()  # what worse sources gave
-                self._all.sessions.get(source.agent, spec)
+                self._transaction.sessions.get(source.agent, spec)
         if not self._outranked[session.id]:
             session.learn(turn.record)
             for title in turn.record.titles:
-                self._all.titles.give(session, title, turn.offset)
+                self._transaction.titles.give(session, title, turn.offset)
         for link in turn.record.links:
-            self._all.sessions.link(source.agent, spec, session, link)
+            self._transaction.sessions.link(source.agent, spec, session, link)
 
     def _add(self, source: Tracked, session: Session, turn: Turn, same: list[Twin]) -> None:
         record = turn.record
@@ -104,7 +104,7 @@ class TurnWriter:
             self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM turns").get
         self._next_id += 1
         turn.id = self._next_id
-        turn.copy_of = self._all.copies.owner_of(session, turn, turn.id, same)
+        turn.copy_of = self._transaction.copies.owner_of(session, turn, turn.id, same)
         self._rows.append(
             (
                 turn.id,
@@ -125,20 +125,20 @@ class TurnWriter:
             )
         )
         if same:
-            self._all.counters.changed(session.id)
-            self._all.events.share(session, turn.copy_of or turn.id, record.ts)
-            self._all.events.rejoin(record)
+            self._transaction.counters.changed(session.id)
+            self._transaction.events.share(session, turn.copy_of or turn.id, record.ts)
+            self._transaction.events.rejoin(record)
         else:
-            self._all.events.add(session, turn.id, record)
+            self._transaction.events.add(session, turn.id, record)
         if record.usage is not None:
-            usage = self._all.usage
+            usage = self._transaction.usage
             self._spend(usage.hold if same else usage.add, session, turn.id, record, record.usage)
 
     def _twin(self, source: Tracked, session: Session, turn: Turn) -> Twin:
         twin = Twin(
             turn.id, session.id, source.id or 0, 0, 0, int(turn.record.forked), turn.copy_of
         )
-        self._all.copies.add(twin, turn)
+        self._transaction.copies.add(twin, turn)
         return twin
 
     def _spend(
@@ -150,14 +150,14 @@ class TurnWriter:
         spent: Usage,
     ) -> None:
         if record.usage_agent:
-            session = self._all.sessions.sidechain(session, record.usage_agent)
+            session = self._transaction.sessions.sidechain(session, record.usage_agent)
         for usage in (spent, *record.advice):
             take(session, turn_id, record, usage)
 
     def _sidechain(self, main: Session, record: Record) -> Session:
         """The subagent of a sidechain record: that of its parent record, or a new one."""
         if record.subagent:
-            return self._all.sessions.sidechain(main, record.subagent)
+            return self._transaction.sessions.sidechain(main, record.subagent)
         parent = self._chains.get(record.parent_id or "")
         if parent is None and record.parent_id:
             for (above,) in self._db.execute(
@@ -165,10 +165,12 @@ class TurnWriter:
                 " WHERE t.native_id = ? AND s.parent_id = ? LIMIT 1",
                 (record.parent_id, main.id),
             ):
-                parent = self._all.sessions.by_id(above)
-        session = parent or self._all.sessions.sidechain(main, f"sidechain-{record.native_id}")
+                parent = self._transaction.sessions.by_id(above)
+        session = parent or self._transaction.sessions.sidechain(
+            main, f"sidechain-{record.native_id}"
+        )
         if parent is None:
-            self._all.events.await_prompt(main, session, record)
+            self._transaction.events.await_prompt(main, session, record)
         if record.native_id:
             self._chains[record.native_id] = session
         return session
@@ -191,6 +193,6 @@ class TurnWriter:
                 self._db.execute("UPDATE events SET retired = 0 WHERE turn_id = ?", (twin.id,))
                 twin.retired = twin.superseded = 0
                 turn.id = twin.id
-                self._all.events.returned(twin.id)
+                self._transaction.events.returned(twin.id)
                 return True
         return False

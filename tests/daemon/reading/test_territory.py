@@ -76,8 +76,8 @@ def test_content_decides_in_a_shared_root(tmp_path):
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("onetwo", "may be a file of one and of onetwo"),
-        ("neither", "is not a transcript that sessiond knows"),
+        ("onetwo", "matches several agents: one, onetwo"),
+        ("neither", "is not a known transcript format"),
     ],
 )
 def test_what_cannot_be_decided_is_skipped_and_named(tmp_path, text, reason):
@@ -111,3 +111,15 @@ def test_real_agents_share_any_folder(tmp_path):
     found = {Path(file.path).name: file.source.agent for file in seen.files}
     assert found == {"a.jsonl": "claude", "b.jsonl": "cursor", "c.jsonl": "cursor"}
     assert seen.skipped == []
+
+
+def test_no_golden_file_is_claimed_by_two_agents():
+    """By content alone, each agent knows its own files and no others."""
+    golden = Path(__file__).parents[2] / "golden"
+    every = all_sources(Config())
+    for file in sorted(golden.rglob("*.json*")):
+        if file.name.startswith("expected"):
+            continue
+        head = file.read_bytes()[: 64 << 10]
+        claiming = {source.agent for source in every if source.claims(str(file), head)}
+        assert claiming <= {file.relative_to(golden).parts[0]}, file

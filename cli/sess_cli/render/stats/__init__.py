@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import apsw
 
-    from sess_cli.render.stats.report import Report, Wishes
+    from sess_cli.render.stats.report import Report, ViewOptions
     from sess_schema.queries.stats import Stats
 
 VIEWS = (
@@ -17,7 +17,7 @@ VIEWS = (
 )  # fmt: skip
 
 
-def report_of(name: str, db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
+def report_of(name: str, db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     """A view's report; loads only its module."""
-    found: Report = import_module(f"sess_cli.render.stats.{name}").report(db, asked, wishes)
+    found: Report = import_module(f"sess_cli.render.stats.{name}").report(db, asked, options)
     return found

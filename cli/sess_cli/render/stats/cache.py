@@ -7,14 +7,14 @@ from typing import Any
 import apsw
 
 from sess_cli.render import amounts
-from sess_cli.render.stats.report import Column, Report, Section, Wishes, number, percent
+from sess_cli.render.stats.report import Column, Report, Section, ViewOptions, number, percent
 from sess_cli.render.tallies import money, short
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import cache
 from sess_schema.queries.views.cache import Cached
 
 
-def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
+def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     found = cache.read(db, asked)
     total = found.total
     facts = []

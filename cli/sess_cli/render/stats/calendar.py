@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from sess_cli.render import amounts
-from sess_cli.render.stats.report import Report, Section, Wishes
+from sess_cli.render.stats.report import Report, Section, ViewOptions
 from sess_cli.render.tallies import money, short
 from sess_cli.terminal import Terminal
 from sess_schema.queries.stats import Stats
@@ -24,9 +24,9 @@ _WEEKS = 53
 _LABELS = 5  # columns left of the year
 
 
-def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
+def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     found = calendar.read(db, asked)
-    today = datetime.fromtimestamp(wishes.now / 1000, UTC).astimezone(asked.zone).date()
+    today = datetime.fromtimestamp(options.now / 1000, UTC).astimezone(asked.zone).date()
     current, longest = found.streaks(today)
     days = [{"day": day.isoformat(), **_facts(tally)} for day, tally in found.days.items()]
     hours = [

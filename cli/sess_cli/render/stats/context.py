@@ -8,7 +8,7 @@ import apsw
 
 from sess_cli.render import amounts
 from sess_cli.render.stats.links import Links
-from sess_cli.render.stats.report import Column, Report, Section, Wishes, percent
+from sess_cli.render.stats.report import Column, Report, Section, ViewOptions, percent
 from sess_cli.render.tallies import short
 from sess_schema.queries.sessions import one_line
 from sess_schema.queries.stats import Stats, percentile
@@ -16,7 +16,7 @@ from sess_schema.queries.views import context
 from sess_schema.queries.views.context import Filled
 
 
-def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
+def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     found = context.read(db, asked)
     links = Links(db)
     peaks = sorted(one.peak for one in found if one.sizes)

@@ -7,7 +7,7 @@ from typing import Any
 import apsw
 
 from sess_cli.render import amounts
-from sess_cli.render.stats.report import Column, Report, Section, Wishes, number, percent
+from sess_cli.render.stats.report import Column, Report, Section, ViewOptions, number, percent
 from sess_cli.render.tallies import money
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import edits
@@ -21,7 +21,7 @@ _COLUMNS = (
 )
 
 
-def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
+def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     found = edits.read(db, asked)
     total = found.total
     changed = f"{amounts.plural(total.calls, 'edit')} to {amounts.plural(len(total.files), 'file')}"

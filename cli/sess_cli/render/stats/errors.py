@@ -13,7 +13,7 @@ from sess_cli.render.stats.report import (
     Column,
     Report,
     Section,
-    Wishes,
+    ViewOptions,
     clock,
     number,
     percent,
@@ -29,7 +29,7 @@ _HINT = (
 )
 
 
-def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
+def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     found = failures.read(db, asked, paths.home().config)
     links = Links(db)
     total = len(found.calls)

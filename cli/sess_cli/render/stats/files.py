@@ -9,7 +9,7 @@ import apsw
 
 from sess_cli.render import amounts, layout
 from sess_cli.render.stats.links import Links
-from sess_cli.render.stats.report import Column, Report, Section, Wishes, clock, number
+from sess_cli.render.stats.report import Column, Report, Section, ViewOptions, clock, number
 from sess_schema import times
 from sess_schema.queries.sessions import one_line
 from sess_schema.queries.stats import Stats
@@ -23,9 +23,9 @@ _COUNTS = (
 )
 
 
-def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
-    if wishes.path is not None:
-        return _sessions(db, asked, wishes)
+def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
+    if options.path is not None:
+        return _sessions(db, asked, options)
     found = files.most_edited(db, asked)
     changed = sum(one.changes > 0 for one in found)
     counts = f"{amounts.plural(changed, 'file')} changed, {len(found) - changed:,} only read"
@@ -53,8 +53,8 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
     )
 
 
-def _sessions(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
-    found = files.sessions_of(db, asked, wishes.path or "")
+def _sessions(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
+    found = files.sessions_of(db, asked, options.path or "")
     links = Links(db)
     touched = sorted({path for one in found for path in one.paths})
     rows = [
@@ -87,7 +87,7 @@ def _sessions(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
                 ),
             )
         ],
-        facts=[(wishes.path or "", counts)],
+        facts=[(options.path or "", counts)],
         code=0 if rows else 1,
     )
 

@@ -12,7 +12,7 @@ from sess_cli.render.stats.report import (
     Column,
     Report,
     Section,
-    Wishes,
+    ViewOptions,
     decimal,
     mean,
     number,
@@ -23,7 +23,7 @@ from sess_schema.queries.views import interruptions
 from sess_schema.queries.views.interruptions import STEPS
 
 
-def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
+def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     found = interruptions.read(db, asked)
     turns = amounts.plural(found.turns, "turn")
     facts = [("turns", "none in this period")]

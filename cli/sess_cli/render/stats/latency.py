@@ -6,7 +6,15 @@ from typing import Any
 
 import apsw
 
-from sess_cli.render.stats.report import Column, Report, Section, Wishes, decimal, duration, number
+from sess_cli.render.stats.report import (
+    Column,
+    Report,
+    Section,
+    ViewOptions,
+    decimal,
+    duration,
+    number,
+)
 from sess_cli.render.stats.tools import shown
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import latency, tools
@@ -14,7 +22,7 @@ from sess_schema.queries.views import latency, tools
 _MARKS = (50, 90, 95, 99)
 
 
-def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
+def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     rows = _tools(db, asked)  # first, so that only one of two long lists of times is in memory
     speeds = latency.models(db, asked)
     return Report(

@@ -19,7 +19,7 @@ _LEAST = 12  # of the column that is cut, whatever the others take
 
 
 @dataclass(slots=True, frozen=True)
-class Wishes:
+class ViewOptions:
     """Options of the views, besides what `Stats` selects."""
 
     detail: bool = False

@@ -7,7 +7,15 @@ from typing import Any
 import apsw
 
 from sess_cli.render import amounts
-from sess_cli.render.stats.report import Column, Report, Section, Wishes, duration, number, percent
+from sess_cli.render.stats.report import (
+    Column,
+    Report,
+    Section,
+    ViewOptions,
+    duration,
+    number,
+    percent,
+)
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import programs, tools
 from sess_schema.queries.views.tools import Use
@@ -24,8 +32,8 @@ _COLUMNS = (
 )
 
 
-def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
-    found = tools.read(db, asked, programs=wishes.detail)
+def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
+    found = tools.read(db, asked, programs=options.detail)
     rows = [_tool(name, use) for name, use in _ordered(found.tools)]
     servers = [{"server": name, **facts(use)} for name, use in _ordered(found.servers)]
     programs = [{"program": name, **facts(use)} for name, use in _ordered(found.programs)]
@@ -43,7 +51,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
         ],
         facts=[("tools", counts)],
         notes=[]
-        if wishes.detail or not rows
+        if options.detail or not rows
         else ["`--detail` shows the programs run by shells; rates exclude denied calls"],
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import apsw
 
 from sess_cli.render import amounts
-from sess_cli.render.stats.report import Column, Report, Section, Wishes, clock, number
+from sess_cli.render.stats.report import Column, Report, Section, ViewOptions, clock, number
 from sess_cli.render.tallies import money, short
 from sess_schema import times
 from sess_schema.queries.stats import Stats
@@ -19,13 +19,13 @@ from sess_schema.queries.views.windows import LENGTH, Window
 OVER_BUDGET = 3
 
 
-def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
+def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     found = windows.read(db, asked)
     spent = None
-    if wishes.budget is not None:
-        spent = budget.spent(db, asked, budget.parse(wishes.budget), wishes.now)
-    reset = windows.recorded_reset(db, asked, wishes.now)
-    rows = [_row(one, wishes.now) for one in found]
+    if options.budget is not None:
+        spent = budget.spent(db, asked, budget.parse(options.budget), options.now)
+    reset = windows.recorded_reset(db, asked, options.now)
+    rows = [_row(one, options.now) for one in found]
     for one, shown in zip(found, rows, strict=True):
         shown["_when"] = _when(one, asked.zone)
     gaps = [
@@ -53,7 +53,7 @@ def report(db: apsw.Connection, asked: Stats, wishes: Wishes) -> Report:
             Section("reset", [{"reset": times.iso(reset)}] if reset is not None else [], ()),
         ],
         facts=[
-            *_active(found, wishes.now),
+            *_active(found, options.now),
             *([("reset", f"{clock(reset, asked.zone)}, as reported")] if reset else ()),
             *(_spent(spent) if spent else ()),
         ],

@@ -26,7 +26,7 @@ _SIDECAR = ".meta.json"
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SESSION_ID = re.compile(rb'(?<!\\)"sessionId"\s*:\s*"([\w.-]{1,200})"')
 _FIRST_LINES = 20
-_OWN_KEYS = {"sessionId", "uuid", "parentUuid", "leafUuid"}
+_OWN_KEYS = {"uuid", "parentUuid", "leafUuid"}
 
 
 class ClaudeSource(Source):
@@ -64,7 +64,8 @@ class ClaudeSource(Source):
 
     def claims(self, path: str, head: bytes) -> bool:
         return os.path.basename(os.path.dirname(path)) == _TOOL_RESULTS or any(
-            _OWN_KEYS & record.keys() for record in _first_records(head)
+            _OWN_KEYS & record.keys() or {"sessionId", "type"} <= record.keys()
+            for record in _first_records(head)
         )
 
     def identify(self, path: str, head: bytes) -> SessionSpec:

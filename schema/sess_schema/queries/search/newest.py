@@ -66,7 +66,7 @@ class Newest:
         found.sort(key=_when, reverse=True)
         bound = event_blocks.newest_below(self._db, lowest)
         later = [row for row in found if bound is None or (row[1] or -1) > bound]
-        if bound is not None and len(later) >= (most if least is None else least):
+        if bound is not None and later and len(later) >= (most if least is None else least):
             return later, (bound, _BEHIND_ALL)
         found = self._with_smaller_numbers(base, found, lowest)
         return found, (found[-1][1], found[-1][0])
