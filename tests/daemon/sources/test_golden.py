@@ -1,6 +1,8 @@
-"""Whole transcripts against what the parser must make of them.
+"""Whole logs against what the parser of their agent must make of them.
 
-`SESSIOND_REGOLD=1 pytest ...` writes the expectations anew; read the difference before you keep it.
+A folder `tests/golden/AGENT/CASE` holds `input.jsonl` and `expected.json`, `AGENT/session` an id.
+`SESSIOND_REGOLD=1 pytest ...` writes the expectations again: read the difference
+before you keep it.
 """
 
 from __future__ import annotations
@@ -13,11 +15,13 @@ from typing import Any
 
 import pytest
 
-from sessiond.sourcekit.base import SessionSpec
-from sessiond.sources.claude.records import ClaudeParser
+from sessiond.config import Config
+from sessiond.sourcekit.base import Parser, SessionSpec
+from sessiond.sources import all_sources
 
-GOLDEN = Path(__file__).parents[3] / "golden" / "claude"
-CASES = sorted(path.parent.name for path in GOLDEN.glob("*/input.jsonl"))
+GOLDEN = Path(__file__).parents[2] / "golden"
+CASES = sorted(str(path.parent.relative_to(GOLDEN)) for path in GOLDEN.glob("*/*/input.jsonl"))
+SOURCES = {source.agent: source for source in all_sources(Config())}
 
 
 def brief(value: Any) -> Any:
@@ -38,33 +42,38 @@ def brief(value: Any) -> Any:
 
 
 def read_case(case: str) -> list[dict[str, Any]]:
-    lines = (GOLDEN / case / "input.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (GOLDEN / case / "input.jsonl").read_text("utf-8").splitlines()
     return [json.loads(line) for line in lines]
+
+
+def parser_of(case: str, state: dict[str, Any] | None = None) -> Parser:
+    agent = Path(case).parts[0]
+    spec = SessionSpec((GOLDEN / agent / "session").read_text("utf-8").strip())
+    return SOURCES[agent].parser(spec, state or {})
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_golden(case: str) -> None:
     """Every record of the case yields exactly the expected events, results, titles and links."""
-    parser = ClaudeParser(SessionSpec("input"), {})
-    got = [brief(parser.parse(value)) for value in read_case(case)]
+    parser = parser_of(case)
+    got = json.loads(json.dumps([brief(parser.parse(value)) for value in read_case(case)]))
     expected = GOLDEN / case / "expected.json"
     if os.environ.get("SESSIOND_REGOLD"):
         text = json.dumps(got, ensure_ascii=False, indent=1)
         expected.write_text(text + "\n", encoding="utf-8")
-    assert got == json.loads(expected.read_text(encoding="utf-8"))
+    assert got == json.loads(expected.read_text("utf-8"))
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_a_restart_anywhere_changes_nothing(case: str) -> None:
-    """A parser that gets the state of another through JSON goes on as that one would have."""
+    """A parser that gets the state of another through JSON continues as that one would have."""
     values = read_case(case)
-    spec = SessionSpec("input")
-    whole = ClaudeParser(spec, {})
+    whole = parser_of(case)
     expected = [whole.parse(value) for value in values]
     for cut in range(len(values) + 1):
-        first = ClaudeParser(spec, {})
+        first = parser_of(case)
         records = [first.parse(value) for value in values[:cut]]
-        second = ClaudeParser(spec, json.loads(json.dumps(first.state())))
+        second = parser_of(case, json.loads(json.dumps(first.state())))
         records += [second.parse(value) for value in values[cut:]]
         assert records == expected
         assert second.state() == whole.state()
