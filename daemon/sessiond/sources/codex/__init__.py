@@ -56,18 +56,18 @@ class CodexSource(Source):
         tool: str | None,
         record: Any,
         pointer: str,
-        answer: Any,  # noqa: ARG002 - the call alone tells
+        answer: Any,  # noqa: ARG002 - the call is enough
     ) -> Described:
         return describe_stored(tool, record, pointer)
 
     def probe(self, word: str) -> dict[str, bytes]:
         thread, moment = "d0c70000-0000-7000-8000-000000000001", "2026-01-01T00:00:00.000Z"
-        said = {"type": "input_text", "text": f"put the {word} on"}
+        prompt = {"type": "input_text", "text": f"put the {word} on"}
         lines = (
             {"type": "session_meta", "payload": {"id": thread, "cwd": "/doctor"}},
             {
                 "type": "response_item",
-                "payload": {"type": "message", "role": "user", "content": [said]},
+                "payload": {"type": "message", "role": "user", "content": [prompt]},
             },
         )
         path = os.path.join(self.places()[0], f"{_PREFIX}2026-01-01T00-00-00-{thread}.jsonl")
@@ -85,7 +85,7 @@ class CodexSource(Source):
 
 
 def _names_of(path: str) -> str:
-    """The list of names beside the folder of sessions that a rollout is in."""
+    """The list of thread names next to the sessions folder that holds a rollout."""
     folder = os.path.dirname(path)
     while folder != os.path.dirname(folder):
         if os.path.basename(folder) in _FOLDERS:

@@ -1,4 +1,4 @@
-"""What a call of one of Codex's tools does: its kind, its files and what it changes."""
+"""Describes calls of Codex's tools: their kind, files and edits."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def describe_stored(tool: str | None, record: Any, pointer: str) -> Described:
 
 
 def decoded(given: Any) -> Any:
-    """Arguments are JSON inside a text; a tool of free form takes any text."""
+    """Arguments are JSON in a string; custom tools take any text."""
     if isinstance(given, str) and given.lstrip()[:1] == "{":
         try:
             return orjson.loads(given)
@@ -56,8 +56,8 @@ def describe(tool: str | None, given: Any) -> Described:
     kind = _kind(tool)
     if kind == kinds.SHELL:
         command = _command(given)
-        before, begun, _ = command.partition(_BEGIN)
-        if begun and _PATCH in before:
+        before, found, _ = command.partition(_BEGIN)
+        if found and _PATCH in before:
             return _patched(command)
         return Described(kind, _line(command))
     if kind == kinds.EDIT:
@@ -89,7 +89,7 @@ def _patched(patch: str) -> Described:
 
 
 def _command(given: Any) -> str:
-    """The command line of a call, without the shell that runs it."""
+    """The command line of a call, without the shell wrapper."""
     if isinstance(given, str):
         return given
     values = as_dict(given)

@@ -1,4 +1,4 @@
-"""Which thread a rollout is of: its first record tells, else its name."""
+"""Finds the thread of a rollout: from its first record, else from its file name."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from sessiond.sourcekit.values import as_dict, as_text
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _NAME = re.compile(rf"({_ID})(?:_({_ID}))?\.jsonl\Z", re.IGNORECASE)
 _HEAD = 64 << 10
-# The first line may be longer than the head of a file; what is long in it comes last.
+# The first line may be longer than the head of the file; its long fields come last.
 _LONG = re.compile(rb',\s*"(?:base_instructions|instructions|dynamic_tools)"\s*:')
 
 
 @dataclass(slots=True, frozen=True)
 class Meta:
-    """What a `session_meta` says about its thread."""
+    """What a `session_meta` records about its thread."""
 
     thread: str | None
-    parent: str | None = None  # of a subagent
+    parent: str | None = None  # subagents only
     is_subagent: bool = False
     nickname: str | None = None
     role: str | None = None
-    inherits: bool = False  # it goes on from another thread
+    inherits: bool = False  # it continues another thread
 
 
 def read_meta(payload: dict[str, Any]) -> Meta:
@@ -67,7 +67,7 @@ def _shortened(line: bytes) -> list[bytes]:
 
 
 def is_rollout(head: bytes) -> bool:
-    """By the first record: an envelope, or the bare facts of the first releases."""
+    """Checks the first record: an envelope, or the bare metadata of the first releases."""
     first = first_record(head)
     if first.get("type") in ("session_meta", "response_item", "event_msg", "turn_context"):
         return isinstance(first.get("payload"), dict)
@@ -99,7 +99,7 @@ def identify(path: str, head: bytes, titles: dict[str, str]) -> SessionSpec:
     name = os.path.basename(path)
     named = _NAME.search(name)
     thread = meta.thread or (named[1] if named else name.removesuffix(".jsonl"))
-    # A thread that went back goes on in a file of its own, from a place in the first.
+    # A reverted thread continues in a new file, from a point in the first.
     reverted = named[2] if named else None
     if meta.is_subagent:
         return SessionSpec(

@@ -1,8 +1,8 @@
-"""Ids for records that have none: the same in every copy, whatever time the copy was given.
+"""Ids for records that have none: the same in every copy, whatever timestamp the copy has.
 
-A fork begins with its parent's lines, stamped anew; the one of a subagent leaves most of them out.
-So a record is named by its turn and what it says, not by its neighbours. Logs without ids of turns
-name it by everything before it.
+A fork starts with its parent's lines under new timestamps; a subagent's fork omits most of them.
+So the id of a record depends on its turn and its content, not on its neighbours. In logs without
+turn ids it depends on everything before the record.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ import orjson
 from sessiond.sourcekit.values import as_dict, as_text
 
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_REMEMBERED = 128  # texts of a turn that may be said again
+_REMEMBERED = 128  # digests of a turn's records, to number repeats
 
 
 def is_uuid(text: str) -> bool:
     return _UUID.fullmatch(text) is not None
 
 
-def digest(*parts: bytes) -> str:
-    return blake2b(b"\0".join(parts), digest_size=12).hexdigest()
+def digest(*fields: bytes) -> str:
+    return blake2b(b"\0".join(fields), digest_size=12).hexdigest()
 
 
 class Identity:
-    """Names the records of one file in order."""
+    """Gives ids to the records of one file, in order."""
 
     def __init__(self, thread: str, state: dict[str, Any]) -> None:
         self._origin = as_text(state.get("origin")) or thread
         self._turn = as_text(state.get("turn")) or ""
         self._chain = as_text(state.get("chain")) or ""
-        self._said = {
+        self._counts = {
             key: count
             for key, count in as_dict(state.get("said")).items()
             if isinstance(count, int)
@@ -46,13 +46,13 @@ class Identity:
             "origin": self._origin,
             "turn": self._turn,
             "chain": self._chain,
-            "said": dict(self._said),
+            "said": dict(self._counts),
         }
         return {name: value for name, value in kept.items() if value}
 
     @property
     def scope(self) -> str:
-        """Where ids need to differ: the turn, if its id is unique, else the thread it began in."""
+        """Where ids must be unique: the turn if its id is a UUID, else the thread it started in."""
         return self._turn if is_uuid(self._turn) else self._origin
 
     @property
@@ -60,34 +60,34 @@ class Identity:
         return self._turn
 
     def enter_thread(self, thread: str) -> None:
-        """The lines that follow were first written in this thread."""
+        """Called when the lines that follow were first written in `thread`."""
         if thread != self._origin:
-            self._origin, self._turn, self._chain, self._said = thread, "", "", {}
+            self._origin, self._turn, self._chain, self._counts = thread, "", "", {}
 
     def enter_turn(self, turn: str) -> None:
         if turn != self._turn:
-            self._turn, self._said = turn, {}
+            self._turn, self._counts = turn, {}
 
     def name(self, kind: str, payload: Any, *, repeatable: bool) -> str:
-        """The id of the next record; `repeatable` if its words alone do not tell it from others."""
-        parts = (kind.encode("utf-8", "replace"), _encoded(payload))
+        """The id of the next record; `repeatable` if another record may have the same content."""
+        fields = (kind.encode("utf-8", "replace"), _encoded(payload))
         if not self._turn:
-            self._chain = digest(self._chain.encode(), *parts)
+            self._chain = digest(self._chain.encode(), *fields)
             return f"{self.scope}:{self._chain}"
-        found = digest(self._turn.encode("utf-8", "replace"), *parts)
-        return f"{self.scope}:{found}{self._again(found) if repeatable else ''}"
+        found = digest(self._turn.encode("utf-8", "replace"), *fields)
+        return f"{self.scope}:{found}{self._repeat(found) if repeatable else ''}"
 
-    def _again(self, found: str) -> str:
+    def _repeat(self, found: str) -> str:
         key = found[:10]
-        count = self._said.pop(key, 0)
-        self._said[key] = count + 1
-        if len(self._said) > _REMEMBERED:
-            del self._said[next(iter(self._said))]
+        count = self._counts.pop(key, 0)
+        self._counts[key] = count + 1
+        if len(self._counts) > _REMEMBERED:
+            del self._counts[next(iter(self._counts))]
         return f".{count}" if count else ""
 
 
 def _encoded(payload: Any) -> bytes:
     try:
         return orjson.dumps(payload)
-    except TypeError:  # a number or a text that only a lenient reader takes
+    except TypeError:  # a number or string that only the lenient decoder accepts
         return json.dumps(payload).encode()

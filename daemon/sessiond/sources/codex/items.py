@@ -1,4 +1,4 @@
-"""Response items: what the model was given and what it answered."""
+"""Reads response items: the model's input and output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _INPUTS = ("arguments", "input", "action")
 
 
 def read_item(record: Record, item: dict[str, Any], place: str, outcomes: Outcomes) -> None:
-    """Add what an item says; `place` is the pointer to it."""
+    """Add the content of an item to the record; `place` is the JSON pointer to it."""
     kind = as_text(item.get("type")) or ("message" if "role" in item else "")
     record.kind = kind or record.kind
     special = _READERS.get(kind)
@@ -64,14 +64,14 @@ def _read_reasoning(record: Record, item: dict[str, Any], _place: str) -> None:
 
 
 def _read_agent_message(record: Record, item: dict[str, Any], _place: str) -> None:
-    """From one agent to another."""
+    """A message from one agent to another."""
     text = joined(item.get("content"))
     if text:
         record.events.append(Event("system", text, label="agent_message"))
 
 
 def _read_web_search(record: Record, item: dict[str, Any], place: str) -> None:
-    """It has no output: what was found stays with the provider."""
+    """Searches have no output: the provider keeps the results."""
     _read_call(record, item, place, "web_search")
     record.events[-1].call_id = None
     record.events[-1].status = "error" if item.get("status") == "failed" else "ok"

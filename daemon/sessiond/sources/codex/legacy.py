@@ -1,4 +1,4 @@
-"""Sessions of the first releases: one JSON document each, written anew after every turn."""
+"""Sessions of the first releases: one JSON document each, rewritten after every turn."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Sessions:
         try:
             whole = orjson.loads(data)
         except orjson.JSONDecodeError as error:
-            raise NotReady("is not whole JSON") from error
+            raise NotReady("is not complete JSON") from error
         if not isinstance(whole, dict) or not isinstance(whole.get("items"), list):
-            raise NotReady("is not a session of Codex")
+            raise NotReady("is not a Codex session")
         facts = as_dict(whole.get("session"))
         name = os.path.splitext(os.path.basename(path))[0]
         spec = SessionSpec(as_text(facts.get("id")) or name)
@@ -35,6 +35,6 @@ class Sessions:
 
 
 def is_session(head: bytes) -> bool:
-    """By its first bytes: the document may be longer than they are."""
+    """Checks the first bytes only: the document may be longer."""
     start = b"".join(head[:4096].split())
     return start.startswith(b'{"session":{') and b'"items":[' in b"".join(head.split())

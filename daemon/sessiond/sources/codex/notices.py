@@ -1,4 +1,4 @@
-"""Events of the client: mirrors of messages, ends of calls, and what happened to the thread."""
+"""Reads client events: copies of messages, ends of calls, and changes to the thread."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _LABELS = {
 
 
 def mirrored(payload: dict[str, Any]) -> str | None:
-    """The type of an event that a response item says as well."""
+    """The event type of a message that is also written as a response item, else None."""
     kind = payload.get("type")
     if kind == "item_completed":
         kind = as_dict(payload.get("item")).get("type")
@@ -61,9 +61,9 @@ def read_mirror(record: Record, payload: dict[str, Any], kind: str) -> None:
     if kind == "user":
         read_prompt(record, payload.get("message") or item.get("content"))
         return
-    said = (payload.get("message"), payload.get("text"), item.get("text"))
-    text = next(filter(None, map(as_text, said)), "")
-    _tell(record, kind, text or joined(item.get("content") or item.get("summary_text")))
+    texts = (payload.get("message"), payload.get("text"), item.get("text"))
+    text = next(filter(None, map(as_text, texts)), "")
+    _add_event(record, kind, text or joined(item.get("content") or item.get("summary_text")))
 
 
 def read_notice(record: Record, payload: dict[str, Any], thread: str, outcomes: Outcomes) -> None:
@@ -83,16 +83,16 @@ def read_notice(record: Record, payload: dict[str, Any], thread: str, outcomes: 
             record.titles.append(Title(" ".join(name.split()), TITLE_CUSTOM))
     elif kind == "collab_agent_spawn_end":
         child, call_id = as_text(payload.get("new_thread_id")), as_text(payload.get("call_id"))
-        # A fork has copies of what its parent started.
+        # A fork also has copies of its parent's spawn events.
         if child and call_id and payload.get("sender_thread_id") in (None, thread):
             record.links.append(Link(child, call_id, LINK_RESULT, home=""))
     elif kind == "turn_aborted":
-        _tell(record, "system", as_text(payload.get("reason")) or kind, labels.INTERRUPTED)
+        _add_event(record, "system", as_text(payload.get("reason")) or kind, labels.INTERRUPTED)
     elif kind == "exited_review_mode":
-        _tell(record, "system", _review(as_dict(payload.get("review_output"))), "review")
+        _add_event(record, "system", _review(as_dict(payload.get("review_output"))), "review")
     elif kind not in _SILENT:
         text = next((text for name in _TEXTS if (text := as_text(payload.get(name)))), "")
-        _tell(record, "system", text, _LABELS.get(kind, kind or "event"))
+        _add_event(record, "system", text, _LABELS.get(kind, kind or "event"))
 
 
 def _review(output: dict[str, Any]) -> str:
@@ -103,6 +103,6 @@ def _review(output: dict[str, Any]) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _tell(record: Record, kind: str, text: str, label: str | None = None) -> None:
+def _add_event(record: Record, kind: str, text: str, label: str | None = None) -> None:
     if text.strip():
         record.events.append(Event(kind, text.strip(), label=label))

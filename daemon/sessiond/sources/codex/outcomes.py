@@ -1,4 +1,4 @@
-"""What came out of a call: its text, whether it failed, and how long it took."""
+"""The outcome of a call: its output, its status and its duration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sessiond.sourcekit.base import Result
 from sessiond.sourcekit.values import OPAQUE, as_dict, as_milliseconds, as_text, strings
 from sessiond.sources.codex.prompts import images_of, joined
 
-_HEAD = 400  # where Codex puts its own words before the output of a command
+_HEAD = 400  # Codex writes its own header before the output of a command
 _EXIT = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d{1,10})\s*$", re.MULTILINE)
 _WALL = re.compile(
     r"^(?:Chunk ID: \S{1,40}\n|Exit code: \S{1,12}\n)?Wall time: (\d{1,7}(?:\.\d{1,9})?) seconds"
@@ -32,36 +32,36 @@ _FAILED = (
     "write_stdin failed",
 )
 _STATES = {"failed": "error", "declined": "denied"}
-_CALLS = 16  # that run at one time
+_CALLS = 16  # that run at the same time
 _HIDDEN = frozenset((*OPAQUE, "image_url", "type"))
 
 Outcome = tuple[str | None, int | None]  # status, duration
 
 
 def tool_result(call_id: str, output: Any, pointer: str, outcome: Outcome) -> Result:
-    """`outcome` is what an event before the output told of the call."""
+    """`outcome` is what an event before the output reported about the call."""
     text, details = _text(output)
-    said, took = _in_words(text)
+    status, measured = _outcome_in_text(text)
     exit_code = details.get("exit_code")
     if isinstance(exit_code, int) and not isinstance(exit_code, bool):
-        said = "error" if exit_code else "ok"
-    told, lasted = outcome
-    if lasted is None:
-        lasted = _seconds(details.get("duration_seconds"))
-    if said != "denied" and told is not None:
-        said = told
+        status = "error" if exit_code else "ok"
+    reported, duration = outcome
+    if duration is None:
+        duration = _seconds(details.get("duration_seconds"))
+    if status != "denied" and reported is not None:
+        status = reported
     return Result(
         call_id,
         text,
-        said,
-        duration_ms=lasted if lasted is not None else took,
+        status,
+        duration_ms=duration if duration is not None else measured,
         images=images_of(output),
         pointer=pointer,
     )
 
 
 def _text(output: Any) -> tuple[str, dict[str, Any]]:
-    """The output in any of its shapes, and what stands beside it."""
+    """The output in any of its forms, and its metadata."""
     if isinstance(output, str):
         if output.startswith('{"'):
             try:
@@ -80,8 +80,8 @@ def _text(output: Any) -> tuple[str, dict[str, Any]]:
     return "\n".join(strings(output, _HIDDEN)), {}
 
 
-def _in_words(text: str) -> tuple[str, int | None]:
-    """The status and the duration that the text of a result tells."""
+def _outcome_in_text(text: str) -> tuple[str, int | None]:
+    """The status and the duration that the text of a result contains."""
     head, found, _ = text[:_HEAD].partition("\nOutput:")
     if head.strip() in _REFUSED or head.startswith(_RISKY):
         return "denied", None
@@ -100,41 +100,41 @@ def _seconds(value: Any) -> int | None:
 
 
 class Outcomes:
-    """What events tell of calls whose outputs follow."""
+    """What events report about calls whose outputs follow."""
 
     def __init__(self, state: dict[str, Any]) -> None:
-        self._told: dict[str, list[Any]] = {
-            call: told
-            for call, told in as_dict(state.get("outcomes")).items()
-            if isinstance(told, list) and len(told) == 2
+        self._pending: dict[str, list[Any]] = {
+            call: outcome
+            for call, outcome in as_dict(state.get("outcomes")).items()
+            if isinstance(outcome, list) and len(outcome) == 2
         }
 
     def state(self) -> dict[str, Any]:
-        return {"outcomes": dict(self._told)} if self._told else {}
+        return {"outcomes": dict(self._pending)} if self._pending else {}
 
-    def note(self, call: Any, told: dict[str, Any]) -> None:
-        """`told` is the end of a command, a patch or a tool of an MCP server."""
+    def note(self, call: Any, end: dict[str, Any]) -> None:
+        """`end` is the event that ends a command, a patch or an MCP call."""
         call_id = as_text(call)
         if call_id is None:
             return
-        self._told.pop(call_id, None)
-        self._told[call_id] = [_status(told), _duration(told.get("duration"))]
-        if len(self._told) > _CALLS:
-            del self._told[next(iter(self._told))]
+        self._pending.pop(call_id, None)
+        self._pending[call_id] = [_status(end), _duration(end.get("duration"))]
+        if len(self._pending) > _CALLS:
+            del self._pending[next(iter(self._pending))]
 
     def take(self, call_id: str) -> Outcome:
-        status, duration = self._told.pop(call_id, (None, None))
+        status, duration = self._pending.pop(call_id, (None, None))
         return as_text(status), duration if isinstance(duration, int) else None
 
 
-def _status(told: dict[str, Any]) -> str | None:
-    state = as_text(told.get("status"))
+def _status(end: dict[str, Any]) -> str | None:
+    state = as_text(end.get("status"))
     if state in _STATES:
         return _STATES[state]
-    code, result = told.get("exit_code"), told.get("result")
+    code, result = end.get("exit_code"), end.get("result")
     if isinstance(code, int) and not isinstance(code, bool):
         return "error" if code else "ok"
-    if told.get("success") is False:
+    if end.get("success") is False:
         return "error"
     if isinstance(result, dict):
         inner = as_dict(result.get("Ok", result))
@@ -143,8 +143,8 @@ def _status(told: dict[str, Any]) -> str | None:
 
 
 def _duration(value: Any) -> int | None:
-    parts = as_dict(value)
-    secs, nanos = parts.get("secs"), parts.get("nanos", 0)
+    fields = as_dict(value)
+    secs, nanos = fields.get("secs"), fields.get("nanos", 0)
     if not isinstance(secs, (int, float)) or not isinstance(nanos, (int, float)):
         return None
     return as_milliseconds(secs * 1000 + nanos / 1e6)

@@ -1,4 +1,4 @@
-"""Messages in the user's role: what a person typed, and what Codex put beside it."""
+"""Reads messages with the user role: what a person typed, and what Codex added."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _IMAGE_TAGS = re.compile(r"</?image\b[^>\n]{0,400}>")
 
 
 def texts_of(content: Any) -> Iterator[tuple[int, str]]:
-    """(number, text) of a message's content in any of its shapes."""
+    """(index, text) pairs of a message's content, in any of its forms."""
     if isinstance(content, str):
         yield 0, content
     elif isinstance(content, list):
@@ -57,20 +57,20 @@ def images_of(content: Any) -> int:
 
 
 def read_prompt(record: Record, content: Any, marks: Any = None) -> None:
-    """Add the events of a user message; `marks` name what each piece of the content is."""
+    """Add the events of a user message; `marks` give the kind of each item of the content."""
     typed: list[str] = []
-    for number, text in texts_of(content):
-        said = text.strip()
-        if not said or _IMAGE_TAGS.fullmatch(said):
+    for number, raw in texts_of(content):
+        text = raw.strip()
+        if not text or _IMAGE_TAGS.fullmatch(text):
             continue
-        label = _label(said, _mark(marks, number))
+        label = _label(text, _mark(marks, number))
         if label is not None:
-            record.events.append(Event("system", said, label=label))
+            record.events.append(Event("system", text, label=label))
             continue
-        context, found, request = map(str.strip, said.partition(_REQUEST))
+        context, found, request = map(str.strip, text.partition(_REQUEST))
         if found and request and context:
             record.events.append(Event("system", context, label=labels.CONTEXT))
-        typed.append(request if found and request else said)
+        typed.append(request if found and request else text)
     images = images_of(content)
     if typed or images:
         prompt = "\n".join(typed)
@@ -85,7 +85,7 @@ def _mark(marks: Any, number: int) -> str | None:
 
 
 def _label(text: str, mark: str | None) -> str | None:
-    """What Codex put there, or None for what a person typed."""
+    """The label of text that Codex added, or None if a person typed it."""
     if mark is not None:
         return None if mark.startswith("user.") else mark
     for opening, label in _OPENINGS.items():

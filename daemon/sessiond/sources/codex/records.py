@@ -1,4 +1,4 @@
-"""One line of a rollout to one record of the index."""
+"""Parses each line of a rollout into one record."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ _SILENT = frozenset(
     {"inter_agent_communication_metadata", "security_risk_score", "state", "world_state"}
 )
 _TURN_STARTS = frozenset({"task_started", "turn_started"})
-_MIRRORS = 8  # messages that may come as events before the first of them comes as an item
+_MIRRORS = 8  # messages that may appear as events before the first one appears as an item
 
 
 class CodexParser:
-    """Reads the records of one file in order; what it remembers between them is in `state`."""
+    """Reads the records of one file in order, and keeps what it needs between them in `state`."""
 
     def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
         self._thread = spec.native_id
-        self._begun = state.get("begun") is True  # the file's own facts were read
+        self._has_meta = state.get("begun") is True  # the file's own metadata was read
         last_ts = state.get("ts")
         self._last_ts: int | None = last_ts if isinstance(last_ts, int) else None
         self._model = as_text(state.get("model"))
         self._goal = as_text(state.get("goal"))
-        self._has_items = state.get("items") is True  # messages come as items, not only as events
+        self._has_items = state.get("items") is True  # messages appear as items, not only as events
         mirrors = state.get("mirrors")
         self._mirrors = [*filter(as_text, mirrors)] if isinstance(mirrors, list) else []
         self._identity = Identity(spec.native_id, as_dict(state.get("identity")))
@@ -41,7 +41,7 @@ class CodexParser:
 
     def state(self) -> dict[str, Any]:
         kept = {
-            "begun": self._begun,
+            "begun": self._has_meta,
             "ts": self._last_ts,
             "model": self._model,
             "goal": self._goal,
@@ -54,7 +54,7 @@ class CodexParser:
         return {name: value for name, value in kept.items() if value}
 
     def parse(self, value: dict[str, Any]) -> Record:
-        kind, payload, place = _opened(value)
+        kind, payload, place = _unwrapped(value)
         record = Record(as_text(payload.get("type")) or kind)
         if kind == "session_meta":
             record.kind = kind
@@ -70,7 +70,7 @@ class CodexParser:
         record.native_id = self._identity.name(
             kind, payload, repeatable=bool(record.events) and not own
         )
-        self._choose(record, kind, payload)
+        self._retire_mirrors(record, kind, payload)
         return record
 
     def _read_time(self, record: Record, value: dict[str, Any], payload: dict[str, Any]) -> None:
@@ -119,7 +119,7 @@ class CodexParser:
                 record.events.append(Event("system", goal, label="goal"))
             self._goal = goal
         elif kind in _TURN_STARTS:
-            self._tokens.widen(payload)
+            self._tokens.note_window(payload)
         elif mirror := mirrored(payload):
             if not self._has_items:
                 read_mirror(record, payload, mirror)
@@ -127,21 +127,21 @@ class CodexParser:
             read_notice(record, payload, self._thread, self._outcomes)
 
     def _read_meta(self, record: Record, payload: dict[str, Any]) -> None:
-        """The first is the file's own; others came with copies of their lines."""
+        """The first is the file's own; later ones were copied from other threads."""
         meta = read_meta(payload)
         if meta.thread:
             self._identity.enter_thread(meta.thread)
-        if self._begun:
+        if self._has_meta:
             return
-        self._begun = True
+        self._has_meta = True
         if meta.inherits:
             self._tokens.inherit()
         git = as_dict(payload.get("git"))
         record.cwd, record.git_branch = as_text(payload.get("cwd")), as_text(git.get("branch"))
         record.version = as_text(payload.get("cli_version"))
 
-    def _choose(self, record: Record, kind: str, payload: dict[str, Any]) -> None:
-        """Most messages are written twice: those in events count only where there are no items."""
+    def _retire_mirrors(self, record: Record, kind: str, payload: dict[str, Any]) -> None:
+        """Most messages are written twice: as events they count only if there are no items."""
         if self._has_items:
             return
         if record.kind == "message" and record.role in ("user", "assistant"):
@@ -152,7 +152,7 @@ class CodexParser:
             self._mirrors = [*self._mirrors, record.native_id or ""][-_MIRRORS:]
 
 
-def _opened(value: dict[str, Any]) -> tuple[str, dict[str, Any], str]:
+def _unwrapped(value: dict[str, Any]) -> tuple[str, dict[str, Any], str]:
     """(type, payload, pointer to the payload); the first releases wrote no envelope."""
     kind, payload = as_text(value.get("type")), value.get("payload")
     if kind and isinstance(payload, dict):

@@ -1,4 +1,4 @@
-"""Names that people gave to threads, in a list beside the sessions; the last one of each counts."""
+"""Names that people gave to threads, listed next to the sessions; the last name counts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _LARGEST = 4 << 20
 
 
 class ThreadNames:
-    """Reads each list again only when it changed."""
+    """Caches each list until its file changes."""
 
     def __init__(self) -> None:
         self._read: dict[str, tuple[tuple[int, int], dict[str, str]]] = {}

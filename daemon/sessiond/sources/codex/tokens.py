@@ -1,4 +1,4 @@
-"""What responses used. Codex writes running totals, again and again, and forks go on with them."""
+"""Token usage. Codex writes running totals, repeats them, and forks continue them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ Counts = list[int]
 
 
 class Tokens:
-    """Turns totals into what each response added to them."""
+    """Converts running totals into the usage of each response."""
 
     def __init__(self, state: dict[str, Any]) -> None:
         self._inherits = state.get("inherits") is True
         self._total = _kept(state.get("total"))
-        self._counted = _kept(state.get("counted"))  # by a total, and by no record yet
-        self._recorded = state.get("recorded") is True  # responses have records of their own
-        self._window = as_count(state.get("window"))  # of the model
+        self._counted = _kept(state.get("counted"))  # from a total, not yet in a record
+        self._recorded = state.get("recorded") is True  # each response has a record
+        self._window = as_count(state.get("window"))  # the model's context size
 
     def state(self) -> dict[str, Any]:
         kept = {
@@ -33,17 +33,17 @@ class Tokens:
         return {name: value for name, value in kept.items() if value}
 
     def inherit(self) -> None:
-        """The first total includes what another thread used."""
+        """Called when the first total includes the usage of another thread."""
         self._inherits = True
 
-    def widen(self, told: dict[str, Any]) -> None:
-        """Take the size of the model's context, where a record has it."""
-        self._window = as_count(told.get("model_context_window")) or self._window
+    def note_window(self, facts: dict[str, Any]) -> None:
+        """Take the size of the model's context window, if `facts` has it."""
+        self._window = as_count(facts.get("model_context_window")) or self._window
 
     def total(self, payload: dict[str, Any], identity: Identity, model: str | None) -> Usage | None:
-        """Of a `token_count`."""
+        """The usage that a `token_count` adds."""
         info = as_dict(payload.get("info"))
-        self.widen(info)
+        self.note_window(info)
         total, last = _counts(info.get("total_token_usage")), _counts(info.get("last_token_usage"))
         if total is None and last is None:
             return None
@@ -57,7 +57,7 @@ class Tokens:
         return self._usage(f"{identity.scope}:{digest(key)}", model, added)
 
     def record(self, payload: dict[str, Any], model: str | None) -> Usage | None:
-        """Of a `token_usage_record`, unless a total before it told the same."""
+        """The usage of a `token_usage_record`, unless a total already counted it."""
         response, used = as_text(payload.get("response_id")), _counts(payload.get("usage"))
         if response is None or used is None:
             return None
@@ -70,7 +70,7 @@ class Tokens:
         if self._total is None:
             return last if last is not None and self._inherits else total
         added = [now - before for now, before in zip(total, self._total, strict=True)]
-        if min(added) < 0:  # Codex began to count anew
+        if min(added) < 0:  # Codex reset its count
             return last if last is not None else total
         return added
 

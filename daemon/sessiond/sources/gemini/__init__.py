@@ -31,11 +31,11 @@ __all__ = ["SOURCE", "GeminiParser", "GeminiSource"]
 _CHATS = "chats"
 _CHAT = "session-"
 _LOG, _DOCUMENT = ".jsonl", ".json"
-_UNREADABLE = ".unreadable-"  # copies that the agent makes of files that it cannot read
+_UNREADABLE = ".unreadable-"  # the agent's copies of files that it could not read
 _FACT = re.compile(rb'(?<!\\)"(sessionId|projectHash|kind)"\s*:\s*"([\w.:-]{1,200})"')
 _OWN = re.compile(rb'"projectHash"\s*:|"type"\s*:\s*"gemini"')
 _FOREIGN = re.compile(rb'"parentUuid"\s*:|"type"\s*:\s*"qwen"')
-_LOG_RANK, _DOCUMENT_RANK = 0, 1  # going on with a chat copies its document into a log
+_LOG_RANK, _DOCUMENT_RANK = 0, 1  # resuming a chat copies its document into a log
 
 
 class GeminiSource(Source):
@@ -61,11 +61,11 @@ class GeminiSource(Source):
         above = os.path.basename(os.path.dirname(folder))
         return "transcript" if above == _CHATS and name.endswith(_LOG) else None
 
-    def claims(self, path: str, head: bytes) -> bool:  # noqa: ARG002 - the content tells
+    def claims(self, path: str, head: bytes) -> bool:  # noqa: ARG002 - the content decides
         return bool(_OWN.search(head)) and not _FOREIGN.search(head)
 
     def enters(self, directory: str) -> bool:
-        """Beside its chats, a project's folder has logs, outputs and a history of the shell."""
+        """Skips the logs, tool outputs and shell history that a project's folder also holds."""
         for root in self._roots:
             if directory.startswith(root + os.sep):
                 below = directory[len(root) + 1 :].split(os.sep)
@@ -86,7 +86,7 @@ class GeminiSource(Source):
         tool: str | None,
         record: Any,
         pointer: str,
-        answer: Callable[[], Any],  # noqa: ARG002 - calls carry their results
+        answer: Callable[[], Any],  # noqa: ARG002 - calls contain their results
     ) -> Described:
         return describe_stored(tool, record, pointer)
 
@@ -111,15 +111,15 @@ class GeminiSource(Source):
 
 
 class _Chats:
-    """Chats of versions that wrote each one whole."""
+    """Chats of older versions: one JSON document each."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
         try:
             chat, _ = decode(data)
         except ValueError:
-            raise NotReady("is not whole JSON") from None
+            raise NotReady("is not complete JSON") from None
         if not isinstance(chat, dict) or not isinstance(chat.get("messages"), list):
-            raise NotReady("is not a chat of Gemini CLI")
+            raise NotReady("is not a Gemini CLI chat")
         spec = _spec(path, chat, _DOCUMENT_RANK)
         items = []
         for number, message in enumerate(chat["messages"]):
@@ -141,11 +141,11 @@ class _Chats:
 
 
 def _dumped(value: dict[str, Any]) -> bytes:
-    """Numbers beyond 64 bits and lone surrogates are no reason to lose a message."""
+    """Also encodes numbers beyond 64 bits and lone surrogates, which orjson rejects."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
-        import json  # noqa: PLC0415 - hardly ever needed
+        import json  # noqa: PLC0415 - rarely needed
 
         return json.dumps(value).encode()
 
@@ -161,14 +161,14 @@ def _spec(path: str, facts: Mapping[str, Any], rank: int) -> SessionSpec:
             home=parent,
             kind="subagent",
             parent=parent,
-            parent_home=_told_apart(parent, os.path.dirname(folder)),
+            parent_home=_home_of(parent, os.path.dirname(folder)),
             project=project,
         )
     session = as_text(facts.get("sessionId")) or stem
     subagent = facts.get("kind") == "subagent"
     return SessionSpec(
         session,
-        home=_told_apart(session, folder),
+        home=_home_of(session, folder),
         kind="subagent" if subagent else "main",
         title=as_text(facts.get("summary")) if rank == _DOCUMENT_RANK else None,
         project=project,
@@ -177,13 +177,13 @@ def _spec(path: str, facts: Mapping[str, Any], rank: int) -> SessionSpec:
     )
 
 
-def _told_apart(session: str, folder: str) -> str:
-    """Sessions that are not named by a UUID are told apart by their folder."""
+def _home_of(session: str, folder: str) -> str:
+    """A session id that is not a UUID is unique only in its folder."""
     return "" if UUID.fullmatch(session) else folder
 
 
 def _project_folder(path: str) -> str:
-    """What is above `chats`."""
+    """The folder above `chats`."""
     folder = os.path.dirname(path)
     if os.path.basename(folder) != _CHATS:
         folder = os.path.dirname(folder)
@@ -191,7 +191,7 @@ def _project_folder(path: str) -> str:
 
 
 def _facts_in(head: bytes) -> dict[str, Any]:
-    """The first line; a line longer than the head is cut, but what is asked for stands early."""
+    """The facts in the first line; if it is longer than the head, those near its start."""
     line = head.partition(b"\n")[0]
     try:
         return as_dict(orjson.loads(line))

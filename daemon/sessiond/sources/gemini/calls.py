@@ -1,4 +1,4 @@
-"""Tool calls, which carry their results: what each one does, what it gave, and how it ended."""
+"""Reads tool calls, which contain their results: what each one does, its output and status."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ _ACTIONS = {kinds.READ: "read", kinds.WRITE: "write", kinds.EDIT: "edit"}
 _ENDS = {"error": "error", "cancelled": "denied", "canceled": "denied", "rejected": "denied"}
 _ENDED = frozenset({"success", "completed", "ok", "done"})
 _PATHS = ("file_path", "absolute_path", "filePath", "path", "dir_path")
-_TELLING = (
+_SUBJECTS = (
     *("command", "objective", "task", "prompt", "query", "url", "fact", "plan_path", "title"),
     *("question", "name"),
 )
 _GLOBS = frozenset("*?[{")
-_LONGEST = 1000  # the whole input is kept beside it
-_NAMELESS = OPAQUE | {"id", "name", "mimeType", "thoughtSignature"}
+_LONGEST = 1000  # the event also keeps the whole input
+_HIDDEN = OPAQUE | {"id", "name", "mimeType", "thoughtSignature"}
 
 
 def tool_call(call: dict[str, Any], place: str) -> Event:
-    """An event that is complete unless the call is still running."""
+    """An event, complete unless the call is still running."""
     tool, given = as_text(call.get("name")), call.get("args")
     output, failed, images = _output(call)
     described = describe(tool, call)
@@ -61,13 +61,13 @@ def tool_call(call: dict[str, Any], place: str) -> Event:
 
 
 def links_of(call: dict[str, Any]) -> list[Link]:
-    """The subagent that did the work of a call."""
+    """A link to the subagent that ran a call."""
     agent, call_id = as_text(call.get("agentId")), as_text(call.get("id"))
     return [Link(agent, call_id, LINK_RESULT)] if agent and call_id else []
 
 
 def describe(tool: str | None, call: dict[str, Any]) -> Described:
-    """`call` has the arguments and, where the call ended, what was shown of its result."""
+    """`call` has the arguments and, once it ended, the displayed result."""
     given = as_dict(call.get("args"))
     kind = _kind(tool, call)
     path = _path(given)
@@ -82,14 +82,14 @@ def describe_stored(tool: str | None, record: Any, pointer: str) -> Described:
     return describe(tool, as_dict(at_pointer(record, pointer.rpartition("/")[0])))
 
 
-def response_text(part: Any) -> tuple[str, bool]:
-    """What a `functionResponse` says, and whether it is an error."""
-    response = as_dict(as_dict(part).get("functionResponse")).get("response")
-    told = as_dict(response)
+def response_text(piece: Any) -> tuple[str, bool]:
+    """The text of a `functionResponse`, and whether it is an error."""
+    response = as_dict(as_dict(piece).get("functionResponse")).get("response")
+    fields = as_dict(response)
     for name, failed in (("output", False), ("error", True), ("result", False)):
-        if name in told:
-            return "\n".join(strings(told[name], _NAMELESS)), failed
-    return "\n".join(strings(response, _NAMELESS)), False
+        if name in fields:
+            return "\n".join(strings(fields[name], _HIDDEN)), failed
+    return "\n".join(strings(response, _HIDDEN)), False
 
 
 def _output(call: dict[str, Any]) -> tuple[str, bool, int]:
@@ -98,14 +98,14 @@ def _output(call: dict[str, Any]) -> tuple[str, bool, int]:
     if isinstance(result, str):
         return result, False, 0
     texts, failed, images = list[str](), False, 0
-    for part in result if isinstance(result, list) else [result]:
-        if isinstance(part, dict) and "functionResponse" in part:
-            text, is_error = response_text(part)
+    for piece in result if isinstance(result, list) else [result]:
+        if isinstance(piece, dict) and "functionResponse" in piece:
+            text, is_error = response_text(piece)
             failed = failed or is_error
-        elif isinstance(part, dict) and "inlineData" in part:
+        elif isinstance(piece, dict) and "inlineData" in piece:
             text, images = "", images + 1
         else:
-            text = "\n".join(strings(part, _NAMELESS))
+            text = "\n".join(strings(piece, _HIDDEN))
         texts += [text] if text else []
     shown = call.get("resultDisplay")
     if not texts and isinstance(shown, str):
@@ -114,12 +114,12 @@ def _output(call: dict[str, Any]) -> tuple[str, bool, int]:
 
 
 def _status(call: dict[str, Any], output: str, *, failed: bool) -> str:
-    said = as_text(call.get("status")) or ""
-    if said in _ENDS:
-        return _ENDS[said]
+    status = as_text(call.get("status")) or ""
+    if status in _ENDS:
+        return _ENDS[status]
     if failed:
         return "error"
-    return "ok" if said in _ENDED or (output and not said) else "pending"
+    return "ok" if status in _ENDED or (output and not status) else "pending"
 
 
 def _kind(tool: str | None, call: dict[str, Any]) -> str:
@@ -143,7 +143,7 @@ def _files(kind: str, given: dict[str, Any], path: str) -> tuple[tuple[str, str]
 
 
 def _listed(given: dict[str, Any]) -> list[str]:
-    """The files that are asked for by name, not by a pattern."""
+    """The files that are given by name, not by a pattern."""
     named = (given.get(name) for name in ("paths", "include"))
     found = next((paths for paths in named if isinstance(paths, list)), [])
     return [path for path in found if as_text(path) and _GLOBS.isdisjoint(path)]
@@ -160,12 +160,12 @@ def _summary(kind: str, given: dict[str, Any], path: str) -> str:
         return f"{path} (edit)" if kind == kinds.EDIT else path
     if kind == kinds.AGENT:
         name = as_text(given.get("agent_name"))
-        told = next((text for one in _TELLING if (text := as_text(given.get(one)))), "")
-        return f"[{name}] {told}".rstrip() if name else told
+        task = next((text for key in _SUBJECTS if (text := as_text(given.get(key)))), "")
+        return f"[{name}] {task}".rstrip() if name else task
     if isinstance(given.get("todos"), list):
         return _todos(given["todos"])
-    told = next((text for one in _TELLING if (text := as_text(given.get(one)))), "")
-    return told or path or ", ".join(_listed(given)) or ", ".join(sorted(given))
+    subject = next((text for key in _SUBJECTS if (text := as_text(given.get(key)))), "")
+    return subject or path or ", ".join(_listed(given)) or ", ".join(sorted(given))
 
 
 def _todos(listed: list[Any]) -> str:

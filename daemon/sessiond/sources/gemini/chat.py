@@ -1,8 +1,8 @@
-"""The log of a chat: messages that replace one another, and operations on what was said.
+"""Parses the log of a chat: messages, newer versions of them, and operations on earlier ones.
 
 A message is written again whenever one of its calls ends; the last version counts. `$rewindTo`
-takes a message back with all that follow it. `$set.messages` and `$patch` say what the model is
-given from there on: after a compression that is less than what was said, so it takes nothing back.
+takes back a message and everything after it. `$set.messages` and `$patch` change the model's
+context: after a compression it is shorter than the chat, so they take nothing back.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 class GeminiParser:
-    """Turns the lines of one chat into records."""
+    """Parses the lines of one chat into records."""
 
     def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
         self._session = spec.native_id
         self._digest: str | None = as_text(state.get("project"))
-        self._begun = state.get("begun") is True  # a message was said
+        self._started = state.get("begun") is True  # the log has messages
 
     def state(self) -> dict[str, Any]:
-        return {"project": self._digest, "begun": self._begun}
+        return {"project": self._digest, "begun": self._started}
 
     def parse(self, value: dict[str, Any]) -> Record:
         if "$rewindTo" in value:
@@ -44,7 +44,7 @@ class GeminiParser:
         return record
 
     def _message(self, value: dict[str, Any]) -> Record:
-        self._begun = True
+        self._started = True
         record = read_message(value)
         self._name(record)
         if record.native_id:
@@ -78,31 +78,31 @@ class GeminiParser:
         return record
 
     def _context(self, record: Record, messages: list[Any], place: str) -> None:
-        """What the model is given: all there is, if nothing was said yet; else only summaries."""
+        """Read the model's context: all of it before the first message, then only summaries."""
         used: list[Usage] = []
         for number, value in enumerate(messages):
             if not isinstance(value, dict):
                 record.warnings.append(f"message {number} is not an object")
                 continue
-            told = read_message(value, f"{place}/{number}")
-            self._name(told)
-            if self._begun:
-                record.events += [event for event in told.events if event.type == "summary"]
+            message = read_message(value, f"{place}/{number}")
+            self._name(message)
+            if self._started:
+                record.events += [event for event in message.events if event.type == "summary"]
                 continue
-            record.events += told.events
-            record.results += told.results
-            record.titles += told.titles
-            record.links += told.links
-            record.warnings += told.warnings
-            record.model = told.model or record.model
-            if told.usage is not None:
-                told.usage.request_id = told.usage.message_id  # one of several in this record
-                used.append(told.usage)
+            record.events += message.events
+            record.results += message.results
+            record.titles += message.titles
+            record.links += message.links
+            record.warnings += message.warnings
+            record.model = message.model or record.model
+            if message.usage is not None:
+                message.usage.request_id = message.usage.message_id  # one of several in this record
+                used.append(message.usage)
         if used:
             record.usage, *record.advice = used
-        self._begun = self._begun or any(event.type == "user" for event in record.events)
+        self._started = self._started or any(event.type == "user" for event in record.events)
 
 
 def scoped(session: str, message: str | None) -> str | None:
-    """An id that no message of another chat has: most are UUIDs, the others count from one."""
+    """An id unique among all chats: most ids are UUIDs, the others repeat from chat to chat."""
     return message if message is None or UUID.search(message) else f"{session}/{message}"

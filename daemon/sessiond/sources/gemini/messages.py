@@ -1,4 +1,4 @@
-"""One message of a chat: what was typed, injected, answered, thought and called."""
+"""Reads one message of a chat: prompts, injected text, answers, thoughts and calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sessiond.sources.gemini.calls import links_of, response_text, tool_call
 
 _ROLES = {"user": "user", "gemini": "assistant"}
 _NOTICES = frozenset({"info", "error", "warning"})
-# Where text in the person's name was put there by the program: its beginning, and a name for it.
+# Text in user messages that the CLI added: how it starts, and its label.
 _INJECTED = (
     ("<session_context>", "context"),
     ("This is the Gemini CLI. We are setting up the context for our chat.", "context"),
@@ -24,11 +24,11 @@ _INJECTED = (
 _SNAPSHOTS = ("<state_snapshot>", "<compressed_chat_history>")
 _MEDIA = ("inlineData", "fileData")
 
-Part = tuple[str, dict[str, Any]]
+Piece = tuple[str, dict[str, Any]]
 
 
 def read_message(value: dict[str, Any], place: str = "") -> Record:
-    """A record without operations; `place` leads to the message where it is inside another."""
+    """A record without operations; `place` is the pointer to a message inside another record."""
     kind = as_text(value.get("type")) or "message"
     record = Record(
         kind,
@@ -41,7 +41,7 @@ def read_message(value: dict[str, Any], place: str = "") -> Record:
     elif kind == "gemini":
         _read_answer(record, value, place)
     else:
-        text = "\n".join(part["text"] for _, part in _texts(value.get("content"), "")).strip()
+        text = "\n".join(piece["text"] for _, piece in _texts(value.get("content"), "")).strip()
         if not text and kind not in _NOTICES:
             text = "\n".join(strings(value.get("content"))).strip()
         if text:
@@ -49,22 +49,22 @@ def read_message(value: dict[str, Any], place: str = "") -> Record:
     return record
 
 
-# -- the person's side
+# -- user messages
 
 
 def _read_prompt(record: Record, value: dict[str, Any], place: str) -> None:
     shown, content = value.get("displayContent"), value.get("content")
-    if _is_response(shown):  # what a tool answered, in the person's name
+    if _is_response(shown):  # the result of a tool, as a user message
         _add_responses(record, shown, f"{place}/displayContent")
         _add_injected(record, _joined(content), "tool")
         return
     _add_responses(record, content, f"{place}/content")
-    typed, injected = _told_apart(content)
+    typed, injected = _typed_and_injected(content)
     display = _joined(shown)
     if display:
         typed, given = [display], typed
         injected = [*((text, "context") for text in given if text not in display), *injected]
-    images = sum(_is_image(part) for _, part in _parts(content, ""))
+    images = sum(_is_image(piece) for _, piece in _pieces(content, ""))
     text = "\n".join(typed).strip()
     if text or (images and not injected):
         record.events.append(Event("user", text or "[image]", images=images))
@@ -74,15 +74,15 @@ def _read_prompt(record: Record, value: dict[str, Any], place: str) -> None:
         _add_injected(record, text, label)
 
 
-def _told_apart(content: Any) -> tuple[list[str], list[tuple[str, str]]]:
-    """What a person typed, and (text, label) of what the program put beside it."""
+def _typed_and_injected(content: Any) -> tuple[list[str], list[tuple[str, str]]]:
+    """What a person typed, and (text, label) pairs of what the CLI added."""
     typed: list[str] = []
     injected: list[tuple[str, str]] = []
-    for _, part in _texts(content, ""):
-        text = part["text"]
+    for _, piece in _texts(content, ""):
+        text = piece["text"]
         label = _label(text)
         if label is None and injected and injected[-1][1] == "files":
-            label = "files"  # they come after the prompt, in as many pieces as there are files
+            label = "files"  # they follow the prompt, one piece per file
         if label and injected and injected[-1][1] == label:
             injected[-1] = (f"{injected[-1][0]}\n{text}", label)
         elif label:
@@ -93,10 +93,10 @@ def _told_apart(content: Any) -> tuple[list[str], list[tuple[str, str]]]:
 
 
 def _label(text: str) -> str | None:
-    begun = text.lstrip()
-    if begun.startswith(_SNAPSHOTS):
+    text = text.lstrip()
+    if text.startswith(_SNAPSHOTS):
         return "summary"
-    return next((label for start, label in _INJECTED if begun.startswith(start)), None)
+    return next((label for start, label in _INJECTED if text.startswith(start)), None)
 
 
 def _add_injected(record: Record, text: str, label: str) -> None:
@@ -106,21 +106,21 @@ def _add_injected(record: Record, text: str, label: str) -> None:
 
 
 def _is_response(content: Any) -> bool:
-    return any("functionResponse" in part for _, part in _parts(content, ""))
+    return any("functionResponse" in piece for _, piece in _pieces(content, ""))
 
 
 def _add_responses(record: Record, content: Any, place: str) -> None:
-    for pointer, part in _parts(content, place):
-        response = as_dict(part.get("functionResponse"))
+    for at, piece in _pieces(content, place):
+        response = as_dict(piece.get("functionResponse"))
         call = as_text(response.get("id"))
         if call:
-            output, failed = response_text(part)
+            output, failed = response_text(piece)
             status = "error" if failed else "ok"
-            told = f"{pointer}/functionResponse/response"
-            record.results.append(Result(call, output, status, pointer=told))
+            pointer = f"{at}/functionResponse/response"
+            record.results.append(Result(call, output, status, pointer=pointer))
 
 
-# -- the model's side
+# -- model messages
 
 
 def _read_answer(record: Record, value: dict[str, Any], place: str) -> None:
@@ -130,7 +130,7 @@ def _read_answer(record: Record, value: dict[str, Any], place: str) -> None:
         if text := _thought(thought):
             record.events.append(Event("thinking", text))
     calls = value.get("toolCalls")
-    _read_parts(record, value.get("content"), f"{place}/content", alone=not calls)
+    _read_content(record, value.get("content"), f"{place}/content", alone=not calls)
     if isinstance(calls, list):
         for number, call in enumerate(calls):
             if isinstance(call, dict):
@@ -143,19 +143,19 @@ def _read_answer(record: Record, value: dict[str, Any], place: str) -> None:
     record.usage = _usage(value.get("tokens"), record.model)
 
 
-def _read_parts(record: Record, content: Any, place: str, *, alone: bool) -> None:
-    """`alone`: no list of calls stands beside the content, so its own calls count."""
-    thought_of = bool(record.events)
+def _read_content(record: Record, content: Any, place: str, *, alone: bool) -> None:
+    """`alone`: the message has no list of calls, so calls in the content count."""
+    has_thoughts = bool(record.events)
     answer: list[str] = []
-    for pointer, part in _parts(content, place):
-        text = as_text(part.get("text"))
-        if text and part.get("thought"):
-            if not thought_of:
+    for pointer, piece in _pieces(content, place):
+        text = as_text(piece.get("text"))
+        if text and piece.get("thought"):
+            if not has_thoughts:
                 record.events.append(Event("thinking", text.strip()))
         elif text:
             answer.append(text)
-        elif alone and isinstance(part.get("functionCall"), dict):
-            record.events.append(tool_call(part["functionCall"], f"{pointer}/functionCall"))
+        elif alone and isinstance(piece.get("functionCall"), dict):
+            record.events.append(tool_call(piece["functionCall"], f"{pointer}/functionCall"))
     if text := "".join(answer).strip():
         at = next((n for n, e in enumerate(record.events) if e.type == "tool_use"), None)
         record.events.insert(len(record.events) if at is None else at, Event("assistant", text))
@@ -164,8 +164,8 @@ def _read_parts(record: Record, content: Any, place: str, *, alone: bool) -> Non
 def _thought(thought: Any) -> str:
     if isinstance(thought, str):
         return thought.strip()
-    told = as_dict(thought)
-    lines = (as_text(told.get(name)) for name in ("subject", "description", "summary"))
+    fields = as_dict(thought)
+    lines = (as_text(fields.get(name)) for name in ("subject", "description", "summary"))
     return "\n".join(filter(None, lines)).strip()
 
 
@@ -174,7 +174,7 @@ def _usage(tokens: Any, model: str | None) -> Usage | None:
         return None
     given, cached = as_count(tokens.get("input")), as_count(tokens.get("cached"))
     return Usage(
-        message_id=None,  # the caller's to say
+        message_id=None,  # set by the caller
         request_id=None,
         model=model,
         stop_reason=None,
@@ -186,35 +186,35 @@ def _usage(tokens: Any, model: str | None) -> Usage | None:
     )
 
 
-# -- parts
+# -- pieces of content (Gemini's `Part`)
 
 
-def _parts(content: Any, place: str) -> Iterator[Part]:
-    """(JSON pointer, part) of a content in any of its shapes."""
+def _pieces(content: Any, place: str) -> Iterator[Piece]:
+    """(JSON pointer, piece) pairs of content in any of its forms."""
     if isinstance(content, str):
         yield place, {"text": content}
     elif isinstance(content, dict):
         yield place, content
     elif isinstance(content, list):
-        for number, part in enumerate(content):
-            if isinstance(part, str):
-                yield f"{place}/{number}", {"text": part}
-            elif isinstance(part, dict):
-                yield f"{place}/{number}", part
+        for number, piece in enumerate(content):
+            if isinstance(piece, str):
+                yield f"{place}/{number}", {"text": piece}
+            elif isinstance(piece, dict):
+                yield f"{place}/{number}", piece
 
 
-def _texts(content: Any, place: str) -> Iterator[Part]:
-    for pointer, part in _parts(content, place):
-        if as_text(part.get("text")) and not part.get("thought"):
-            yield pointer, part
+def _texts(content: Any, place: str) -> Iterator[Piece]:
+    for pointer, piece in _pieces(content, place):
+        if as_text(piece.get("text")) and not piece.get("thought"):
+            yield pointer, piece
 
 
 def _joined(content: Any) -> str:
-    return "\n".join(part["text"] for _, part in _texts(content, "")).strip()
+    return "\n".join(piece["text"] for _, piece in _texts(content, "")).strip()
 
 
-def _is_image(part: dict[str, Any]) -> bool:
+def _is_image(piece: dict[str, Any]) -> bool:
     return any(
-        (as_text(as_dict(part.get(name)).get("mimeType")) or "").startswith("image/")
+        (as_text(as_dict(piece.get(name)).get("mimeType")) or "").startswith("image/")
         for name in _MEDIA
     )

@@ -1,4 +1,4 @@
-"""The project of a chat: its records name none, but the folder that they are in stands for one."""
+"""Finds the project of a chat from the folder that holds it: its records name none."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _REGISTRY = "projects.json"
 
 
 def project_of(folder: str, facts: Mapping[str, Any]) -> str | None:
-    """The path that a folder of `tmp` stands for; None unless it is certain."""
-    told = small_file(os.path.join(folder, PROJECT_ROOT)).decode("utf-8", "replace").strip()
-    if path := absolute(told):
+    """The project path of a folder in `tmp`, or None if it is not certain."""
+    root = small_file(os.path.join(folder, PROJECT_ROOT)).decode("utf-8", "replace").strip()
+    if path := absolute(root):
         return path
     slug = os.path.basename(folder)
     registry = small_json(os.path.join(os.path.dirname(os.path.dirname(folder)), _REGISTRY))
@@ -31,7 +31,7 @@ def project_of(folder: str, facts: Mapping[str, Any]) -> str | None:
 
 
 def with_digest(digests: set[str], paths: list[Any]) -> str | None:
-    """Folders are named, and records signed, with the SHA-256 of the project's path."""
+    """The path whose SHA-256 is in `digests`: folder names and `projectHash` are such digests."""
     for path in paths:
         if isinstance(path, str) and absolute(path):
             digest = hashlib.sha256(path.encode("utf-8", "replace")).hexdigest()
