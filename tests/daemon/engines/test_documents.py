@@ -1,4 +1,4 @@
-"""Whole files that their agent rewrites: what stays, changes in place, leaves and comes back."""
+"""Files that their agent rewrites whole: records that stay, change, leave and return."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST = (prompt(1, "one"), answer(2, "two"), prompt(3, "three"))
 
 
 def ids(world):
-    """Event ids by text, of what is shown."""
+    """Ids of the events that are shown, by text."""
     return dict(
         world.sql(
             "SELECT x.text || x.input || x.output, e.id FROM events e JOIN event_texts x USING (id)"
@@ -29,7 +29,7 @@ def ids(world):
 
 @pytest.fixture
 def known(world):
-    """A document of three messages that was read."""
+    """A document of three messages, already read; returns its event ids."""
     world.document().write_bytes(document(*FIRST))
     world.ingest()
     return ids(world)
@@ -41,7 +41,7 @@ def rewrite(world, *messages, **more):
 
 
 def test_records_that_did_not_change_keep_their_events(world, known):
-    """Two messages more: the old ones have the ids that they had."""
+    """After two more messages, the old ones keep their ids."""
     rewrite(world, *FIRST, answer(4, "four"), prompt(5, "five"))
     now = ids(world)
     assert {text: now[text] for text in known} == known
@@ -51,7 +51,7 @@ def test_records_that_did_not_change_keep_their_events(world, known):
 
 
 def test_a_record_changes_in_place(world, known):
-    """The event of a message that says something else now is the same one; the old words go."""
+    """A message with new text keeps its event; the old text is no longer found."""
     rewrite(world, FIRST[0], answer(2, "zwei"), FIRST[2])
     assert ids(world) == {"one": known["one"], "zwei": known["two"], "three": known["three"]}
     assert world.found("two") == []
@@ -60,7 +60,7 @@ def test_a_record_changes_in_place(world, known):
 
 
 def test_a_call_that_ends_changes_in_place(world):
-    """Its output and its status are those of the last reading, in one event."""
+    """The same event gets the output and the status."""
     world.document().write_bytes(document(answer(1, "", toolCalls=[call(1, "ls", status="x")])))
     world.ingest()
     before = world.sql("SELECT id, status FROM events")
@@ -70,8 +70,8 @@ def test_a_call_that_ends_changes_in_place(world):
     assert world.texts() == ["lsa.txt"]
 
 
-def test_a_record_that_left_is_retired(world, known):
-    """It is no longer shown or counted, but still in the index."""
+def test_a_record_that_leaves_the_document_is_retired(world, known):
+    """It is no longer shown or counted, but stays in the index, and may return."""
     rewrite(world, FIRST[0], FIRST[2])
     assert world.texts() == ["one", "three"]
     assert world.sql("SELECT events, prompts FROM sessions") == [(2, 2)]
@@ -84,14 +84,14 @@ def test_a_record_that_left_is_retired(world, known):
 
 
 def test_records_follow_the_order_of_the_document(world, known):
-    """Messages that changed places are shown where they are now."""
+    """Messages that moved are shown where they are now."""
     rewrite(world, FIRST[2], FIRST[0], FIRST[1])
     assert world.texts() == ["three", "one", "two"]
     assert ids(world) == known
 
 
-def test_a_conversation_that_left_its_document_is_kept(world, known):
-    """Another session took its place in the file: both are in the index, the first one is gone."""
+def test_a_conversation_that_leaves_its_document_is_kept(world, known):
+    """Another session replaces it in the file: the index has both, the first as gone."""
     other = "cccccccc-1111-4111-8111-111111111111"
     rewrite(world, prompt(9, "nine"), session=other)
     assert world.texts(SESSION) == ["one", "two", "three"]
@@ -112,7 +112,7 @@ def test_a_conversation_that_left_its_document_is_kept(world, known):
 
 @pytest.mark.parametrize("torn", [b"", b"{", document(*FIRST)[:-5], b"[1]", b'{"messages": 7}'])
 def test_a_half_written_document_changes_nothing_and_is_read_again(world, known, torn):
-    """What was read before stays as it was; the next look reads the file that is whole by then."""
+    """The index keeps what it has; the next pass reads the complete file."""
     world.document().write_bytes(torn)
     summary = world.ingest()
     assert ids(world) == known
@@ -127,7 +127,7 @@ def test_a_half_written_document_changes_nothing_and_is_read_again(world, known,
 
 
 def test_restore_gives_the_document(world, known, tmp_path):
-    """By session id or by path, byte for byte, also when the file is gone."""
+    """By session id or by path, byte for byte, even after the file is gone."""
     whole = world.document().read_bytes()
     for given in (SESSION, world.document()):
         out = tmp_path / f"out-{len(str(given))}"
@@ -147,7 +147,7 @@ def test_restore_gives_the_document(world, known, tmp_path):
 
 
 def test_a_document_that_changes_while_it_is_read_is_read_again(world, known, monkeypatch):
-    """A write in the middle of a reading makes that reading worth nothing."""
+    """A write during a read discards that read."""
     world.document().write_bytes(document(*FIRST, answer(4, "four")))
     read, grown = tail.read_at, []
 
@@ -166,8 +166,8 @@ def test_a_document_that_changes_while_it_is_read_is_read_again(world, known, mo
     assert world.texts() == ["one", "two", "three", "five"]
 
 
-def test_ids_that_a_document_repeats_are_records_of_their_own(world):
-    """Two messages of one id are both there, and each keeps its event."""
+def test_records_with_the_same_id_are_separate_records(world):
+    """Two messages with one id are both shown, and each keeps its event."""
     one, two = prompt(1, "one"), {**prompt(2, "two"), "id": prompt(1, "")["id"]}
     world.document().write_bytes(document(one, two))
     world.ingest()
@@ -178,7 +178,7 @@ def test_ids_that_a_document_repeats_are_records_of_their_own(world):
 
 
 def test_a_kill_at_any_moment_loses_nothing(world, tmp_path):
-    """kill -9 while documents are rewritten; then the index is that of an undisturbed reading."""
+    """After kill -9 during rewrites, the index is that of an undisturbed read."""
     for round_ in range(3):
         messages = [prompt(n, f"message {n} of round {round_ if n % 3 else 0}") for n in range(300)]
         world.document().write_bytes(document(*messages))
@@ -196,9 +196,9 @@ def test_a_kill_at_any_moment_loses_nothing(world, tmp_path):
     assert world.restored(world.document()) == world.document().read_bytes()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the most memory")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux reports peak memory in /proc")
 def test_a_document_of_20_mb_needs_bounded_memory(world):
-    """A few times the size of the file, however many messages it has."""
+    """At most 300 MB, however many messages it has."""
     messages = [answer(n, f"{n} " + "word " * 2100) for n in range(2000)]
     world.document().write_bytes(document(*messages))
     assert world.document().stat().st_size > 20 << 20

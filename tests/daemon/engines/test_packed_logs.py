@@ -1,4 +1,4 @@
-"""Logs that their agent compresses once they have rested: the same log under the same name."""
+"""Logs that their agent compresses later: the same log under the same path."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MORE = encoded(prompt(3, "three"))
 
 
 def pack(world, data):
-    """The log as its agent packs it; the plain file goes."""
+    """Pack the log as its agent does, and remove the plain file."""
     world.log().with_name(world.log().name + ".zst").write_bytes(
         zstandard.ZstdCompressor().compress(data)
     )
@@ -25,7 +25,7 @@ def unpack(world, data):
 
 @pytest.fixture
 def known(world):
-    """A log that was read while it was plain."""
+    """A log that was read before it was packed; returns its events."""
     world.log().write_bytes(LINES)
     world.ingest()
     return events(world)
@@ -50,7 +50,7 @@ def test_packing_a_log_changes_nothing(world, known):
 
 
 def test_a_packed_log_grows(world, known):
-    """Lines that were added before it was packed, and after it was unpacked again, are read."""
+    """Lines added before packing and after unpacking are read."""
     pack(world, LINES + MORE)
     world.ingest()
     assert world.texts() == ["one", "two", "three"]
@@ -76,8 +76,8 @@ def test_a_log_packed_in_several_frames_is_read_whole(world):
     assert world.texts() == ["one", "two", "three"]
 
 
-def test_of_both_the_plain_one_is_read(world):
-    """An agent that packs a log has both for a moment; the plain one may have more."""
+def test_of_a_packed_and_a_plain_log_the_plain_one_is_read(world):
+    """Both exist briefly while an agent packs a log; the plain one may have more lines."""
     pack(world, LINES)
     world.log().write_bytes(LINES + MORE)
     assert world.ingest().seen == 1
@@ -93,7 +93,7 @@ def test_a_packed_log_that_did_not_change_is_not_read_again(world, known):
 
 @pytest.mark.parametrize("damage", [b"", b"not zstd", "cut"], ids=["empty", "other", "cut"])
 def test_a_damaged_packed_log_has_one_clear_reason(world, known, damage):
-    """What was read stays; the reason stands once, and a whole file is read again."""
+    """The index keeps what it has, the reason is reported once, and a complete file is read."""
     whole = zstandard.ZstdCompressor().compress(LINES + MORE)
     packed = world.log().with_name(world.log().name + ".zst")
     world.log().unlink()
@@ -110,7 +110,7 @@ def test_a_damaged_packed_log_has_one_clear_reason(world, known, damage):
     assert world.sql("SELECT state, error FROM sources") == [("live", None)]
 
 
-def test_a_packed_log_that_goes_is_gone(world, known):
+def test_a_deleted_packed_log_is_gone(world, known):
     pack(world, LINES)
     world.ingest()
     world.log().with_name(world.log().name + ".zst").unlink()
@@ -119,7 +119,7 @@ def test_a_packed_log_that_goes_is_gone(world, known):
     assert world.texts() == ["one", "two"]
 
 
-def test_restore_gives_the_plain_bytes(world, tmp_path):
+def test_restore_writes_the_plain_bytes(world, tmp_path):
     pack(world, LINES + MORE)
     world.ingest()
     out = tmp_path / "out.jsonl"

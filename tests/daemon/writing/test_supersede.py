@@ -35,7 +35,7 @@ def world(tmp_path):
 
 @pytest.fixture
 def rollbacks(monkeypatch):
-    """Let the records `{"back": N}` take the last N prompts back, as logs of other agents do."""
+    """Make records `{"back": N}` take back the last N prompts, as in logs of other agents."""
     parse = GeminiParser.parse
 
     def parse_more(self, value):
@@ -54,7 +54,7 @@ def written(world, *records, session=SESSION):
 
 
 def test_a_replaced_record_is_neither_shown_nor_counted_nor_found(world):
-    """The line stays in the archive; its event leaves the session, its sums and the search."""
+    """The line stays in the archive; its event leaves the session, its counts and the search."""
     written(world, prompt(1, "apples"), answer(2, "pears"), prompt(1, "plums"))
     assert world.texts() == ["pears", "plums"]
     assert world.sql("SELECT turns, events, prompts FROM sessions") == [(4, 2, 1)]
@@ -68,8 +68,8 @@ def test_a_replaced_record_is_neither_shown_nor_counted_nor_found(world):
     world.check()
 
 
-def test_stats_follow(world):
-    """A call that was replaced and one that was taken back are no calls; their tokens count."""
+def test_statistics_leave_out_replaced_and_retired_calls(world):
+    """A replaced call and one that was taken back do not count as calls; their tokens count."""
     written(
         world,
         answer(1, "", toolCalls=[call(1, "ls", status="executing")]),
@@ -104,7 +104,7 @@ def test_a_rewind_to_an_unknown_record_takes_everything_back(world):
 )
 @pytest.mark.usefixtures("rollbacks")
 def test_the_last_prompts_are_taken_back_with_their_answers(world, count, left):
-    """As many as there are, if there are fewer."""
+    """All of them, if there are fewer than that."""
     records = (prompt(1, "one"), answer(2, "two"), prompt(3, "three"), answer(4, "four"))
     written(world, *records, {"back": count}, prompt(5, "five"))
     assert world.texts() == [*left, "five"]
@@ -123,7 +123,7 @@ def test_prompts_that_were_taken_back_are_not_counted_again(world):
 
 
 def test_a_rewritten_file_without_the_operation_brings_the_records_back(world):
-    """The events are the ones they were."""
+    """They keep their events."""
     records = (prompt(1, "one"), answer(2, "two"), prompt(3, "three"))
     written(world, *records, rewind(2))
     all_events = "SELECT e.id, text FROM events e JOIN event_texts USING (id)"
@@ -137,8 +137,8 @@ def test_a_rewritten_file_without_the_operation_brings_the_records_back(world):
 
 
 @pytest.mark.parametrize("first", [SESSION, OTHER])
-def test_a_copy_in_another_session_still_shows_there(world, first):
-    """Taken back in one session, a record stands in the other, whichever is read first."""
+def test_a_copy_in_another_session_is_still_shown_there(world, first):
+    """A record taken back in one session stays in the other, whichever is read first."""
     records = (prompt(1, "one"), answer(2, "two"))
     logs = {SESSION: (*records, rewind(2)), OTHER: records}
     for session in sorted(logs, key=lambda session: session != first):
@@ -152,19 +152,19 @@ def test_a_copy_in_another_session_still_shows_there(world, first):
     world.check()
 
 
-def test_the_title_is_of_the_first_prompt_that_stands(world):
+def test_the_title_is_the_first_prompt_that_remains(world):
     """A prompt that was taken back or replaced no longer names the session."""
     written(world, prompt(1, "a mistake"), rewind(1), prompt(2, "the question"))
     assert world.sql("SELECT title, first_prompt FROM sessions") == [("the question",) * 2]
 
 
 def steps_to_load(world, count):
-    """Thousands of steps of SQLite's machine that a log takes, half of it written again."""
+    """Thousands of SQLite VM steps to load a log in which every record is written twice."""
     records = []
     for number in range(1, count + 1):
         for output in (None, "done"):
-            told = call(number, f"step {number}", output, status="success" if output else "x")
-            records.append(answer(number, "", toolCalls=[told], tokens={"output": number}))
+            step = call(number, f"step {number}", output, status="success" if output else "x")
+            records.append(answer(number, "", toolCalls=[step], tokens={"output": number}))
     world.log().write_bytes(encoded(header(), *records))
     world.state.mkdir(mode=0o700)
     taken = []
@@ -187,7 +187,7 @@ def test_the_work_grows_with_the_log_and_not_faster(tmp_path):
     assert many < 6 * few
 
 
-# -- any log, in any portions
+# -- random logs, read in random chunks
 
 OPERATIONS = st.lists(
     st.tuples(
@@ -199,43 +199,43 @@ OPERATIONS = st.lists(
 
 
 def log_of(steps):
-    """Records, and what a session must show after them."""
-    records, stands = [], {}
+    """Records, and the texts that the session must show after them."""
+    records, shown = [], {}
     for number, (kind, at) in enumerate(steps, 1):
-        known = list(stands)
+        known = list(shown)
         if kind == "user":
             records.append(prompt(number, f"p{number}"))
-            stands[number] = f"p{number}"
+            shown[number] = f"p{number}"
         elif kind == "gemini":
             records.append(answer(number, f"a{number}", tokens={"output": number}))
-            stands[number] = f"a{number}"
+            shown[number] = f"a{number}"
         elif kind == "call":
             records.append(answer(number, "", toolCalls=[call(number, f"c{number}", status="x")]))
-            stands[number] = f"c{number}"
+            shown[number] = f"c{number}"
         elif kind == "again" and known:
             which = known[at % len(known)]
-            told = {**answer(which, "", toolCalls=[call(which, f"c{which}", f"out{number}")])}
-            records.append(told)
-            del stands[which]
-            stands[which] = f"c{which}out{number}"
+            ended = call(which, f"c{which}", f"out{number}")
+            records.append(answer(which, "", toolCalls=[ended]))
+            del shown[which]
+            shown[which] = f"c{which}out{number}"
         elif kind == "rewind" and known:
             which = known[at % len(known)]
             records.append(rewind(which))
-            stands = {key: stands[key] for key in known[: known.index(which)]}
+            shown = {key: shown[key] for key in known[: known.index(which)]}
         elif kind == "lost":
             records.append(rewind(4000))
-            stands = {}
+            shown = {}
         elif kind == "set":
             records.append(
                 {"$set": {"messages": [message("user", 1, "not said")]}} if known else {}
             )
-    return records, list(stands.values())
+    return records, list(shown.values())
 
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=OPERATIONS, seed=st.integers(0, 1 << 16))
-def test_any_log_in_any_portions(tmp_path_factory, steps, seed):
-    """The index is that of one clean reading, and shows what a simple model says."""
+def test_any_log_in_any_chunks_gives_the_same_index(tmp_path_factory, steps, seed):
+    """The index is that of a single read, and shows what a simple model predicts."""
     records, expected = log_of(steps)
     data = encoded(header(), *records)
     clean = GeminiWorld(tmp_path_factory.mktemp("clean"))

@@ -1,4 +1,4 @@
-"""Homes with rollouts in them."""
+"""A home directory for rollouts."""
 
 from __future__ import annotations
 

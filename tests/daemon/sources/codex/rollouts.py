@@ -1,4 +1,4 @@
-"""Rollouts that tests write, and a home that has them."""
+"""Rollouts that tests write, and a home directory for them."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def tokens(total, last=None):
 
 
 class Rollout:
-    """A file of one thread: what is appended gets the next second of its own clock."""
+    """The file of one thread: each added line gets the next second of its clock."""
 
     def __init__(self, home, number, *, hours=0, folder="sessions/2026/03/01", **meta):
         self.thread = thread_id(number)
@@ -79,7 +79,7 @@ class Rollout:
         return self
 
     def turn(self, number, prompt, *answers):
-        """A turn as Codex writes it."""
+        """Add a turn as Codex writes it."""
         self.add(
             event("task_started", turn_id=turn_id(number)),
             {"type": "turn_context", "payload": {
@@ -93,7 +93,7 @@ class Rollout:
         return self
 
     def copy(self, parent, count=None):
-        """Begin as a fork does: with the parent's lines, which get times of this file."""
+        """Start as a fork does: with the parent's lines, under timestamps of this file."""
         return self.add(*parent.lines[:count])
 
     def encoded(self):
@@ -110,7 +110,7 @@ class Rollout:
 
 
 class CodexHome(World):
-    """A home directory with rollouts and an index of its own."""
+    """A home directory with rollouts and an index."""
 
     def __init__(self, root):
         super().__init__(root)
@@ -123,9 +123,9 @@ class CodexHome(World):
         return [place for place in places if place.path in roots]
 
     def comparable(self):
-        """The index without numbers that depend on the order of reading; owners of usage too.
+        """The index without ids that depend on the order of reading, plus the owners of usage.
 
-        Of calls that every thread took back, only their owner is the same in any order.
+        Events that every thread took back are left out: only their owner is always the same.
         """
         dump = self.dump()
         del dump["edits"]  # one row per event, taken back or not
@@ -157,7 +157,7 @@ class CodexHome(World):
         ]
 
     def owned(self):
-        """(session, text) of every event that is shown, with the session that owns it."""
+        """(owning session, text) of every event that is shown."""
         return self.sql(
             "SELECT s.native_id, x.text || x.input FROM events e"
             " JOIN event_texts x ON x.id = e.id JOIN sessions s ON s.id = e.session_id"

@@ -1,4 +1,4 @@
-"""Forks copy their parent's lines with new times; the index has each record once."""
+"""Forks copy their parent's lines under new timestamps; the index has each record once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def parent_of(home):
 
 
 def family(home):
-    """A thread that went on after it was forked, its fork, and a fork of the fork."""
+    """A thread that continued after it was forked, its fork, and a fork of the fork."""
     parent = parent_of(home)
     fork = Rollout(home, 2, hours=2, forked_from_id=PARENT).copy(parent)
     fork.turn(2, "higher", "up", tokens((150, 90, 14)))
@@ -61,7 +61,7 @@ def test_each_record_and_response_is_owned_once_by_the_thread_that_made_it(home,
 
 
 def test_a_fork_without_its_parent_has_everything(home):
-    """What was copied belongs to the fork as long as nobody else has it."""
+    """Copied records belong to the fork while no other session has them."""
     _, fork, _ = family(home)
     fork.save()
     home.ingest()
@@ -70,7 +70,7 @@ def test_a_fork_without_its_parent_has_everything(home):
 
 
 def test_a_record_gets_the_time_of_its_first_thread(home):
-    """Times, durations and days of cost are the parent's, also if the fork was read before it."""
+    """Timestamps, durations and days of cost are the parent's, even if the fork is read first."""
     parent, fork, _ = family(home)
     fork.save()
     home.ingest()
@@ -82,8 +82,8 @@ def test_a_record_gets_the_time_of_its_first_thread(home):
     assert home.sql("SELECT min(ts) FROM usage") == [(first + 7000,)]
 
 
-def test_threads_that_begin_alike_are_not_copies(home):
-    """Two people say hello: two prompts, two answers, two responses."""
+def test_threads_that_start_alike_are_not_copies(home):
+    """Two threads start with `hello`: two prompts, two answers, two responses."""
     for number in (1, 2):
         rollout = Rollout(home, number, hours=number)
         rollout.add(message("user", "hello"), message("assistant", "hi"), tokens((10, 0, 1)))
@@ -93,8 +93,8 @@ def test_threads_that_begin_alike_are_not_copies(home):
     assert home.used() == [(PARENT, 10, 0, 1), (FORK, 10, 0, 1)]
 
 
-def test_logs_without_ids_of_turns_are_recognised_by_everything_before(home):
-    """The first releases with forks named no turns."""
+def test_copies_without_turn_ids_are_recognised_by_everything_before_them(home):
+    """The first releases with forks wrote no turn ids."""
     parent = Rollout(home, 1).add(message("user", "a"), message("assistant", "ok"))
     parent.add(message("user", "a"), message("assistant", "ok"))
     fork = Rollout(home, 2, hours=1, forked_from_id=PARENT).copy(parent, 3)
@@ -107,8 +107,8 @@ def test_logs_without_ids_of_turns_are_recognised_by_everything_before(home):
     assert [text for owner, text in home.owned() if owner == FORK] == ["b", "ok"]
 
 
-def test_the_same_words_twice_in_a_turn_are_two_events(home):
-    """In a thread and in its fork."""
+def test_the_same_text_twice_in_a_turn_is_two_events(home):
+    """This holds in a thread and in its fork."""
     parent = Rollout(home, 1).turn(1, "go", "running", "running", message("user", "go"))
     fork = Rollout(home, 2, hours=1, forked_from_id=PARENT).copy(parent)
     for rollout in (parent, fork):
@@ -120,8 +120,8 @@ def test_the_same_words_twice_in_a_turn_are_two_events(home):
     assert [owner for owner, _ in home.owned()] == [PARENT] * 4
 
 
-def test_a_subagent_that_was_given_some_of_the_lines_counts_nothing_again(home):
-    """Codex leaves calls, results and thoughts out of the history that a subagent begins with."""
+def test_a_subagent_with_some_of_its_parents_lines_counts_nothing_twice(home):
+    """Codex omits calls, results and thoughts from the history that a subagent starts with."""
     parent = parent_of(home)
     spawn = {"subagent": {"thread_spawn": {
         "parent_thread_id": PARENT, "depth": 1, "agent_nickname": "Ada", "agent_role": "explorer",
@@ -148,7 +148,7 @@ def test_a_subagent_that_was_given_some_of_the_lines_counts_nothing_again(home):
 
 
 def test_a_rollback_takes_prompts_back_from_its_own_thread_only(home):
-    """The fork was made before, and goes on from what the parent took back."""
+    """The fork was made before the rollback, and keeps the prompt that the parent took back."""
     parent = parent_of(home).turn(2, "higher", "up")
     fork = Rollout(home, 2, hours=1, forked_from_id=PARENT).copy(parent)
     parent.add(event("thread_rolled_back", num_turns=1)).turn(3, "lower", "down")
@@ -166,7 +166,7 @@ def test_a_rollback_takes_prompts_back_from_its_own_thread_only(home):
 
 @pytest.mark.parametrize("forked_first", [False, True])
 def test_a_result_that_was_taken_back_answers_no_call_of_a_fork(home, forked_first):
-    """The fork was made before the call had ended, and its parent went back to before the call."""
+    """The fork was made before the call ended; then its parent rolled back the call."""
     parent = parent_of(home)
     fork = Rollout(home, 2, hours=1, forked_from_id=PARENT).copy(parent, 6)
     parent.add(event("thread_rolled_back", num_turns=1))
@@ -178,7 +178,7 @@ def test_a_result_that_was_taken_back_answers_no_call_of_a_fork(home, forked_fir
 
 
 def grown(home, rng):
-    """Threads, forks, rollbacks and compactions, as they come."""
+    """Random threads, forks, rollbacks and compactions."""
     files = [parent_of(home)]
     for number in range(2, rng.randint(3, 5)):
         base = rng.choice(files)
@@ -202,8 +202,8 @@ def grown(home, rng):
 @pytest.mark.slow
 @settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32), order=st.integers(0, 2**32))
-def test_any_order_and_any_portions_give_the_same_index(seed, order):
-    """Lines come one by one or many at once, in any file first: one index in the end."""
+def test_any_order_and_any_chunks_give_the_same_index(seed, order):
+    """Files grow by one line or many at a time, in any order; the final index is the same."""
     rng = random.Random(order)
     with tempfile.TemporaryDirectory() as folder:
         clean, disturbed = CodexHome(Path(folder) / "a"), CodexHome(Path(folder) / "b")
@@ -231,8 +231,8 @@ def test_any_order_and_any_portions_give_the_same_index(seed, order):
         disturbed.check()
 
 
-def test_turn_ids_that_are_not_unique_are_of_their_thread(home):
-    """Threads that number their turns are not each other's copies."""
+def test_turn_ids_that_are_not_unique_belong_to_their_thread(home):
+    """Threads that number their turns are not copies of each other."""
     for number in (1, 2):
         rollout = Rollout(home, number, hours=number)
         rollout.add(event("task_started", turn_id="1"), message("user", "hi")).save()

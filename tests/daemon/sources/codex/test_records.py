@@ -1,4 +1,4 @@
-"""Single records, and records that no version of Codex ever wrote."""
+"""Single records, including ones that no version of Codex ever wrote."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def meta(**facts):
 
 
 def added(*lines):
-    """Input, cached and output of what each line adds."""
+    """Input, cached and output tokens that each line adds."""
     return [
         (found.input_tokens, found.cache_read_tokens, found.output_tokens)
         for record in parsed(*lines)
@@ -46,21 +46,21 @@ def added(*lines):
 # -- tokens
 
 
-def test_a_fork_without_its_parents_counts_begins_with_what_it_used_itself():
-    """Its first total includes what the parent used."""
+def test_a_fork_without_its_parents_counts_starts_with_its_own_usage():
+    """Its first total includes the parent's usage."""
     lines = (tokens((900, 500, 80), (100, 50, 8)), tokens((1000, 560, 90), (100, 60, 10)))
     assert added(meta(forked_from_id="p"), *lines) == [(50, 50, 8), (40, 60, 10)]
     assert added(meta(), *lines) == [(400, 500, 80), (40, 60, 10)]
 
 
-def test_a_total_that_fell_begins_a_new_count():
-    """Codex resets the total when it fills the context by force."""
+def test_a_total_that_drops_starts_a_new_count():
+    """Codex resets the total when it marks the context as full."""
     lines = (tokens((900, 0, 80)), tokens((0, 0, 0), (0, 0, 0)), tokens((70, 0, 7), (70, 0, 7)))
     assert added(*lines) == [(900, 0, 80), (70, 0, 7)]
 
 
 @pytest.mark.parametrize("first", ["total", "record"])
-def test_a_response_with_a_record_of_its_own_is_counted_once(first):
+def test_a_response_with_a_total_and_a_record_is_counted_once(first):
     """Newer releases write both, in either order."""
     usage = {"input_tokens": 30, "output_tokens": 3}
     records = [
@@ -78,11 +78,11 @@ def test_a_response_with_a_record_of_its_own_is_counted_once(first):
 
 
 @pytest.mark.parametrize(
-    ("said", "status"),
+    ("text", "status"),
     [
         ("Exit code: 1\nWall time: 0.1 seconds\nOutput:\nno", "error"),
         ("Exit code: 0\nWall time: 0.1 seconds\nOutput:\nProcess exited with code 1", "ok"),
-        ("Process exited with code 1", "ok"),  # a program may say so
+        ("Process exited with code 1", "ok"),  # a program may print this
         ("patch rejected by user", "denied"),
         ("This action was rejected due to unacceptable risk.\nReason: rm", "denied"),
         ("aborted by user after 2.1s", "error"),
@@ -92,19 +92,19 @@ def test_a_response_with_a_record_of_its_own_is_counted_once(first):
         ('{"output":', "ok"),
     ],
 )
-def test_the_words_of_a_result_tell_whether_it_failed(said, status):
-    (record,) = parsed(output("c1", said))
+def test_the_text_of_a_result_gives_its_status(text, status):
+    (record,) = parsed(output("c1", text))
     assert [result.status for result in record.results] == [status]
 
 
 def test_a_declined_command_is_denied():
-    """Its item says so before its output comes."""
-    told = {"type": "CommandExecution", "id": "c1", "status": "declined", "exit_code": -1}
-    *_, record = parsed(event("item_completed", item=told), output("c1", "no"))
+    """Its item has the status, before its output is written."""
+    command = {"type": "CommandExecution", "id": "c1", "status": "declined", "exit_code": -1}
+    *_, record = parsed(event("item_completed", item=command), output("c1", "no"))
     assert [result.status for result in record.results] == ["denied"]
 
 
-def test_stored_calls_are_described_as_parsed_ones():
+def test_stored_calls_are_described_like_parsed_ones():
     source = CodexSource(environ={})
     patch = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"
     lines = (
@@ -137,7 +137,7 @@ def test_stored_calls_are_described_as_parsed_ones():
         ("fix <environment_context>", None),
     ],
 )
-def test_what_codex_puts_into_the_users_role_is_no_prompt(text, label):
+def test_text_that_codex_adds_as_the_user_is_not_a_prompt(text, label):
     (record,) = parsed(message("user", text))
     assert [(found.type, found.label) for found in record.events] == [
         ("system", label) if label else ("user", None)
@@ -145,8 +145,8 @@ def test_what_codex_puts_into_the_users_role_is_no_prompt(text, label):
     assert bool(record.titles) is (label is None)
 
 
-def test_a_message_that_came_as_an_event_first_is_shown_once(home):
-    """The event counts until the item of the same message comes."""
+def test_a_message_written_as_an_event_first_is_shown_once(home):
+    """The event counts until the item of the same message is written."""
     rollout = Rollout(home, 1).add(event("user_message", message="fly"))
     rollout.save()
     home.ingest()
@@ -157,7 +157,7 @@ def test_a_message_that_came_as_an_event_first_is_shown_once(home):
     assert home.sql("SELECT prompts, events FROM sessions") == [(1, 1)]
 
 
-# -- anything
+# -- random records
 
 
 VALUES = st.recursive(
@@ -201,7 +201,7 @@ LINES = st.builds(
 @settings(max_examples=300, deadline=None)
 @given(lines=st.lists(LINES | st.dictionaries(st.text(max_size=5), VALUES, max_size=3), max_size=6))
 def test_no_record_makes_the_parser_fail(lines):
-    """Any type anywhere, and the state is JSON that another parser goes on with."""
+    """Any value may be anywhere, and another parser can continue from the state in JSON."""
     first = CodexParser(SessionSpec(THREAD), {})
     second = CodexParser(SessionSpec(THREAD), {})
     for line in lines:
@@ -214,8 +214,8 @@ def test_no_record_makes_the_parser_fail(lines):
 
 
 @pytest.mark.slow
-def test_a_log_that_grows_by_bytes_ends_as_one_that_was_there(tmp_path):
-    """A pass after every few bytes, in the middle of lines and of characters."""
+def test_a_log_read_while_it_grows_gives_the_same_index(tmp_path):
+    """A pass runs every few bytes, in the middle of lines and characters."""
     clean, grown = CodexHome(tmp_path / "a"), CodexHome(tmp_path / "b")
     homes = {}
     for home in (clean, grown):

@@ -1,4 +1,4 @@
-"""Where rollouts are, which thread each one is of, and what becomes of moved and packed ones."""
+"""Where rollouts are, which thread each belongs to, and how moved and packed ones are read."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def test_the_places_are_below_the_home_of_codex():
     ],
 )
 def test_only_rollouts_are_read(name, kind):
-    """The list of prompts and the list of names are no sessions."""
+    """The prompt history and the list of names are not sessions."""
     assert CodexSource(environ={}).classify(f"/h/.codex/sessions/{name}") == kind
 
 
 def test_other_agents_files_are_not_claimed():
-    """By content, whatever the name."""
+    """The content decides, whatever the name."""
     source = CodexSource(environ={})
     golden = HERE.parents[3] / "golden"
     claimed = {
@@ -73,8 +73,8 @@ def test_other_agents_files_are_not_claimed():
     assert claimed == {"codex"}
 
 
-def test_a_rollout_under_any_name_is_known_by_its_content(home):
-    """As one that a person names, beside the transcripts of other agents."""
+def test_a_rollout_under_any_name_is_recognised_by_its_content(home):
+    """Such as a file outside the known places that `sessiond sync` is given."""
     rollout = saved(home)
     copied = home.root / "anything.jsonl"
     rollout.path.rename(copied)
@@ -82,7 +82,7 @@ def test_a_rollout_under_any_name_is_known_by_its_content(home):
     assert home.sql("SELECT agent, native_id FROM sessions") == [("codex", THREAD)]
 
 
-def test_the_probe_of_the_doctor_is_found(home):
+def test_the_doctors_probe_is_found(home):
     for path, data in CodexSource(environ={"HOME": str(home.root)}).probe("lantern").items():
         Path(path).write_bytes(data)
     home.ingest()
@@ -93,32 +93,32 @@ def test_the_probe_of_the_doctor_is_found(home):
 
 
 def test_the_first_record_names_the_thread():
-    """Not the name of the file, and not a record that was copied."""
+    """Neither the file name nor a copied record does."""
     head = line("session_meta", id="own") + line("session_meta", id="copied")
     spec = spec_of(f"rollout-2026-03-01T12-00-00-{THREAD}.jsonl", head)
     assert (spec.native_id, spec.kind, spec.resume) == ("own", "main", ("codex", "resume", "own"))
 
 
-def test_the_name_of_the_file_names_a_thread_without_facts():
+def test_the_file_name_names_a_thread_without_metadata():
     assert spec_of(f"rollout-2026-03-01T12-00-00-{THREAD}.jsonl", b"").native_id == THREAD
     assert spec_of("rollout-x.jsonl", b"[1]\n").native_id == "rollout-x"
 
 
 def test_a_first_line_longer_than_the_head_names_the_thread_too():
-    """Instructions and tools come after everything that is short."""
+    """Instructions and tools come after all the short fields."""
     meta = {"id": "own", "forked_from_id": "p", "base_instructions": {"text": "x" * 90_000}}
     assert spec_of("rollout-y.jsonl", line("session_meta", **meta)[:65536]).native_id == "own"
     bare = json.dumps({"id": "old", "instructions": "x" * 90_000}).encode()
     assert spec_of("rollout-y.jsonl", bare[:65536]).native_id == "old"
 
 
-def test_a_fork_is_a_session_of_its_own():
+def test_a_fork_is_a_separate_session():
     spec = spec_of("rollout-y.jsonl", line("session_meta", id="own", forked_from_id="p"))
     assert (spec.kind, spec.parent) == ("main", None)
 
 
-def test_a_thread_that_went_back_goes_on_in_a_session_of_its_own():
-    """Its file is named after both, and is resumed by the thread."""
+def test_a_reverted_thread_continues_in_a_separate_session():
+    """Its file name has both ids; `resume` takes the id of the thread."""
     name = f"rollout-2026-03-01T12-00-00-{THREAD}_{thread_id(2)}.jsonl"
     spec = spec_of(name, line("session_meta", id=THREAD, history_base={"thread_id": THREAD}))
     assert (spec.native_id, spec.resume) == (thread_id(2), ("codex", "resume", THREAD))
@@ -138,7 +138,7 @@ def test_a_thread_that_went_back_goes_on_in_a_session_of_its_own():
         ({"source": "cli", "parent_thread_id": "p", "agent_nickname": "Bo"}, "p", None, "Bo"),
     ],
 )  # fmt: skip
-def test_a_subagent_tells_its_parent_and_its_name(facts, parent, role, title):
+def test_a_subagent_has_its_parent_and_its_name(facts, parent, role, title):
     spec = spec_of("rollout-y.jsonl", line("session_meta", id="own", **facts))
     assert (spec.kind, spec.parent, spec.agent_type, spec.title) == (
         *("subagent", parent, role, title),
@@ -146,7 +146,7 @@ def test_a_subagent_tells_its_parent_and_its_name(facts, parent, role, title):
 
 
 def test_the_last_name_of_a_thread_is_its_title(home):
-    """Also one that came after the last line of the thread."""
+    """Even one that was given after the last line of the thread."""
     saved(home)
     home.ingest()
     assert home.sql("SELECT title FROM sessions") == [("fly",)]
@@ -157,7 +157,7 @@ def test_the_last_name_of_a_thread_is_its_title(home):
     assert home.sql("SELECT title FROM sessions") == [("Kite day",)]
 
 
-def test_a_thread_tells_its_facts(home):
+def test_a_session_has_the_facts_of_its_thread(home):
     saved(home)
     home.ingest()
     assert home.sql(
@@ -169,7 +169,7 @@ def test_a_thread_tells_its_facts(home):
 
 
 def test_a_rollout_that_was_packed_in_place_is_the_same_source(home):
-    """Nothing is read again, nothing is gone, and the archive gives the plain bytes."""
+    """Nothing is read again, nothing is gone, and the archive returns the plain bytes."""
     rollout = saved(home)
     home.ingest()
     before, plain = home.dump(), rollout.path.read_bytes()
@@ -179,7 +179,7 @@ def test_a_rollout_that_was_packed_in_place_is_the_same_source(home):
     assert home.restored(rollout.path) == plain
 
 
-def test_a_packed_rollout_that_is_unpacked_and_continued_is_read_on(home):
+def test_a_packed_rollout_that_is_unpacked_and_grows_is_read_further(home):
     rollout = saved(home)
     pack(rollout.path)
     home.ingest()
@@ -228,8 +228,8 @@ def test_large_lines_are_read(home):
 # -- the first releases
 
 
-def test_a_session_in_one_document_is_read_and_read_on(home):
-    """The first releases wrote the whole session anew after each turn."""
+def test_a_session_in_one_document_is_read_after_each_rewrite(home):
+    """The first releases rewrote the whole session after each turn."""
     path = home.codex / "sessions" / "rollout-2025-04-20-0b1c.json"
     items = [
         {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "hi"}]},

@@ -1,4 +1,4 @@
-"""Chats of Gemini CLI in the index: what a session shows, where its files are, whose they are."""
+"""Gemini CLI chats in the index: what a session shows, and where its files and project are."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHOWN = ["list the files", "lsa.txt", "There is one."]
 
 
 def test_a_message_that_is_written_again_shows_once(world):
-    """The last version counts, in what is shown, counted, found and paid for."""
+    """Only the last version is shown, counted, found and priced."""
     world.log().write_bytes(encoded(header(), *CHAT))
     world.ingest()
     assert world.texts() == SHOWN
@@ -52,7 +52,7 @@ def test_a_message_that_is_written_again_shows_once(world):
 
 
 def test_a_rewind_takes_back_what_followed_but_not_its_cost(world):
-    """The prompt and its answer leave the session and its counters; the tokens were used."""
+    """The prompt and its answer leave the session and its counts; their tokens still count."""
     again = (prompt(4, "delete it"), answer(5, "Done.", tokens={"input": 1, "output": 7}))
     after = prompt(6, "keep it")
     world.log().write_bytes(encoded(header(), *CHAT, *again, rewind(4), after))
@@ -63,7 +63,7 @@ def test_a_rewind_takes_back_what_followed_but_not_its_cost(world):
 
 
 def test_a_checkpoint_takes_nothing_back(world):
-    """After a compression the model is given less than what was said; the session keeps it."""
+    """After a compression the model's context is shorter; the session keeps all messages."""
     snapshot = message("user", 90, [{"text": "<state_snapshot>all of it</state_snapshot>"}])
     compressed = {"$set": {"messages": [snapshot, message("gemini", 91, "Got it.")]}}
     world.log().write_bytes(encoded(header(), *CHAT, compressed, prompt(6, "go on")))
@@ -73,7 +73,7 @@ def test_a_checkpoint_takes_nothing_back(world):
 
 @pytest.mark.parametrize("first", ["document", "log", "both"])
 def test_a_log_replaces_the_document_it_was_made_from(world, first):
-    """Whichever is read first, the session is the same and nothing shows twice."""
+    """Whichever is read first, the session is the same and nothing is shown twice."""
     old = document(CHAT[0], CHAT[1], CHAT[3], summary="Files")
     new = encoded(header(), *CHAT, prompt(6, "and now"))
     files = {"document": (world.document(), old), "log": (world.log(), new)}
@@ -91,8 +91,8 @@ def test_a_log_replaces_the_document_it_was_made_from(world, first):
     world.check()
 
 
-def test_growing_in_any_portions_is_one_reading(world, tmp_path):
-    """Cut anywhere, with a pass after each piece, the index ends as after one clean reading."""
+def test_a_log_read_in_any_chunks_gives_the_same_index(world, tmp_path):
+    """Cut anywhere, with a pass after each chunk, the index is that of a single read."""
     data = encoded(header(), *CHAT, prompt(4, "no"), rewind(4), *CHAT[2:], prompt(7, "yes"))
     for seed in range(4):
         grown, clean = GeminiWorld(tmp_path / f"g{seed}"), GeminiWorld(tmp_path / f"c{seed}")
@@ -109,8 +109,8 @@ def test_growing_in_any_portions_is_one_reading(world, tmp_path):
         assert grown.texts() == clean.texts()
 
 
-def test_a_subagent_stands_below_the_call_that_started_it(world):
-    """Its file lies in a folder named after the parent; the call names it."""
+def test_a_subagent_is_linked_to_the_call_that_started_it(world):
+    """Its file is in a folder named after the parent; the call has its id."""
     started = {**call(1, "map it", "mapped", name="delegate_to_agent"), "agentId": "scout-1"}
     below = world.chats / SESSION
     below.mkdir()
@@ -127,11 +127,11 @@ def test_a_subagent_stands_below_the_call_that_started_it(world):
 
 
 def test_short_ids_of_two_chats_are_not_the_same_message(world):
-    """Messages `m1` of two sessions with the same words are two messages, and paid for twice."""
-    said = {"id": "m1", "timestamp": moment(1), "type": "gemini", "content": "yes"}
-    said["tokens"] = {"input": 3, "output": 4}
+    """Messages `m1` of two sessions with the same text are two messages; both count."""
+    reply = {"id": "m1", "timestamp": moment(1), "type": "gemini", "content": "yes"}
+    reply["tokens"] = {"input": 3, "output": 4}
     for session in (SESSION, OTHER):
-        world.log(session).write_bytes(encoded(header(session), said))
+        world.log(session).write_bytes(encoded(header(session), reply))
     world.ingest()
     assert world.texts(SESSION) == world.texts(OTHER) == ["yes"]
     assert world.sql("SELECT count(*), sum(output_tokens) FROM usage WHERE counted") == [(2, 8)]
@@ -143,17 +143,17 @@ def project(world):
     return world.sql("SELECT project FROM sessions")[0][0]
 
 
-def test_the_project_is_what_the_folder_says(world):
+def test_the_folder_names_the_project(world):
     (world.tmp / "demo" / ".project_root").write_text("/code/demo\n")
     assert project(world) == "/code/demo"
 
 
-def test_the_project_is_what_the_registry_says(world):
+def test_the_registry_names_the_project(world):
     (world.tmp.parent / "projects.json").write_text(json.dumps({"projects": {"/code/d": "demo"}}))
     assert project(world) == "/code/d"
 
 
-def test_a_folder_named_by_a_digest_is_the_project_with_that_digest(world):
+def test_a_folder_named_by_a_digest_belongs_to_the_project_with_that_digest(world):
     registry = {"projects": {"/code/a": "a", "/code/b": "b"}}
     (world.tmp.parent / "projects.json").write_text(json.dumps(registry))
     name = hashlib.sha256(b"/code/b").hexdigest()
@@ -175,7 +175,7 @@ def test_an_unknown_project_is_not_guessed(world):
 
 
 def test_only_chats_are_read(world):
-    """Prompt logs, copies of unreadable files and what lies beside the chats are left alone."""
+    """Prompt logs, copies of unreadable files and everything outside `chats` are ignored."""
     demo = world.tmp / "demo"
     for name in ("logs.json", "shell_history", "checkpoint-a.json", "session-x.jsonl"):
         (demo / name).write_bytes(encoded(header(), *CHAT))
@@ -185,7 +185,7 @@ def test_only_chats_are_read(world):
     assert world.ingest().seen == 0
 
 
-def test_places_and_folders(tmp_path):
+def test_only_folders_with_chats_are_entered(tmp_path):
     source = GeminiSource(environ={"HOME": "/h", "GEMINI_CLI_HOME": str(tmp_path)})
     root = str(tmp_path.resolve() / ".gemini" / "tmp")
     assert source.places() == [str(tmp_path / ".gemini" / "tmp")]

@@ -1,4 +1,4 @@
-"""Anything may stand in a chat: no value makes the reader fail, and every line is archived."""
+"""No value in a chat makes the reader fail, and every line is archived."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RECORDS = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=8)
 @settings(max_examples=300)
 @given(values=st.lists(RECORDS, max_size=4))
 def test_any_record_is_parsed(values):
-    """And calls are described from the archive as they were when they were read."""
+    """Calls are described from the archive as they were from the log."""
     parser, source = GeminiParser(SessionSpec("s"), {}), GeminiSource(environ={"HOME": "/h"})
     for value in values:
         record = parser.parse(value)
@@ -50,7 +50,7 @@ def test_any_record_is_parsed(values):
 @settings(max_examples=20)
 @given(values=st.lists(RECORDS, max_size=5))
 def test_any_log_and_any_document_are_read(tmp_path_factory, values):
-    """The lines around hostile ones are shown; what was read comes back byte for byte."""
+    """The lines around hostile ones are shown, and the log is restored byte for byte."""
     world = GeminiWorld(tmp_path_factory.mktemp("hostile"))
     data = encoded(header(), *values, prompt(9, "still here"))
     world.log().write_bytes(data)
