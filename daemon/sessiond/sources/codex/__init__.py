@@ -11,11 +11,9 @@ import orjson
 from sessiond.sourcekit.base import Described, Parser, SessionSpec, Source
 from sessiond.sources.codex import head as heads
 from sessiond.sources.codex import legacy
-from sessiond.sources.codex.describe import describe_stored
-from sessiond.sources.codex.records import CodexParser
 from sessiond.sources.codex.titles import ThreadNames
 
-__all__ = ["SOURCE", "CodexParser", "CodexSource"]
+__all__ = ["SOURCE", "CodexSource"]
 
 _FOLDERS = ("sessions", "archived_sessions")
 _PREFIX = "rollout-"
@@ -49,6 +47,8 @@ class CodexSource(Source):
         return heads.identify(path, head, self._names.of(_names_of(path)))
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
+        from sessiond.sources.codex.records import CodexParser  # noqa: PLC0415 - when something changed
+
         return CodexParser(spec, state)
 
     def describe_stored(
@@ -58,6 +58,8 @@ class CodexSource(Source):
         pointer: str,
         answer: Any,  # noqa: ARG002 - the call is enough
     ) -> Described:
+        from sessiond.sources.codex.describe import describe_stored  # noqa: PLC0415 - when something changed
+
         return describe_stored(tool, record, pointer)
 
     def probe(self, word: str) -> dict[str, bytes]:

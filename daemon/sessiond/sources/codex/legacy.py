@@ -9,13 +9,14 @@ import orjson
 
 from sessiond.sourcekit.base import Conversation, Item, NotReady, SessionSpec
 from sessiond.sourcekit.values import as_dict, as_text, as_time
-from sessiond.sources.codex.records import CodexParser
 
 
 class Sessions:
     """Reads `{session, items}`."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
+        from sessiond.sources.codex.records import CodexParser  # noqa: PLC0415 - when something changed
+
         try:
             whole = orjson.loads(data)
         except orjson.JSONDecodeError as error:

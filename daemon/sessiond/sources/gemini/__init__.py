@@ -21,12 +21,9 @@ from sessiond.sourcekit.base import (
     Source,
 )
 from sessiond.sourcekit.values import as_dict, as_text, as_time
-from sessiond.sources.gemini.calls import describe_stored
-from sessiond.sources.gemini.chat import UUID, GeminiParser, scoped
-from sessiond.sources.gemini.messages import read_message
 from sessiond.sources.gemini.projects import PROJECT_ROOT, project_of
 
-__all__ = ["SOURCE", "GeminiParser", "GeminiSource"]
+__all__ = ["SOURCE", "GeminiSource"]
 
 _CHATS = "chats"
 _CHAT = "session-"
@@ -79,6 +76,8 @@ class GeminiSource(Source):
         return _spec(path, _facts_in(head), _LOG_RANK)
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
+        from sessiond.sources.gemini.chat import GeminiParser  # noqa: PLC0415 - when something changed
+
         return GeminiParser(spec, state)
 
     def describe_stored(
@@ -88,6 +87,8 @@ class GeminiSource(Source):
         pointer: str,
         answer: Callable[[], Any],  # noqa: ARG002 - calls contain their results
     ) -> Described:
+        from sessiond.sources.gemini.calls import describe_stored  # noqa: PLC0415 - when something changed
+
         return describe_stored(tool, record, pointer)
 
     def probe(self, word: str) -> dict[str, bytes]:
@@ -114,6 +115,9 @@ class _Chats:
     """Chats of older versions: one JSON document each."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
+        from sessiond.sources.gemini.chat import scoped  # noqa: PLC0415 - when something changed
+        from sessiond.sources.gemini.messages import read_message  # noqa: PLC0415
+
         try:
             chat, _ = decode(data)
         except ValueError:
@@ -179,6 +183,8 @@ def _spec(path: str, facts: Mapping[str, Any], rank: int) -> SessionSpec:
 
 def _home_of(session: str, folder: str) -> str:
     """A session id that is not a UUID is unique only in its folder."""
+    from sessiond.sources.gemini.chat import UUID  # noqa: PLC0415 - when something changed
+
     return "" if UUID.fullmatch(session) else folder
 
 

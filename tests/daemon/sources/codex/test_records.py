@@ -20,7 +20,8 @@ from tests.daemon.sources.codex.rollouts import (
 )
 
 from sessiond.sourcekit.base import SessionSpec
-from sessiond.sources.codex import CodexParser, CodexSource
+from sessiond.sources.codex import CodexSource
+from sessiond.sources.codex.records import CodexParser
 
 THREAD = thread_id(1)
 

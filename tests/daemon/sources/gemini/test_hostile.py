@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from tests.gemini_home import GeminiWorld, document, encoded, header, prompt
 
 from sessiond.sourcekit.base import SessionSpec
-from sessiond.sources.gemini import GeminiParser, GeminiSource
+from sessiond.sources.gemini import GeminiSource
+from sessiond.sources.gemini.chat import GeminiParser
 
 NAMES = (
     *("id", "type", "content", "displayContent", "toolCalls", "thoughts", "tokens", "model"),
