@@ -42,7 +42,7 @@ def test_markdown_is_copied(shop):
         await screen.press("slash")
         await screen.type("FAILED")
         await screen.press("tab", "m")
-        await screen.until(lambda: screen.app.clipboard.startswith("**Bash** error, 1.0s"))
+        await screen.until(lambda: screen.app.clipboard.startswith("**Bash** failed, 1.0s"))
         assert "```text\nFAILED: gateway timeout after 30 s\n```" in screen.app.clipboard
         assert f"From `{MAIN}#{screen.cite()}" in screen.app.clipboard
 
