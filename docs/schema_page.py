@@ -37,12 +37,13 @@ SELECT time, session, action FROM v_files WHERE path LIKE '%/README.md' ORDER BY
 
 -- full-text search
 SELECT time, session, type, summary FROM v_events
-WHERE event IN (SELECT rowid FROM event_index WHERE event_index MATCH 'timeout') ORDER BY ts DESC;
+WHERE event_id IN (SELECT rowid FROM event_index WHERE event_index MATCH 'timeout')
+ORDER BY ts DESC;
 ```
 
 An event belongs to the session it was first written in, not to forks of that session. `ts` is UTC
-milliseconds since 1970, and indexed; `time` is the same moment as text. `event` joins one view with
-another; this number is valid in this index only.
+milliseconds since 1970, and indexed; `time` is the same moment as text. `event_id` joins
+one view with another; this number is valid in this index only.
 """
 TABLES = """\
 ## Tables

@@ -43,7 +43,6 @@ from sessiond.reading.tracked import (
     PARK_AFTER,
     PARKED,
     UNREADABLE,
-    WHOLES,
     Tracked,
     load_all,
 )
@@ -184,7 +183,7 @@ class Ingest:
     def _find_moved(self, files: Sequence[Candidate]) -> None:
         """Keep the source of a file that moved to a new path."""
         for file in files:
-            if file.path in self.tracked or file.kind in WHOLES:
+            if file.path in self.tracked or file.kind == "database":
                 continue
             same_inode = self._store.db.execute(
                 "SELECT path FROM sources WHERE inode = ? AND dev = ?",
@@ -198,18 +197,25 @@ class Ingest:
                     and self._still_same(known, file.path)
                 ):
                     with self._store.db:
-                        known.save_path(self._store.db, file.path)
-                    self.tracked[file.path] = self.tracked.pop(path)
+                        for source in (known, *self._parts_of(known)):
+                            self._rename(source, file.path + source.path.removeprefix(path))
                     break
 
-    @staticmethod
-    def _still_same(known: Tracked, path: str) -> bool:
+    def _rename(self, source: Tracked, path: str) -> None:
+        del self.tracked[source.path]
+        source.save_path(self._store.db, path)
+        self.tracked[path] = source
+
+    def _still_same(self, known: Tracked, path: str) -> bool:
         """Inode numbers are reused; the bytes decide."""
         try:
             fd, _ = tail.open_log(path)
         except (OSError, tail.Unreadable):
             return False
         try:
+            if known.is_whole:
+                kept = rewrite.common_prefix(self._store.db, known, fd)
+                return kept == os.fstat(fd).st_size
             tail.verify(known.progress.checkpoint, fd)
         except tail.Rewritten:
             return False

@@ -1,14 +1,16 @@
 """Stable citations: `SESSION#EVENT` names the same event on every machine and after a rebuild.
 
-An event's key is derived from the id the agent gave its record and the event's position in that
-record. It never depends on this index: not on row numbers, paths or reading order. What is printed
-is the shortest prefix of the key that is unique within the session.
+An event's key is derived from the id the agent gave its record and what the event is in it: the
+call with its id, or the first, second ... event of its type. A record that grows as it is written
+keeps the keys of its events. Row numbers, paths and reading order do not matter. What is printed is
+the shortest prefix of the key that is unique within the session.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -36,7 +38,9 @@ _DIGITS = frozenset("0123456789abcdef")
 _EVENTS = (
     f"SELECT e.id, {shown.CURRENT}, coalesce(t.native_id, (SELECT"
     " concat_ws(char(10), t.offset, iif(t.ts_from IS NULL, t.ts, ''), t.kind, x.text, x.input)"
-    " FROM event_texts x WHERE x.id = e.id)), e.block, e.unjoined, e.call_id"
+    " FROM event_texts x WHERE x.id = e.id)), e.type, (SELECT count(*) FROM events b"
+    " WHERE b.turn_id = e.turn_id AND b.type = e.type AND b.block < e.block"
+    " AND b.unjoined IS NULL), e.unjoined, e.call_id"
     f" FROM {shown.EVENTS} WHERE {{}} ORDER BY 2 DESC, t.offset, e.id"
 )
 _ALL = _EVENTS.format("t.session_id = ?1")
@@ -110,11 +114,15 @@ def _assigned(rows: Iterable[Any]) -> tuple[dict[int, str], set[int]]:
     of: dict[int, str] = {}
     live: set[int] = set()
     used: dict[str, int] = {}
-    for event, is_live, record, block, unjoined, call_id in rows:
+    for event, is_live, record, kind, before, unjoined, call_id in rows:
         if event in of:
             continue
-        # The block number of an unjoined result depends on what was read first.
-        name = f"{record}/{block}" if unjoined is None else f"{record}/result/{call_id}"
+        if unjoined is not None:
+            name = f"{record}/result/{call_id}"
+        elif call_id is not None:
+            name = f"{record}/call/{call_id}"
+        else:
+            name = f"{record}/{kind}/{before}"
         # An agent may give two records the same id: events of the second get a suffix.
         used[name] = number = used.get(name, 0) + 1
         of[event] = _digest(name if number == 1 else f"{name}#{number}")
@@ -139,24 +147,41 @@ def resolve(
     none."""
     keys = of_session(db, session)
     wanted = set(keys.of) if superseded else keys.live
-    if _is_number(given):
-        event = int(given)
-        if event > _last_cited_number(db) or event not in keys.of:
-            raise SessError(
-                f"#{given} is an old event number that this index cannot resolve",
-                hint="search for the event again; citations by key do not change",
-                code=Exit.NOTHING_FOUND,
-            )
-        return Cited(event, keys.short(event), by_number=True) if event in wanted else None
     beginning = given.lower()
+    found = {event for event in wanted if keys.of[event].startswith(beginning)}
+    if len(beginning) < _SHORTEST_TYPED:
+        found = set()
+    if _is_number(given):
+        return _by_number(db, keys, given, found, wanted)
     if len(beginning) < _SHORTEST_TYPED:
         raise SessError(
             f"event key too short: #{given}", hint=f"give at least {_SHORTEST_TYPED} digits"
         )
-    found = [event for event in wanted if keys.of[event].startswith(beginning)]
+    return _only(keys, given, found)
+
+
+def _only(keys: Keys, given: str, found: set[int]) -> Cited | None:
     if len(found) > 1:
         raise SessError(f"#{given} matches {len(found)} events: {_listed(keys, found)}")
-    return Cited(found[0], keys.short(found[0])) if found else None
+    return next((Cited(event, keys.short(event)) for event in found), None)
+
+
+def _by_number(
+    db: apsw.Connection, keys: Keys, given: str, by_key: set[int], wanted: AbstractSet[int]
+) -> Cited | None:
+    """Digits alone may be an old number as well as the beginning of a key."""
+    event = int(given)
+    if event > _last_cited_number(db) or event not in keys.of:
+        if by_key:
+            return _only(keys, given, by_key)
+        raise SessError(
+            f"#{given} is an old event number that this index cannot resolve",
+            hint="search for the event again; citations by key do not change",
+            code=Exit.NOTHING_FOUND,
+        )
+    if by_key - {event}:
+        return _only(keys, given, by_key | {event})
+    return Cited(event, keys.short(event), by_number=True) if event in wanted else None
 
 
 def looks_like_one(text: str) -> bool:

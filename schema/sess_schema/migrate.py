@@ -83,6 +83,10 @@ def upgrade(db: apsw.Connection, progress: Progress = unseen) -> None:
                 "INSERT INTO migrations (number, name, applied_at) VALUES (?, ?, ?)",
                 (number, name, int(time.time() * 1000)),
             )
+        if before:
+            from sess_schema import sums  # noqa: PLC0415 - few openings upgrade
+
+            sums.renew(db)  # what the migrations changed, as any writer does before it commits
         db.pragma("application_id", APPLICATION_ID)
         db.pragma("user_version", missing[-1][0])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from contextlib import closing
 from hashlib import blake2s
@@ -14,6 +15,11 @@ from sess_schema.connection import open_reader, open_writer
 from sess_schema.errors import Exit, SessError
 from sess_schema.queries import sessions
 from sess_schema.session.reader import Reader
+from sessiond.config import Config
+from sessiond.ingest import Ingest
+from sessiond.reading.territory import Territory
+from sessiond.sources import all_sources
+from sessiond.writing.transaction import Store
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 FORK = "22222222-2222-4222-8222-222222222222"
@@ -67,8 +73,8 @@ def busy(world):
     return t
 
 
-def test_the_key_is_that_of_the_record_and_the_place_in_it(world):
-    """Anchors of pages that were shared before stay good."""
+def test_the_key_is_that_of_the_record_and_of_what_the_event_is_in_it(world):
+    """Texts are counted by type, so that a thought before them changes nothing."""
     t = world.transcript(MAIN)
     prompt, answer = (
         t.prompt("brew"),
@@ -77,11 +83,45 @@ def test_the_key_is_that_of_the_record_and_the_place_in_it(world):
     t.append(prompt, answer)
     world.ingest()
 
-    def key(record, block):
-        name = f"{record['uuid']}/{block}"
-        return blake2s(name.encode(), digest_size=6).hexdigest()
+    def key(record, what):
+        return blake2s(f"{record['uuid']}/{what}".encode(), digest_size=6).hexdigest()
 
-    assert cited(world) == {key(prompt, 0): "brew", key(answer, 0): "one", key(answer, 1): "two"}
+    assert cited(world) == {
+        key(prompt, "user/0"): "brew",
+        key(answer, "assistant/0"): "one",
+        key(answer, "assistant/1"): "two",
+    }
+
+
+def test_a_record_that_grows_keeps_the_keys_of_its_events(world, monkeypatch):
+    """A message written again with a thought and another call in front cites as before."""
+    monkeypatch.setenv("HOME", str(world.root))
+    log = world.root / ".gemini" / "tmp" / "p" / "chats" / "session-2026-02-01T10-00-77777777.jsonl"
+    log.parent.mkdir(parents=True)
+    session = "77777777-7777-4777-8777-777777777777"
+    moment = "2026-02-01T10:00:00.000Z"
+    head = {"sessionId": session, "projectHash": "p", "startTime": moment, "kind": "main"}
+    call = {"id": "c1", "name": "run_shell_command", "args": {"command": "ls"}, "status": "x"}
+    early = {"id": "c0", "name": "read_file", "args": {"file_path": "/a"}, "status": "success"}
+    answer = {"id": "m1", "timestamp": moment, "type": "gemini", "content": "I run ls"}
+
+    def grow(**more):
+        log.write_bytes(
+            log.read_bytes() * log.exists() + json.dumps({**answer, **more}).encode() + b"\n"
+        )
+        with closing(open_writer(world.state / "index.db")) as db:
+            Ingest(Store(db)).reconcile(Territory(all_sources(Config())).places)
+        return {text: key for key, text in cited(world, session).items()}
+
+    world.state.mkdir(mode=0o700, exist_ok=True)
+    log.write_text(json.dumps(head) + "\n")
+    before = grow(toolCalls=[call])
+    after = grow(
+        thoughts=[{"subject": "Plan", "description": "first"}],
+        toolCalls=[early, {**call, "status": "success"}],
+    )
+    assert len(after) == len(before) + 2
+    assert {text: after[text] for text in before} == before
 
 
 def test_keys_are_the_same_in_another_home_and_after_a_rebuild(world, elsewhere):
@@ -208,6 +248,19 @@ def test_a_beginning_with_several_meanings_is_refused_with_all_of_them(world, mo
     error = refused(world, "ABCD1111")
     assert error.message == "#ABCD1111 matches 2 events: #abcd11112, #abcd11113"
     assert t.session == MAIN
+
+
+def test_digits_alone_may_begin_a_key(world, monkeypatch):
+    """They are an old number only where one was given out."""
+    t = busy(world)
+    world.ingest()
+    digits = iter(range(1000, 2000))
+    monkeypatch.setattr(citations, "_digest", lambda _: f"{next(digits)}99999999")
+    with closing(open_reader(world.state / "index.db")) as db:
+        session = sessions.resolve(db, t.session).key
+        event = citations.resolve(db, session, "1000")
+    assert event is not None
+    assert not event.by_number
 
 
 def test_three_digits_are_too_few(world):

@@ -157,7 +157,7 @@ def test_views_name_things_as_people_do(told):
     ("query", "index"),
     [
         ("SELECT tool FROM v_calls WHERE ts >= 1", "events_by_time"),
-        ("SELECT text FROM v_events WHERE event = 1", "INTEGER PRIMARY KEY"),
+        ("SELECT text FROM v_events WHERE event_id = 1", "INTEGER PRIMARY KEY"),
         ("SELECT tool FROM v_events WHERE session = 'x' AND agent = 'claude'", "events_by_session"),
         ("SELECT model FROM v_usage WHERE ts >= 1", "usage_by_time"),
         ("SELECT session FROM v_files WHERE path = 'x'", "files_by_path"),

@@ -23,6 +23,7 @@ from sessiond import config
 from sessiond.engines.steps import Summary
 from sessiond.ingest import Ingest
 from sessiond.prices.repricing import pricer_of, reprice_if_due
+from sessiond.reading import tail
 from sessiond.reading.territory import Place, Territory
 from sessiond.service.progress_line import progress_line
 from sessiond.sourcekit.base import Source
@@ -71,9 +72,14 @@ def _daemon_runs(home: paths.Home) -> bool:
 
 
 def _places(sources: Sequence[Source], targets: Sequence[str]) -> list[Place]:
-    """Named files and directories may be any agent's; their content decides."""
-    found = (os.path.realpath(os.path.expanduser(target)) for target in targets)
-    return [Place(path, tuple(sources)) for path in found]
+    """What is named on the command line: by place where an agent's files are, else anybody's."""
+    territory = Territory(sources)
+    places = []
+    for target in targets:
+        path = os.path.realpath(os.path.expanduser(target))
+        around = territory.place_of(tail.log_name(path))
+        places.append(Place(path, around.sources if around else tuple(sources)))
+    return places
 
 
 def _report(

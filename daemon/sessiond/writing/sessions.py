@@ -143,7 +143,7 @@ class Sessions:
         if spec.title:
             session.entitle(spec.title, TITLE_AI)
         if spec.resume:
-            session.resume = json.dumps(spec.resume)
+            session.resume = json.dumps(spec.resume, separators=(",", ":"))
         if spec.call_id:
             self._link(session, spec.call_id, LINK_META)
         return session

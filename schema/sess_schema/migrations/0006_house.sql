@@ -23,6 +23,9 @@ WHERE agent = 'cursor' AND id IN
 
 -- Size of the model's context window in tokens, if the agent recorded it.
 ALTER TABLE usage ADD COLUMN context_window INTEGER;
+-- A response has the time of the line it is counted by, also where a fork had been read first.
+UPDATE usage SET ts = (SELECT t.ts FROM turns t WHERE t.id = usage.turn_id)
+WHERE EXISTS (SELECT 1 FROM turns t WHERE t.id = usage.turn_id AND t.ts IS NOT usage.ts);
 
 -- Changes to files, in one form for all agents.
 CREATE TABLE edits (
@@ -211,7 +214,7 @@ WHERE s.turns > 0;
 -- One row per event: a prompt, an answer, a thought, a tool call with its result, a notice.
 CREATE VIEW v_events AS
 SELECT
-    e.id AS event,
+    e.id AS event_id,
     s.native_id AS session,
     s.agent,
     s.project,
@@ -237,7 +240,7 @@ WHERE e.retired = 0;
 -- Tool calls, each with its result.
 CREATE VIEW v_calls AS
 SELECT
-    e.id AS event,
+    e.id AS event_id,
     s.native_id AS session,
     s.agent,
     s.project,
@@ -285,7 +288,7 @@ CREATE VIEW v_files AS
 SELECT
     f.path,
     f.action,                                   -- read, write, edit
-    e.id AS event,
+    e.id AS event_id,
     s.native_id AS session,
     s.agent,
     s.project,
@@ -304,7 +307,7 @@ SELECT
     d.path,
     d.added,
     d.removed,
-    e.id AS event,
+    e.id AS event_id,
     d.number,                                   -- 0, 1, 2 ... within the call
     s.native_id AS session,
     s.agent,
@@ -324,7 +327,7 @@ SELECT
     c.sha,
     c.branch,
     c.subject,
-    e.id AS event,
+    e.id AS event_id,
     s.native_id AS session,
     s.agent,
     s.project,

@@ -266,7 +266,7 @@ def test_refused_calls_are_no_failures_of_a_tool(world):
     world.ingest()
     shown, _ = report(world, Stats(zone=UTC))
     assert shown.tables["tools-data"]["Bash"] == [4, 1, 1, 1]
-    assert "1 failed, 50.0% of calls with a result, 1 denied" in "".join(shown.words)
+    assert "1 failed, 50.0% of the calls that ran, 1 denied" in "".join(shown.words)
 
 
 def test_an_empty_report_says_so_in_words(spent):

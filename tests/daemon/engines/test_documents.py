@@ -70,6 +70,23 @@ def test_a_call_that_ends_changes_in_place(world):
     assert world.texts() == ["lsa.txt"]
 
 
+def test_a_document_that_moved_is_the_same_one(world, known):
+    """Its folder got another name; a later change replaces the old message."""
+    old = world.document()
+    folder = old.parents[1]
+    moved = folder.with_name("renamed")
+    folder.rename(moved)
+    world.ingest()
+    assert ids(world) == known
+    path = str(moved / old.parent.name / old.name)
+    whole = world.sql("SELECT path, state FROM sources ORDER BY path")
+    assert whole == [(path, "live"), (f"{path}#{SESSION}", "live")]
+    (moved / old.parent.name / old.name).write_bytes(document(FIRST[0], answer(2, "zwei")))
+    world.ingest()
+    assert world.texts() == ["one", "zwei"]
+    world.check()
+
+
 def test_a_record_that_leaves_the_document_is_retired(world, known):
     """It is no longer shown or counted, but stays in the index, and may return."""
     rewrite(world, FIRST[0], FIRST[2])

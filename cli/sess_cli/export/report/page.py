@@ -145,7 +145,7 @@ def _tiles(data: Figures) -> str:
     uses = data.uses
     failed = f"{uses.errors:,} failed"
     if uses.errors:
-        failed += f", {scales.share(uses.errors, uses.answered)} of calls with a result"
+        failed += f", {scales.share(uses.errors, uses.answered)} of the calls that ran"
     if uses.denied:
         failed += f", {uses.denied:,} denied"
     idle = "pauses cut at 5 minutes" + (", all models" if data.asked.models else "")

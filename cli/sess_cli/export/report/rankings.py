@@ -41,7 +41,7 @@ def projects(data: Figures) -> str:
 
 def tools(data: Figures) -> str:
     uses = dict(sorted(data.tools.items(), key=lambda one: (-one[1].calls, one[0])))
-    caption = f"Calls, and the share of those with a result that failed{_of(len(uses))}."
+    caption = f"Calls, and the share of those that ran and failed{_of(len(uses))}."
     if not uses:
         return figure("tools", "Tools", caption, empty("No tool calls in this period."))
     rows = [

@@ -41,7 +41,7 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     answered = sum(use.answered for use in found.tools.values())
     counts = f"{amounts.plural(calls, 'call')}, {amounts.plural(errors, 'error')}"
     if answered:
-        counts += f", {percent(errors / answered)} of {answered:,} with a result"
+        counts += f", {percent(errors / answered)} of {answered:,} that ran"
     return Report(
         "tools",
         [
