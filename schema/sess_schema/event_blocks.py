@@ -1,7 +1,7 @@
-"""Blocks of event numbers, each with a time that none of its events is later than.
+"""Blocks of event numbers, each with an upper bound on the times of its events.
 
-Numbers mostly grow with time, but what is imported today may be years old. With these the newest
-of many matches are found without sorting all of them.
+Numbers mostly grow with time, but what is imported today may be years old. The bounds let a search
+find the newest of many matches without sorting all of them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The newest events that match, without sorting all that match a common word.
 
-Full text gives the largest numbers first. Those are the newest events unless older ones were read
-later. So only those count that are newer than anything with a smaller number can be; where too few
-are, the blocks of smaller numbers follow that may hold newer ones.
+Full text returns the largest event numbers first. Those are the newest events, unless older ones
+were read later. A match that is newer than every event with a smaller number is certain. Where too
+few are, the blocks of smaller numbers that may hold newer events are read, too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def newest(
 
 
 class Newest:
-    """Reads matches of a plan in pieces, the newest first."""
+    """Reads the matches of a plan, the newest first."""
 
     def __init__(
         self,
@@ -53,8 +53,8 @@ class Newest:
     def rows(
         self, most: int, least: int | None = None, before: Position | None = None
     ) -> tuple[list[Row], Position | None]:
-        """So many of the newest behind a position, or at least `least` if that is quicker; and
-        the position behind them, None if there are no more."""
+        """Up to `most` of the newest matches before a position, and the position to continue
+        from, None at the end. Stops at `least` or more where the rest would cost a query."""
         after = order.after(before, "newest")
         base = self._base
         if after is not None:
