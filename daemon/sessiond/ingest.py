@@ -16,8 +16,6 @@ from contextlib import contextmanager
 import apsw
 
 from sess_schema.errors import sqlite_error
-from sessiond.engines.databases import read_database, return_parts
-from sessiond.engines.documents import read_document
 from sessiond.engines.lines import read_log
 from sessiond.engines.steps import (
     AddSlice,
@@ -48,7 +46,6 @@ from sessiond.reading.tracked import (
 )
 from sessiond.sourcekit.base import SessionSpec
 from sessiond.writing import rewrite
-from sessiond.writing.conversations import ConversationWriter
 from sessiond.writing.transaction import Store
 
 COMMIT_BYTES = 32 << 20
@@ -279,13 +276,15 @@ class Ingest:
             case ChangeConversation(conversation=conversation):
                 source.save_identity(now.db)
                 part_source = self._part(source, conversation.spec)
+                from sessiond.writing.conversations import ConversationWriter  # noqa: PLC0415
+
                 writer = ConversationWriter(now)
                 summary.turns += writer.apply(source, part_source, conversation)
             case ReplaceDocument(data=data):
-                return_parts(now.db, source, self._parts_of(source))
+                self._return_parts(source)
                 now.chunks.replace_document(source, data)
             case KeepState(state=state):
-                return_parts(now.db, source, self._parts_of(source))
+                self._return_parts(source)
                 source.save_reader_state(now.db, state)
             case Finish():
                 self._finish(step, summary)
@@ -297,6 +296,11 @@ class Ingest:
         self._uncommitted += step.weight
         summary.read_bytes += step.weight
         self.on_progress(summary)
+
+    def _return_parts(self, source: Tracked) -> None:
+        from sessiond.engines.databases import return_parts  # noqa: PLC0415
+
+        return_parts(self._store.db, source, self._parts_of(source))
 
     def _finish(self, step: Finish, summary: Summary) -> None:
         now, source = self._store.transaction, step.source
@@ -386,8 +390,13 @@ class Ingest:
                 continue
             source = known or Tracked(file.path, file.source.agent, file.kind)
             if file.kind == "database":
+                # Most passes read logs only; the other engines are loaded when they are needed.
+                from sessiond.engines.databases import read_database  # noqa: PLC0415
+
                 yield from read_database(file, source, self._store.db)
             elif file.kind == "document":
+                from sessiond.engines.documents import read_document  # noqa: PLC0415
+
                 yield from read_document(file, source, self._store.db)
             else:
                 yield from self._read_log(file, source)

@@ -11,9 +11,11 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from typing import Self
+
+import apsw
 
 from sess_schema import __version__, lock, paths, program
 from sess_schema.connection import open_writer
@@ -28,7 +30,6 @@ from sessiond.reading.territory import Place, Territory
 from sessiond.service.progress_line import progress_line
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
-from sessiond.writing.describe_calls import describe_calls
 from sessiond.writing.transaction import Store
 
 WAIT_FOR_OTHER_SYNC = 5.0
@@ -53,7 +54,7 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
         with closing(db):
             with progress_line(show=not as_json) as progress:
                 reprice_if_due(db, settings, progress)
-                describe_calls(db, {one.agent: one.describe_stored for one in sources}, progress)
+                _describe_calls(db, sources, progress)
             ingest = Ingest(Store(db, pricer_of(settings)))
             started = time.monotonic()
             with _Bar(show=not as_json and sys.stderr.isatty()) as bar:
@@ -64,6 +65,16 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
         held.release()
     _report(summary, seconds, as_json=as_json, quiet=quiet, roots=[place.path for place in places])
     return Exit.SKIPPED_SOME if summary.skipped else Exit.OK
+
+
+def _describe_calls(
+    db: apsw.Connection, sources: Sequence[Source], progress: Callable[[str], None]
+) -> None:
+    if db.execute("SELECT 1 FROM facts WHERE name = 'calls_to_describe'").get is None:
+        return
+    from sessiond.writing.describe_calls import describe_calls  # noqa: PLC0415 - once, if at all
+
+    describe_calls(db, {one.agent: one.describe_stored for one in sources}, progress)
 
 
 def _daemon_runs(home: paths.Home) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import apsw
 
-from sess_schema.session.reader import Entry, Reader
+if TYPE_CHECKING:
+    from sess_schema.session.reader import Entry, Reader
 
 _SHOWN = 300
 
@@ -34,6 +36,8 @@ class Neighbours:
         self, session: int, event: int, before: int, after: int
     ) -> tuple[list[Neighbour], list[Neighbour]]:
         if session not in self._readers:
+            from sess_schema.session.reader import Reader  # noqa: PLC0415 - few searches ask
+
             self._readers[session] = Reader(self._db, session)
         reader = self._readers[session]
         if not reader.holds(event):

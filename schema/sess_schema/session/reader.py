@@ -6,14 +6,16 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from sess_schema import citations, edits
-from sess_schema.edits import Edit
+from sess_schema import citations
 from sess_schema.records import Records
 from sess_schema.session import shown
+
+if TYPE_CHECKING:
+    from sess_schema.edits import Edit
 
 EVERYTHING = 1 << 30  # characters: longer than any text
 _BATCH = 64  # events whose texts are in memory at once
@@ -167,7 +169,11 @@ class Reader:
 
     def edits(self, event: int) -> list[Edit]:
         """A call's edits to files."""
-        return edits.of_event(self._db, event) if event in self._edited else []
+        if event not in self._edited:
+            return []
+        from sess_schema import edits  # noqa: PLC0415 - few events have any
+
+        return edits.of_event(self._db, event)
 
     def files(self, event: int) -> list[dict[str, str]]:
         """The files a call touched, with the action: read, write, edit."""
