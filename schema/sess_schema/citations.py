@@ -2,8 +2,8 @@
 
 An event's key is derived from the id the agent gave its record and what the event is in it: the
 call with its id, or the first, second ... event of its type. A record that grows as it is written
-keeps the keys of its events. Row numbers, paths and reading order do not matter. What is printed is
-the shortest prefix of the key that is unique within the session.
+keeps the keys of its events. Row numbers, paths and reading order do not matter. The first eight
+digits are printed, or more where all keys of a session are at hand and two begin alike.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from functools import lru_cache, partial
 from typing import Any
 
 import apsw
@@ -28,8 +27,6 @@ except ImportError:
 SHORTEST = 8  # hex digits printed, at least
 _SHORTEST_TYPED = 4
 _BYTES = 6
-_SESSIONS_AT_HAND = 200
-_MANY_EVENTS = 300  # per session: reading more takes longer than a search
 _CANDIDATES = 5
 _DIGITS = frozenset("0123456789abcdef")
 
@@ -53,7 +50,6 @@ _RECORD = (
 _OF_RECORD = _EVENTS.format("t.native_id = ?2 AND +t.session_id = ?1")
 _OF_PLACE = _EVENTS.format("t.session_id = ?1 AND t.offset = ?2 AND t.native_id IS NULL")
 _OWNER = "SELECT t.session_id FROM events e JOIN turns t ON t.id = e.turn_id WHERE e.id = ?"
-_HOW_MANY = "SELECT events FROM sessions WHERE id = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,32 +72,26 @@ class Keys:
 
 
 class Citations:
-    """Keys of events; reads each session at most once."""
+    """Keys of single events."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
-        self._keys = lru_cache(_SESSIONS_AT_HAND)(partial(of_session, db))
-        self._has_many = lru_cache(_SESSIONS_AT_HAND)(self._count)
 
     def key(self, event: int, session: int | None = None) -> str:
         """The full key; without `session`, in the session that wrote the event."""
-        session = self._owner(event) if session is None else session
+        if session is None:
+            session = int(self._db.execute(_OWNER, (event,)).get)
         native_id, offset = next(iter(self._db.execute(_RECORD, (session, event))))
         sql, record = (_OF_PLACE, offset) if native_id is None else (_OF_RECORD, native_id)
         return _assigned(self._db.execute(sql, (session, record)))[0][event]
 
     def short(self, event: int, session: int | None = None) -> str:
-        """What is printed after the `#`; the full key where shortening would be slow."""
-        session = self._owner(event) if session is None else session
-        if self._has_many(session):
-            return self.key(event, session)
-        return self._keys(session).short(event)
+        """What is printed after the `#`.
 
-    def _owner(self, event: int) -> int:
-        return int(self._db.execute(_OWNER, (event,)).get)
-
-    def _count(self, session: int) -> bool:
-        return int(self._db.execute(_HOW_MANY, (session,)).get) > _MANY_EVENTS
+        Whether another event of the session begins alike is not looked up: reading all its keys
+        takes longer than a search, and `resolve` names both where it happens.
+        """
+        return self.key(event, session)[:SHORTEST]
 
 
 def of_session(db: apsw.Connection, session: int) -> Keys:
