@@ -11,8 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -44,16 +43,18 @@ _ALL = _EVENTS.format("t.session_id = ?1")
 # Events that may share a name: those of the same record, and of other records with its id.
 _RECORD = (
     "SELECT t.native_id, t.offset FROM events e JOIN turns t ON t.id = e.turn_id"
-    " OR t.copy_of = e.turn_id WHERE e.id = ?2 AND +t.session_id = ?1"
-    " ORDER BY t.retired > 0, t.offset LIMIT 1"
+    " WHERE e.id = ?2 AND +t.session_id = ?1"
+)
+_COPIED_RECORD = (
+    "SELECT t.native_id, t.offset FROM events e JOIN turns t ON t.copy_of = e.turn_id"
+    " WHERE e.id = ?2 AND +t.session_id = ?1 ORDER BY t.retired > 0, t.offset LIMIT 1"
 )
 _OF_RECORD = _EVENTS.format("t.native_id = ?2 AND +t.session_id = ?1")
 _OF_PLACE = _EVENTS.format("t.session_id = ?1 AND t.offset = ?2 AND t.native_id IS NULL")
 _OWNER = "SELECT t.session_id FROM events e JOIN turns t ON t.id = e.turn_id WHERE e.id = ?"
 
 
-@dataclass(frozen=True, slots=True)
-class Keys:
+class Keys(NamedTuple):
     """The keys of one session's events."""
 
     of: dict[int, str]
@@ -81,7 +82,9 @@ class Citations:
         """The full key; without `session`, in the session that wrote the event."""
         if session is None:
             session = int(self._db.execute(_OWNER, (event,)).get)
-        native_id, offset = next(iter(self._db.execute(_RECORD, (session, event))))
+        found = self._db.execute(_RECORD, (session, event)).fetchone()
+        found = found or self._db.execute(_COPIED_RECORD, (session, event)).fetchone()
+        native_id, offset = found or (None, None)
         sql, record = (_OF_PLACE, offset) if native_id is None else (_OF_RECORD, native_id)
         return _assigned(self._db.execute(sql, (session, record)))[0][event]
 
@@ -121,8 +124,7 @@ def _assigned(rows: Iterable[Any]) -> tuple[dict[int, str], set[int]]:
     return of, live
 
 
-@dataclass(frozen=True, slots=True)
-class Cited:
+class Cited(NamedTuple):
     """The event a citation names."""
 
     event: int
