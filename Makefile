@@ -6,7 +6,7 @@ export Q
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 BIN := .venv/bin
-LENGTHY := browser faults cli/export # left out of `make check`
+LENGTHY := browser faults cli/export cli/finder daemon/sources/cursor # not in `make check`
 # An editable install copies the service files, so a change of them reinstalls.
 PACKAGE := pyproject.toml $(wildcard systemd/*.service systemd/*/*.conf launchd/*.plist)
 
