@@ -20,7 +20,7 @@ import pytest
 from hypothesis import settings
 from tests import forked
 
-from sess_schema import archive
+from sess_schema import archive, event_blocks
 from sess_schema.connection import open_reader, open_writer
 from sess_schema.queries import references
 from sessiond.config import Config
@@ -261,10 +261,15 @@ class World:
         }
 
     def check(self):
-        """Both integrity checks, on a connection that may run them; no broken references."""
+        """Both integrity checks, no broken references, and no event later than its block allows."""
         with closing(open_writer(self.state / "index.db")) as db:
             assert db.pragma("integrity_check") == "ok"
             assert references.broken(db) == []
+            late = (
+                "SELECT e.id FROM events e LEFT JOIN event_blocks b ON b.block = e.id >> ?"
+                " WHERE e.ts > coalesce(b.newest, -1)"
+            )
+            assert list(db.execute(late, (event_blocks.BITS,))) == []
             db.execute("INSERT INTO event_index (event_index, rank) VALUES ('integrity-check', 1)")
 
 
