@@ -1,0 +1,1 @@
+"""File formats that several agents share: each agent in `sources/` says where and what differs."""
