@@ -119,6 +119,7 @@ def sums(tally: Tally) -> dict[str, Any]:
         "cache_write_tokens": tally.cache_write_tokens,
         "cache_write_1h_tokens": tally.cache_write_1h_tokens,
         "cache_read_tokens": tally.cache_read_tokens,
+        "reasoning_tokens": tally.reasoning_tokens,
         "cost_usd": tally.cost_nano / 1e9,
         "cost_nano_usd": tally.cost_nano,
         "unpriced_requests": tally.unpriced,

@@ -32,7 +32,8 @@ USAGE_SUMS = (
     "sum(u.input_tokens), sum(u.output_tokens), sum(u.cache_write_tokens),"
     " sum(u.cache_write_1h_tokens), sum(u.cache_read_tokens), coalesce(sum(u.cost_nano), 0),"
     " sum(u.cost_nano IS NULL), count(*), coalesce(sum(u.saved_nano), 0),"
-    f" sum({PLACEHOLDER}), coalesce(sum(u.chars) FILTER (WHERE {PLACEHOLDER}), 0)"
+    f" sum({PLACEHOLDER}), coalesce(sum(u.chars) FILTER (WHERE {PLACEHOLDER}), 0),"
+    " sum(u.reasoning_tokens)"
 )
 # Over `events e JOIN sessions s`. What a subagent is asked is not a prompt.
 PROMPT = "e.type = 'user' AND s.kind IS NOT 'subagent'"

@@ -41,6 +41,7 @@ def test_json_has_the_documented_fields(story, sess):
         "cache_write_tokens": 0,
         "cache_write_1h_tokens": 0,
         "cache_read_tokens": 0,
+        "reasoning_tokens": 0,
         "cost_usd": 0.001325,
         "cost_nano_usd": 1_325_000,
         "unpriced_requests": 0,

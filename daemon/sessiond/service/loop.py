@@ -249,7 +249,7 @@ class Service:
             if around is None:
                 continue
             for source in around.sources:
-                kind = source.classify(path)
+                kind = source.kind_of(path)
                 # A change of a sidecar means that its file must be read.
                 concerned = source.owner(path) if kind == "sidecar" else path
                 if source.classify(concerned) in WHOLES:

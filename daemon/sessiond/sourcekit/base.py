@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from sess_schema import kinds
 from sess_schema.edits import Edit, Hunks
 from sessiond.sourcekit.files import Folders
 
@@ -29,6 +30,16 @@ LINK_PROMPT, LINK_QUEUE, LINK_PROGRESS, LINK_RESULT, LINK_META = 1, 2, 3, 4, 5
 
 # In the state of a database reader: not everything was compared, so read the database again soon.
 LOOK_AGAIN = "look_again"
+
+
+# How sure we are that an agent is read correctly: what its source was written from.
+REAL_FILES, SOURCE_CODE, DOCUMENTATION, ONE_READER = (
+    "real files",
+    "its source code",
+    "documentation",
+    "one public reader",
+)
+_WAL = "-wal"  # what SQLite writes first, beside a database
 
 
 class Described(NamedTuple):
@@ -97,6 +108,7 @@ class Usage:
     cost_usd: float | None = None
     geo: str | None = None  # where it was computed
     context_window: int | None = None  # of the model, where the agent records it
+    reasoning_tokens: int = 0  # part of output_tokens
 
 
 @dataclass(slots=True)
@@ -233,6 +245,11 @@ class Source:
     agent: str  # its name in the index, in configuration and in filters
     title: str  # its display name
     variables: tuple[str, ...] = ()  # environment variables that move its places
+    reads: str  # what is read, in one sentence
+    leaves: tuple[tuple[str, str], ...] = ()  # what is there and not read, and why
+    known_from: str  # REAL_FILES, SOURCE_CODE, DOCUMENTATION or ONE_READER
+    records_tokens: bool = True
+    subscription: bool = False  # nobody pays by token: a cost is what the API would have asked
     databases: Databases | None = None  # how to read its databases
     documents: Documents | None = None  # how to read files that are rewritten whole
 
@@ -260,21 +277,32 @@ class Source:
         """`transcript`, `document`, `database`, `attachment` or `sidecar`, by name and place."""
         raise NotImplementedError
 
-    def claims(self, path: str, head: bytes) -> bool:
-        """Whether a file with these first bytes is this agent's; asked where places overlap."""
-        raise NotImplementedError
+    def claims(self, path: str, head: bytes) -> bool:  # noqa: ARG002 - for those that can tell
+        """Whether a file with these first bytes is this agent's, wherever it is.
+
+        Asked where places overlap and for files that are imported. The default knows none by sight.
+        """
+        return False
 
     def enters(self, directory: str) -> bool:  # noqa: ARG002 - anything may be below
         """Whether a directory below a root may contain files of this agent."""
         return True
 
-    def sidecars(self, path: str) -> Sequence[str]:  # noqa: ARG002 - most files stand alone
+    def kind_of(self, path: str) -> str | None:
+        """As `classify`, which need not know the files that SQLite makes."""
+        kind = self.classify(path)
+        if kind is None and self.databases is not None and path.endswith(_WAL):
+            return "sidecar" if self.classify(path.removesuffix(_WAL)) == "database" else None
+        return kind
+
+    def sidecars(self, path: str) -> Sequence[str]:
         """Files, existing or not, whose change means that this one must be read again."""
-        return ()
+        is_database = self.databases is not None and self.classify(path) == "database"
+        return (path + _WAL,) if is_database else ()
 
     def owner(self, sidecar: str) -> str:
-        """The file that a sidecar belongs to."""
-        raise NotImplementedError
+        """The file that a sidecar belongs to; a directory if it belongs to all files in it."""
+        return sidecar.removesuffix(_WAL)
 
     def identify(self, path: str, head: bytes) -> SessionSpec:
         """The session of a transcript, from its path, its first bytes and its sidecar."""
@@ -285,13 +313,18 @@ class Source:
         raise NotImplementedError
 
     def describe_stored(
-        self, tool: str | None, record: Any, pointer: str, answer: Callable[[], Any]
+        self,
+        tool: str | None,  # noqa: ARG002
+        record: Any,  # noqa: ARG002
+        pointer: str,  # noqa: ARG002
+        answer: Callable[[], Any],  # noqa: ARG002
     ) -> Described:
-        """Describe a call in an archived record as a parser would.
+        """Describe a call that was indexed before calls had kinds, as a parser would.
 
         `pointer` leads to its input; `answer` reads the record of its result, if there is one.
+        Indexes of that time have no calls of agents that were added later.
         """
-        raise NotImplementedError
+        return Described(kinds.OTHER)
 
     def probe(self, word: str) -> dict[str, bytes]:  # noqa: ARG002 - most cannot be faked
         """Files by path, as the agent would write them, for `sess doctor` to find `word` in."""

@@ -21,7 +21,7 @@ COLUMNS = (
     "session_id", "turn_id", "response_uid", "message_id", "request_id", "model", "ts",
     "stop_reason", "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
     "cache_read_tokens", "web_searches", "service_tier", "speed", "geo", "cost_usd",
-    "context_window",
+    "context_window", "reasoning_tokens",
 )  # fmt: skip
 _WRITTEN = (*COLUMNS, "sidechain", "cost_nano", "cost_source", "saved_nano")
 _SAVE = (
@@ -70,6 +70,7 @@ class Line(NamedTuple):
     geo: str | None
     cost_usd: float | None
     context_window: int | None
+    reasoning_tokens: int
 
     def finality(self) -> tuple[Any, ...]:
         """Of two lines of a request, the greater one counts.
@@ -85,6 +86,7 @@ class Line(NamedTuple):
             *counts,
             self.cache_write_1h_tokens,
             self.web_searches,
+            self.reasoning_tokens,
             -1.0 if self.cost_usd is None else self.cost_usd,
             *(text or "" for text in (self.model, self.service_tier, self.speed, self.geo)),
         )
@@ -117,7 +119,7 @@ class UsageWriter:
             usage.request_id, usage.model, record.ts, usage.stop_reason, usage.input_tokens,
             usage.output_tokens, usage.cache_write_tokens, usage.cache_write_1h_tokens,
             usage.cache_read_tokens, usage.web_searches, usage.service_tier, usage.speed,
-            usage.geo, usage.cost_usd, usage.context_window,
+            usage.geo, usage.cost_usd, usage.context_window, usage.reasoning_tokens,
         )  # fmt: skip
         self._holders.setdefault(line.response_uid, set()).add(session.id)
         self._newest = max(self._newest, turn_id)

@@ -6,6 +6,35 @@ ALTER TABLE sessions ADD COLUMN project_from TEXT;
 
 -- Tokens that the model reasoned with; part of output_tokens.
 ALTER TABLE usage ADD COLUMN reasoning_tokens INTEGER NOT NULL DEFAULT 0;
+-- Part of output_tokens.
+ALTER TABLE usage_sums ADD COLUMN reasoning_tokens INTEGER NOT NULL DEFAULT 0;
 
 -- How often the same reason was given for this source; only the first ones have rows of their own.
 ALTER TABLE warnings ADD COLUMN times INTEGER NOT NULL DEFAULT 1;
+
+-- Model responses, each once, with tokens and cost.
+DROP VIEW v_usage;
+CREATE VIEW v_usage AS
+SELECT
+    s.native_id AS session,
+    s.agent,
+    s.project,
+    s.kind AS session_kind,                     -- main, subagent, log
+    strftime('%Y-%m-%dT%H:%M:%fZ', u.ts / 1000.0, 'unixepoch') AS time,
+    u.ts,
+    coalesce(u.model, 'unknown') AS model,
+    u.input_tokens,                             -- without cached tokens
+    u.output_tokens,                            -- with reasoning
+    u.reasoning_tokens,                         -- part of output_tokens
+    u.cache_write_tokens,
+    u.cache_read_tokens,
+    u.input_tokens + u.output_tokens + u.cache_write_tokens + u.cache_read_tokens AS tokens,
+    u.cost_nano / 1e9 AS cost_usd,              -- NULL: the price is unknown
+    u.saved_nano / 1e9 AS saved_usd,            -- by the cache
+    u.cost_source,                              -- recorded, computed, unknown
+    u.stop_reason,
+    u.message_id,
+    u.request_id
+FROM usage u
+LEFT JOIN sessions s ON s.id = u.session_id
+WHERE u.counted;

@@ -29,7 +29,7 @@ PERIODS = frozenset({"hour", "day", "week", "month"})
 USAGE = (
     "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
     "cache_read_tokens", "cost_nano", "unpriced", "requests", "saved_nano", "placeholders",
-    "placeholder_chars",
+    "placeholder_chars", "reasoning_tokens",
 )  # fmt: skip
 _BY_KEY = "GROUP BY 1, 2, 3"
 

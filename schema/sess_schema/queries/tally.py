@@ -20,6 +20,7 @@ class Tally:
     saved_nano: int = 0  # by the cache
     placeholders: int = 0  # responses whose final output count was never logged
     placeholder_chars: int = 0
+    reasoning_tokens: int = 0  # part of output_tokens
     prompts: int = 0
     tool_calls: int = 0
     tool_errors: int = 0  # failed
@@ -38,6 +39,7 @@ class Tally:
         self.saved_nano += other.saved_nano
         self.placeholders += other.placeholders
         self.placeholder_chars += other.placeholder_chars
+        self.reasoning_tokens += other.reasoning_tokens
         self.prompts += other.prompts
         self.tool_calls += other.tool_calls
         self.tool_errors += other.tool_errors

@@ -138,9 +138,11 @@ def _tiles(data: Figures) -> str:
         for what, count in (
             ("in", total.input_tokens),
             ("out", total.output_tokens),
+            ("of it reasoning", total.reasoning_tokens),
             ("cache write", total.cache_write_tokens),
             ("cache read", total.cache_read_tokens),
         )
+        if count or not what.startswith("of it")
     ]
     uses = data.uses
     failed = f"{uses.errors:,} failed"

@@ -63,8 +63,10 @@ def _draw_facts(terminal: Terminal, found: Overview) -> None:
     if total.saved_nano > 0:
         paid += f"; the cache saved {money(total.saved_nano)}"
     fact("cost", paid)
+    reasoned = f" ({short(total.reasoning_tokens)} reasoning)" if total.reasoning_tokens else ""
     tokens = (
-        f"{short(total.tokens)}: in {short(total.input_tokens)}, out {short(total.output_tokens)},"
+        f"{short(total.tokens)}: in {short(total.input_tokens)},"
+        f" out {short(total.output_tokens)}{reasoned},"
         f" cache write {short(total.cache_write_tokens)}, read {short(total.cache_read_tokens)}"
     )
     fact("tokens", tokens)

@@ -75,6 +75,7 @@ def _row(line: Line, links: Links, zone: tzinfo | None) -> dict[str, Any]:
         "cache_write_tokens": tally.cache_write_tokens,
         "cache_write_1h_tokens": tally.cache_write_1h_tokens,
         "cache_read_tokens": tally.cache_read_tokens,
+        "reasoning_tokens": tally.reasoning_tokens,
         "cost_nano_usd": tally.cost_nano if response and not tally.unpriced else None,
         "_link": links.event(line.session, line.event),
         "_when": clock(line.ts, zone, "%Y-%m-%d %H:%M:%S"),

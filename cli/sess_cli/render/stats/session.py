@@ -143,7 +143,8 @@ def _numbers(found: Analytics) -> Iterator[tuple[str, str]]:
         for name in ("input_tokens", "cache_write_tokens", "cache_read_tokens", "output_tokens")
     )
     yield "Input Tk", f"{fresh + written + read:,} ({short(read)} from cache)"
-    yield "Output Tk", f"{out:,}"
+    reasoned = sum(tally.reasoning_tokens for tally in tallies)
+    yield "Output Tk", f"{out:,} ({short(reasoned)} reasoning)" if reasoned else f"{out:,}"
     cost = money(sum(tally.cost_nano for tally in tallies))
     if unpriced := sum(tally.unpriced for tally in tallies):
         cost += f" and {amounts.plural(unpriced, 'response')} of unknown price"

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from sessiond.sourcekit.base import Described, Parser, SessionSpec, Source
+from sessiond.sourcekit.base import REAL_FILES, Described, Parser, SessionSpec, Source
 from sessiond.sourcekit.files import small_json
 from sessiond.sourcekit.values import as_text
 
@@ -33,6 +33,15 @@ class ClaudeSource(Source):
     agent = "claude"
     title = "Claude Code"
     variables = ("CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME")
+    reads = "Transcripts with their subagents and overflowed tool outputs, also those of Cowork."
+    leaves = (
+        ("history.jsonl", "prompts only; the transcripts have them"),
+        (
+            "file-history/, todos/, plans/, shell-snapshots/",
+            "state of the program, not conversations",
+        ),
+    )
+    known_from = REAL_FILES
 
     def places(self) -> list[str]:
         return [*self._project_roots(), *self._desktop_roots()]

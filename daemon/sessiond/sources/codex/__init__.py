@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from sessiond.sourcekit.base import Described, Parser, SessionSpec, Source
+from sessiond.sourcekit.base import SOURCE_CODE, Described, Parser, SessionSpec, Source
 from sessiond.sources.codex import head as heads
 from sessiond.sources.codex import legacy
 from sessiond.sources.codex.titles import ThreadNames
@@ -24,6 +24,12 @@ class CodexSource(Source):
     agent = "codex"
     title = "Codex"
     variables = ("CODEX_HOME",)
+    reads = "Rollouts, archived and compressed ones included, and the names of threads."
+    leaves = (
+        ("history.jsonl", "prompts only; the rollouts have them"),
+        ("state_*.sqlite, logs_*.sqlite", "an index of the rollouts, and the program's own log"),
+    )
+    known_from = SOURCE_CODE
     documents = legacy.Sessions()
 
     def places(self) -> list[str]:

@@ -15,7 +15,14 @@ from sess_schema.decode import at_pointer
 from sessiond.engines.foreign import Foreign
 from sessiond.engines.known_rows import KnownRows
 from sessiond.reading import tail
-from sessiond.sourcekit.base import Conversation, Described, Parser, SessionSpec, Source
+from sessiond.sourcekit.base import (
+    REAL_FILES,
+    Conversation,
+    Described,
+    Parser,
+    SessionSpec,
+    Source,
+)
 from sessiond.sourcekit.values import as_dict
 
 if TYPE_CHECKING:
@@ -43,6 +50,13 @@ class CursorSource(Source):
     agent = "cursor"
     title = "Cursor"
     variables = ("CURSOR_CONFIG_DIR", "XDG_CONFIG_HOME")
+    reads = "Conversations in the editor's databases, chats of cursor-agent, and its transcripts."
+    leaves = (
+        ("other keys of state.vscdb", "settings and sign-in data"),
+        ("globalStorage/*/, History/", "files of extensions, and local copies of edited files"),
+    )
+    known_from = REAL_FILES
+    subscription = True
 
     def __init__(
         self,

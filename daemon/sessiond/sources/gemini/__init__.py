@@ -12,6 +12,7 @@ import orjson
 
 from sess_schema.decode import decode
 from sessiond.sourcekit.base import (
+    SOURCE_CODE,
     Conversation,
     Described,
     Item,
@@ -39,6 +40,12 @@ class GeminiSource(Source):
     agent = "gemini"
     title = "Gemini CLI"
     variables = ("GEMINI_CLI_HOME",)
+    reads = "Chats of all versions: logs of operations, and the JSON documents before them."
+    leaves = (
+        ("logs.json", "prompts only; the chats have them"),
+        ("shadow history, tool-outputs/", "copies of files and of outputs that the chats have"),
+    )
+    known_from = SOURCE_CODE
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)

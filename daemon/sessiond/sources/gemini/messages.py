@@ -183,6 +183,7 @@ def _usage(tokens: Any, model: str | None) -> Usage | None:
         cache_write_tokens=0,
         cache_write_1h_tokens=0,
         cache_read_tokens=cached,
+        reasoning_tokens=as_count(tokens.get("thoughts")),
     )
 
 
