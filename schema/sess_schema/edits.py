@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -109,5 +110,9 @@ def unpack(path: str, data: bytes) -> Edit:
 
 
 def of_event(db: apsw.Connection, event: int) -> list[Edit]:
-    found = db.execute("SELECT path, data FROM edits WHERE event_id = ? ORDER BY number", (event,))
-    return [unpack(path, data) for path, data in found]
+    rows = db.execute("SELECT path, data FROM edits WHERE event_id = ? ORDER BY number", (event,))
+    found = []
+    for path, data in rows:
+        with contextlib.suppress(archive.Damaged):  # the call is shown without its diff
+            found.append(unpack(path, data))
+    return found

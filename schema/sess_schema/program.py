@@ -94,7 +94,18 @@ def outcome(name: str, body: Callable[[], None], *, debug: bool = False) -> int:
         if debug:
             raise
         return explain(name, error)
-    return 0
+    return _damage_met(name)
+
+
+def _damage_met(name: str) -> int:
+    """What was shown lacks records that are damaged in the archive: say so, whatever it was."""
+    archive = sys.modules.get("sess_schema.archive")
+    if archive is None or not archive.met:
+        return 0
+    pieces = "a piece" if len(archive.met) == 1 else f"{len(archive.met)} pieces"
+    say(f"{name}: incomplete: {pieces} of the archive could not be read")
+    say(f"hint: {archive.met[0].hint}")
+    return 5
 
 
 def _flushed(code: int) -> int:

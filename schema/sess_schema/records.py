@@ -23,6 +23,7 @@ class Records:
         self._chunks: OrderedDict[int, bytes] = OrderedDict()
         self._places: dict[tuple[int, int], tuple[list[int], list[tuple[int, int]]]] = {}
         self._last: tuple[tuple[int, ...], list[Any]] = ((), [])
+        self.damaged: set[int] = set()  # chunks that could not be read
 
     def bytes_of(self, place: Sequence[int]) -> bytes:
         """`place`: source, retired, offset, length."""
@@ -53,7 +54,11 @@ class Records:
 
     def value(self, place: Sequence[int], pointer: str) -> Any:
         """The value in a record that a JSON pointer leads to, or None."""
-        for value in self._values(tuple(place)):
+        try:
+            values = self._values(tuple(place))
+        except archive.Damaged:
+            return None
+        for value in values:
             found = unwrapped(decode.at_pointer(value, pointer))
             if found is not None and not is_too_deep(found):
                 return found
@@ -61,7 +66,10 @@ class Records:
 
     def holding(self, place: Sequence[int], pointer: str) -> Any:
         """The record in which a JSON pointer leads to a value; several may be glued together."""
-        values = self._values(tuple(place))
+        try:
+            values = self._values(tuple(place))
+        except archive.Damaged:
+            return None
         return next((one for one in values if decode.at_pointer(one, pointer) is not None), None)
 
     def _values(self, place: tuple[int, ...]) -> list[Any]:
@@ -76,7 +84,11 @@ class Records:
             self._chunks.move_to_end(key)
             return self._chunks[key]
         packed = self._db.execute("SELECT data FROM chunks WHERE id = ?", (key,)).get
-        raw = self._chunks[key] = archive.unpack(packed)
+        try:
+            raw = self._chunks[key] = archive.unpack(packed)
+        except archive.Damaged:
+            self.damaged.add(key)
+            raise
         if len(self._chunks) > _KEPT:
             self._chunks.popitem(last=False)
         return raw

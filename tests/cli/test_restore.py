@@ -6,8 +6,10 @@ import os
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import apsw
 import pytest
 
 MAIN = "11111111-1111-4111-8111-111111111111"
@@ -104,3 +106,74 @@ def test_one_of_several_sources_is_chosen(world, sess, tmp_path):
     sess("restore", "1111", "--source", "2", "-o", tmp_path / "out")
     assert (tmp_path / "out").read_bytes() == second.path.read_bytes()
     sess("restore", "1111", "--source", "3", code=1)
+
+
+def test_an_emptied_transcript_keeps_its_sessions_and_its_bytes(world, sess, tmp_path):
+    """A file emptied and then deleted is listed, shown and restored as it was before."""
+    t = world.transcript(MAIN)
+    t.append(t.prompt("hello"), t.answer("there"))
+    raw = t.path.read_bytes()
+    world.ingest()
+    t.path.write_bytes(b"")
+    world.ingest()
+    world.ingest()
+    assert [row["session"] for row in sess.json("list")] == [MAIN]
+    t.path.unlink()
+    world.ingest()
+    sess("restore", "1111", "-o", tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == raw
+    assert [row["session"] for row in sess.json("list")] == [MAIN]
+
+
+def test_every_content_of_a_rewritten_file_can_be_restored(world, sess, tmp_path):
+    """--list names the generations; each gives the bytes the file had then."""
+    t = world.transcript(MAIN)
+    contents = []
+    for words in (["first"], ["second", "longer"], ["third"]):
+        t.path.write_bytes(b"")
+        t.append(*(t.prompt(word) for word in words))
+        contents.append(t.path.read_bytes())
+        world.ingest()
+    listed = sess.json("restore", "1111", "--list")
+    assert [(one["generation"], one["bytes"], one["latest"]) for one in listed] == [
+        (3, len(contents[2]), True),
+        (2, len(contents[1]), False),
+        (1, len(contents[0]), False),
+    ]
+    for number, raw in enumerate(contents, 1):
+        out = tmp_path / str(number)
+        sess("restore", "1111", "--generation", number, "-o", out)
+        assert out.read_bytes() == raw
+    done = sess("restore", "1111", "--generation", 9, "-o", tmp_path / "no", code=1)
+    assert done.stderr.endswith("has no generation 9\nhint: there are 1, 2, 3\n")
+    assert "generation 2: " in sess("restore", "1111", "--list").stdout
+
+
+def test_a_flipped_bit_is_an_error_and_never_other_bytes(world, sess, tmp_path):
+    """Wherever the archive was damaged, restore refuses, and others say what they lack."""
+    t = world.transcript(MAIN)
+    t.append(t.prompt("hello"), t.call("c1", command="make tea"), t.result("c1", "done"))
+    raw = t.path.read_bytes()
+    world.ingest()
+    ((packed,),) = world.sql("SELECT data FROM chunks")
+    index = world.state / "index.db"
+    out = tmp_path / "back"
+    for bit in range(64, len(packed) * 8, len(packed) // 2):
+        damaged = bytearray(packed)
+        damaged[bit // 8] ^= 1 << (bit % 8)
+        with closing(apsw.Connection(str(index))) as db:
+            db.execute("UPDATE chunks SET data = ?", (bytes(damaged),))
+        done = sess("restore", "1111", "-o", out, code=4)
+        assert done.stderr == (
+            "sess: the archive from byte 0 on is damaged\n"
+            "hint: `--skip-damaged` leaves such pieces out; `sess check` lists them\n"
+        )
+        assert not out.exists()
+    shown = sess("show", "1111", "--json", code=5)
+    assert "make tea" in shown.stdout
+    assert shown.stderr.startswith("sess: incomplete: a piece of the archive could not be read\n")
+    world.run("sess", "export", "json", "1111", "--no-sync", "-o", tmp_path / "x.json", check=4)
+    t.path.touch()
+    world.ingest()  # the file still has the bytes: they are archived again
+    sess("restore", "1111", "-o", out)
+    assert out.read_bytes() == raw

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import NoSync
+from sess_cli.options import AsJson, NoSync
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,7 @@ def restore(
         str,
         typer.Argument(metavar="ID", help="Session ID, or `source` from `sess list --json`."),
     ],
+    *,
     output: Annotated[
         str | None,
         typer.Option("-o", "--output", metavar="FILE", help="Write to this file; - for stdout."),
@@ -35,24 +36,42 @@ def restore(
         str | None,
         typer.Option("--source", metavar="N", help="Which transcript, if there are several."),
     ] = None,
+    generation: Annotated[
+        int | None,
+        typer.Option("--generation", metavar="N", help="An earlier content; see --list."),
+    ] = None,
+    list_them: Annotated[
+        bool, typer.Option("--list", help="List what can be restored instead.")
+    ] = False,
+    skip_damaged: Annotated[
+        bool, typer.Option("--skip-damaged", help="Leave out damaged pieces of the archive.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    as_json: AsJson = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Restore a transcript byte for byte, even a deleted one."""
-    from sess_cli import fresh  # noqa: PLC0415
+    """Restore a transcript byte for byte, even a deleted one.
+
+    A file that was rewritten has several contents, called generations. Without --generation you get
+    the last one that is not empty.
+    """
+    from sess_cli import fresh, restoring  # noqa: PLC0415
     from sess_cli.render import amounts  # noqa: PLC0415
-    from sess_schema import archive  # noqa: PLC0415
     from sess_schema.errors import Exit, SessError  # noqa: PLC0415
     from sess_schema.program import say  # noqa: PLC0415
 
-    if output is None and sys.stdout.isatty():
+    if output is None and sys.stdout.isatty() and not list_them:
         raise SessError(
             "refusing to write a transcript to the terminal",
             hint="name a file with `-o FILE`, or use `-o -` to write it here anyway",
         )
     with fresh.open_with_sessions(sync=not no_sync) as db:
+        if list_them:
+            restoring.show_list(db, _sources(db, session), as_json=as_json)
+            return
         chosen = _source(db, session, source)
-        pieces = archive.source_bytes(db, chosen.id)
+        content = restoring.content(db, chosen, generation)
+        pieces = content.pieces(db, skip_damaged=skip_damaged)
         if output is None or output == "-":
             written = 0
             for piece in pieces:
@@ -61,19 +80,25 @@ def restore(
         else:
             written = write_new(output, pieces, force=force)
             say(f'wrote {amounts.size(written)} to "{output}"')
-    if written < chosen.size:
-        say(f'sess: the index has {written:,} of the {chosen.size:,} bytes of "{chosen.path}"')
+    if content.older:
+        say(f"sess: the file was emptied later; this is generation {content.generation}")
+    expected = content.size if content.generation < content.latest else chosen.size
+    if written < expected:
+        say(f'sess: the index has {written:,} of the {expected:,} bytes of "{chosen.path}"')
         raise typer.Exit(Exit.SKIPPED_SOME)
+
+
+def _sources(db: apsw.Connection, given: str) -> list[SourceRow]:
+    from sess_schema.queries import sessions, sources  # noqa: PLC0415
+
+    named = sources.by_path(db, given) if os.sep in given else None
+    return [named] if named else sources.of_session(db, sessions.resolve(db, given).key)
 
 
 def _source(db: apsw.Connection, given: str, which: str | None) -> SourceRow:
     from sess_schema.errors import Exit, SessError  # noqa: PLC0415
-    from sess_schema.queries import sessions, sources  # noqa: PLC0415
 
-    named = sources.by_path(db, given) if os.sep in given else None
-    if named is not None:
-        return named
-    found = sources.of_session(db, sessions.resolve(db, given).key)
+    found = _sources(db, given)
     if which is not None:
         for number, one in enumerate(found, 1):
             if which in (str(number), one.path):

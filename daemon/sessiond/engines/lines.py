@@ -58,6 +58,8 @@ def read_log(
             if file.kind == "transcript":
                 yield RefreshSession(file, source, _identify(file, fd))
             yield Finish(file, source, stat)
+        elif stat.size == 0 and source.progress.checkpoint.offset:
+            yield Finish(file, source, stat)  # emptied: like a deleted file, its records stay
         elif file.kind == "attachment":
             yield ReplaceAttachment(file, source)
             yield Finish(file, source, stat, empty=True)

@@ -77,7 +77,10 @@ class Chunks:
             (source.id,),
         ):
             if length < SMALL_CHUNK and offset + length == slice_.start:
-                raw = archive.unpack(data) + slice_.raw
+                try:
+                    raw = archive.unpack(data) + slice_.raw
+                except archive.Damaged:
+                    return False
                 self._db.execute(
                     "UPDATE chunks SET length = ?, data = ? WHERE id = ?",
                     (len(raw), archive.pack(raw), chunk_id),

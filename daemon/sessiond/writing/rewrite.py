@@ -17,14 +17,15 @@ from sessiond.writing.transaction import Transaction
 def common_prefix(db: apsw.Connection, source: Tracked, fd: int) -> int:
     """How many archived bytes the file still starts with, in whole chunks."""
     kept = 0
-    for offset, length, packed in db.execute(
-        "SELECT offset, length, data FROM chunks WHERE source_id = ? AND retired = 0"
-        " ORDER BY offset",
-        (source.id,),
-    ):
-        if tail.read_at(fd, length, offset) != archive.unpack(packed):
+    for chunk in archive.current(db, source.id or 0):
+        if chunk.retired == archive.PENDING:
             break
-        kept = offset + length
+        try:
+            if tail.read_at(fd, chunk.length, chunk.offset) != archive.chunk_bytes(db, chunk):
+                break
+        except archive.Damaged:  # the file has the bytes, so they are archived again
+            break
+        kept = chunk.end
     return kept
 
 

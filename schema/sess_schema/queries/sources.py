@@ -20,10 +20,13 @@ class SourceRow:
     state_since: int
     error: str | None
     size: int
+    generation: int
+    is_part: bool  # a conversation in a document or database
 
 
 _SELECT = (
-    "SELECT r.id, r.agent, r.kind, r.path, r.state, r.state_since, r.error, r.size FROM sources r"
+    "SELECT r.id, r.agent, r.kind, r.path, r.state, r.state_since, r.error, r.size,"
+    " r.generation, r.part_of IS NOT NULL FROM sources r"
 )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from sess_schema import citations
+from sess_schema.archive import Damaged
 from sess_schema.records import Records
 from sess_schema.session import shown
 
@@ -137,7 +138,10 @@ class Reader:
         """The record containing the result; empty if there is none."""
         if entry.result_place is None or not entry.result_pointer:
             return b""
-        return self.records.bytes_of(entry.result_place)
+        try:
+            return self.records.bytes_of(entry.result_place)
+        except Damaged:
+            return b""
 
     def record(self, entry: Entry) -> Any:
         """The whole record containing the event."""
