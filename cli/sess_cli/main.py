@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from sess_cli.commands import (
+    check,
     demo,
     doctor,
     export,
@@ -24,7 +25,7 @@ from sess_cli.parsing import keep_only
 from sess_schema import __version__, program
 from sess_schema.program import say
 
-VERBS = (search, list_, show, stats, statusline, export, restore, sql, doctor, demo)
+VERBS = (search, list_, show, stats, statusline, export, restore, check, sql, doctor, demo)
 
 app = typer.Typer(
     name="sess",

@@ -113,3 +113,52 @@ _UNDATED_SPANS = (
     "INSERT INTO spans SELECT :quarter, :session, NULL, NULL, 0, 0, 0, sum(e.chars) FROM events e"
     f" WHERE e.session_id = :session AND {_UNDATED} AND e.retired = 0 HAVING count(*) > 0"
 )
+
+
+def renew_all(db: apsw.Connection) -> None:
+    """Sum up everything again."""
+    for table in ("usage_sums", "event_sums", "spans"):
+        db.execute(f"DELETE FROM {table}")
+    db.execute(
+        "INSERT OR IGNORE INTO stale_sums (session_id, quarter)"
+        f" SELECT session_id, {quarter('ts')} FROM events"
+        f" UNION SELECT session_id, {quarter('answered')} FROM events"
+        f" UNION SELECT session_id, {quarter('ts')} FROM usage"
+    )
+    renew(db)
+
+
+def differences(db: apsw.Connection) -> dict[str, int]:
+    """By table: how many stored sums are wrong, missing or too many."""
+    counted = {
+        "usage_sums": f"SELECT {quarter('u.ts')}, u.session_id, {MODEL}, {USAGE_SUMS}"
+        " FROM usage u WHERE u.counted GROUP BY 1, 2, 3",
+        "event_sums": f"SELECT {quarter('e.ts')}, e.session_id, {TOOL}, {EVENT_SUMS}"
+        " FROM events e JOIN sessions s ON s.id = e.session_id"
+        f" WHERE {COUNTED_EVENTS} GROUP BY 1, 2, 3",
+    }
+    found = {}
+    for table, anew in counted.items():
+        sides = (f"{anew} EXCEPT SELECT * FROM {table}", f"SELECT * FROM {table} EXCEPT {anew}")
+        counts = [db.execute(f"SELECT count(*) FROM ({side})").get for side in sides]
+        found[table] = max(int(count or 0) for count in counts)
+    found["spans"] = _wrong_spans(db)
+    return found
+
+
+def _wrong_spans(db: apsw.Connection) -> int:
+    wrong = 0
+    keys: list[Any] = db.execute(
+        f"SELECT session_id, {quarter('ts')} FROM events WHERE retired = 0"
+        f" UNION SELECT session_id, quarter FROM spans"
+    ).fetchall()
+    for session, at in keys:
+        if at == UNDATED:
+            continue
+        stored = db.execute(
+            "SELECT quarter, session_id, first_ts, last_ts, active_ms, user_ms, prompted, chars"
+            " FROM spans WHERE session_id = ? AND quarter = ?",
+            (session, at),
+        ).fetchall()
+        wrong += stored != list(_spans(db, {"session": session, "quarter": at}))
+    return wrong

@@ -15,9 +15,9 @@ def reprice() -> None:
 
     from sess_schema import lock, paths, program  # noqa: PLC0415
     from sess_schema.connection import open_writer  # noqa: PLC0415
+    from sess_schema.progress_line import progress_line  # noqa: PLC0415
     from sessiond import config  # noqa: PLC0415
     from sessiond.prices import repricing  # noqa: PLC0415
-    from sessiond.service.progress_line import progress_line  # noqa: PLC0415
 
     home = paths.home()
     home.create()

@@ -21,13 +21,13 @@ from sess_schema import __version__, lock, paths, program
 from sess_schema.connection import open_writer
 from sess_schema.errors import Exit
 from sess_schema.program import counted
+from sess_schema.progress_line import progress_line
 from sessiond import config
 from sessiond.engines.steps import Summary
 from sessiond.ingest import Ingest
 from sessiond.prices.repricing import pricer_of, reprice_if_due
 from sessiond.reading import tail
 from sessiond.reading.territory import Place, Territory
-from sessiond.service.progress_line import progress_line
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
 from sessiond.writing.transaction import Store

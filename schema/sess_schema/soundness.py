@@ -1,0 +1,200 @@
+"""Whether the index is what it should be: every archived byte, every reference, every sum.
+
+Readers run these checks (`sess check`, `sess doctor`), and the writer runs them before and after
+it repairs something (`sessiond repair`).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import apsw
+
+from sess_schema import archive, sums
+from sess_schema.archive import Chunk, Damaged
+from sess_schema.queries import references
+
+# What a finding is about, and therefore what mends it.
+STRUCTURE = "structure"  # pages of the database: only `salvage` helps
+ARCHIVE = "archive"  # archived bytes are damaged or missing
+FULL_TEXT = "full text"
+REFERENCES = "references"
+SUMS = "sums"
+LIVE_FILE = "live file"  # differs from the archive although nothing says that it changed
+
+_MOST_PROBLEMS = 100
+_READ = 1 << 20
+
+
+class Finding(NamedTuple):
+    """One thing that is wrong."""
+
+    about: str
+    message: str
+    source: int | None = None  # whose bytes are affected
+    chunk: int | None = None
+
+
+class Looked(NamedTuple):
+    """How much was looked at."""
+
+    chunks: int = 0
+    of_chunks: int = 0
+    bytes: int = 0
+    files: int = 0
+    unchecked: int = 0  # chunks without a checksum, from versions before it
+
+
+Progress = Callable[[int, int], None]
+
+
+def structure(db: apsw.Connection, *, deep: bool = True) -> list[Finding]:
+    """Damaged pages, rows missing from an index, full text that contradicts itself."""
+    pragma = "integrity_check" if deep else "quick_check"
+    try:
+        problems = [
+            str(problem)
+            for (text,) in db.execute(f"PRAGMA {pragma}({_MOST_PROBLEMS})")
+            for problem in str(text).splitlines()
+        ]
+    except apsw.Error as error:
+        return [Finding(STRUCTURE, f"cannot be read: {error}")]
+    if problems == ["ok"]:
+        return []
+    return [
+        Finding(FULL_TEXT if "fts5" in problem.lower() else STRUCTURE, problem)
+        for problem in problems
+    ]
+
+
+def rows(db: apsw.Connection) -> list[Finding]:
+    """Dangling references, and sums that are not those of their rows."""
+    found = [Finding(REFERENCES, problem) for problem in references.broken(db)]
+    for table, wrong in sums.differences(db).items():
+        if wrong:
+            found.append(Finding(SUMS, f"{wrong:,} rows of {table} are not what they sum up"))
+    return found
+
+
+class ArchiveCheck:
+    """Reads archived chunks, all or a share, and compares them with their files."""
+
+    def __init__(self, db: apsw.Connection, share: float = 1.0, seed: int | None = None) -> None:
+        self._db = db
+        self._share = share
+        self._random = random.Random(seed)  # noqa: S311 - which chunks to look at
+        self.looked = Looked()
+
+    def findings(self, progress: Progress = lambda _done, _of: None) -> Iterator[Finding]:
+        total = int(self._db.execute("SELECT count(*) FROM chunks").get or 0)
+        self.looked = Looked(of_chunks=total)
+        sources: list[Any] = self._db.execute(
+            "SELECT id, path, kind, part_of IS NOT NULL, offset, state, dev, inode, size, mtime_ns,"
+            " ctime_ns FROM sources ORDER BY id"
+        ).fetchall()
+        for source, path, kind, is_part, offset, state, *stat in sources:
+            chunks = [
+                Chunk(*row)
+                for row in self._db.execute(
+                    "SELECT id, retired, offset, length FROM chunks WHERE source_id = ?"
+                    " ORDER BY retired, offset",
+                    (source,),
+                )
+            ]
+            live = [chunk for chunk in chunks if chunk.retired == archive.LIVE]
+            if not is_part:
+                whole = 0 if kind == "database" else offset
+                yield from _gaps(source, path, live, whole)
+            compare = None
+            if not is_part and kind != "database" and state == "live":
+                compare = _LiveFile.open(path, tuple(stat))
+            try:
+                for chunk in chunks:
+                    progress(self.looked.chunks, total)
+                    yield from self._chunk(source, path, chunk, compare)
+            finally:
+                if compare is not None:
+                    compare.close()
+                    self._count(files=1)
+
+    def _chunk(
+        self, source: int, path: str, chunk: Chunk, compare: _LiveFile | None
+    ) -> Iterator[Finding]:
+        if self._share < 1 and self._random.random() >= self._share:
+            return
+        where = f"{path}: bytes {chunk.offset:,} to {chunk.end:,}"
+        if chunk.retired > 0:
+            where += f" of generation {chunk.retired - 1}"
+        packed = self._db.execute("SELECT data FROM chunks WHERE id = ?", (chunk.id,)).get
+        try:
+            raw = archive.unpack(packed)
+        except Damaged:
+            raw = b""
+        self._count(chunks=1, bytes=len(raw), unchecked=0 if archive.is_checked(packed) else 1)
+        if len(raw) != chunk.length:
+            yield Finding(ARCHIVE, f"{where} are damaged", source, chunk.id)
+        elif compare is not None and chunk.retired <= 0 and not compare.has(chunk.offset, raw):
+            yield Finding(LIVE_FILE, f"{where} are not what the file has", source, chunk.id)
+
+    def _count(self, **more: int) -> None:
+        self.looked = self.looked._replace(
+            **{name: getattr(self.looked, name) + count for name, count in more.items()}
+        )
+
+
+def _gaps(source: int, path: str, chunks: list[Chunk], end: int) -> Iterator[Finding]:
+    """Bytes that no chunk has, or two have."""
+    at = 0
+    for chunk in chunks:
+        if chunk.offset > at:
+            yield Finding(ARCHIVE, f"{path}: bytes {at:,} to {chunk.offset:,} are missing", source)
+        elif chunk.offset < at:
+            yield Finding(
+                ARCHIVE,
+                f"{path}: bytes {chunk.offset:,} to {at:,} are archived twice",
+                source,
+                chunk.id,
+            )
+        at = max(at, chunk.end)
+    if at < end:
+        yield Finding(ARCHIVE, f"{path}: bytes {at:,} to {end:,} are missing", source)
+
+
+class _LiveFile:
+    """A file that, judging by its stat, is what was archived."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    @classmethod
+    def open(cls, path: str, stat: tuple[int, ...]) -> _LiveFile | None:
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        except OSError:
+            return None
+        now = os.fstat(fd)
+        seen = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns)
+        if (
+            seen != stat or now.st_size == 0
+        ):  # the next sync reads it; an emptied one keeps its bytes
+            os.close(fd)
+            return None
+        return cls(fd)
+
+    def has(self, offset: int, raw: bytes) -> bool:
+        return os.pread(self._fd, len(raw), offset) == raw
+
+    def close(self) -> None:
+        os.close(self._fd)
+
+
+def full_text(db: apsw.Connection) -> list[Finding]:
+    """Whether the full text has exactly the words of the texts; needs the writer's connection."""
+    try:
+        db.execute("INSERT INTO event_index (event_index, rank) VALUES ('integrity-check', 1)")
+    except apsw.Error as error:
+        return [Finding(FULL_TEXT, f"the full-text index does not match the texts: {error}")]
+    return []
