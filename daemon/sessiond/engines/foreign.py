@@ -1,8 +1,15 @@
 """Reads databases that other programs use, without writing to them or blocking them.
 
-A reader of a WAL database needs its `-shm` file and would create one beside a database that was
-closed cleanly. Such a database is read as an immutable file, and again the usual way if it changed
-meanwhile.
+A usual reader of a WAL database writes to its `-shm` file, and creates one if there is none. So how
+a database is opened depends on the files beside it:
+
+- open in a program: it is read through its `-shm`, which stays as it is;
+- closed: it is read as an immutable file;
+- a `-wal` without a `-shm`, as in a restored backup: SQLite can keep what would be in a `-shm` in
+  memory, but only for a database that it has locked for itself; a reader cannot, so there are no
+  locks at all.
+
+Without locks nobody is kept from writing, so a database that changed meanwhile is read again.
 """
 
 from __future__ import annotations
@@ -17,7 +24,11 @@ from urllib.parse import quote
 import apsw
 
 BUSY_MS = 500
-_SIDECARS = ("-wal", "-journal")
+_LOG, _SHARED = "-wal", "-shm"
+_SIDECARS = (_LOG, "-journal")
+_NO_LOCKS = "unix-none"
+_OPEN, _CLOSED, _LOG_ONLY = "readonly_shm=1", "immutable=1", f"vfs={_NO_LOCKS}"
+_WAL_MARK = slice(18, 20)  # in the file's header
 
 
 class ForeignError(Exception):
@@ -25,7 +36,7 @@ class ForeignError(Exception):
 
 
 class Changed(Exception):
-    """A program opened the database while it was read as an immutable file."""
+    """A program opened the database while it was read without locks."""
 
 
 class Foreign:
@@ -33,27 +44,23 @@ class Foreign:
 
     def __init__(self, path: str, *, live: bool = False) -> None:
         self.path = path
-        self._plain = not live and is_closed(path)
+        _check_readable(path)
         self._before = fingerprint(path)
+        self._how = _how_to_open(path, live=live)
         self._db = self._open()
         self._tables: set[str] | None = None
 
     def _open(self) -> apsw.Connection:
-        try:
-            if not stat.S_ISREG(os.lstat(self.path).st_mode):
-                raise ForeignError("is not a regular file")
-        except OSError as error:
-            raise ForeignError((error.strerror or str(error)).lower()) from error
-        if not os.access(self.path, os.R_OK):
-            raise ForeignError("permission denied")
-        options = "mode=ro&immutable=1" if self._plain else "mode=ro"
-        name = f"file:{quote(os.path.abspath(self.path))}?{options}"
+        name = f"file:{quote(os.path.abspath(self.path))}?mode=ro&{self._how}"
         try:
             db = apsw.Connection(
                 name, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI, statementcachesize=20
             )
+            db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             db.set_busy_timeout(BUSY_MS)
             db.execute("PRAGMA query_only = ON")
+            if self._how == _LOG_ONLY:
+                db.execute("PRAGMA locking_mode = EXCLUSIVE")
         except apsw.Error as error:
             raise ForeignError(_reason(error)) from error
         return db
@@ -95,13 +102,39 @@ class Foreign:
         return name in self._tables
 
     def _check(self) -> None:
-        if self._plain and fingerprint(self.path) != self._before:
+        if self._how == _OPEN:
+            return
+        opened = self._how == _LOG_ONLY and os.path.lexists(self.path + _SHARED)
+        if opened or fingerprint(self.path) != self._before:
             raise Changed
 
 
-def is_closed(path: str) -> bool:
-    """Whether no program has the database open, judging by the files beside it."""
-    return not any(_size(path + suffix) for suffix in _SIDECARS)
+def _check_readable(path: str) -> None:
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            raise ForeignError("is not a regular file")
+    except OSError as error:
+        raise ForeignError((error.strerror or str(error)).lower()) from error
+    if not os.access(path, os.R_OK):
+        raise ForeignError("permission denied")
+
+
+def _how_to_open(path: str, *, live: bool) -> str:
+    """Judge by the files beside the database; `live` if it was seen changing."""
+    shared = os.path.lexists(path + _SHARED)
+    if _size(path + _LOG) and not shared and _NO_LOCKS in apsw.vfs_names():
+        return _LOG_ONLY
+    used = live or any(_size(path + suffix) for suffix in _SIDECARS)
+    # A program that closed its WAL database left no `-shm` to read through.
+    return _OPEN if used and (shared or not _is_wal(path)) else _CLOSED
+
+
+def _is_wal(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(_WAL_MARK.stop)[_WAL_MARK] == b"\2\2"
+    except OSError:
+        return False
 
 
 def fingerprint(path: str) -> tuple[tuple[int, ...], ...]:
