@@ -22,6 +22,8 @@ class EventFields(Protocol):
     @property
     def ts(self) -> int | None: ...
     @property
+    def ts_from(self) -> str | None: ...
+    @property
     def type(self) -> str: ...
     @property
     def label(self) -> str | None: ...
@@ -58,6 +60,7 @@ def event(
     return {
         "event": key,
         "ts": times.iso(entry.ts),
+        "ts_from": entry.ts_from,
         "type": entry.type,
         "label": entry.label,
         "tool": entry.tool,
@@ -94,6 +97,7 @@ def session(row: SessionRow, title: str, numbers: Numbers) -> dict[str, Any]:
         "source_gone": bool(row.source_gone),
         "started": times.iso(row.started),
         "ended": times.iso(row.ended),
+        "time_from": row.time_from,
         "duration_ms": numbers.duration_ms,
         **times_of(numbers.active_ms, numbers.user_ms),
         "events": numbers.events,
@@ -141,6 +145,7 @@ def hit(found: Hit, key: str, path: str | None, line: int | None) -> dict[str, A
         "parent": found.parent,
         "event": key,
         "ts": times.iso(found.ts),
+        "ts_from": found.ts_from,
         "type": found.type,
         "label": found.label,
         "tool": found.tool,
@@ -161,6 +166,7 @@ def neighbour(beside: Neighbour, key: str) -> dict[str, Any]:
     return {
         "event": key,
         "ts": times.iso(beside.ts),
+        "ts_from": beside.ts_from,
         "type": beside.type,
         "tool": beside.tool,
         "status": beside.status,

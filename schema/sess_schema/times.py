@@ -23,6 +23,7 @@ _UNITS = {
 _AMOUNT = re.compile(r"(\d{1,9})\s*([a-z]+?)s?(?:\s+ago)?")
 _CALENDAR = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 _HINT = "use 7d, 36h, 2w, today, yesterday, 2026-02-20 or 2026-02-20T14:30"
+EARLIEST = 946_684_800_000  # 2000-01-01: what is older is a missing time
 _LATEST = 253_402_300_799_999  # the last millisecond that datetime can represent
 
 

@@ -29,6 +29,7 @@ def test_json_has_the_documented_fields(story, sess):
         "mode": None,
         "agent_version": "2.1.0",
         "agent_type": None,
+        "time_from": None,
         "duration_ms": 9000,
         "active_ms": 9000,
         "agent_ms": 9000,

@@ -24,6 +24,7 @@ def test_json_has_the_documented_fields(story, sess):
         "title": "please fix the flaky retry test",
         "parent": None,
         "ts": "2026-02-01T10:00:01.000Z",
+        "ts_from": None,
         "type": "user",
         "tool": None,
         "status": None,

@@ -97,6 +97,7 @@ def test_json_has_one_object_per_event(story, sess):
     bash, task = events[3], events[4]
     assert {name: bash[name] for name in bash if name != "event"} == {
         "ts": "2026-02-01T10:00:04.000Z",
+        "ts_from": None,
         "type": "tool_use",
         "label": None,
         "tool": "Bash",

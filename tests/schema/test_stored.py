@@ -200,3 +200,26 @@ def test_the_service_manager_hears_of_an_upgrade_before_it_is_ready(world):
         "WATCHDOG=1",
         "STATUS=upgrading the index (0002_words)",
     ]
+
+
+def test_an_upgrade_takes_times_before_2000_for_none(tmp_path):
+    """What an earlier version dated 1970 has no date, and its session the dates of the rest."""
+    index = make.unpack(6, tmp_path)
+    with closing(apsw.Connection(str(index))) as db:
+        (key, turn, ended) = db.execute(
+            "SELECT s.id, min(t.id), s.ended_at FROM sessions s JOIN turns t ON t.session_id = s.id"
+            " WHERE s.turns > 3 AND t.ts IS NOT NULL GROUP BY s.id LIMIT 1"
+        ).fetchone()
+        for table, column in (("turns", "id"), ("events", "turn_id"), ("usage", "turn_id")):
+            db.execute(f"UPDATE {table} SET ts = 5 WHERE {column} = ?", (turn,))
+        db.execute("UPDATE sessions SET opened_at = 5, started_at = 5 WHERE id = ?", (key,))
+    with closing(open_writer(index)) as db:
+        assert db.execute("SELECT ts FROM turns WHERE id = ?", (turn,)).get is None
+        for table, column in (("turns", "ts"), ("events", "ts"), ("usage", "ts")):
+            assert db.execute(f"SELECT count(*) FROM {table} WHERE {column} < 1e11").get == 0
+        assert db.execute("SELECT min(first_ts) FROM spans").get > 1e11
+        opened, started, last = db.execute(
+            "SELECT opened_at, started_at, ended_at FROM sessions WHERE id = ?", (key,)
+        ).fetchone()
+        first = db.execute("SELECT min(ts) FROM turns WHERE session_id = ?", (key,)).get
+    assert (opened, started, last) == (first, first, ended)

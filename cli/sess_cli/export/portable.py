@@ -49,9 +49,10 @@ def _tables(db: Database) -> None:
         {
             "id": number, "session": text, "agent": text, "kind": text, "parent_id": number,
             "agent_type": text, "project": text, "title": text, "git_branch": text, "models": text,
-            "agent_version": text, "mode": text, "started": text, "ended": text, "source": text,
-            "source_gone": number, "duration_ms": number, "active_ms": number, "agent_ms": number,
-            "user_ms": number, "events": number, "input_tokens": number, "output_tokens": number,
+            "agent_version": text, "mode": text, "started": text, "ended": text,
+            "time_from": text, "source": text, "source_gone": number, "duration_ms": number,
+            "active_ms": number, "agent_ms": number, "user_ms": number,
+            "events": number, "input_tokens": number, "output_tokens": number,
             "cache_write_tokens": number, "cache_write_1h_tokens": number,
             "cache_read_tokens": number, "reasoning_tokens": number, "cost_usd": float,
             "cost_nano_usd": number,
@@ -64,8 +65,8 @@ def _tables(db: Database) -> None:
     db.table("events").create(
         {
             "id": number, "session_id": number, "number": number, "key": text, "ts": text,
-            "type": text, "label": text, "tool": text, "kind": text, "status": text,
-            "duration_ms": number,
+            "ts_from": text, "type": text, "label": text, "tool": text, "kind": text,
+            "status": text, "unjoined": text, "duration_ms": number,
             "summary": text, "text": text, "input": text, "output": text, "images": number,
             "requests": number, "input_tokens": number, "output_tokens": number,
             "cache_write_tokens": number, "cache_read_tokens": number, "cost_usd": float,
@@ -114,8 +115,8 @@ def _events(
 
 
 _PLAIN = (
-    "number", "key", "ts", "type", "label", "tool", "kind", "status", "duration_ms", "summary",
-    "text",
+    "number", "key", "ts", "ts_from", "type", "label", "tool", "kind", "status", "unjoined",
+    "duration_ms", "summary", "text",
 )  # fmt: skip
 _USED = (
     "requests", "input_tokens", "output_tokens", "cache_write_tokens", "cache_read_tokens",

@@ -37,7 +37,7 @@ _HOMES = (
 _WITHIN_NAME = frozenset("._~-")
 # A colour or an escaped line break; its last letter does not belong to the path that follows.
 _ENDS_SEQUENCE = re.compile(r"(?:\x1b\[[0-9;]*m|\\[nrt])\Z")
-_AUTHORITY = re.compile(r"://[^\s/]*\Z")
+_AUTHORITY = re.compile(r"://[^\s/~]*\Z")  # a mask is no host
 _SHORT = 80  # characters; shorter texts without secrets are remembered
 _MOST_SHORT = 20_000
 # Bytes searched at a time: a secret may begin inside another one that has no end, and searching

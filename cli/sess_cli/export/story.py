@@ -92,6 +92,7 @@ class Item:
     copied_from: str | None = None  # the session it was first written in, if not this one
     unjoined: str | None = None  # a result that is a separate event: orphan, answer
     files: list[dict[str, str]] = field(default_factory=list)  # path and action
+    ts_from: str | None = None  # whose time it has, if its record has none
     image_count: int = 0  # in its record, whether loaded or not
 
     @property
@@ -213,6 +214,7 @@ class Story:
                 copied_from=self._name_of(entry.owner),
                 unjoined=entry.unjoined,
                 files=reader.files(entry.event),
+                ts_from=entry.ts_from,
                 image_count=entry.images,
             )  # fmt: skip
             if waiting is not None:

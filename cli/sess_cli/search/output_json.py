@@ -16,8 +16,8 @@ from sess_schema.queries.search.locate import location
 
 VERSION = 2
 FIELDS = (
-    "version", "session", "agent", "project", "title", "parent", "event", "ts", "type", "label",
-    "tool", "status", "snippet", "matches", "field", "offsets", "path", "line", "score",
+    "version", "session", "agent", "project", "title", "parent", "event", "ts", "ts_from", "type",
+    "label", "tool", "status", "snippet", "matches", "field", "offsets", "path", "line", "score",
     "superseded", "before", "after",
 )  # fmt: skip
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from sess_schema.times import EARLIEST
+
 # Opaque to people, or not text at all.
 OPAQUE = frozenset({"base64", "data", "encrypted_content", "signature"})
 
@@ -45,7 +47,10 @@ def as_milliseconds(value: Any) -> int | None:
 
 
 def as_time(value: Any) -> int | None:
-    """UTC milliseconds of an ISO time or of a number in seconds, milli-, micro- or nanoseconds."""
+    """UTC milliseconds of an ISO time or of a number in seconds, milli-, micro- or nanoseconds.
+
+    None for anything before 2000: a missing time is often written as zero.
+    """
     if isinstance(value, str):
         try:
             moment = datetime.fromisoformat(value)
@@ -61,7 +66,7 @@ def as_time(value: Any) -> int | None:
         milliseconds = round(value / unit)
     else:
         return None
-    return milliseconds if 0 <= milliseconds < _LATEST else None
+    return milliseconds if EARLIEST <= milliseconds < _LATEST else None
 
 
 def strings(value: Any, skip: frozenset[str] = frozenset()) -> Iterator[str]:

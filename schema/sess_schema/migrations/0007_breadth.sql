@@ -38,3 +38,14 @@ SELECT
 FROM usage u
 LEFT JOIN sessions s ON s.id = u.session_id
 WHERE u.counted;
+
+-- A time before 2000 is no time: agents write a missing one as zero.
+UPDATE turns SET ts = NULL WHERE ts < 946684800000;
+UPDATE events SET ts = NULL WHERE ts < 946684800000;
+UPDATE events SET answered = NULL WHERE answered < 946684800000;
+UPDATE usage SET ts = NULL WHERE ts < 946684800000;
+UPDATE sessions SET (opened_at, started_at, ended_at) = (
+    SELECT min(t.ts), min(t.ts), max(t.ts) FROM turns t
+    WHERE t.session_id = sessions.id AND t.retired = 0 AND t.ts_from IS NULL
+)
+WHERE opened_at < 946684800000 OR started_at < 946684800000 OR ended_at < 946684800000;

@@ -19,6 +19,7 @@ class Neighbour:
 
     event: int
     ts: int | None
+    ts_from: str | None
     type: str
     tool: str | None
     status: str | None
@@ -53,4 +54,6 @@ def _short(entry: Entry) -> Neighbour:
     text = entry.text or entry.input
     if not entry.text and entry.summary is not None:
         text = entry.summary[:_SHOWN]
-    return Neighbour(entry.event, entry.ts, entry.type, entry.tool, entry.status, text)
+    return Neighbour(
+        entry.event, entry.ts, entry.ts_from, entry.type, entry.tool, entry.status, text
+    )

@@ -9,18 +9,24 @@ from typing import Any
 
 import apsw
 
+from sess_schema import times
 from sess_schema.errors import Exit, SessError
 from sess_schema.queries.fields import session_condition
+from sess_schema.session import shown
 
 SHORT = 8
 SHORTEST_PREFIX = 4
 _AGENT = "agent-"
 _MOST = (1 << 63) - 1  # the largest integer in SQLite
 
-# A session without a dated record is sorted by its file's modification time.
+# A session without a dated record borrows the modification time of its file. A database is modified
+# for other reasons too, and a file may be dated 1970.
+_CHANGED = "coalesce(nullif(r.mtime_ns, 0), w.mtime_ns)"
 _MTIME = (
-    "(SELECT max(r.mtime_ns) / 1000000 FROM session_sources m JOIN sources r ON r.id = m.source_id"
-    " WHERE m.session_id = s.id AND r.kind = 'transcript')"
+    f"(SELECT max({_CHANGED}) / 1000000 FROM session_sources m JOIN sources r ON r.id = m.source_id"
+    " LEFT JOIN sources w ON w.id = r.part_of AND w.kind = 'document'"
+    " WHERE m.session_id = s.id AND r.kind = 'transcript'"
+    f" AND {_CHANGED} >= {times.EARLIEST} * 1000000)"
 )
 _SOURCE = (
     "(SELECT r.path FROM session_sources m JOIN sources r ON r.id = m.source_id"
@@ -36,12 +42,18 @@ _WARMUP = (
     " FROM events e JOIN event_texts x ON x.id = e.id WHERE e.session_id = s.id"
     " AND e.type = 'user' AND lower(trim(x.text)) = 'warmup'))"
 )
+# Titles, notices and broken records alone are not a conversation.
+_TALKS = (
+    f"(s.prompts > 0 OR s.tool_calls > 0 OR EXISTS (SELECT 1 FROM {shown.EVENTS}"
+    f" WHERE t.session_id = s.id AND {shown.CURRENT} AND e.type NOT IN ('system', 'summary')))"
+)
 _ORPHAN = "(s.kind = 'subagent' AND coalesce(p.turns, 0) = 0)"
 _COLUMNS = (
     "s.id, s.agent, s.native_id, s.home, s.alias, s.kind, s.parent_id, p.native_id, s.call_id,"
     " s.agent_type, s.project, s.title, s.git_branch, s.models, s.version,"
     f" coalesce(s.started_at, s.ended_at, {_MTIME}), coalesce(s.ended_at, {_MTIME}),"
-    f" s.events, s.prompts, s.tool_calls, {_SOURCE}, {_GONE}, s.mode, s.resume"
+    f" s.events, s.prompts, s.tool_calls, {_SOURCE}, {_GONE}, s.mode, s.resume,"
+    " s.started_at IS NULL AND s.ended_at IS NULL"
 )
 _FROM = "FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id"
 
@@ -74,6 +86,12 @@ class SessionRow:
     source_gone: int
     mode: str | None
     resume: str | None  # the command that resumes it: a JSON array
+    undated: int  # no record has a time
+
+    @property
+    def time_from(self) -> str | None:
+        """Where its times come from if not from its records: `file`."""
+        return "file" if self.undated and self.started is not None else None
 
     @property
     def duration_ms(self) -> int:
@@ -94,7 +112,7 @@ class Listing:
     projects: Sequence[str] = ()
     since: int | None = None
     until: int | None = None
-    every: bool = False  # include subagents, logs, empty ones and warm-ups
+    every: bool = False  # include subagents, logs, warm-ups and what says nothing
     orphans: bool = False  # include subagents whose parent was never read
     limit: int = 30  # 0 for all
 
@@ -104,7 +122,7 @@ class Listing:
         where += " AND s.turns > 0"
         if not self.every:
             kinds = f"(s.kind = 'main' OR {_ORPHAN})" if self.orphans else "s.kind = 'main'"
-            where += f" AND {kinds} AND s.events > 0 AND NOT {_WARMUP}"
+            where += f" AND {kinds} AND {_TALKS} AND NOT {_WARMUP}"
         ended, begun = f"coalesce(s.ended_at, {_MTIME})", f"coalesce(s.started_at, {_MTIME})"
         if self.since is not None:
             where += f" AND {ended} >= ?"

@@ -23,7 +23,7 @@ _BATCH = 64  # events whose texts are in memory at once
 _COLUMNS = (
     "SELECT e.id, e.type, e.label, e.tool, e.status, e.ts, e.duration_ms, e.summary,"
     " e.images, e.call_id, e.pointer, e.result_pointer, e.overflow, e.retired, e.session_id,"
-    " e.unjoined, e.kind, substr(x.text, 1, ?2), substr(x.input, 1, ?2),"
+    " e.unjoined, e.kind, o.ts_from, substr(x.text, 1, ?2), substr(x.input, 1, ?2),"
     " substr(x.output, 1, ?2), o.source_id, o.retired, o.offset, o.length,"
     " r.source_id, r.retired, r.offset, r.length"
     " FROM events e JOIN turns o ON o.id = e.turn_id JOIN event_texts x ON x.id = e.id"
@@ -54,6 +54,7 @@ class Entry:
     owner: int  # the session that had it first
     unjoined: str | None  # a result that is an event: orphan, answer
     call_kind: str | None  # of calls: shell, read, edit ...
+    ts_from: str | None  # whose time it has, if its record has none: previous, header, session
     text: str
     input: str
     output: str

@@ -9,7 +9,7 @@ import orjson
 from sess_schema import labels
 from sessiond.sourcekit.base import Event, Record, SessionSpec
 from sessiond.sourcekit.values import as_dict, as_text, strings
-from sessiond.sources.cursor.bubbles import parse_bubble
+from sessiond.sources.cursor.bubbles import parse_bubble, time_of
 from sessiond.sources.cursor.messages import parse_message
 
 _BUBBLE = "/bubble"
@@ -53,7 +53,16 @@ def read(value: dict[str, Any]) -> Record:
     tool = as_dict(value.get("tool")) or None
     record = parse_bubble(bubble, pointer=_BUBBLE, extra_tool=tool, fallback_id=bubble_id)
     record.native_id = bubble_id or record.native_id
+    if record.ts is None:
+        _read_exported_time(record, bubble.get("timestamp") or value.get("timestamp"))
     return record
+
+
+def _read_exported_time(record: Record, written: Any) -> None:
+    """Exports of other programs have the time in a field that Cursor itself does not use."""
+    record.ts = time_of(written)
+    if record.ts is None and written and "bad timestamp" not in record.warnings:
+        record.warnings.append("bad timestamp")
 
 
 class CursorParser:

@@ -39,6 +39,7 @@ _ABOUT = (
     " x.text, x.input, x.output, x.marks"
 )
 _EVENT = f"SELECT {_ABOUT} FROM events e JOIN event_texts x ON x.id = e.id WHERE e.id = ?"
+_TIME_FROM = "SELECT t.ts_from FROM events e JOIN turns t ON t.id = e.turn_id WHERE e.id = ?"
 _WITHOUT_INPUT = 120
 _FIELDS = ("text", "input", "output")
 
@@ -65,6 +66,7 @@ class Hit:
     ts: int | None
     summary: str | None
     retired: int
+    ts_from: str | None  # whose time it has, if its record has none
 
     @property
     def field(self) -> str | None:
@@ -220,6 +222,7 @@ class Results:
             )
         if self._search.mode == "tools":
             snippet = self._asked(snippet, event[-2], texts[2])
+        event.append(self._db.execute(_TIME_FROM, (ranked.event,)).get)
         return Hit(ranked.event, ranked.score, snippet, *self._sessions[session], *event)
 
     def _asked(self, found: excerpt.Excerpt, summary: str | None, output: str) -> excerpt.Excerpt:

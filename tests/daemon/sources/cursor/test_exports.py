@@ -122,3 +122,30 @@ def test_a_configured_root_is_read(index, tmp_path):
     config.write_text(f'[roots]\ncursor = ["{place}"]\n')
     index.world.run("sessiond", "sync", check=0)
     assert index.texts("c1") == ["hello"]
+
+
+@pytest.mark.parametrize("place", ["bubble", "line"])
+@pytest.mark.parametrize(
+    "written", ["2025-04-02T10:00:00Z", 1_743_588_000, 1_743_588_000_000, "1743588000000"]
+)
+def test_an_export_may_say_when_in_a_timestamp(index, tmp_path, place, written):
+    """Programs that export conversations write this field, in the bubble or beside it."""
+    said = {"bubbleId": "b1", "type": 1, "text": "hello"}
+    line = {"composerId": "c1", "bubble": said}
+    (said if place == "bubble" else line)["timestamp"] = written
+    file = tmp_path / "export.jsonl"
+    file.write_text(json.dumps(line) + "\n")
+    index.world.run("sessiond", "sync", file, check=0)
+    assert index.facts("started_at", "ended_at", session="c1") == (1_743_588_000_000,) * 2
+    assert index.world.sql("SELECT ts, ts_from FROM turns") == [(1_743_588_000_000, None)]
+
+
+def test_a_timestamp_that_is_none_is_reported_once(index, tmp_path):
+    """Zero is no time, and the time that Cursor wrote comes first."""
+    bad = {"bubbleId": "b1", "type": 1, "text": "hello", "createdAt": "soon", "timestamp": 0.5}
+    good = prompt("b2", "again") | {"timestamp": "2020-01-01T00:00:00Z"}
+    file = tmp_path / "export.jsonl"
+    file.write_text(envelope("c1", bad) + envelope("c1", good))
+    index.world.run("sessiond", "sync", file, check=0)
+    assert index.facts("started_at", "ended_at", session="c1") == (CREATED, CREATED)
+    assert index.world.sql("SELECT reason FROM warnings") == [("bad timestamp",)]
