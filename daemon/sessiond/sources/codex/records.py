@@ -110,7 +110,7 @@ class CodexParser:
             record.warnings.append("record of an unknown type")
 
     def _read_event(self, record: Record, payload: dict[str, Any]) -> None:
-        kind = payload.get("type")
+        kind = as_text(payload.get("type"))
         if kind == "token_count":
             record.usage = self._tokens.total(payload, self._identity, self._model)
         elif kind == "thread_goal_updated":
