@@ -372,9 +372,7 @@ class Ingest:
             source.park(self._store.db, stat, problem)
 
     def _note_crash(self, step: Step, problem: str, summary: Summary) -> None:
-        source = self.tracked.setdefault(
-            step.file.path, Tracked(step.file.path, step.source.agent, step.file.kind)
-        )
+        source = self.tracked.setdefault(step.file.path, _new(step.file))
         with self._store.db:
             self._count_crash(source, step.file.stat, problem)
         summary.skipped.append((source.path, problem))
@@ -388,7 +386,7 @@ class Ingest:
             known = self.tracked.get(file.path)
             if known is not None and known.still_parked(file.stat):
                 continue
-            source = known or Tracked(file.path, file.source.agent, file.kind)
+            source = known or _new(file)
             if file.kind == "database":
                 # Most passes read logs only; the other engines are loaded when they are needed.
                 from sessiond.engines.databases import read_database  # noqa: PLC0415
@@ -407,3 +405,7 @@ class Ingest:
         return read_log(
             file, source, self._store.db, settle_all=self._settle_all, compared=compared
         )
+
+
+def _new(file: Candidate) -> Tracked:
+    return Tracked(file.path, file.source.agent, file.kind, edition=file.source.edition)

@@ -11,6 +11,7 @@ import apsw
 from sessiond.reading.tracked import Tracked
 
 GONE = -1  # the place of a row whose whole conversation left the database
+STALE = -(1 << 62)  # added to the place of a row that only an older edition read
 
 
 @dataclass(slots=True)
@@ -19,6 +20,11 @@ class KnownRow:
     digest: int
     alias: str | None = None
     ts: int | None = None
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether only an older edition read it; its place and digest are never those of a row."""
+        return self.place < GONE
 
 
 class KnownRows:

@@ -50,6 +50,7 @@ class Tracked:
     has_pending: bool = False
     archived_to: int = 0  # beyond the offset only while a rewritten file is read again
     part_of: int | None = None  # the document or database that holds this conversation
+    edition: int = 0  # of the reader that read it; 0 for parts, which are read with their whole
 
     @property
     def is_whole(self) -> bool:
@@ -59,9 +60,9 @@ class Tracked:
         if self.id is None:
             # No RETURNING: it makes SQLite open a savepoint, and FTS5 flush to disk for it.
             db.execute(
-                "INSERT INTO sources (agent, kind, path, state_since, part_of)"
-                " VALUES (?, ?, ?, ?, ?)",
-                (self.agent, self.kind, self.path, now_ms(), self.part_of),
+                "INSERT INTO sources (agent, kind, path, state_since, part_of, edition)"
+                " VALUES (?, ?, ?, ?, ?, ?)",
+                (self.agent, self.kind, self.path, now_ms(), self.part_of, self.edition),
             )
             self.id = db.last_insert_rowid()
 
@@ -141,6 +142,10 @@ class Tracked:
         )
         self.state, self.error = state, error
 
+    def save_edition(self, db: apsw.Connection, edition: int) -> None:
+        db.execute("UPDATE sources SET edition = ? WHERE id = ?", (edition, self.id))
+        self.edition = edition
+
     def save_path(self, db: apsw.Connection, path: str) -> None:
         db.execute("UPDATE sources SET path = ? WHERE id = ?", (path, self.id))
         self.path = path
@@ -155,11 +160,11 @@ def load_all(db: apsw.Connection) -> dict[str, Tracked]:
     for (
         source_id, agent, kind, path, state, error, failures, generation, dev, inode, size,
         mtime_ns, ctime_ns, sidecar_ns, parked_by, offset, lines, blank_lines, head_hash,
-        tail_hash, oversize_from, part_of,
+        tail_hash, oversize_from, part_of, edition,
     ) in db.execute(
         "SELECT id, agent, kind, path, state, error, failures, generation, dev, inode, size,"
         " mtime_ns, ctime_ns, sidecar_ns, parked_by, offset, lines, blank_lines, head_hash,"
-        " tail_hash, oversize_from, part_of FROM sources"
+        " tail_hash, oversize_from, part_of, edition FROM sources"
     ):  # fmt: skip
         tracked[path] = Tracked(
             path,
@@ -178,5 +183,6 @@ def load_all(db: apsw.Connection) -> dict[str, Tracked]:
             ),
             source_id in unfinished,
             part_of=part_of,
+            edition=edition,
         )
     return tracked

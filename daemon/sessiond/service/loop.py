@@ -32,6 +32,7 @@ from sessiond.service.watch import Hints, Watcher
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
 from sessiond.writing.describe_calls import describe_calls
+from sessiond.writing.reread import reread
 from sessiond.writing.transaction import Store
 
 log = logging.getLogger("sessiond")
@@ -126,8 +127,10 @@ class Service:
 
     def _serve(self, db: apsw.Connection) -> None:
         self._reprice(db)
+        store = Store(db, pricer_of(self._settings))
+        self._reread(store)
         self._describe(db)
-        ingest = Ingest(Store(db, pricer_of(self._settings)), settle=False)
+        ingest = Ingest(store, settle=False)
         ingest.stop = self._stop
         ingest.on_progress = self._progress
         self._watcher.cover(self._roots())
@@ -177,6 +180,16 @@ class Service:
             return
         if count:
             log.info("described %d older tool calls", count)
+
+    def _reread(self, store: Store) -> None:
+        sources = {source.agent: source for source in self._sources}
+        try:
+            count = reread(store, sources, notify.busy, self._stop.is_set)
+        except apsw.Error as error:  # a full disk: the next start continues
+            log.warning("cannot read archived logs again: %s", error)
+            return
+        if count:
+            log.info("read %d archived logs again", count)
 
     def _roots(self) -> list[str]:
         """The current roots: one may have become a link to another place."""

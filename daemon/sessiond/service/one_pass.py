@@ -54,8 +54,10 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
         with closing(db):
             with progress_line(show=not as_json) as progress:
                 reprice_if_due(db, settings, progress)
+                store = Store(db, pricer_of(settings))
+                _reread(store, sources, progress)
                 _describe_calls(db, sources, progress)
-            ingest = Ingest(Store(db, pricer_of(settings)))
+            ingest = Ingest(store)
             started = time.monotonic()
             with _Bar(show=not as_json and sys.stderr.isatty()) as bar:
                 ingest.on_progress = bar.update
@@ -75,6 +77,16 @@ def _describe_calls(
     from sessiond.writing.describe_calls import describe_calls  # noqa: PLC0415 - once, if at all
 
     describe_calls(db, {one.agent: one.describe_stored for one in sources}, progress)
+
+
+def _reread(store: Store, sources: Sequence[Source], progress: Callable[[str], None]) -> None:
+    editions = {one.agent: one.edition for one in sources}
+    stored = store.db.execute("SELECT DISTINCT agent, edition FROM sources WHERE part_of IS NULL")
+    if all(editions.get(agent, edition) == edition for agent, edition in stored):
+        return
+    from sessiond.writing.reread import reread  # noqa: PLC0415 - once, if at all
+
+    reread(store, {one.agent: one for one in sources}, progress)
 
 
 def _daemon_runs(home: paths.Home) -> bool:

@@ -244,6 +244,9 @@ class Source:
 
     agent: str  # its name in the index, in configuration and in filters
     title: str  # its display name
+    # Increase it when the same bytes should become other rows: what older editions read is then
+    # read again once, logs from the archive (`writing/reread.py`), documents and databases anew.
+    edition: int = 1
     variables: tuple[str, ...] = ()  # environment variables that move its places
     reads: str  # what is read, in one sentence
     leaves: tuple[tuple[str, str], ...] = ()  # what is there and not read, and why

@@ -13,6 +13,7 @@ from sess_schema import archive
 from sessiond.engines.slices import Problem, Turn, content_digest
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Conversation, Item, Record
+from sessiond.writing.purge import purge
 from sessiond.writing.sessions import Session
 from sessiond.writing.transaction import Transaction
 
@@ -118,6 +119,19 @@ class Lines:
                 "UPDATE turns SET retired = ? WHERE id = ?", (part.generation, turn_id)
             )
         self._transaction.events.detach_lost(part.id or 0, part.generation)
+
+    def discard(self, part: Tracked, session: Session, turn_ids: Sequence[int]) -> None:
+        """Remove records that are added again in this transaction, read by a newer edition."""
+        if not turn_ids:
+            return
+        self.retire(part, session, turn_ids)
+        purge(self._transaction, f"VALUES {','.join(f'({turn_id})' for turn_id in turn_ids)}")
+        for table in ("chunks", "warnings"):
+            self._db.execute(
+                f"DELETE FROM {table} WHERE source_id = ? AND retired = ?",
+                (part.id, part.generation),
+            )
+        part.generation -= 1
 
     def arrange(self, whole: Tracked, part: Tracked, change: Conversation) -> None:
         """Give every stored line its current place and time in the conversation."""

@@ -50,7 +50,9 @@ class ConversationWriter:
     def _records(
         self, whole: Tracked, part: Tracked, session: Session, change: Conversation
     ) -> int:
-        stored = self._stored(whole, [item.key for item in change.items] + change.removed)
+        keys = [item.key for item in change.items] + change.removed
+        stored, stale = self._stored(whole, keys)
+        again = list[int]()
         lost = [stored[key] for key in change.removed if key in stored]
         seen: list[tuple[Item, int | None]] = []
         new: list[tuple[Item, Record]] = []
@@ -65,9 +67,11 @@ class ConversationWriter:
                 self._lines.rewrite(part, turn_id, item)
                 seen.append((item, turn_id))
             else:
-                lost += [turn_id] if turn_id else []
+                if turn_id:
+                    (again if item.key in stale else lost).append(turn_id)
                 new.append((item, item.record))
         self._lines.retire(part, session, lost)
+        self._lines.discard(part, session, again)
         # First move the old ones, then add the new ones between them.
         self._lines.arrange(whole, part, change)
         seen += self._lines.add(part, change, new)
@@ -150,16 +154,18 @@ class ConversationWriter:
 
     # -- `database_rows`
 
-    def _stored(self, whole: Tracked, keys: list[str]) -> dict[str, int]:
-        return dict(
-            iter(
-                self._db.execute(
-                    "SELECT r.key, r.turn_id FROM json_each(?) k CROSS JOIN database_rows r"
-                    " ON r.source_id = ? AND r.key = k.value WHERE r.turn_id IS NOT NULL",
-                    (json.dumps(keys), whole.id),
-                )
-            )
-        )
+    def _stored(self, whole: Tracked, keys: list[str]) -> tuple[dict[str, int], set[str]]:
+        """The turns of the records with these keys, and which only an older edition read."""
+        turns, stale = dict[str, int](), set[str]()
+        for key, turn_id, place in self._db.execute(
+            "SELECT r.key, r.turn_id, r.place FROM json_each(?) k CROSS JOIN database_rows r"
+            " ON r.source_id = ? AND r.key = k.value WHERE r.turn_id IS NOT NULL",
+            (json.dumps(keys), whole.id),
+        ):
+            turns[key] = turn_id
+            if place < NO_PLACE:
+                stale.add(key)
+        return turns, stale
 
     def _remember(self, whole: Tracked, items: Iterable[tuple[Item, int | None]]) -> None:
         self._db.executemany(

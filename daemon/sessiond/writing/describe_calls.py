@@ -57,7 +57,7 @@ def _calls(db: apsw.Connection, last: int) -> list[_Call]:
         " r.source_id, r.retired, r.offset, r.length FROM events e"
         " JOIN sessions s ON s.id = e.session_id JOIN turns t ON t.id = e.turn_id"
         " LEFT JOIN turns r ON r.id = e.result_turn_id"
-        " WHERE e.id <= ? AND e.type = 'tool_use' AND e.unjoined IS NULL"
+        " WHERE e.id <= ? AND e.type = 'tool_use' AND e.unjoined IS NULL AND e.kind IS NULL"
         " ORDER BY e.id DESC LIMIT ?",
         (last, _BATCH),
     ):

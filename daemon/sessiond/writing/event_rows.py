@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -105,6 +105,10 @@ def row_of(
     )
 
 
+# Ids of events by turn, type (or `result`), and call or place among those of its type.
+Numbers = dict[tuple[int, str, str | int], int]
+
+
 class EventRows:
     """The rows of a transaction; full text is indexed last."""
 
@@ -114,6 +118,7 @@ class EventRows:
         self._next_id = 0
         self._rows: list[Row] = []
         self._changed: set[int] = set()  # older events whose text must be indexed again
+        self._numbers: Numbers = {}  # of removed events that may be added again
 
     def stored(self, where: str, *values: Any) -> list[Row]:
         """Rows from the index, without their texts."""
@@ -194,19 +199,21 @@ class EventRows:
 
     def remove(self, rows: list[Row]) -> None:
         """Delete stored events, also from the full text if they are in it already."""
-        first_new = self._first_new_id()
-        for row in rows:
-            if row.id < first_new and row.id not in self._changed:
-                self._db.execute(
-                    "INSERT INTO event_index (event_index, rowid, text, input, output, marks)"
-                    " SELECT 'delete', id, text, input, output, marks FROM event_texts"
-                    " WHERE id = ?",
-                    (row.id,),
-                )
-                self._changed.add(row.id)
+        self.unindex(row.id for row in rows)
         ids = [(row.id,) for row in rows]
         self._db.executemany("DELETE FROM events WHERE id = ?", ids)
         self._db.executemany("DELETE FROM event_texts WHERE id = ?", ids)
+
+    def unindex(self, ids: Iterable[int]) -> None:
+        """Take the texts of events out of the full text; `index` adds what is stored then."""
+        first_new = self.first_new_id()
+        indexed = [id_ for id_ in ids if id_ < first_new and id_ not in self._changed]
+        self._db.executemany(
+            "INSERT INTO event_index (event_index, rowid, text, input, output, marks)"
+            " SELECT 'delete', id, text, input, output, marks FROM event_texts WHERE id = ?",
+            [(id_,) for id_ in indexed],
+        )
+        self._changed.update(indexed)
 
     def index(self) -> None:
         """Add everything that the transaction wrote to the full text, as its last step.
@@ -224,11 +231,29 @@ class EventRows:
         self._db.executemany(f"{copy} id = ?", [(changed,) for changed in self._changed])
 
     def new_id(self) -> int:
-        self._first_new_id()
+        self.first_new_id()
         self._next_id += 1
         return self._next_id
 
-    def _first_new_id(self) -> int:
+    def reuse(self, numbers: Numbers) -> None:
+        """Give events that are added again the ids under which they were removed."""
+        self._numbers = numbers
+
+    def id_of(self, turn_id: int, events: list[Event], block: int) -> int:
+        """The id of one of a record's events."""
+        if not self._numbers:
+            return self.new_id()
+        event = events[block]
+        name = event.call_id or sum(
+            one.type == event.type and one.call_id is None for one in events[:block]
+        )
+        return self._numbers.pop((turn_id, event.type, name), None) or self.new_id()
+
+    def id_of_result(self, turn_id: int, call_id: str) -> int:
+        """The id of a result that is an event of its own."""
+        return self._numbers.pop((turn_id, "result", call_id), None) or self.new_id()
+
+    def first_new_id(self) -> int:
         """The first event id that this transaction assigns."""
         if self._first_new is None:
             self._next_id = self._db.execute(_LAST_ID).get

@@ -63,7 +63,8 @@ class EventWriter:
     def _add_event(
         self, session: Session, turn_id: int, block: int, record: Record, event: Event
     ) -> None:
-        self._keep(row_of(self.rows.new_id(), session.id, (turn_id, block), record, event))
+        event_id = self.rows.id_of(turn_id, record.events, block)
+        self._keep(row_of(event_id, session.id, (turn_id, block), record, event))
 
     def _keep(self, row: Row) -> None:
         self.rows.add(row)
@@ -98,16 +99,16 @@ class EventWriter:
         whatever is read first.
         """
         call = self._call_of(session, result)
+        if call is not None and self._rank(call, session, 0) < self._rank_of_result(call):
+            if call.result_turn_id is not None:
+                self._detach(call, ANSWER)
+            self._join(call, session, turn_id, record.ts, result)
+            return False
+        event_id = self.rows.id_of_result(turn_id, result.call_id)
+        row = Row(event_id, session.id, turn_id, block, "tool_use")
+        row.unjoined = ORPHAN if call is None else ANSWER
         if call is not None:
-            if self._rank(call, session, 0) < self._rank_of_result(call):
-                if call.result_turn_id is not None:
-                    self._detach(call, ANSWER)
-                self._join(call, session, turn_id, record.ts, result)
-                return False
-            row = Row(self.rows.new_id(), session.id, turn_id, block, "tool_use", unjoined=ANSWER)
             row.tool, row.summary, row.kind = call.tool, call.summary, call.kind
-        else:
-            row = Row(self.rows.new_id(), session.id, turn_id, block, "tool_use", unjoined=ORPHAN)
         row.call_id, row.ts = result.call_id, record.ts
         self._keep(row)
         self._join(row, session, turn_id, record.ts, result)

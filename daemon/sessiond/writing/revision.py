@@ -42,6 +42,7 @@ class Revision:
             session.models.append(record.model)
         if record.usage is not None:
             self._transaction.usage.add(session, turn_id, record, record.usage)
+            self._transaction.usage.turns_written()
         return True
 
     def _is_joined(self, turn_id: int, record: Record) -> bool:

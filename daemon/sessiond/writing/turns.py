@@ -33,6 +33,7 @@ class TurnWriter:
         self._chains: dict[str, Session] = {}  # by sidechain record of the slice
         self._outranked: dict[int, bool] = {}  # by session: a better source has it
         self._outranks: set[int] = set()  # sessions that only worse sources had until now
+        self._ids: dict[tuple[int, int], int] = {}  # of removed turns, by source and offset
 
     def write(self, source: Tracked, spec: SessionSpec, turns: list[Turn]) -> None:
         transaction = self._transaction
@@ -69,6 +70,7 @@ class TurnWriter:
         """Write the collected rows into the index."""
         self._db.executemany(_INSERT, self._rows)
         self._rows = []
+        self._transaction.usage.turns_written()
         self._transaction.copies.written()
         self._transaction.events.flush()
 
@@ -100,10 +102,8 @@ class TurnWriter:
 
     def _add(self, source: Tracked, session: Session, turn: Turn, same: list[Twin]) -> None:
         record = turn.record
-        if self._next_id is None:
-            self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM turns").get
-        self._next_id += 1
-        turn.id = self._next_id
+        turn.id = self._ids.pop((source.id or 0, turn.offset), 0) if self._ids else 0
+        turn.id = turn.id or self.new_id()
         turn.copy_of = self._transaction.copies.owner_of(session, turn, turn.id, same)
         self._rows.append(
             (
@@ -133,6 +133,16 @@ class TurnWriter:
         if record.usage is not None:
             usage = self._transaction.usage
             self._spend(usage.hold if same else usage.add, session, turn.id, record, record.usage)
+
+    def new_id(self) -> int:
+        if self._next_id is None:
+            self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM turns").get
+        self._next_id += 1
+        return self._next_id
+
+    def reuse(self, ids: dict[tuple[int, int], int]) -> None:
+        """Give records that are added again the ids under which they were removed."""
+        self._ids = ids
 
     def _twin(self, source: Tracked, session: Session, turn: Turn) -> Twin:
         twin = Twin(

@@ -110,8 +110,8 @@ class UsageWriter:
         self._moved: set[int] = set()  # responses with a copied line
         self._messages: set[str] = set()  # of this transaction
         self._silent = {_NOTHING_SAID}  # digests of lines that say nothing: many have each
-        self._newest = 0  # newest turn with usage whose owner is not chosen yet
-        self._chosen_at = -1  # the last turn when owners were chosen
+        self._written = True  # the turns of all lines are in the index
+        self._chosen = True  # and owners were chosen since the last one
 
     def add(self, session: Session, turn_id: int, record: Record, usage: Usage) -> None:
         line = Line(
@@ -122,7 +122,7 @@ class UsageWriter:
             usage.geo, usage.cost_usd, usage.context_window, usage.reasoning_tokens,
         )  # fmt: skip
         self._holders.setdefault(line.response_uid, set()).add(session.id)
-        self._newest = max(self._newest, turn_id)
+        self._written = self._chosen = False
         if line.message_id:
             self._messages.add(line.message_id)
         self._note_silence(record)
@@ -133,12 +133,12 @@ class UsageWriter:
         if best is None or line.finality() >= best.finality():
             self._best[line.response_uid] = line
 
-    def hold(self, session: Session, turn_id: int, record: Record, usage: Usage) -> None:
+    def hold(self, session: Session, _turn_id: int, record: Record, usage: Usage) -> None:
         """Another session has a copy of the line and may own the response."""
         response = _response(session, record, usage)
         self._holders.setdefault(response, set()).add(session.id)
         self._moved.add(response)
-        self._newest = max(self._newest, turn_id)
+        self._written = self._chosen = False
         if usage.message_id:
             self._messages.add(usage.message_id)
         self._note_silence(record)
@@ -147,13 +147,15 @@ class UsageWriter:
         if not record.events and not record.results:
             self._silent.add(content_digest(record))
 
+    def turns_written(self) -> None:
+        """The turns of all lines so far are in the index; owners depend on them."""
+        self._written, self._chosen = True, False
+
     def save(self) -> None:
         """Write the best lines unless the index has better ones."""
-        last: int = self._db.execute("SELECT coalesce(max(id), 0) FROM turns").get
         self._write()
-        # Turns of an unfinished slice are not in the index yet, and owners depend on them.
-        if self._newest <= last and (self._newest or last != self._chosen_at):
-            self._newest, self._chosen_at = 0, last
+        if self._written and not self._chosen:
+            self._chosen = True
             self._choose_owners()
             self._choose_counted()
 

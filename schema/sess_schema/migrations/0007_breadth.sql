@@ -49,3 +49,6 @@ UPDATE sessions SET (opened_at, started_at, ended_at) = (
     WHERE t.session_id = sessions.id AND t.retired = 0 AND t.ts_from IS NULL
 )
 WHERE opened_at < 946684800000 OR started_at < 946684800000 OR ended_at < 946684800000;
+
+-- Edition of the reader that read it. Older ones are read again once.
+ALTER TABLE sources ADD COLUMN edition INTEGER NOT NULL DEFAULT 0;

@@ -60,8 +60,11 @@ def chat(foreign: Foreign, known: KnownRows, state: dict[str, Any]) -> Iterator[
         listed.append(f"{_MESSAGE}{blob_id}:{times[blob_id]}")
     change.order = _kept(sorted(before, key=lambda key: before[key].place), listed)
     for place, key in enumerate(change.order):
-        if key not in before:
-            change.items.append(_item(foreign, agent_id, key, place))
+        item = None
+        if key not in before or before[key].is_stale:
+            item = _item(foreign, agent_id, key, place)
+        if item is not None and (item.record is not None or key not in before):
+            change.items.append(item)
         elif before[key].place != place:
             change.moved.append((key, place))
     yield change
