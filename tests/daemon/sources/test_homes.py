@@ -32,15 +32,14 @@ from sessiond.sources import source_classes
 STAGES = 6  # in which each file grows
 MOST_READS = 60  # of damaged databases
 CRASH = re.compile(r"^\w*(Error|Exception|Iteration|Exit)\b|^parser failed")
-# Their homes are made by tests/cursor_databases.py, and are larger.
-ELSEWHERE = {"cursor"}
+
 
 every_agent = pytest.mark.parametrize("agent", agents())
 
 
 def test_every_agent_has_a_golden_home():
     """A source without hand-checked expectations is a guess."""
-    assert sorted({made.agent for made in source_classes()} - {*agents()} - ELSEWHERE) == []
+    assert sorted({made.agent for made in source_classes()} - {*agents()}) == []
 
 
 @every_agent
