@@ -21,13 +21,13 @@ from tests.daemon.sources.codex.rollouts import (
 
 from sessiond.sourcekit.base import SessionSpec
 from sessiond.sources.codex import CodexSource
-from sessiond.sources.codex.records import CodexParser
+from sessiond.families.rollouts.records import RolloutParser
 
 THREAD = thread_id(1)
 
 
 def parsed(*lines):
-    parser = CodexParser(SessionSpec(THREAD), {})
+    parser = RolloutParser(SessionSpec(THREAD), {})
     return [parser.parse(line) for line in lines]
 
 
@@ -203,13 +203,13 @@ LINES = st.builds(
 @given(lines=st.lists(LINES | st.dictionaries(st.text(max_size=5), VALUES, max_size=3), max_size=6))
 def test_no_record_makes_the_parser_fail(lines):
     """Any value may be anywhere, and another parser can continue from the state in JSON."""
-    first = CodexParser(SessionSpec(THREAD), {})
-    second = CodexParser(SessionSpec(THREAD), {})
+    first = RolloutParser(SessionSpec(THREAD), {})
+    second = RolloutParser(SessionSpec(THREAD), {})
     for line in lines:
         record = first.parse(line)
         assert all(isinstance(found.text, str) for found in record.events)
         assert second.parse(line) == record
-        second = CodexParser(SessionSpec(THREAD), json.loads(json.dumps(second.state())))
+        second = RolloutParser(SessionSpec(THREAD), json.loads(json.dumps(second.state())))
     head = b"\n".join(json.dumps(line).encode() for line in lines)
     CodexSource(environ={}).identify("/x/rollout-1.jsonl", head)
 

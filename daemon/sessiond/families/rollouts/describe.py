@@ -1,4 +1,4 @@
-"""Describes calls of Codex's tools: their kind, files and edits."""
+"""Describes calls of tools: their kind, files and edits."""
 
 from __future__ import annotations
 
@@ -33,6 +33,13 @@ _KINDS = {tool: kind for kind, tools in _TOOLS.items() for tool in tools}
 _SHELLS = re.compile(r"(?:.*/)?(?:ba|z|da|k)?sh")
 _PATCH, _BEGIN = "apply_patch", "*** Begin Patch"
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+?)\s*$", re.MULTILINE)
+_QUOTED = r"""(?:"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|`((?:[^`\\]|\\.)*)`)"""
+# In a script that calls tools, as `tools.exec_command({cmd: "ls"})`.
+_SCRIPTED = re.compile(rf"(?:\b(cmd|command)[\"']?\s*:\s*)?{_QUOTED}", re.DOTALL)
+_SCRIPT = "tools."
+_LONGEST_SCRIPT = 256 << 10
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _ACTIONS = {"Add": "write", "Update": "edit", "Delete": "edit"}
 _LONGEST = 1000
 _MOST_FILES = 1000
@@ -56,6 +63,8 @@ def describe(tool: str | None, given: Any) -> Described:
     kind = _kind(tool)
     if kind == kinds.SHELL:
         command = _command(given)
+        if tool == "exec" and _SCRIPT in command:
+            return _described_script(command)
         before, found, _ = command.partition(_BEGIN)
         if found and _PATCH in before:
             return _patched(command)
@@ -73,6 +82,23 @@ def describe(tool: str | None, given: Any) -> Described:
             edits = edits_of_arguments(path, values)
             return Described(kinds.EDIT, _line(f"{path} (edit)"), ((path, "edit"),), edits)
     return Described(kind, _line(_summary(tool, given)))
+
+
+def _described_script(script: str) -> Described:
+    """A script's commands and patches: it calls other tools, as in `tools.exec_command({...})`."""
+    commands = list[str]()
+    patches = list[str]()
+    for named, *quoted in _SCRIPTED.findall(script[:_LONGEST_SCRIPT]):
+        text = _ESCAPE.sub(lambda found: _ESCAPES.get(found[1], found[1]), "".join(quoted))
+        if _BEGIN in text:
+            patches.append(text)
+        elif named:
+            commands.append(text)
+    if not patches:
+        return Described(kinds.SHELL, _line(" ; ".join(commands) or script))
+    changed = _patched("\n".join(patches))
+    summary = " ; ".join((changed.summary, *commands))
+    return Described(kinds.EDIT, _line(summary), changed.files, changed.edits)
 
 
 def _kind(tool: str | None) -> str:
@@ -115,15 +141,8 @@ def _summary(tool: str | None, given: Any) -> str:
     if isinstance(asked, list):
         return " / ".join(filter(None, (_first(one, "question") for one in asked)))
     for name in (
-        "question",
-        "query",
-        "url",
-        "pattern",
-        "message",
-        "objective",
-        "path",
-        "dir_path",
-        "uri",
+        *("question", "query", "url", "pattern", "message", "objective", "path", "dir_path"),
+        *("uri", "target"),
     ):
         text = as_text(values.get(name))
         if text:

@@ -1,4 +1,4 @@
-"""Reads messages with the user role: what a person typed, and what Codex added."""
+"""Reads messages with the user role: what a person typed, and what the client added."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from typing import Any
 from sess_schema import labels
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title
 from sessiond.sourcekit.titles import prompt_title
-from sessiond.sourcekit.values import as_text
 
 _TAG = re.compile(r"<([a-zA-Z][a-zA-Z_]*)(?: [^>\n]{0,200})?>")
 _TAGS = frozenset(
     {
         *("INSTRUCTIONS", "collaboration_mode", "hook_prompt", "model_switch", "permissions"),
-        *("personality_spec", "realtime_conversation", "skill", "turn_aborted"),
-        *("user_shell_command",),
+        *("personality_spec", "realtime_conversation", "recommended_plugins", "skill"),
+        *("turn_aborted", "user_shell_command"),
     }
 )
 _TAG_ENDINGS = ("_context", "_instructions", "_notification")
@@ -30,7 +29,12 @@ _SHARED = {
     "user_instructions": labels.NESTED_MEMORY,
     "environment_context": labels.CONTEXT,
 }
-_REQUEST = "## My request for Codex:"
+_TAG_STARTS = ("external_",)
+_REQUEST = re.compile(r"^## My request for \w{1,40}:", re.MULTILINE)
+# Kinds of content that a person gave, beside `user.*`.
+_GIVEN = frozenset(
+    {"", "unknown", "images.preparation_error", "images.unsupported", "audio.unsupported"}
+)
 _IMAGE_TAGS = re.compile(r"</?image\b[^>\n]{0,400}>")
 
 
@@ -59,18 +63,21 @@ def images_of(content: Any) -> int:
 def read_prompt(record: Record, content: Any, marks: Any = None) -> None:
     """Add the events of a user message; `marks` give the kind of each item of the content."""
     typed: list[str] = []
+    matching = isinstance(marks, list) and isinstance(content, list) and len(marks) == len(content)
     for number, raw in texts_of(content):
         text = raw.strip()
         if not text or _IMAGE_TAGS.fullmatch(text):
             continue
-        label = _label(text, _mark(marks, number))
+        label = _label(text, marks[number] if matching else None)
         if label is not None:
             record.events.append(Event("system", text, label=label))
             continue
-        context, found, request = map(str.strip, text.partition(_REQUEST))
-        if found and request and context:
+        found = _REQUEST.search(text)
+        request = text[found.end() :].strip() if found else ""
+        context = text[: found.start()].strip() if found else ""
+        if request and context:
             record.events.append(Event("system", context, label=labels.CONTEXT))
-        typed.append(request if found and request else text)
+        typed.append(request or text)
     images = images_of(content)
     if typed or images:
         prompt = "\n".join(typed)
@@ -80,18 +87,18 @@ def read_prompt(record: Record, content: Any, marks: Any = None) -> None:
             record.titles.append(Title(title, TITLE_PROMPT))
 
 
-def _mark(marks: Any, number: int) -> str | None:
-    return as_text(marks[number]) if isinstance(marks, list) and number < len(marks) else None
-
-
-def _label(text: str, mark: str | None) -> str | None:
-    """The label of text that Codex added, or None if a person typed it."""
-    if mark is not None:
-        return None if mark.startswith("user.") else mark
+def _label(text: str, mark: Any) -> str | None:
+    """The label of text that the client added, or None if a person typed it."""
+    if isinstance(mark, str):
+        return None if mark.startswith("user.") or mark in _GIVEN else mark
     for opening, label in _OPENINGS.items():
         if text.startswith(opening):
             return label
     found = _TAG.match(text)
-    if found and (found[1] in _TAGS or found[1].endswith(_TAG_ENDINGS)):
+    if found and (
+        found[1] in _TAGS
+        or found[1].endswith(_TAG_ENDINGS)
+        or found[1].startswith(_TAG_STARTS)
+    ):
         return _SHARED.get(found[1], found[1])
     return None

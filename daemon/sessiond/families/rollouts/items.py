@@ -6,13 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 from sess_schema import labels
-from sessiond.sourcekit.base import Event, Record
+from sessiond.sourcekit.base import LINK_RESULT, Event, Link, Record
 from sessiond.sourcekit.values import OPAQUE, as_dict, as_text, strings
-from sessiond.sources.codex.describe import decoded, describe
-from sessiond.sources.codex.outcomes import Outcomes, tool_result
-from sessiond.sources.codex.prompts import images_of, joined, read_prompt
+from sessiond.families.rollouts.describe import decoded, describe
+from sessiond.families.rollouts.outcomes import SPAWN, Outcomes, spawned, tool_result
+from sessiond.families.rollouts.prompts import images_of, joined, read_prompt
 
-_SILENT = frozenset({"compaction", "compaction_summary", "context_compaction", "ghost_snapshot"})
+_SILENT = frozenset(
+    {
+        *("additional_tools", "compaction", "compaction_summary", "compaction_trigger"),
+        *("configuration_update", "context_compaction", "ghost_snapshot"),
+    }
+)
+_METADATA = ("internal_chat_message_metadata_passthrough", "metadata")
 _HIDDEN = frozenset((*OPAQUE, "id", "type", "call_id", "result", "image_url"))
 _ACTION_TYPE, _NOTHING = frozenset({"type"}), frozenset[str]()
 _INPUTS = ("arguments", "input", "action")
@@ -29,6 +35,7 @@ def read_item(record: Record, item: dict[str, Any], place: str, outcomes: Outcom
         return
     elif kind.endswith(("_call", "_call_request")):
         _read_call(record, item, place)
+        outcomes.begin(record.events[-1])
     elif kind.endswith(("_output", "_result")):
         _read_output(record, item, place, outcomes)
     else:
@@ -41,10 +48,7 @@ def _read_message(record: Record, item: dict[str, Any], _place: str) -> None:
     record.role = as_text(item.get("role"))
     content = item.get("content")
     if record.role == "user":
-        marks = item.get("content_item_kinds")
-        read_prompt(
-            record, content, marks or as_dict(item.get("metadata")).get("content_item_kinds")
-        )
+        read_prompt(record, content, _marks(item))
         return
     text, images = joined(content), images_of(content)
     if not text and not images:
@@ -55,9 +59,17 @@ def _read_message(record: Record, item: dict[str, Any], _place: str) -> None:
         record.events.append(Event("system", text, label=record.role or "message"))
 
 
+def _marks(item: dict[str, Any]) -> Any:
+    """The kinds of a message's content, wherever a release wrote them."""
+    for facts in (item, *(as_dict(item.get(name)) for name in _METADATA)):
+        if facts.get("content_item_kinds"):
+            return facts["content_item_kinds"]
+    return None
+
+
 def _read_reasoning(record: Record, item: dict[str, Any], _place: str) -> None:
-    texts = filter(None, (joined(item.get("summary")), joined(item.get("content"))))
-    text = "\n\n".join(texts)
+    texts = dict.fromkeys((joined(item.get("summary")), joined(item.get("content"))))
+    text = "\n\n".join(filter(None, texts))
     if text:
         record.role = "assistant"
         record.events.append(Event("thinking", text))
@@ -88,6 +100,7 @@ def _read_image(record: Record, item: dict[str, Any], place: str) -> None:
 
 
 def _read_local_shell(record: Record, item: dict[str, Any], place: str) -> None:
+    """A shell that the model's provider offers; its output may be missing."""
     _read_call(record, item, place, "local_shell")
 
 
@@ -124,11 +137,14 @@ def _tool(item: dict[str, Any]) -> str | None:
 def _read_output(record: Record, item: dict[str, Any], place: str, outcomes: Outcomes) -> None:
     name = next((name for name in ("output", "tools", "result") if name in item), "output")
     call_id = as_text(item.get("call_id"))
-    outcome = outcomes.take(call_id) if call_id else (None, None)
+    tool, outcome = outcomes.take(call_id) if call_id else (None, (None, None))
     result = tool_result(call_id or "", item.get(name), f"{place}/{name}", outcome)
     record.role = "user"
     if call_id:
         record.results.append(result)
+        child = spawned(result.output) if tool == SPAWN else None
+        if child:
+            record.links.append(Link(child, call_id, LINK_RESULT, home=""))
     elif result.output.strip():
         record.events.append(Event("system", result.output.strip(), label=labels.TOOL_RESULT))
 

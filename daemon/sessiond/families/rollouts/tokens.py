@@ -6,7 +6,7 @@ from typing import Any
 
 from sessiond.sourcekit.base import Usage
 from sessiond.sourcekit.values import as_count, as_dict, as_text
-from sessiond.sources.codex.identity import Identity, digest
+from sessiond.families.rollouts.identity import Identity, digest
 
 _FIELDS = ("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens")
 Counts = list[int]

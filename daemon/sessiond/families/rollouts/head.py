@@ -30,6 +30,7 @@ class Meta:
     nickname: str | None = None
     role: str | None = None
     inherits: bool = False  # it continues another thread
+    provider: str | None = None  # of models
 
 
 def read_meta(payload: dict[str, Any]) -> Meta:
@@ -47,6 +48,7 @@ def read_meta(payload: dict[str, Any]) -> Meta:
         nickname=as_text(spawn.get("agent_nickname")) or as_text(payload.get("agent_nickname")),
         role=as_text(spawn.get("agent_role")) or as_text(payload.get("agent_role")) or other,
         inherits=bool(forked_from or parent or payload.get("history_base")),
+        provider=as_text(payload.get("model_provider")),
     )
 
 
@@ -94,7 +96,9 @@ def meta_of(head: bytes) -> Meta:
     return read_meta(first) if "type" not in first else Meta(None)
 
 
-def identify(path: str, head: bytes, titles: dict[str, str]) -> SessionSpec:
+def identify(
+    path: str, head: bytes, names: dict[str, str], resume: tuple[str, ...]
+) -> SessionSpec:
     meta = meta_of(head)
     name = os.path.basename(path)
     named = _NAME.search(name)
@@ -107,8 +111,10 @@ def identify(path: str, head: bytes, titles: dict[str, str]) -> SessionSpec:
             kind="subagent",
             parent=meta.parent,
             agent_type=meta.role,
-            title=titles.get(thread) or meta.nickname,
+            title=names.get(thread) or meta.nickname,
         )
     return SessionSpec(
-        reverted or thread, title=titles.get(thread), resume=("codex", "resume", thread)
+        reverted or thread,
+        title=names.get(thread),
+        resume=(*resume, thread) if resume else (),
     )

@@ -7,7 +7,7 @@ from typing import Any
 from sess_schema import labels
 from sessiond.sourcekit.base import (
     LINK_RESULT,
-    TITLE_CUSTOM,
+    TITLE_SUMMARY,
     Event,
     Link,
     Record,
@@ -15,8 +15,8 @@ from sessiond.sourcekit.base import (
     Title,
 )
 from sessiond.sourcekit.values import as_count, as_dict, as_text
-from sessiond.sources.codex.outcomes import Outcomes
-from sessiond.sources.codex.prompts import joined, read_prompt
+from sessiond.families.rollouts.outcomes import Outcomes
+from sessiond.families.rollouts.prompts import joined, read_prompt
 
 _MIRRORS = {
     "user_message": "user",
@@ -28,6 +28,7 @@ _MIRRORS = {
     "agent_reasoning_raw_content": "thinking",
     "Reasoning": "thinking",
 }
+_SPAWN = "spawn_agent"
 _ENDS = frozenset(
     {"dynamic_tool_call_response", "exec_command_end", "mcp_tool_call_end", "patch_apply_end"}
 )
@@ -69,8 +70,7 @@ def read_mirror(record: Record, payload: dict[str, Any], kind: str) -> None:
 def read_notice(record: Record, payload: dict[str, Any], thread: str, outcomes: Outcomes) -> None:
     kind = as_text(payload.get("type")) or ""
     if kind == "item_completed":
-        item = as_dict(payload.get("item"))
-        outcomes.note(item.get("id"), item)
+        _read_item(record, as_dict(payload.get("item")), thread, outcomes)
     elif kind in _ENDS:
         outcomes.note(payload.get("call_id"), payload)
     elif kind == "thread_rolled_back":
@@ -80,12 +80,14 @@ def read_notice(record: Record, payload: dict[str, Any], thread: str, outcomes: 
     elif kind == "thread_name_updated":
         name = as_text(payload.get("thread_name"))
         if name:
-            record.titles.append(Title(" ".join(name.split()), TITLE_CUSTOM))
+            # Later names are in the list of names only, so that the list is the better source.
+            record.titles.append(Title(" ".join(name.split()), TITLE_SUMMARY))
     elif kind == "collab_agent_spawn_end":
-        child, call_id = as_text(payload.get("new_thread_id")), as_text(payload.get("call_id"))
         # A fork also has copies of its parent's spawn events.
-        if child and call_id and payload.get("sender_thread_id") in (None, thread):
-            record.links.append(Link(child, call_id, LINK_RESULT, home=""))
+        if payload.get("sender_thread_id") in (None, thread):
+            _add_link(record, payload.get("new_thread_id"), payload.get("call_id"))
+    elif kind == "sub_agent_activity":
+        _read_activity(record, payload, payload.get("event_id"))
     elif kind == "turn_aborted":
         _add_event(record, "system", as_text(payload.get("reason")) or kind, labels.INTERRUPTED)
     elif kind == "exited_review_mode":
@@ -93,6 +95,29 @@ def read_notice(record: Record, payload: dict[str, Any], thread: str, outcomes: 
     elif kind not in _SILENT:
         text = next((text for name in _TEXTS if (text := as_text(payload.get(name)))), "")
         _add_event(record, "system", text, _LABELS.get(kind, kind or "event"))
+
+
+def _read_item(record: Record, item: dict[str, Any], thread: str, outcomes: Outcomes) -> None:
+    kind = item.get("type")
+    if kind == "SubAgentActivity":
+        _read_activity(record, item, item.get("id"))
+    elif kind == "CollabAgentToolCall":
+        children = item.get("receiver_thread_ids")
+        if item.get("tool") == _SPAWN and item.get("sender_thread_id") in (None, thread):
+            for child in children if isinstance(children, list) else ():
+                _add_link(record, child, item.get("id"))
+    outcomes.note(item.get("id"), item)
+
+
+def _read_activity(record: Record, activity: dict[str, Any], call: Any) -> None:
+    if activity.get("kind") == "started":
+        _add_link(record, activity.get("agent_thread_id"), call)
+
+
+def _add_link(record: Record, child: Any, call: Any) -> None:
+    thread, call_id = as_text(child), as_text(call)
+    if thread and call_id:
+        record.links.append(Link(thread, call_id, LINK_RESULT, home=""))
 
 
 def _review(output: dict[str, Any]) -> str:

@@ -7,14 +7,15 @@ from typing import Any
 
 import orjson
 
-from sessiond.sourcekit.base import Result
+from sessiond.sourcekit.base import Event, Result
 from sessiond.sourcekit.values import OPAQUE, as_dict, as_milliseconds, as_text, strings
-from sessiond.sources.codex.prompts import images_of, joined
+from sessiond.families.rollouts.prompts import images_of, joined
 
 _HEAD = 400  # Codex writes its own header before the output of a command
 _EXIT = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d{1,10})\s*$", re.MULTILINE)
 _WALL = re.compile(
-    r"^(?:Chunk ID: \S{1,40}\n|Exit code: \S{1,12}\n)?Wall time: (\d{1,7}(?:\.\d{1,9})?) seconds"
+    r"^(?:Chunk ID: \S{1,40}\n|Exit code: \S{1,12}\n|Script \w{1,20}\n)?"
+    r"Wall time:? (\d{1,7}(?:\.\d{1,9})?) seconds"
 )
 _REFUSED = ("exec command rejected by user", "patch rejected by user", "rejected by user")
 _RISKY = ("This action was rejected due to unacceptable risk",)
@@ -26,16 +27,30 @@ _FAILED = (
     "execution error",
     "failed to parse function arguments",
     "failed in sandbox",
+    "Script failed",
+    "Script terminated",
     "tool call error",
     "unsupported call",
     "unsupported custom tool call",
     "write_stdin failed",
 )
 _STATES = {"failed": "error", "declined": "denied"}
+SPAWN = "spawn_agent"
+_FAILURES = ("error", "denied")
 _CALLS = 16  # that run at the same time
 _HIDDEN = frozenset((*OPAQUE, "image_url", "type"))
 
 Outcome = tuple[str | None, int | None]  # status, duration
+
+
+def spawned(output: str) -> str | None:
+    """The thread that a call started, judging by its output."""
+    if not output.startswith("{"):
+        return None
+    try:
+        return as_text(as_dict(orjson.loads(output)).get("agent_id"))
+    except orjson.JSONDecodeError:
+        return None
 
 
 def tool_result(call_id: str, output: Any, pointer: str, outcome: Outcome) -> Result:
@@ -108,23 +123,52 @@ class Outcomes:
             for call, outcome in as_dict(state.get("outcomes")).items()
             if isinstance(outcome, list) and len(outcome) == 2
         }
+        self._open = {  # tools by call
+            call: as_text(tool) for call, tool in as_dict(state.get("calls")).items()
+        }
 
     def state(self) -> dict[str, Any]:
-        return {"outcomes": dict(self._pending)} if self._pending else {}
+        kept = {"outcomes": dict(self._pending), "calls": dict(self._open)}
+        return {name: value for name, value in kept.items() if value}
+
+    def begin(self, call: Event) -> None:
+        if call.call_id:
+            self._open[call.call_id] = call.tool
+            _limit(self._open)
+
+    def begin_turn(self) -> None:
+        """Nothing answers the open calls of an aborted turn."""
+        self._open.clear()
 
     def note(self, call: Any, end: dict[str, Any]) -> None:
-        """`end` is the event that ends a command, a patch or an MCP call."""
+        """`end` is the event that ends a command, a patch or an MCP call.
+
+        A script is one call, but each command that it runs ends with an event: the call failed if
+        one of them did.
+        """
         call_id = as_text(call)
         if call_id is None:
             return
+        outcome = [_status(end), _duration(end.get("duration"))]
+        if call_id not in self._open and len(self._open) == 1 and outcome[0] in _FAILURES:
+            (call_id,) = self._open
+            outcome[1] = None
+        elif self._pending.get(call_id, [None])[0] in _FAILURES and outcome[0] == "ok":
+            return
         self._pending.pop(call_id, None)
-        self._pending[call_id] = [_status(end), _duration(end.get("duration"))]
-        if len(self._pending) > _CALLS:
-            del self._pending[next(iter(self._pending))]
+        self._pending[call_id] = outcome
+        _limit(self._pending)
 
-    def take(self, call_id: str) -> Outcome:
+    def take(self, call_id: str) -> tuple[str | None, Outcome]:
+        """The tool of a call, and what was reported about it."""
         status, duration = self._pending.pop(call_id, (None, None))
-        return as_text(status), duration if isinstance(duration, int) else None
+        reported = as_text(status), duration if isinstance(duration, int) else None
+        return self._open.pop(call_id, None), reported
+
+
+def _limit(calls: dict[str, Any]) -> None:
+    if len(calls) > _CALLS:
+        del calls[next(iter(calls))]
 
 
 def _status(end: dict[str, Any]) -> str | None:

@@ -7,22 +7,25 @@ from typing import Any
 from sess_schema import labels
 from sessiond.sourcekit.base import Event, Record, Retire, SessionSpec
 from sessiond.sourcekit.values import OPAQUE, as_dict, as_text, as_time, strings
-from sessiond.sources.codex.head import read_meta
-from sessiond.sources.codex.identity import Identity
-from sessiond.sources.codex.items import read_item
-from sessiond.sources.codex.notices import mirrored, read_mirror, read_notice
-from sessiond.sources.codex.outcomes import Outcomes
-from sessiond.sources.codex.prompts import joined
-from sessiond.sources.codex.tokens import Tokens
+from sessiond.families.rollouts.head import read_meta
+from sessiond.families.rollouts.identity import Identity
+from sessiond.families.rollouts.items import read_item
+from sessiond.families.rollouts.notices import mirrored, read_mirror, read_notice
+from sessiond.families.rollouts.outcomes import Outcomes
+from sessiond.families.rollouts.prompts import joined
+from sessiond.families.rollouts.tokens import Tokens
 
 _SILENT = frozenset(
-    {"inter_agent_communication_metadata", "security_risk_score", "state", "world_state"}
+    {
+        *("inter_agent_communication_metadata", "retained_context", "security_risk_score"),
+        *("state", "world_state"),
+    }
 )
 _TURN_STARTS = frozenset({"task_started", "turn_started"})
 _MIRRORS = 8  # messages that may appear as events before the first one appears as an item
 
 
-class CodexParser:
+class RolloutParser:
     """Reads the records of one file in order, and keeps what it needs between them in `state`."""
 
     def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
@@ -33,6 +36,7 @@ class CodexParser:
         self._model = as_text(state.get("model"))
         self._goal = as_text(state.get("goal"))
         self._has_items = state.get("items") is True  # messages appear as items, not only as events
+        self._encrypted = state.get("encrypted") is True  # the last reasoning item has no text
         mirrors = state.get("mirrors")
         self._mirrors = [*filter(as_text, mirrors)] if isinstance(mirrors, list) else []
         self._identity = Identity(spec.native_id, as_dict(state.get("identity")))
@@ -46,6 +50,7 @@ class CodexParser:
             "model": self._model,
             "goal": self._goal,
             "items": self._has_items,
+            "encrypted": self._encrypted,
             "mirrors": list(self._mirrors),
             "identity": self._identity.state(),
             "tokens": self._tokens.state(),
@@ -87,6 +92,7 @@ class CodexParser:
     def _read(self, record: Record, kind: str, payload: dict[str, Any], place: str) -> None:
         if kind == "response_item":
             read_item(record, payload, place, self._outcomes)
+            self._encrypted = record.kind == "reasoning" and not record.events
         elif kind == "event_msg":
             self._read_event(record, payload)
         elif kind == "turn_context":
@@ -99,6 +105,10 @@ class CodexParser:
                 record.events.append(Event("summary", text, label=labels.COMPACT))
         elif kind == "token_usage_record":
             record.usage = self._tokens.record(payload, self._model)
+        elif kind == "realtime_item":
+            text = as_text(payload.get("text"))  # what was spoken; messages repeat what matters
+            if text:
+                record.events.append(Event("system", text, label="speech"))
         elif kind == "inter_agent_communication":
             text = joined(payload.get("content")) or as_text(payload.get("message"))
             if text:
@@ -119,9 +129,13 @@ class CodexParser:
                 record.events.append(Event("system", goal, label="goal"))
             self._goal = goal
         elif kind in _TURN_STARTS:
+            self._outcomes.begin_turn()
             self._tokens.note_window(payload)
+        elif kind == "thread_settings_applied":
+            settings = as_dict(payload.get("thread_settings"))
+            self._model = as_text(settings.get("model")) or self._model
         elif mirror := mirrored(payload):
-            if not self._has_items:
+            if not self._has_items or (mirror == "thinking" and self._encrypted):
                 read_mirror(record, payload, mirror)
         else:
             read_notice(record, payload, self._thread, self._outcomes)

@@ -15,18 +15,18 @@ class Sessions:
     """Reads `{session, items}`."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.codex.records import CodexParser  # noqa: PLC0415 - when something changed
+        from sessiond.families.rollouts.records import RolloutParser  # noqa: PLC0415 - when something changed
 
         try:
             whole = orjson.loads(data)
         except orjson.JSONDecodeError as error:
             raise NotReady("is not complete JSON") from error
         if not isinstance(whole, dict) or not isinstance(whole.get("items"), list):
-            raise NotReady("is not a Codex session")
+            raise NotReady("is not a session")
         facts = as_dict(whole.get("session"))
         name = os.path.splitext(os.path.basename(path))[0]
         spec = SessionSpec(as_text(facts.get("id")) or name)
-        parser = CodexParser(spec, {})
+        parser = RolloutParser(spec, {})
         items = [
             Item(str(number), raw=orjson.dumps(value), record=parser.parse(value))
             for number, value in enumerate(whole["items"])

@@ -1,0 +1,119 @@
+"""Rollouts: the logs of Codex CLI and of agents that are built on it, one file per thread."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from sessiond.families.rollouts import head as heads
+from sessiond.families.rollouts import legacy
+from sessiond.families.rollouts import names as thread_names
+from sessiond.sourcekit.base import Described, Parser, SessionSpec, Source
+
+__all__ = ["RolloutSource"]
+
+_FOLDERS = ("sessions", "archived_sessions")
+_PREFIX = "rollout-"
+
+
+class RolloutSource(Source):
+    """An agent that writes rollouts below `<home>/sessions`; a subclass says where its home is."""
+
+    home_variable: str  # moves the home
+    home_folder: tuple[str, ...]  # where it is otherwise, below the user's home
+    provider: str | None = None  # of models; marks a rollout as this agent's
+    database_variable: str | None = None  # moves the database of thread names
+    resume_command: tuple[str, ...] = ()  # takes the id of a thread
+    documents = legacy.Sessions()
+    databases = thread_names.Names()
+
+    def home(self) -> str:
+        moved = self.environ.get(self.home_variable, "").strip()
+        if moved:
+            return self.folders.expand(moved)
+        return os.path.join(self.folders.home(), *self.home_folder)
+
+    def places(self) -> list[str]:
+        home = self.home()
+        folders = [os.path.join(home, folder) for folder in _FOLDERS]
+        return folders + thread_names.databases(self._database_folders(home))[:1]
+
+    def _database_folders(self, home: str) -> list[str]:
+        moved = self.environ.get(self.database_variable or "", "").strip()
+        return [self.folders.expand(moved)] if moved else [home, os.path.join(home, "sqlite")]
+
+    def classify(self, path: str) -> str | None:
+        name = os.path.basename(path)
+        if thread_names.is_database(name):
+            return "database"
+        if name.endswith(".jsonl"):
+            return "transcript" if name.startswith(_PREFIX) or heads.is_rollout_file(path) else None
+        return "document" if name.startswith(_PREFIX) and name.endswith(".json") else None
+
+    def claims(self, path: str, head: bytes) -> bool:
+        kind = self.classify(path)
+        if kind == "document":
+            return legacy.is_session(head)
+        return kind == "transcript" and heads.is_rollout(head) and self._is_own(head)
+
+    def _is_own(self, head: bytes) -> bool:
+        provider = heads.meta_of(head).provider
+        if self.provider:
+            return provider == self.provider
+        return provider not in {other.provider for other in RolloutSource.__subclasses__()} - {None}
+
+    def sidecars(self, path: str) -> Sequence[str]:
+        if thread_names.is_database(os.path.basename(path)):
+            return (path + "-wal",)
+        return (os.path.join(_home_of(path), thread_names.LIST),)
+
+    def identify(self, path: str, head: bytes) -> SessionSpec:
+        home = _home_of(path)
+        names = self._names.of(home, self._database_folders(home))
+        return heads.identify(path, head, names, self.resume_command)
+
+    def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
+        from sessiond.families.rollouts.records import RolloutParser  # noqa: PLC0415 - when something changed
+
+        return RolloutParser(spec, state)
+
+    def describe_stored(
+        self,
+        tool: str | None,
+        record: Any,
+        pointer: str,
+        answer: Any,  # noqa: ARG002 - the call is enough
+    ) -> Described:
+        from sessiond.families.rollouts.describe import describe_stored  # noqa: PLC0415 - when something changed
+
+        return describe_stored(tool, record, pointer)
+
+    def probe(self, word: str) -> dict[str, bytes]:
+        thread, moment = "d0c70000-0000-7000-8000-000000000001", "2026-01-01T00:00:00.000Z"
+        prompt = {"type": "input_text", "text": f"put the {word} on"}
+        lines = (
+            {"type": "session_meta", "payload": {"id": thread, "cwd": "/doctor"}},
+            {
+                "type": "response_item",
+                "payload": {"type": "message", "role": "user", "content": [prompt]},
+            },
+        )
+        path = os.path.join(self.places()[0], f"{_PREFIX}2026-01-01T00-00-00-{thread}.jsonl")
+        return {
+            path: b"".join(orjson.dumps({"timestamp": moment, **line}) + b"\n" for line in lines)
+        }
+
+    _names = thread_names.ThreadNames()
+
+
+def _home_of(path: str) -> str:
+    """The folder around the sessions folder that holds a rollout."""
+    folder = os.path.dirname(path)
+    while folder != os.path.dirname(folder):
+        if os.path.basename(folder) in _FOLDERS:
+            break
+        folder = os.path.dirname(folder)
+    return os.path.dirname(folder)
