@@ -37,7 +37,8 @@ class ConversationWriter:
         if change.gone:
             self._leave(whole, part, change)
             return 0
-        if not change.order and part.id is None:  # started, but still empty
+        if not change.order and part.id is None:  # started, but still empty; or only a name
+            self._transaction.sessions.rename(part.agent, change.spec)
             self._remember(whole, [(item, None) for item in change.items])
             return 0
         session, outranked = self._session(whole, part, change)

@@ -152,6 +152,16 @@ class Sessions:
         """A session that another one mentions, read or not."""
         return self._find_or_make(agent, native_id, "")
 
+    def rename(self, agent: str, spec: SessionSpec) -> None:
+        """Take a title that was found apart from the records of a session."""
+        key = (agent, spec.native_id, spec.home)
+        if spec.title is None:
+            return
+        found = self._by_key.get(key)
+        named = "agent = ? AND native_id = ? AND home = ?"
+        for session in [found] if found else self._load(named, key):
+            session.entitle(spec.title, TITLE_AI)
+
     def sidechain(self, parent: Session, native_id: str) -> Session:
         """A subagent whose records are in its parent's file."""
         session = self._find_or_make(parent.agent, native_id, parent.native_id)

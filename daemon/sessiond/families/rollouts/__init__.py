@@ -54,10 +54,9 @@ class RolloutSource(Source):
         return "document" if name.startswith(_PREFIX) and name.endswith(".json") else None
 
     def claims(self, path: str, head: bytes) -> bool:
-        kind = self.classify(path)
-        if kind == "document":
-            return legacy.is_session(head)
-        return kind == "transcript" and heads.is_rollout(head) and self._is_own(head)
+        if path.endswith(".json"):
+            return self.provider is None and legacy.is_session(head)
+        return heads.is_rollout(head) and self._is_own(head)
 
     def _is_own(self, head: bytes) -> bool:
         provider = heads.meta_of(head).provider
@@ -67,7 +66,7 @@ class RolloutSource(Source):
 
     def sidecars(self, path: str) -> Sequence[str]:
         if thread_names.is_database(os.path.basename(path)):
-            return (path + "-wal",)
+            return super().sidecars(path)
         return (os.path.join(_home_of(path), thread_names.LIST),)
 
     def identify(self, path: str, head: bytes) -> SessionSpec:

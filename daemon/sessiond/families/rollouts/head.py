@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,7 +98,7 @@ def meta_of(head: bytes) -> Meta:
 
 
 def identify(
-    path: str, head: bytes, names: dict[str, str], resume: tuple[str, ...]
+    path: str, head: bytes, names: Mapping[str, str], resume: tuple[str, ...]
 ) -> SessionSpec:
     meta = meta_of(head)
     name = os.path.basename(path)

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from sess_schema import labels
-from sessiond.sourcekit.base import LINK_RESULT, Event, Link, Record
-from sessiond.sourcekit.values import OPAQUE, as_dict, as_text, strings
 from sessiond.families.rollouts.describe import decoded, describe
 from sessiond.families.rollouts.outcomes import SPAWN, Outcomes, spawned, tool_result
 from sessiond.families.rollouts.prompts import images_of, joined, read_prompt
+from sessiond.sourcekit.base import LINK_RESULT, Event, Link, Record
+from sessiond.sourcekit.values import OPAQUE, as_dict, as_text, strings
 
 _SILENT = frozenset(
     {

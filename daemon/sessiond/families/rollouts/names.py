@@ -5,7 +5,8 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -32,9 +33,11 @@ class ThreadNames:
         self._listed: dict[str, tuple[_Mark, dict[str, str]]] = {}
         self._stored: dict[str, tuple[_Mark, dict[str, str]]] = {}
 
-    def of(self, home: str, folders: Sequence[str]) -> dict[str, str]:
+    def of(self, home: str, folders: Sequence[str]) -> Mapping[str, str]:
         """Names by thread; `folders` may hold a database, whose names are the newer ones."""
-        return self._in_list(os.path.join(home, LIST)) | self._in_database(databases(folders)[:1])
+        listed = self._in_list(os.path.join(home, LIST))
+        newest = next(iter(databases(folders)), None)
+        return ChainMap(self._in_database(newest), listed) if newest else listed
 
     def _in_list(self, path: str) -> dict[str, str]:
         try:
@@ -47,20 +50,18 @@ class ThreadNames:
             kept = self._listed[path] = mark, _listed(path)
         return kept[1]
 
-    def _in_database(self, paths: Sequence[str]) -> dict[str, str]:
-        from sessiond.engines.foreign import Foreign, ForeignError, fingerprint  # noqa: PLC0415 - few have one
+    def _in_database(self, path: str) -> dict[str, str]:
+        from sessiond.engines import foreign  # noqa: PLC0415 - few have a database
 
-        for path in paths:
-            mark = fingerprint(path)
-            kept = self._stored.get(path)
-            if kept is None or kept[0] != mark:
-                try:
-                    with Foreign(path, live=True) as foreign:
-                        kept = self._stored[path] = mark, dict(stored(foreign))
-                except ForeignError:
-                    return kept[1] if kept else {}
-            return kept[1]
-        return {}
+        mark = foreign.fingerprint(path)
+        kept = self._stored.get(path)
+        if kept is None or kept[0] != mark:
+            try:
+                with foreign.Foreign(path) as database:
+                    kept = self._stored[path] = mark, dict(stored(database))
+            except (foreign.Changed, foreign.ForeignError):  # the next read finds them
+                return kept[1] if kept else {}
+        return kept[1]
 
 
 class Names:
@@ -84,11 +85,13 @@ class Names:
 
 def databases(folders: Sequence[str]) -> list[str]:
     """The databases in these folders, the newest schema first."""
-    numbered = []
-    for folder in folders:
-        for path in glob.glob(os.path.join(glob.escape(folder), "state_*.sqlite")):
-            if found := _DATABASE.fullmatch(os.path.basename(path)):
-                numbered.append((int(found[1]), path))
+    patterns = [os.path.join(glob.escape(folder), "state_*.sqlite") for folder in folders]
+    numbered = [
+        (int(found[1]), path)
+        for pattern in patterns
+        for path in glob.glob(pattern)
+        if (found := _DATABASE.fullmatch(os.path.basename(path)))
+    ]
     return [path for _, path in sorted(numbered, reverse=True)]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sess_schema import labels
+from sessiond.families.rollouts.outcomes import Outcomes
+from sessiond.families.rollouts.prompts import joined, read_prompt
 from sessiond.sourcekit.base import (
     LINK_RESULT,
     TITLE_SUMMARY,
@@ -15,8 +17,6 @@ from sessiond.sourcekit.base import (
     Title,
 )
 from sessiond.sourcekit.values import as_count, as_dict, as_text
-from sessiond.families.rollouts.outcomes import Outcomes
-from sessiond.families.rollouts.prompts import joined, read_prompt
 
 _MIRRORS = {
     "user_message": "user",

@@ -7,9 +7,9 @@ from typing import Any
 
 import orjson
 
+from sessiond.families.rollouts.prompts import images_of, joined
 from sessiond.sourcekit.base import Event, Result
 from sessiond.sourcekit.values import OPAQUE, as_dict, as_milliseconds, as_text, strings
-from sessiond.families.rollouts.prompts import images_of, joined
 
 _HEAD = 400  # Codex writes its own header before the output of a command
 _EXIT = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d{1,10})\s*$", re.MULTILINE)

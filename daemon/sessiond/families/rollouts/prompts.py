@@ -96,9 +96,7 @@ def _label(text: str, mark: Any) -> str | None:
             return label
     found = _TAG.match(text)
     if found and (
-        found[1] in _TAGS
-        or found[1].endswith(_TAG_ENDINGS)
-        or found[1].startswith(_TAG_STARTS)
+        found[1] in _TAGS or found[1].endswith(_TAG_ENDINGS) or found[1].startswith(_TAG_STARTS)
     ):
         return _SHARED.get(found[1], found[1])
     return None

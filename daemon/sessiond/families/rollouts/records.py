@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from sess_schema import labels
-from sessiond.sourcekit.base import Event, Record, Retire, SessionSpec
-from sessiond.sourcekit.values import OPAQUE, as_dict, as_text, as_time, strings
 from sessiond.families.rollouts.head import read_meta
 from sessiond.families.rollouts.identity import Identity
 from sessiond.families.rollouts.items import read_item
@@ -14,6 +12,8 @@ from sessiond.families.rollouts.notices import mirrored, read_mirror, read_notic
 from sessiond.families.rollouts.outcomes import Outcomes
 from sessiond.families.rollouts.prompts import joined
 from sessiond.families.rollouts.tokens import Tokens
+from sessiond.sourcekit.base import Event, Record, Retire, SessionSpec
+from sessiond.sourcekit.values import OPAQUE, as_dict, as_text, as_time, strings
 
 _SILENT = frozenset(
     {

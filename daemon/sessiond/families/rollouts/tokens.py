@@ -1,14 +1,18 @@
-"""Token usage. Codex writes running totals, repeats them, and forks continue them."""
+"""Token usage: running totals, which are repeated, and which forks continue."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from sessiond.families.rollouts.identity import Identity, digest
 from sessiond.sourcekit.base import Usage
 from sessiond.sourcekit.values import as_count, as_dict, as_text
-from sessiond.families.rollouts.identity import Identity, digest
 
-_FIELDS = ("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens")
+_FIELDS = (
+    *("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens"),
+    "reasoning_output_tokens",
+)
+_PRICED = 4  # the last one is part of the output
 Counts = list[int]
 
 
@@ -53,7 +57,7 @@ class Tokens:
         if self._recorded or not any(added):
             return None
         self._counted = added
-        key = f"{identity.turn} {total or last}".encode("utf-8", "replace")
+        key = f"{identity.turn} {(total or last or [])[:_PRICED]}".encode("utf-8", "replace")
         return self._usage(f"{identity.scope}:{digest(key)}", model, added)
 
     def record(self, payload: dict[str, Any], model: str | None) -> Usage | None:
@@ -62,7 +66,9 @@ class Tokens:
         if response is None or used is None:
             return None
         counted, self._counted, self._recorded = self._counted, None, True
-        return self._usage(response, model, used) if used != counted and any(used) else None
+        if not any(used) or (counted and counted[:_PRICED] == used[:_PRICED]):
+            return None
+        return self._usage(response, model, used)
 
     def _added(self, total: Counts | None, last: Counts | None) -> Counts:
         if total is None:
@@ -70,12 +76,12 @@ class Tokens:
         if self._total is None:
             return last if last is not None and self._inherits else total
         added = [now - before for now, before in zip(total, self._total, strict=True)]
-        if min(added) < 0:  # Codex reset its count
+        if min(added) < 0:  # it was reset
             return last if last is not None else total
         return added
 
     def _usage(self, key: str, model: str | None, counts: Counts) -> Usage:
-        entered, cached, written, output = counts
+        entered, cached, written, output, reasoning = counts
         return Usage(
             message_id=key,
             request_id=key,
@@ -87,6 +93,7 @@ class Tokens:
             cache_write_1h_tokens=0,
             cache_read_tokens=cached,
             context_window=self._window or None,
+            reasoning_tokens=min(reasoning, output),
         )
 
 
@@ -95,5 +102,7 @@ def _counts(value: Any) -> Counts | None:
 
 
 def _kept(value: Any) -> Counts | None:
-    whole = isinstance(value, list) and len(value) == len(_FIELDS)
-    return [as_count(count) for count in value] if whole else None
+    """Counts from a state; earlier releases kept no count of reasoning."""
+    if not isinstance(value, list) or len(value) not in (_PRICED, len(_FIELDS)):
+        return None
+    return [as_count(count) for count in (*value, 0)][: len(_FIELDS)]

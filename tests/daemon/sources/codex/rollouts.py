@@ -25,11 +25,11 @@ def turn_id(number):
     return f"019f0000-0000-7000-9000-{number:012d}"
 
 
-def item(kind, **values):
+def item(kind, /, **values):
     return {"type": "response_item", "payload": {"type": kind, **values}}
 
 
-def event(kind, **values):
+def event(kind, /, **values):
     return {"type": "event_msg", "payload": {"type": kind, **values}}
 
 
@@ -119,6 +119,7 @@ class CodexHome(World):
 
     def places(self):
         roots = [str(self.codex / name) for name in ("sessions", "archived_sessions")]
+        roots += map(str, self.codex.glob("state_*.sqlite"))
         places = Territory(all_sources(Config({"codex": roots}))).places
         return [place for place in places if place.path in roots]
 

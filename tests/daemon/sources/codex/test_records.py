@@ -11,6 +11,7 @@ from tests.daemon.sources.codex.rollouts import (
     CodexHome,
     Rollout,
     call,
+    counts,
     event,
     item,
     message,
@@ -19,9 +20,9 @@ from tests.daemon.sources.codex.rollouts import (
     tokens,
 )
 
+from sessiond.families.rollouts.records import RolloutParser
 from sessiond.sourcekit.base import SessionSpec
 from sessiond.sources.codex import CodexSource
-from sessiond.families.rollouts.records import RolloutParser
 
 THREAD = thread_id(1)
 
@@ -52,6 +53,15 @@ def test_a_fork_without_its_parents_counts_starts_with_its_own_usage():
     lines = (tokens((900, 500, 80), (100, 50, 8)), tokens((1000, 560, 90), (100, 60, 10)))
     assert added(meta(forked_from_id="p"), *lines) == [(50, 50, 8), (40, 60, 10)]
     assert added(meta(), *lines) == [(400, 500, 80), (40, 60, 10)]
+
+
+def test_a_state_of_an_earlier_release_is_continued():
+    """It has no count of reasoning: nothing is counted twice, and reasoning is part of output."""
+    state = {"tokens": {"total": [100, 50, 0, 10]}}
+    total = counts(130, 60, 14) | {"reasoning_output_tokens": 9}
+    line = event("token_count", info={"total_token_usage": total})
+    usage = RolloutParser(SessionSpec(THREAD), state).parse(line).usage
+    assert (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens) == (20, 4, 4)
 
 
 def test_a_total_that_drops_starts_a_new_count():
@@ -105,6 +115,90 @@ def test_a_declined_command_is_denied():
     assert [result.status for result in record.results] == ["denied"]
 
 
+def test_a_script_fails_with_one_of_its_commands():
+    """A script is one call; each command that it runs ends with an item of its own."""
+    script = item("custom_tool_call", name="exec", input="tools.exec_command()", call_id="c1")
+    ends = [
+        event("item_completed", item={
+            "type": "CommandExecution", "id": f"exec-{number}", "exit_code": code,
+            "status": "failed" if code else "completed", "duration": {"secs": 1, "nanos": 0},
+        })
+        for number, code in enumerate((0, 2, 0))
+    ]  # fmt: skip
+    done = item(
+        "custom_tool_call_output",
+        call_id="c1",
+        output=[
+            {"type": "input_text", "text": "Script completed\nWall time 3.5 seconds\nOutput:\n"}
+        ],
+    )
+    *_, record = parsed(script, *ends, done)
+    assert [(result.status, result.duration_ms) for result in record.results] == [("error", 3500)]
+    *_, record = parsed(script, ends[0], done)
+    assert [result.status for result in record.results] == ["ok"]
+
+
+def test_an_open_call_of_an_aborted_turn_takes_no_blame():
+    """Nothing answers it any more."""
+    lines = (
+        call("c1", "sleep"),
+        event("turn_aborted", reason="interrupted"),
+        event("task_started", turn_id="t2"),
+        event("item_completed", item={"type": "CommandExecution", "id": "x", "exit_code": 1}),
+        output("c1", "late"),
+    )
+    *_, record = parsed(*lines)
+    assert [result.status for result in record.results] == ["ok"]
+
+
+def test_a_script_is_described_by_what_it_runs():
+    """Its commands in one line, its patches as edits."""
+    script = (
+        'const r = await tools.exec_command({cmd:"ls \\"a b\\"", workdir: "/x"});\n'
+        "text(await tools.apply_patch(`*** Begin Patch\n*** Add File: a.js\n"
+        "+say(\\`hi\\`)\n*** End Patch`));"
+    )
+    (record,) = parsed(item("custom_tool_call", name="exec", input=script, call_id="c1"))
+    (found,) = record.events
+    assert (found.kind, found.summary) == ("edit", 'a.js (add) ; ls "a b"')
+    assert found.files == (("a.js", "write"),)
+    assert found.edits[0].patch == (
+        "*** Begin Patch\n*** Add File: a.js\n+say(`hi`)\n*** End Patch"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        event("sub_agent_activity", event_id="c1", agent_thread_id="child", kind="started"),
+        event("item_completed", item={
+            "type": "SubAgentActivity", "id": "c1", "agent_thread_id": "child", "kind": "started",
+        }),
+        event("item_completed", item={
+            "type": "CollabAgentToolCall", "id": "c1", "tool": "spawn_agent",
+            "sender_thread_id": THREAD, "receiver_thread_ids": ["child"], "status": "completed",
+        }),
+        item("function_call_output", call_id="c1", output='{"agent_id":"child"}'),
+    ],
+)  # fmt: skip
+def test_a_subagent_is_linked_to_the_call_that_started_it(line):
+    """In each way that releases record it."""
+    spawn = item("function_call", name="spawn_agent", arguments="{}", call_id="c1")
+    _, record = parsed(spawn, line)
+    assert [(link.native_id, link.call_id) for link in record.links] == [("child", "c1")]
+
+
+def test_reasoning_that_only_an_event_can_show_is_read():
+    """The item is encrypted; where it has a text, the event repeats it."""
+    said = event("agent_reasoning_raw_content", text="why")
+    hidden = item("reasoning", summary=[], encrypted_content="x")
+    *_, record = parsed(message("user", "go"), hidden, said)
+    assert [(found.type, found.text) for found in record.events] == [("thinking", "why")]
+    told = item("reasoning", summary=[{"type": "summary_text", "text": "why"}])
+    *_, record = parsed(message("user", "go"), told, said)
+    assert record.events == []
+
+
 def test_stored_calls_are_described_like_parsed_ones():
     source = CodexSource(environ={})
     patch = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"
@@ -144,6 +238,22 @@ def test_text_that_codex_adds_as_the_user_is_not_a_prompt(text, label):
         ("system", label) if label else ("user", None)
     ]
     assert bool(record.titles) is (label is None)
+
+
+@pytest.mark.parametrize("name", ["internal_chat_message_metadata_passthrough", "metadata"])
+def test_the_kinds_of_content_tell_prompts_from_context(name):
+    """Whatever the text looks like; kinds that do not fit the content are ignored."""
+    pieces = [{"type": "input_text", "text": text} for text in ("here: /code", "<skill>go")]
+    marked = {"content_item_kinds": ["environments.environment_context", "user.text"]}
+    (record,) = parsed(item("message", role="user", content=pieces, **{name: marked}))
+    assert [(found.type, found.text) for found in record.events] == [
+        ("system", "here: /code"),
+        ("user", "<skill>go"),
+    ]
+    marked["content_item_kinds"].pop()
+    (record,) = parsed(item("message", role="user", content=pieces, **{name: marked}))
+    assert [found.type for found in record.events] == ["system", "user"]
+    assert record.events[0].text == "<skill>go"
 
 
 def test_a_message_written_as_an_event_first_is_shown_once(home):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ import zstandard
 from tests.daemon.sources.codex.rollouts import Rollout, message, thread_id
 
 from sessiond.sources.codex import CodexSource
+from sessiond.sources.traex import TraexSource
 
 HERE = Path(__file__)
 THREAD = thread_id(1)
@@ -155,6 +158,66 @@ def test_the_last_name_of_a_thread_is_its_title(home):
     names.write_text("\n".join(map(json.dumps, entries)) + "\nbroken\n[1]\n")
     home.ingest()
     assert home.sql("SELECT title FROM sessions") == [("Kite day",)]
+
+
+THREADS = "CREATE TABLE threads (id TEXT PRIMARY KEY, title TEXT, first_user_message TEXT"
+
+
+@pytest.mark.parametrize(
+    ("table", "rename"),
+    [
+        (f"{THREADS}, name TEXT)", "UPDATE threads SET name = 'Kite  day'"),
+        (f"{THREADS})", "UPDATE threads SET title = 'Kite  day'"),
+    ],
+)
+def test_a_name_in_the_database_is_the_title(home, table, rename):
+    """Also one given after the last line of the thread; a title alone repeats the prompt."""
+    with closing(sqlite3.connect(home.codex / "state_5.sqlite")) as db:
+        db.execute(table)
+        db.execute(
+            "INSERT INTO threads (id, title, first_user_message) VALUES (?, 'fly', 'fly')",
+            (THREAD,),
+        )
+        db.commit()
+        rollout = saved(home)
+        home.ingest()
+        assert home.sql("SELECT title, title_rank FROM sessions") == [("fly", 1)]
+        db.execute(rename)
+        db.commit()
+        os.utime(home.codex / "state_5.sqlite", ns=(1, 1))  # a later write changes the time
+        home.ingest()
+        assert home.sql("SELECT title FROM sessions") == [("Kite day",)]
+    rollout.turn(2, "higher").save()
+    home.ingest()
+    assert home.sql("SELECT title FROM sessions") == [("Kite day",)]
+    assert home.sql("SELECT count(*) FROM sessions") == [(1,)]
+    assert sorted(path.name for path in home.codex.iterdir()) == ["sessions", "state_5.sqlite"]
+
+
+def test_the_newest_database_counts(home):
+    """The number in its name grows with its schema; old ones stay."""
+    for number, name in ((9, "old"), (10, "new")):
+        with closing(sqlite3.connect(home.codex / f"state_{number}.sqlite")) as db:
+            db.execute(f"{THREADS}, name TEXT)")
+            db.execute("INSERT INTO threads (id, name) VALUES (?, ?)", (THREAD, name))
+            db.commit()
+    source = CodexSource(environ={"HOME": str(home.root)})
+    assert source.places()[2:] == [str(home.codex / "state_10.sqlite")]
+    saved(home)
+    (home.codex / "state_9.sqlite").unlink()
+    home.ingest()
+    assert home.sql("SELECT title FROM sessions") == [("new",)]
+
+
+def test_each_agent_claims_its_own_rollouts():
+    """TRAE CLI writes the same format; the provider of its models tells them apart."""
+    codex, trae = CodexSource(environ={}), TraexSource(environ={"HOME": "/h"})
+    for provider, expected in (("openai", (True, False)), ("trae", (False, True))):
+        head = line("session_meta", id=THREAD, model_provider=provider)
+        assert (codex.claims("/x/a.jsonl", head), trae.claims("/x/a.jsonl", head)) == expected
+    assert trae.places() == ["/h/.trae/cli/sessions", "/h/.trae/cli/archived_sessions"]
+    moved = TraexSource(environ={"HOME": "/h", "TRAE_HOME": "~/t"})
+    assert moved.places()[0] == "/h/t/cli/sessions"
 
 
 def test_a_session_has_the_facts_of_its_thread(home):
