@@ -68,7 +68,7 @@ class RolloutParser:
             self._read_meta(record, payload)
             return record
         turn = as_text(payload.get("turn_id"))
-        if turn and (kind == "turn_context" or payload.get("type") in _TURN_STARTS):
+        if turn and (kind == "turn_context" or as_text(payload.get("type")) in _TURN_STARTS):
             self._identity.enter_turn(turn)
         self._read(record, kind, payload, place)
         own = as_text(payload.get("id")) or as_text(payload.get("call_id"))
