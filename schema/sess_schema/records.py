@@ -53,19 +53,24 @@ class Records:
         return found
 
     def value(self, place: Sequence[int], pointer: str) -> Any:
-        """The value in a record that a JSON pointer leads to, or None."""
+        """The value in a record that a JSON pointer leads to, or None.
+
+        Objects that several pointers, one per line, lead to are joined.
+        """
         try:
             values = self._values(tuple(place))
         except archive.Damaged:
             return None
         for value in values:
-            found = unwrapped(decode.at_pointer(value, pointer))
+            places = (decode.at_pointer(value, one) for one in pointer.split("\n"))
+            found = _joined([unwrapped(one) for one in places])
             if found is not None and not is_too_deep(found):
                 return found
         return None
 
     def holding(self, place: Sequence[int], pointer: str) -> Any:
         """The record in which a JSON pointer leads to a value; several may be glued together."""
+        pointer = pointer.partition("\n")[0]
         try:
             values = self._values(tuple(place))
         except archive.Damaged:
@@ -100,6 +105,23 @@ def is_too_deep(value: Any, left: int = _DEEPEST) -> bool:
     if isinstance(value, list):
         return left == 0 or any(is_too_deep(inner, left - 1) for inner in value)
     return False
+
+
+def _joined(values: Sequence[Any]) -> Any:
+    """The first value; if it is an object, with what the other objects have under other names."""
+    first, *others = values
+    if not isinstance(first, dict):
+        return first
+    for other in others:
+        known = {_bare(name) for name in first}
+        if isinstance(other, dict):
+            first = first | {k: v for k, v in other.items() if _bare(k) not in known}
+    return first
+
+
+def _bare(name: str) -> str:
+    """One spelling for `target_file` and `targetFile`."""
+    return name.replace("_", "").casefold()
 
 
 def unwrapped(value: Any) -> Any:

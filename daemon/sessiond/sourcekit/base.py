@@ -66,7 +66,7 @@ class Event:
     duration_ms: int | None = None
     images: int = 0
     call_id: str | None = None
-    pointer: str | None = None
+    pointer: str | None = None  # to the input in the raw record; one per line if it is in several
     files: tuple[tuple[str, str], ...] = ()  # (path, action)
     kind: str | None = None  # of a call: shell, read, edit ...; see `sess_schema.kinds`
     edits: tuple[Edit, ...] = ()

@@ -159,11 +159,14 @@ class CursorSource(Source):
         answer: Callable[[], Any],  # noqa: ARG002 - results add nothing
     ) -> Described:
         from sessiond.sources.cursor.calls import describe  # noqa: PLC0415 - when something changed
+        from sessiond.sources.cursor.envelope import contents_of  # noqa: PLC0415
         from sessiond.sources.cursor.tools import describe_data, is_call  # noqa: PLC0415
 
-        data = as_dict(at_pointer(record, pointer.rpartition("/")[0]))
-        is_bubble = "type" not in data and is_call(data)
-        return describe_data(data) if is_bubble else describe(tool, at_pointer(record, pointer))
+        first = pointer.partition("\n")[0]
+        data = as_dict(at_pointer(record, first.rpartition("/")[0]))
+        if "type" not in data and is_call(data):  # of a bubble
+            return describe_data(data, contents_of(as_dict(record)))
+        return describe(tool, at_pointer(record, first))
 
     # -- roots
 

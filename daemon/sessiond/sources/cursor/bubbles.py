@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sess_schema import labels
@@ -9,7 +10,7 @@ from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title, Usage
 from sessiond.sourcekit.values import as_count, as_dict, as_milliseconds, as_text, as_time
 from sessiond.sources.cursor.calls import as_path
 from sessiond.sources.cursor.richtext import plain, readable
-from sessiond.sources.cursor.tools import is_call, tool_event, tool_result
+from sessiond.sources.cursor.tools import NO_CONTENTS, is_call, tool_event, tool_result
 
 _USERS = (1, "1", "user", "human")
 _THINKING = 30  # capabilityType
@@ -27,8 +28,13 @@ def parse_bubble(
     extra_tool: dict[str, Any] | None = None,
     tool_pointer: str = "/tool",
     fallback_id: str | None = None,
+    contents: Mapping[str, str] = NO_CONTENTS,
 ) -> Record:
-    """Parse a bubble; `extra_tool` is a call that an old composer keeps outside its bubbles."""
+    """Parse a bubble.
+
+    `extra_tool` is a call that an old composer keeps outside its bubbles, `contents` are the texts
+    of files that its calls name by ids.
+    """
     body, images = _body(bubble)
     is_user = _is_user(bubble.get("type"))
     outcomes = _listed(bubble.get("toolResults"))
@@ -44,7 +50,8 @@ def parse_bubble(
         _read_prompt(record, body, images + _image_count(bubble))
     else:
         _read_answer(record, bubble, body, images)
-    _read_calls(record, bubble, pointer, extra_tool, tool_pointer)
+    calls = _calls(bubble, pointer, extra_tool, tool_pointer)
+    record.events += _tool_events(calls, contents)
     _read_results(record, outcomes, pointer)
     return record
 
@@ -197,29 +204,32 @@ def _code_blocks(bubble: dict[str, Any], body: str) -> list[str]:
 # -- calls and results
 
 
-def _read_calls(
-    record: Record,
-    bubble: dict[str, Any],
-    pointer: str,
-    extra_tool: dict[str, Any] | None,
-    tool_pointer: str,
-) -> None:
+def _calls(
+    bubble: dict[str, Any], pointer: str, extra_tool: dict[str, Any] | None, tool_pointer: str
+) -> Iterator[tuple[dict[str, Any], str]]:
+    """Each call with the pointer to it."""
     own = bubble.get("toolFormerData")
     calls = [(own, f"{pointer}/toolFormerData")]
     if not is_call(own):
         calls.append((extra_tool, tool_pointer))
     for index, call in enumerate(_listed(bubble.get("toolFormers"))):
         calls.append((call, f"{pointer}/toolFormers/{index}"))
+    for call, place in calls:
+        if isinstance(call, dict) and is_call(call):
+            yield call, place
+
+
+def _tool_events(
+    calls: Iterable[tuple[dict[str, Any], str]], contents: Mapping[str, str]
+) -> Iterator[Event]:
     seen: set[str] = set()
     for call, place in calls:
-        if not isinstance(call, dict) or not is_call(call):
-            continue
-        event = tool_event(call, place)
+        event = tool_event(call, place, contents)
         if event.call_id in seen:
             continue
         if event.call_id is not None:
             seen.add(event.call_id)
-        record.events.append(event)
+        yield event
 
 
 def _read_results(record: Record, outcomes: list[Any], pointer: str) -> None:

@@ -104,6 +104,8 @@ def _act(tool: str | None) -> str:
 
 def _edits(tool: str | None, kind: str, given: Any, loose: Sequence[str]) -> tuple[Edit, ...]:
     named = given if isinstance(given, dict) else {}
+    if "streamingContent" in named:  # the whole file
+        named = {"content": named["streamingContent"], **named}
     if kind == kinds.OTHER and _TELLING.isdisjoint(map(bare, named)):
         return ()
     if kind not in (kinds.WRITE, kinds.EDIT, kinds.OTHER):

@@ -7,6 +7,7 @@ from typing import Any
 
 from sessiond.engines.foreign import Foreign
 from sessiond.engines.known_rows import GONE, KnownRow, KnownRows
+from sessiond.engines.slices import hash64
 from sessiond.sourcekit.base import Conversation, Item, SessionSpec
 from sessiond.sources.cursor import envelope
 from sessiond.sources.cursor.changes import (
@@ -19,8 +20,9 @@ from sessiond.sources.cursor.changes import (
     digest,
 )
 from sessiond.sources.cursor.composers import Composer, read_composer, unwrap
+from sessiond.sources.cursor.contents import fetch
 from sessiond.sources.cursor.headers import Headers
-from sessiond.sources.cursor.order import arrange
+from sessiond.sources.cursor.order import Arranged
 from sessiond.sources.cursor.projects import folder_of
 from sessiond.sources.cursor.workspaces import Workspaces
 
@@ -85,7 +87,7 @@ class DatabaseReader:
             change.moved += [(key, GONE) for key in left]
         else:
             change.removed = left
-        arranged = _Arranged(composer, prefix, known, present, inline)
+        arranged = Arranged(composer, prefix, known, present, inline)
         if found is None:
             arranged.stay(self._known.in_order(known))
         change.order = arranged.keys()
@@ -190,7 +192,8 @@ class DatabaseReader:
         for key, rowid, value in self._foreign.many(
             "SELECT key, rowid, value FROM cursorDiskKV WHERE key = ?", keys
         ):
-            item = Item(key, rowid, digest(value))
+            contents = fetch(self._foreign, as_bytes(value))
+            item = Item(key, rowid, _digest(value, contents))
             before = known.get(key)
             if before is not None and before.digest == item.digest:
                 if before.place != rowid:
@@ -199,7 +202,7 @@ class DatabaseReader:
             if before is not None and before.place == rowid:
                 self._changes.missed(key)
             if value is not None:
-                bubble = self._read(item, composer, key.split(":", 2)[2], value)
+                bubble = self._read(item, composer, key.split(":", 2)[2], value, contents)
                 self._place_by(change, bubble)
             change.items.append(item)
 
@@ -213,7 +216,14 @@ class DatabaseReader:
                 change.project, change.project_rank = folder, _BY_REPOSITORY
                 return
 
-    def _read(self, item: Item, composer: Composer, bubble_id: str, value: Any) -> Any:
+    def _read(
+        self,
+        item: Item,
+        composer: Composer,
+        bubble_id: str,
+        value: Any,
+        contents: dict[str, str],
+    ) -> Any:
         raw = as_bytes(value)
         bubble = unwrap(value)
         named = bubble.get("bubbleId") if isinstance(bubble, dict) else None
@@ -222,9 +232,13 @@ class DatabaseReader:
             bubble = raw.decode("utf-8", "replace")
         given = None if named == bubble_id else bubble_id
         item.raw = envelope.pack(
-            composer.composer_id, bubble, raw=None if wrapped else raw, bubble_id=given
+            composer.composer_id,
+            bubble,
+            raw=None if wrapped else raw,
+            bubble_id=given,
+            contents=contents,
         )
-        item.record = envelope.read({"bubble": bubble, "bubbleId": bubble_id})
+        item.record = envelope.read({"bubble": bubble, "bubbleId": bubble_id, "contents": contents})
         item.alias = named if isinstance(named, str) and named != bubble_id else None
         return bubble
 
@@ -246,55 +260,9 @@ class DatabaseReader:
             change.items.append(item)
 
 
-class _Arranged:
-    """The keys of a conversation, in the order of its headers where known."""
-
-    def __init__(
-        self,
-        composer: Composer,
-        prefix: str,
-        known: dict[str, KnownRow],
-        present: dict[str, int],
-        inline: dict[str, Any],
-    ) -> None:
-        self._composer = composer
-        self._prefix = prefix
-        self._present = present
-        self._inline = {value[0]: key for key, value in inline.items()}
-        self._aliases = {one.alias: key for key, one in known.items() if one.alias is not None}
-        self._times = {key: one.ts for key, one in known.items() if one.ts is not None}
-        self._stored: list[str] | None = None
-
-    def stay(self, stored: list[str]) -> None:
-        """Keep the stored order: the composer, which has the order, is gone."""
-        self._stored = stored or None
-
-    def keys(self, items: Sequence[Item] = ()) -> list[str]:
-        for item in items:
-            if item.alias is not None:
-                self._aliases[item.alias] = item.key
-            self._times.pop(item.key, None)
-            if item.ts is not None:
-                self._times[item.key] = item.ts
-        listed = []
-        for bubble_id in self._composer.order or self._inline:
-            key = self._prefix + bubble_id
-            if key not in self._present:
-                key = self._inline.get(bubble_id) or self._aliases.get(bubble_id, "")
-            if key in self._present or key in self._inline.values():
-                listed.append(key)
-        everything = {**self._present, **dict.fromkeys(self._inline.values(), 0)}
-        order = arrange(listed, everything, self._times)
-        if self._stored is None:
-            return order
-        return list(dict.fromkeys(self._stored + order))
-
-    def header_times(self) -> dict[str, int]:
-        """Times by key, from the headers."""
-        found = {}
-        for bubble_id, ts in self._composer.header_times.items():
-            key = self._prefix + bubble_id
-            found[key if key in self._present else self._aliases.get(bubble_id, key)] = ts
-            if bubble_id in self._inline:
-                found[self._inline[bubble_id]] = ts
-        return found
+def _digest(value: Any, contents: dict[str, str]) -> int:
+    """Of a bubble with the texts that belong to it, which may be written later."""
+    if not contents:
+        return digest(value)
+    texts = (part for pair in contents.items() for part in pair)
+    return hash64(as_bytes(value), *(text.encode("utf-8", "replace") for text in texts))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -26,6 +27,7 @@ def pack(
     raw: bytes | None = None,
     bubble_id: str | None = None,
     tool: dict[str, Any] | None = None,
+    contents: Mapping[str, str] | None = None,
 ) -> bytes:
     """The line of a record; `raw` is the bubble as Cursor wrote it, kept byte for byte."""
     pieces = [b'{"composerId":', orjson.dumps(composer_id)]
@@ -33,6 +35,8 @@ def pack(
         pieces += b',"bubbleId":', orjson.dumps(bubble_id)
     if tool is not None:  # kept elsewhere by older versions
         pieces += b',"tool":', _dumps(tool)
+    if contents:  # texts of files, which the bubble names by ids
+        pieces += b',"contents":', _dumps(contents)
     one_line = raw is not None and b"\n" not in raw and b"\r" not in raw
     pieces += b',"bubble":', raw if raw is not None and one_line else _dumps(bubble), b"}"
     return b"".join(pieces)
@@ -51,7 +55,13 @@ def read(value: dict[str, Any]) -> Record:
     if "role" in bubble and "content" in bubble:
         return parse_message(bubble, pointer=_BUBBLE, native_id=bubble_id)
     tool = as_dict(value.get("tool")) or None
-    record = parse_bubble(bubble, pointer=_BUBBLE, extra_tool=tool, fallback_id=bubble_id)
+    record = parse_bubble(
+        bubble,
+        pointer=_BUBBLE,
+        extra_tool=tool,
+        fallback_id=bubble_id,
+        contents=contents_of(value),
+    )
     record.native_id = bubble_id or record.native_id
     if record.ts is None:
         _read_exported_time(record, bubble.get("timestamp") or value.get("timestamp"))
@@ -63,6 +73,11 @@ def _read_exported_time(record: Record, written: Any) -> None:
     record.ts = time_of(written)
     if record.ts is None and written and "bad timestamp" not in record.warnings:
         record.warnings.append("bad timestamp")
+
+
+def contents_of(value: dict[str, Any]) -> dict[str, str]:
+    """The texts of files in one decoded line, by their ids."""
+    return {k: v for k, v in as_dict(value.get("contents")).items() if isinstance(v, str)}
 
 
 class CursorParser:
