@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
+from sess_schema import labels
+
 # Commands about the session itself, which do not describe its subject.
 _HOUSEKEEPING = frozenset(
     {
@@ -37,19 +41,34 @@ _HOUSEKEEPING = frozenset(
     }
 )
 _TITLE_LENGTH = 200
+_PLAN = re.compile(r"implement the following plan:\s*", re.IGNORECASE)
+_UNTITLED = frozenset({labels.BASH, labels.MEMORY})
 
 
-def command_title(text: str) -> str | None:
-    """The title from a slash command with arguments that is not housekeeping."""
-    name, _, rest = text.removeprefix("/").partition(" ")
-    return prompt_title(text) if rest.strip() and name not in _HOUSEKEEPING else None
-
-
-def prompt_title(text: str) -> str | None:
-    """A prompt in one line; None for a warm-up or a housekeeping command."""
-    title = " ".join(text[: 10 * _TITLE_LENGTH].split())[:_TITLE_LENGTH]
-    if title.casefold() == "warmup":
+def prompt_title(text: str, label: str | None = None) -> str | None:
+    """A prompt in one line; None if it says nothing about the subject of its session."""
+    text = text[: 10 * _TITLE_LENGTH].strip()
+    plan = _PLAN.match(text)
+    if plan is not None:
+        text = _first_words(text[plan.end() :]) or text
+    title = " ".join(text.split())[:_TITLE_LENGTH]
+    if label in _UNTITLED or title in ("", "[image]") or title.casefold() == "warmup":
         return None
-    if title.startswith("/") and title[1:].partition(" ")[0] in _HOUSEKEEPING:
-        return None
-    return title or None
+    return title
+
+
+def _first_words(plan: str) -> str:
+    lines = (line.strip("#*_- \t") for line in plan.splitlines())
+    return next((line for line in lines if _has_words(line)), "")
+
+
+def _has_words(text: str) -> bool:
+    return sum(map(str.isalnum, text)) > 1
+
+
+def is_weak(title: str) -> bool:
+    """Whether the title of any other prompt is better."""
+    if title.startswith("/"):
+        name, _, rest = title[1:].partition(" ")
+        return not rest or name in _HOUSEKEEPING
+    return not _has_words(title) or _PLAN.fullmatch(title) is not None

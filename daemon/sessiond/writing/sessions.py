@@ -16,6 +16,7 @@ from sessiond.sourcekit.base import (
     Record,
     SessionSpec,
 )
+from sessiond.sourcekit.titles import is_weak
 
 
 @dataclass(slots=True)
@@ -85,9 +86,10 @@ class Session:
 
     def entitle(self, text: str, rank: int) -> None:
         if rank == TITLE_PROMPT:
-            self.first_prompt = self.first_prompt or text
-            if self.title_rank == 0:
-                self.title, self.title_rank = text, rank
+            if self.first_prompt is None or (is_weak(self.first_prompt) and not is_weak(text)):
+                self.first_prompt = text
+            if self.title_rank <= TITLE_PROMPT:
+                self.title, self.title_rank = self.first_prompt, rank
         elif rank >= self.title_rank:
             self.title, self.title_rank = text, rank
 

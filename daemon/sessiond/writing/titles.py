@@ -13,7 +13,7 @@ import apsw
 
 from sess_schema.session import shown
 from sessiond.sourcekit.base import TITLE_AI, TITLE_PROMPT, TITLE_SUMMARY, Title
-from sessiond.sourcekit.titles import prompt_title
+from sessiond.sourcekit.titles import is_weak, prompt_title
 from sessiond.writing.sessions import Session, Sessions
 
 
@@ -66,17 +66,18 @@ class Titles:
     def renew_prompt(self, session: Session) -> None:
         """Find the first prompt that is shown; it is the title unless there is a better one."""
         session.first_prompt = None
-        for (text,) in self._db.execute(
-            f"SELECT x.text FROM {shown.EVENTS} JOIN event_texts x ON x.id = e.id"
+        if session.title_rank <= TITLE_PROMPT:
+            session.title, session.title_rank = None, 0
+        for text, label in self._db.execute(
+            f"SELECT x.text, e.label FROM {shown.EVENTS} JOIN event_texts x ON x.id = e.id"
             f" WHERE t.session_id = ? AND {shown.CURRENT} AND e.type = 'user' {shown.IN_ORDER}",
             (session.id,),
         ):
-            session.first_prompt = prompt_title(text)
-            if session.first_prompt:
+            title = prompt_title(text, label)
+            if title:
+                session.entitle(title, TITLE_PROMPT)
+            if title and not is_weak(title):
                 break
-        if session.title_rank <= TITLE_PROMPT:
-            session.title = session.first_prompt
-            session.title_rank = TITLE_PROMPT if session.first_prompt else 0
 
     def choose(self) -> None:
         """Choose the title of every affected session."""
@@ -96,7 +97,7 @@ class Titles:
         self._affected.clear()
 
     def _summary_of(self, session: Session) -> str | None:
-        """The last title for a record that the session owns, else for one that is missing."""
+        """The last title for a record that the session owns."""
         owned = [
             (self._sessions.by_id(holder).native_id, position, str(title))
             for holder, position, title in self._db.execute(
@@ -106,16 +107,7 @@ class Titles:
                 (session.id,),
             )
         ]
-        if owned:
-            return max(owned)[-1]
-        for (title,) in self._db.execute(
-            "SELECT title FROM leaf_titles l WHERE session_id = ?"
-            " AND NOT EXISTS (SELECT 1 FROM turns WHERE native_id = l.leaf)"
-            " ORDER BY position DESC LIMIT 1",
-            (session.id,),
-        ):
-            return str(title)
-        return None
+        return max(owned)[-1] if owned else None
 
     def _owners(self, native_ids: list[str]) -> set[int]:
         return {

@@ -6,7 +6,7 @@ from typing import Any
 
 from sess_schema import labels
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Link, Title
-from sessiond.sourcekit.titles import command_title, prompt_title
+from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.claude import blocks
 from sessiond.sources.claude.injected import Segment, split_prompt, task_link
@@ -74,15 +74,10 @@ class Prompt:
         return events
 
     def titles(self) -> list[Title]:
-        if self._machine is not None or self._queued == labels.BASH:
-            return []
-        titles = [
-            command_title(segment.text)
-            for segment in self._segments
-            if segment.label == labels.COMMAND
-        ]
-        titles.append(prompt_title(" ".join(self._texts)))
-        return [Title(title, TITLE_PROMPT) for title in titles if title]
+        found = (
+            prompt_title(event.text, event.label) for event in self.events() if event.type == "user"
+        )
+        return [Title(title, TITLE_PROMPT) for title in found if title]
 
 
 def machine_label(value: dict[str, Any]) -> str | None:

@@ -32,6 +32,8 @@ _TITLES = {
     "ai-title": ("aiTitle", TITLE_AI),
     "summary": ("summary", TITLE_SUMMARY),
 }
+# What the client wrote as a title when the model could not be asked for one.
+_FAILURES = ("API Error", "Credit balance is too low", "Invalid API key", "Prompt is too long")
 _AGENT_NOTE = "agentId: "
 
 
@@ -243,10 +245,10 @@ class ClaudeParser:
     def _read_title(self, record: Record, value: dict[str, Any]) -> None:
         name, rank = _TITLES[record.kind]
         text = (as_text(value.get(name)) or "").strip()
-        if text:
+        if text and not text.startswith(_FAILURES):
             leaf = as_text(value.get("leafUuid")) if rank == TITLE_SUMMARY else None
             record.titles.append(Title(" ".join(text.split()), rank, leaf))
-            self._add_if_new(record, Event("summary", text, label=record.kind))
+        self._add_if_new(record, Event("summary", text, label=record.kind))
 
     def _read_system(self, record: Record, value: dict[str, Any]) -> None:
         record.events += notices.system_events(value)
