@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
 
 from sess_schema.decode import decode
 
 _LARGEST_FILE = 64 << 10
+
+Kept = TypeVar("Kept")
 
 
 def small_json(path: str, largest: int = _LARGEST_FILE) -> dict[str, Any]:
@@ -40,6 +42,39 @@ def small_file(path: str, largest: int = _LARGEST_FILE) -> bytes:
     finally:
         os.close(descriptor)
     return raw if len(raw) <= largest else b""
+
+
+def first_line(path: str, largest: int = _LARGEST_FILE) -> bytes:
+    """The first line of a regular file, or none if it is longer."""
+    try:
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return b""
+        with open(path, "rb") as file:
+            line = file.readline(largest)
+    except OSError:
+        return b""
+    return line if line.endswith(b"\n") else b""
+
+
+class KeptFile(Generic[Kept]):
+    """What a small file says, read again only when the file changed."""
+
+    def __init__(self, read: Callable[[bytes], Kept], largest: int = _LARGEST_FILE) -> None:
+        self._read = read
+        self._largest = largest
+        self._kept: dict[str, tuple[tuple[int, ...], Kept]] = {}
+
+    def of(self, path: str) -> Kept:
+        try:
+            found = os.lstat(path)
+        except OSError:
+            mark: tuple[int, ...] = ()
+        else:
+            mark = (found.st_ino, found.st_size, found.st_mtime_ns)
+        kept = self._kept.get(path)
+        if kept is None or kept[0] != mark:
+            kept = self._kept[path] = mark, self._read(small_file(path, self._largest))
+        return kept[1]
 
 
 class Folders:

@@ -1,0 +1,242 @@
+"""Reads jcode's entries. Older versions have no call ids: calls and results pair up by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import orjson
+
+from sess_schema import kinds
+from sessiond.sourcekit.base import (
+    LINK_PROMPT,
+    TITLE_AI,
+    TITLE_PROMPT,
+    Event,
+    Link,
+    Record,
+    Result,
+    SessionSpec,
+    Title,
+)
+from sessiond.sourcekit.titles import prompt_title
+from sessiond.sourcekit.toolbox import Toolbox
+from sessiond.sourcekit.values import as_dict, as_milliseconds, as_text, as_time
+
+_TOOLS = Toolbox(
+    {
+        kinds.SHELL: ("execute", "background", "check_background", "stop_background"),
+        kinds.READ: ("read", "load_skill"),
+        kinds.WRITE: ("write", "generate_image"),
+        kinds.EDIT: ("edit", "multi_edit"),
+        kinds.SEARCH: ("grep", "glob", "list", "tool_search"),
+        kinds.FETCH: ("web_fetch", "web_search", "webfetch", "websearch", "browser"),
+        kinds.AGENT: ("subagent", "team_spawn", "team_create", "workflow"),
+        kinds.PLAN: ("todowrite", "todoread", "create_plan", "submit_plan", "goal"),
+        kinds.QUESTION: ("ask_user",),
+    }
+)
+# In results of commands, which have no `error` for a command that merely failed.
+_EXIT = re.compile(r"^\[Exit code: -?[1-9]\d*\]$", re.MULTILINE)
+_TAIL = 400
+_SAVED = re.compile(r"^Full output saved to: .*?([^/\\\n]+\.txt)$", re.MULTILINE)
+_MARKS = {"done": "x", "completed": "x", "in_progress": ">", "running": ">"}
+_MOST_WAITING = 1000
+# About the program's own work; the archive keeps them.
+_SILENT = frozenset({"tool_observation", "generation_operation", "provider_tool_operation"})
+_INSIDE = frozenset({"assistant", "tool_call", "tool_result"})  # what a subagent may add
+
+
+class JcodeParser:
+    """Parses the entries of one session, in order."""
+
+    def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
+        self._session = spec.native_id
+        self._is_member = spec.kind == "subagent"
+        self._project = as_text(state.get("project"))
+        self._calls = int(state.get("calls") or 0)  # without an id so far
+        self._started = int(state.get("started") or 0)  # subagents so far
+        # Calls without a result (name, id, the subagent that made it or ""), then subagents
+        # without one (name, id).
+        self._waiting: list[tuple[str, str, str]] = [*map(tuple, state.get("waiting") or ())]
+        self._running: list[tuple[str, str]] = [*map(tuple, state.get("running") or ())]
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "project": self._project,
+            "calls": self._calls,
+            "started": self._started,
+            "waiting": [list(one) for one in self._waiting],
+            "running": [list(one) for one in self._running],
+        }
+
+    def parse(self, value: dict[str, Any]) -> Record:
+        kind = as_text(value.get("type")) or "other"
+        record = Record(kind, role="system", ts=as_time(value.get("timestamp")))
+        record.model = as_text(value.get("model"))
+        if kind in _INSIDE and self._running:
+            name, record.subagent = self._running[-1]
+            record.sidechain, record.cwd = True, self._project
+            record.titles.append(Title(name, TITLE_AI))
+        if kind not in _SILENT:
+            _READERS.get(kind, JcodeParser.read_other)(self, record, value)
+        return record
+
+    # -- the conversation
+
+    def read_session_start(self, record: Record, value: dict[str, Any]) -> None:
+        if not self._is_member:  # the project of a teammate is its name
+            record.cwd = self._project = as_text(value.get("project"))
+
+    def read_user(self, record: Record, value: dict[str, Any]) -> None:
+        self._waiting, self._running = [], []  # nothing of before is answered now
+        text = (as_text(value.get("content")) or "").strip()
+        images = value.get("images")
+        count = len(images) if isinstance(images, list) else 0
+        record.role = "user"
+        if text or count:
+            record.events.append(Event("user", text or "[image]", images=count))
+        if title := prompt_title(text):
+            record.titles.append(Title(title, TITLE_PROMPT))
+
+    def read_assistant(self, record: Record, value: dict[str, Any]) -> None:
+        record.role = "assistant"
+        if text := (as_text(value.get("content")) or "").strip():
+            record.events.append(Event("assistant", text))
+
+    def read_tool_call(self, record: Record, value: dict[str, Any]) -> None:
+        record.role = "assistant"
+        tool = as_text(value.get("name"))
+        call_id = as_text(value.get("tool_call_id"))
+        if call_id is None:
+            self._calls += 1
+            call_id = f"{self._session}#{self._calls}"
+        self._waiting = self._waiting[-_MOST_WAITING:]
+        self._waiting.append((tool or "", call_id, record.subagent or ""))
+        record.events.append(_TOOLS.call(tool, _given(value.get("args")), call_id, "/args"))
+
+    def read_tool_result(self, record: Record, value: dict[str, Any]) -> None:
+        record.role = "tool"
+        call_id = self._answered(record, value)
+        output, error = as_text(value.get("output")) or "", as_text(value.get("error"))
+        saved = _SAVED.search(output)
+        record.results.append(
+            Result(
+                call_id,
+                "\n".join(filter(None, (output, error))) if error != output else output,
+                _status(value, output, error),
+                duration_ms=as_milliseconds(value.get("duration_ms")) or None,
+                overflow=saved[1] if saved else None,
+                pointer="/output" if output else "/error",
+            )
+        )
+
+    def _answered(self, record: Record, value: dict[str, Any]) -> str:
+        """The call of a result; also decides whether a subagent made it."""
+        call_id, tool = as_text(value.get("tool_call_id")), as_text(value.get("name")) or ""
+        for number, (name, waiting, subagent) in enumerate(self._waiting):
+            if waiting == call_id or (call_id is None and name == tool):
+                del self._waiting[number]
+                record.sidechain, record.subagent = bool(subagent), subagent or None
+                return waiting
+        if call_id:
+            return call_id
+        self._calls += 1
+        return f"{self._session}#{self._calls}"
+
+    def read_compact(self, record: Record, value: dict[str, Any]) -> None:
+        if text := as_text(value.get("summary")):
+            record.events.append(Event("summary", text))
+
+    # -- subagents
+
+    def read_subagent_start(self, record: Record, value: dict[str, Any]) -> None:
+        name = self._note_subagent(record, value, "")
+        self._started += 1
+        subagent = f"{self._session}/{self._started}-{name}"
+        self._running.append((name, subagent))
+        calls = (call for tool, call, _ in self._waiting if _TOOLS.kind(tool) == kinds.AGENT)
+        if call := next(calls, None):
+            record.links.append(Link(subagent, call, LINK_PROMPT))
+
+    def read_subagent_result(self, record: Record, value: dict[str, Any]) -> None:
+        said = as_text(value.get("output")) or as_text(value.get("error")) or ""
+        name = self._note_subagent(record, value, said)
+        at = next((n for n, one in enumerate(self._running) if one[0] == name), None)
+        if at is not None:
+            del self._running[at:]
+
+    def read_subagent_async(self, record: Record, value: dict[str, Any]) -> None:
+        self._note_subagent(record, value, as_text(value.get("output")) or "")
+
+    @staticmethod
+    def _note_subagent(record: Record, value: dict[str, Any], more: str) -> str:
+        name, kind = as_text(value.get("subagent_name")) or "", as_text(value.get("subagent_type"))
+        head = f"{name} ({kind})" if kind else name
+        record.events.append(
+            Event("system", "\n".join(filter(None, (head, more))), label=record.kind)
+        )
+        return name
+
+    # -- what the program notes
+
+    def read_plan_update(self, record: Record, value: dict[str, Any]) -> None:
+        names = ("plan_title", "plan_content", "feedback")
+        status = as_text(value.get("plan_status"))
+        lines = [f"plan {status}" if status else None, *(as_text(value.get(n)) for n in names)]
+        _note(record, lines, "plan")
+
+    def read_todo_snapshot(self, record: Record, value: dict[str, Any]) -> None:
+        todos = value.get("todos")
+        lines = []
+        for todo in todos if isinstance(todos, list) else ():
+            mark = _MARKS.get(as_text(as_dict(todo).get("status")) or "", " ")
+            lines.append(f"[{mark}] {as_text(as_dict(todo).get('title')) or ''}".rstrip())
+        _note(record, lines, "todo")
+
+    def read_system_prompt(self, record: Record, value: dict[str, Any]) -> None:
+        _note(record, [as_text(value.get("content")), as_text(value.get("env_info"))], record.kind)
+
+    def read_goal_update(self, record: Record, value: dict[str, Any]) -> None:
+        said = [as_text(value.get("goal_objective")), as_text(value.get("goal_status"))]
+        _note(record, said, "goal")
+
+    def read_artifact(self, record: Record, value: dict[str, Any]) -> None:
+        said = [as_text(value.get("artifact_title")), as_text(value.get("artifact_path"))]
+        _note(record, said, record.kind)
+
+    def read_other(self, record: Record, value: dict[str, Any]) -> None:
+        """Also entries of later versions: whatever they say in words."""
+        names = ("content", "mode", "agent", "name", "output", "error")
+        _note(record, [as_text(value.get(name)) for name in names], record.kind)
+
+
+_READERS: dict[str, Callable[[JcodeParser, Record, dict[str, Any]], None]] = {
+    name.removeprefix("read_"): read
+    for name, read in vars(JcodeParser).items()
+    if name.startswith("read_")
+}
+
+
+def _note(record: Record, lines: Sequence[str | None], label: str) -> None:
+    if text := "\n".join(filter(None, lines)).strip():
+        record.events.append(Event("system", text, label=label))
+
+
+def _given(args: Any) -> Any:
+    """The arguments, which are JSON in a string."""
+    if not isinstance(args, str):
+        return args
+    try:
+        return orjson.loads(args)
+    except orjson.JSONDecodeError:
+        return args
+
+
+def _status(value: dict[str, Any], output: str, error: str | None) -> str:
+    if value.get("denied") is True:
+        return "denied"
+    is_command = _TOOLS.kind(as_text(value.get("name"))) == kinds.SHELL
+    failed = error or (is_command and _EXIT.search(output[-_TAIL:]))
+    return "error" if failed else "ok"
