@@ -48,7 +48,7 @@ def read_document(file: Candidate, source: Tracked, index: apsw.Connection) -> I
         for conversation in file.source.documents.conversations(file.path, data):
             native_id = conversation.spec.native_id
             seen.add(native_id)
-            _reduce(conversation, known, _prefix(native_id))
+            reduce(conversation, known, _prefix(native_id))
             yield ChangeConversation(file, source, conversation)
         for change in _lost(known, seen) if source.id else ():
             yield ChangeConversation(file, source, change)
@@ -82,7 +82,7 @@ def _whole(path: str) -> tuple[bytes, Stat]:
     return bytes(data), stat
 
 
-def _reduce(conversation: Conversation, known: KnownRows, prefix: str) -> None:
+def reduce(conversation: Conversation, known: KnownRows, prefix: str) -> None:
     """Reduce a conversation that was read whole to what is new, changed or gone."""
     before = known.under(prefix)
     order: dict[str, None] = {}

@@ -49,6 +49,7 @@ class Foreign:
         self._how = _how_to_open(path, live=live)
         self._db = self._open()
         self._tables: set[str] | None = None
+        self._columns: dict[str, set[str]] = {}
 
     def _open(self) -> apsw.Connection:
         name = f"file:{quote(os.path.abspath(self.path))}?mode=ro&{self._how}"
@@ -100,6 +101,12 @@ class Foreign:
             schema = self.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")
             self._tables = {table for (table,) in schema}
         return name in self._tables
+
+    def has(self, table: str, column: str) -> bool:
+        if table not in self._columns:
+            found = self.rows("SELECT name FROM pragma_table_info(?)", (table,))
+            self._columns[table] = {name for (name,) in found}
+        return column in self._columns[table]
 
     def _check(self) -> None:
         if self._how == _OPEN:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import orjson
+
 from sess_schema.times import EARLIEST
 
 # Opaque to people, or not text at all.
@@ -88,3 +90,13 @@ def strings(value: Any, skip: frozenset[str] = frozenset()) -> Iterator[str]:
                 break
         else:
             stack.pop()
+
+
+def as_line(value: Any) -> bytes:
+    """JSON in one line; also for numbers beyond 64 bits and lone surrogates."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        import json  # noqa: PLC0415 - rarely needed
+
+        return json.dumps(value).encode()

@@ -370,7 +370,7 @@ def spoils_of(db, table):
 
 def restore(world, part, db):
     """The database as the golden has it, in the same file."""
-    kept = world.state / "kept.db"
+    kept = world.state / part.path.replace("/", "-")
     if not kept.exists():
         with closing(database(kept)) as made:
             for statement in part.statements:

@@ -21,7 +21,7 @@ from sessiond.sourcekit.base import (
     SessionSpec,
     Source,
 )
-from sessiond.sourcekit.values import as_dict, as_text, as_time
+from sessiond.sourcekit.values import as_dict, as_line, as_text, as_time
 from sessiond.sources.gemini.projects import PROJECT_ROOT, project_of
 
 __all__ = ["SOURCE", "GeminiSource"]
@@ -140,7 +140,7 @@ class _Chats:
             if record.usage is not None:
                 record.usage.message_id = record.native_id
             key = as_text(value.get("id")) or str(number)
-            items.append(Item(key, number, raw=_dumped(value), record=record))
+            items.append(Item(key, number, raw=as_line(value), record=record))
         yield Conversation(
             spec,
             items=items,
@@ -149,16 +149,6 @@ class _Chats:
             created_at=as_time(chat.get("startTime")),
             updated_at=as_time(chat.get("lastUpdated")),
         )
-
-
-def _dumped(value: dict[str, Any]) -> bytes:
-    """Also encodes numbers beyond 64 bits and lone surrogates, which orjson rejects."""
-    try:
-        return orjson.dumps(value)
-    except orjson.JSONEncodeError:
-        import json  # noqa: PLC0415 - rarely needed
-
-        return json.dumps(value).encode()
 
 
 def _spec(path: str, facts: Mapping[str, Any], rank: int) -> SessionSpec:

@@ -1,0 +1,116 @@
+"""OpenCode and agents made from it: where their databases and older files are.
+
+Every version keeps sessions in a database, the first ones in a tree of JSON files, which stays
+behind when it is copied into the database.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+from sessiond.engines.foreign import Foreign
+from sessiond.engines.known_rows import KnownRows
+from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Source
+
+_STORAGE, _SESSION, _INFO, _PROJECTS = "storage", "session", "info", "project"
+_JSON = ".json"
+
+
+class OpencodeFamily(Source):
+    """An agent that stores sessions as OpenCode does."""
+
+    reads = (
+        "Sessions with their messages and parts in the agent's databases, of the first and the"
+        " second generation, and in the JSON files of versions before it had one."
+    )
+    leaves = (
+        ("the tables account, credential, control_account and session_share", "secrets"),
+        ("the table event", "repeats what messages say"),
+        ("snapshot/", "copies of edited files"),
+    )
+    known_from = SOURCE_CODE
+    program: str  # the command, and the name of its folder and its database
+    database_variable: str
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.databases = _Databases(self.program)
+        self.documents = _Tree(self.program)
+
+    def places(self) -> list[str]:
+        home = os.path.join(self.folders.data_home(), self.program)
+        named = self.environ.get(self.database_variable, "").strip()
+        if not named or named == ":memory:":
+            return [home]
+        return [home, os.path.join(home, self.folders.expand(named))]
+
+    def classify(self, path: str) -> str | None:
+        folder, name = os.path.split(path)
+        if self._database_name.fullmatch(name) or path in self._named:
+            return "database"
+        if not name.endswith(_JSON):
+            return None
+        above, kind = os.path.split(os.path.dirname(folder))
+        return "document" if kind == _SESSION and os.path.basename(above) == _STORAGE else None
+
+    def claims(self, path: str, head: bytes) -> bool:  # noqa: ARG002 - the name decides
+        return self.classify(path) is not None
+
+    def enters(self, directory: str) -> bool:
+        """Skips messages and parts, which are read with their session, and everything else."""
+        for root in self._roots:
+            if directory.startswith(root + os.sep):
+                below = directory[len(root) + 1 :].split(os.sep)
+                if below[0] == _PROJECTS:  # project/NAME/storage/session/info
+                    inner = below[2:5]
+                    return inner == [_STORAGE, _SESSION, _INFO][: len(inner)]
+                return below[:2] in ([_STORAGE], [_STORAGE, _SESSION])
+        return True
+
+    def sidecars(self, path: str) -> Sequence[str]:
+        if path.endswith(_JSON):
+            from sessiond.families.opencode.tree import written_later  # noqa: PLC0415 - rarely
+
+            return written_later(path)
+        return super().sidecars(path)
+
+    @cached_property
+    def _database_name(self) -> re.Pattern[str]:
+        """Versions of a release channel have their own, `opencode-dev.db`."""
+        return re.compile(re.escape(self.program) + r"(-[\w.-]+)?\.db")
+
+    @cached_property
+    def _roots(self) -> tuple[str, ...]:
+        return tuple(map(os.path.realpath, self.roots()))
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        return frozenset({*self.places()[1:], *map(os.path.realpath, self.places()[1:])})
+
+
+class _Databases:
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def conversations(
+        self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
+    ) -> Iterator[Conversation]:
+        from sessiond.engines.tables import TableReader  # noqa: PLC0415 - when something changed
+        from sessiond.families.opencode.tables import SessionTables  # noqa: PLC0415
+
+        layout = SessionTables(foreign, self._program)
+        yield from TableReader(layout).conversations(foreign, known, state)
+
+
+class _Tree:
+    def __init__(self, program: str) -> None:
+        self._program = program
+
+    def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
+        from sessiond.families.opencode.tree import session  # noqa: PLC0415 - when something changed
+
+        yield session(path, data, self._program)

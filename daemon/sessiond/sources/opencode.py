@@ -1,0 +1,16 @@
+"""OpenCode: where its databases and older files are."""
+
+from __future__ import annotations
+
+from sessiond.families.opencode import OpencodeFamily
+
+
+class OpencodeSource(OpencodeFamily):
+    agent = "opencode"
+    title = "OpenCode"
+    variables = ("OPENCODE_DB", "XDG_DATA_HOME")
+    program = "opencode"
+    database_variable = "OPENCODE_DB"
+
+
+SOURCE = OpencodeSource
