@@ -18,6 +18,7 @@ COMMANDS = {
     ],
     "sessiond": [
         "start", "stop", "restart", "status", "sync", "install", "uninstall", "logs", "reprice",
+        "repair", "salvage",
     ],
 }  # fmt: skip
 

@@ -20,7 +20,7 @@ from sess_cli import fresh
 from sess_cli.render import amounts, layout
 from sess_cli.sandbox import throw_away
 from sess_schema import connection, lock, migrate
-from sess_schema.errors import SessError, aside
+from sess_schema.errors import REPAIR, SessError
 from sess_schema.queries import references, sources
 
 if TYPE_CHECKING:
@@ -143,15 +143,10 @@ def _index(home: Home, *, deep: bool) -> Iterator[Check]:
             yield _warnings(db)
             yield _calls(db)
         except apsw.Error as error:
-            yield Check("structure", FAIL, f"cannot be read: {error}", hint=_set_aside(home))
+            yield Check("structure", FAIL, f"cannot be read: {error}", hint=REPAIR)
             return
     if deep:
         yield _full_text(home)
-
-
-def _set_aside(home: Home) -> str:
-    index = home.index
-    return f"{aside(str(index))}, then `sessiond sync`; keep the damaged one"
 
 
 def _structure(db: apsw.Connection, pragma: str) -> Check:
@@ -163,7 +158,7 @@ def _structure(db: apsw.Connection, pragma: str) -> Check:
         FAIL,
         f"{pragma} found damage",
         problems,
-        hint="`sessiond stop`, move the index away and run `sessiond sync`; keep the damaged one",
+        hint=REPAIR,
     )
 
 
@@ -176,7 +171,7 @@ def _references(db: apsw.Connection) -> Check:
         FAIL,
         "some rows refer to missing rows",
         broken,
-        hint="some events may not be shown; please report this",
+        hint="`sessiond repair` mends this",
     )
 
 
@@ -193,7 +188,7 @@ def _full_text(home: Home) -> Check:
             "full text",
             FAIL,
             f"the index does not match the texts: {error}",
-            hint="search may miss events; please report this",
+            hint="`sessiond repair` mends this",
         )
     except SessError as error:
         return Check("full text", WARN, f"not checked: {error.message}", hint=error.hint)

@@ -7,7 +7,17 @@ from typing import Annotated
 import typer
 
 from sess_schema import __version__, program
-from sessiond.commands import install, logs, reprice, start, status, stop, sync
+from sessiond.commands import (
+    install,
+    logs,
+    repair,
+    reprice,
+    salvage,
+    start,
+    status,
+    stop,
+    sync,
+)
 
 app = typer.Typer(
     help="Index coding-agent transcripts as they are written.",
@@ -35,7 +45,7 @@ def options(
     """Index coding-agent transcripts as they are written."""
 
 
-for verb in (start, stop, status, sync, install, logs, reprice):
+for verb in (start, stop, status, sync, install, logs, reprice, repair, salvage):
     verb.register(app)
 
 

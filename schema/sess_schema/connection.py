@@ -78,9 +78,28 @@ def never_write(db: apsw.Connection) -> None:
     db.pragma("query_only", 1)
 
 
+def interrupted_repair(path: Path) -> Path | None:
+    """The kept copy of a damaged index whose repair was interrupted."""
+    try:
+        return Path(path.with_name("repairing").read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+
+
+def refuse_damaged(path: Path) -> None:
+    """What stands in the place of the index until a repair is finished must not be written to."""
+    if path.name == "index.db" and interrupted_repair(path) is not None:
+        raise SessError(
+            "a repair of the index was interrupted",
+            hint="`sessiond repair` finishes it",
+            code=Exit.INDEX_UNUSABLE,
+        )
+
+
 def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
     """The only writing connection: creates the index and upgrades its schema."""
     refuse_old_sqlite()
+    refuse_damaged(path)
     db: apsw.Connection | None = None
     try:
         create_private_file(path)
@@ -108,7 +127,7 @@ def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
     return db
 
 
-def open_reader(path: Path) -> apsw.Connection:
+def open_reader(path: Path, *, any_schema: bool = False) -> apsw.Connection:
     """A connection that cannot write. It works even if no file can be created next to the index,
 
     because the directory is read-only or the disk is full.
@@ -122,17 +141,17 @@ def open_reader(path: Path) -> apsw.Connection:
         )
     try:
         try:
-            return _read_only(path)
+            return _read_only(path, any_schema=any_schema)
         except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
             wal = path.with_name(path.name + "-wal")
             if wal.exists() and wal.stat().st_size:
                 raise
-            return _read_only(path, "&immutable=1")
+            return _read_only(path, "&immutable=1", any_schema=any_schema)
     except (apsw.Error, OSError) as error:
         raise sqlite_error(error, str(path)) from error
 
 
-def _read_only(path: Path, option: str = "") -> apsw.Connection:
+def _read_only(path: Path, option: str = "", *, any_schema: bool) -> apsw.Connection:
     db = apsw.Connection(
         f"{path.absolute().as_uri()}?mode=ro{option}",
         flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
@@ -140,7 +159,8 @@ def _read_only(path: Path, option: str = "") -> apsw.Connection:
     try:
         wait_for_locks(db, 2)
         migrate.refuse_strangers(db, path)
-        migrate.refuse_older(db, path)
+        if not any_schema:
+            migrate.refuse_older(db, path)
         strict_sql(db)
         cache(db, 16)
         temporary_in_memory(db)

@@ -8,6 +8,7 @@ from enum import IntEnum
 
 import apsw
 
+REPAIR = "`sessiond stop`, then `sessiond repair`: it loses nothing that is still intact"
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -43,18 +44,12 @@ def explained(error: Exception, index: str) -> SessError | None:
     return None
 
 
-def aside(index: str) -> str:
-    """The command that moves a damaged index aside, with its WAL, which may hold the last rows."""
-    folder = os.path.dirname(index)
-    return f'`mkdir "{folder}/damaged" && mv "{index}"* "{folder}/damaged/"`'
-
-
 def sqlite_error(error: Exception, path: str) -> SessError:
     """An SQLite failure on the index, as a user-visible error."""
     if isinstance(error, apsw.NotADBError | apsw.CorruptError):
         return SessError(
             f'index "{path}" is damaged: {error}',
-            hint=f"move it aside with {aside(path)}, then run `sessiond sync`",
+            hint=REPAIR,
             code=Exit.INDEX_UNUSABLE,
         )
     if _is_full(error, path):

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import apsw
 
-from sess_schema.errors import Exit, SessError
+from sess_schema.errors import REPAIR, Exit, SessError
 from sess_schema.progress import Progress, unseen, while_running
 
 APPLICATION_ID = 0x53455353  # "SESS"
@@ -57,6 +57,8 @@ def refuse_strangers(db: apsw.Connection, path: Path) -> None:
 def refuse_older(db: apsw.Connection, path: Path) -> None:
     """A reader cannot upgrade; the writer does so at its next start."""
     version = db.pragma("user_version")
+    if version < 0:
+        raise SessError(f'index "{path}" is damaged', hint=REPAIR, code=Exit.INDEX_UNUSABLE)
     if version < latest():
         raise SessError(
             f'index "{path}" has schema {version}; this sess needs {latest()}',

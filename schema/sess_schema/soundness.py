@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apsw
@@ -82,10 +82,13 @@ def rows(db: apsw.Connection) -> list[Finding]:
 class ArchiveCheck:
     """Reads archived chunks, all or a share, and compares them with their files."""
 
-    def __init__(self, db: apsw.Connection, share: float = 1.0, seed: int | None = None) -> None:
+    def __init__(
+        self, db: apsw.Connection, share: float = 1.0, only: Sequence[int] | None = None
+    ) -> None:
+        """`only`: the sources to look at."""
         self._db = db
         self._share = share
-        self._random = random.Random(seed)  # noqa: S311 - which chunks to look at
+        self._only = only
         self.looked = Looked()
 
     def findings(self, progress: Progress = lambda _done, _of: None) -> Iterator[Finding]:
@@ -96,6 +99,8 @@ class ArchiveCheck:
             " ctime_ns FROM sources ORDER BY id"
         ).fetchall()
         for source, path, kind, is_part, offset, state, *stat in sources:
+            if self._only is not None and source not in self._only:
+                continue
             chunks = [
                 Chunk(*row)
                 for row in self._db.execute(
@@ -123,7 +128,7 @@ class ArchiveCheck:
     def _chunk(
         self, source: int, path: str, chunk: Chunk, compare: _LiveFile | None
     ) -> Iterator[Finding]:
-        if self._share < 1 and self._random.random() >= self._share:
+        if self._share < 1 and random.random() >= self._share:  # noqa: S311 - a sample
             return
         where = f"{path}: bytes {chunk.offset:,} to {chunk.end:,}"
         if chunk.retired > 0:
@@ -189,6 +194,35 @@ class _LiveFile:
 
     def close(self) -> None:
         os.close(self._fd)
+
+
+def dangling(db: apsw.Connection) -> int:
+    """How many rows refer to rows that do not exist."""
+    return sum(
+        int(db.execute(f"SELECT count(*) FROM {table} WHERE {_is_dangling(*one)}").get or 0)
+        for one in references.REFERENCES
+        for table in one[:1]
+    )
+
+
+def remove_dangling(db: apsw.Connection) -> None:
+    """Remove rows that refer to rows that do not exist, until there are none."""
+    while dangling(db):
+        for one in references.REFERENCES:
+            table, column, _ = one
+            if (table, column) == ("turns", "copy_of"):
+                db.execute(f"UPDATE turns SET copy_of = NULL WHERE {_is_dangling(*one)}")
+            elif (table, column) == ("events", "result_turn_id"):
+                db.execute(f"UPDATE events SET result_turn_id = NULL WHERE {_is_dangling(*one)}")
+            else:
+                db.execute(f"DELETE FROM {table} WHERE {_is_dangling(*one)}")
+
+
+def _is_dangling(table: str, column: str, parent: str) -> str:
+    return (
+        f"{table}.{column} IS NOT NULL"
+        f" AND NOT EXISTS (SELECT 1 FROM {parent} p WHERE p.id = {table}.{column})"
+    )
 
 
 def full_text(db: apsw.Connection) -> list[Finding]:

@@ -1,0 +1,178 @@
+"""The sources and archived pieces in a damaged index, recognised by their shape alone."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from sess_schema import archive
+from sess_schema.progress import Progress, unseen
+from sessiond.salvage import cells
+from sessiond.salvage.cells import Row
+from sessiond.salvage.pages import Pages
+
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_STATES = ("live", "gone", "parked", "unreadable", "forgotten")
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,40}\Z")
+_KINDS = ("transcript", "attachment", "document", "database", "export")
+_CHUNK_COLUMNS = 6
+_LEAST_SOURCE_COLUMNS = 24
+
+
+@dataclass(slots=True)
+class Source:
+    """A row of `sources`, or what its chunks alone tell."""
+
+    id: int
+    agent: str | None = None
+    kind: str = "transcript"
+    path: str | None = None
+    state: str = "gone"
+    generation: int = 1
+    read_to: int = 0
+    part_of: int | None = None
+    chunks: list[Piece] = field(default_factory=list)
+    lost: list[Piece] = field(default_factory=list)  # damaged beyond use
+
+
+class Piece(NamedTuple):
+    """A row of `chunks`; without data if it is damaged."""
+
+    id: int
+    source: int
+    retired: int
+    offset: int
+    length: int
+    data: bytes = b""
+
+    @property
+    def end(self) -> int:
+        return self.offset + self.length
+
+
+def find(path: str, progress: Progress = unseen) -> list[Source]:
+    """Everything that can be taken out of the file, by source."""
+    pages = Pages(path)
+    try:
+        sources, pieces, damaged = _scan(pages, progress)
+    finally:
+        pages.close()
+    for piece in (*pieces.values(), *damaged.values()):
+        sources.setdefault(piece.source, Source(piece.source))
+    for piece in pieces.values():
+        sources[piece.source].chunks.append(piece)
+    for piece in damaged.values():
+        if piece.id not in pieces:
+            sources[piece.source].lost.append(piece)
+    for source in sources.values():
+        source.chunks = list(_without_leftovers(source.chunks))
+    return [sources[key] for key in sorted(sources)]
+
+
+def _scan(
+    pages: Pages, progress: Progress
+) -> tuple[dict[int, Source], dict[int, Piece], dict[int, Piece]]:
+    """Sources, intact pieces and damaged ones, by id; of two versions of a piece the longer one.
+
+    Free pages hold old rows. If the list of free pages is damaged they may be in use all the same,
+    so their pieces are kept for gaps that nothing else fills.
+    """
+    sources: dict[int, Source] = {}
+    pieces: dict[int, Piece] = {}
+    damaged: dict[int, Piece] = {}
+    spare = list[Piece]()
+    unused = pages.unused()
+    for number, page in pages.leaves():
+        progress(f"looking through {pages.count:,} pages, at {number:,}")
+        for row in cells.rows(pages, number, page):
+            source, piece = _source(row), _piece(row)
+            if source is not None and (number not in unused or source.id not in sources):
+                sources[source.id] = source
+            if piece is None:
+                continue
+            if not piece.data:
+                damaged.setdefault(piece.id, piece)
+            elif number in unused:
+                spare.append(piece)
+            elif piece.id not in pieces or piece.length > pieces[piece.id].length:
+                pieces[piece.id] = piece
+    for piece in spare:
+        if piece.id not in pieces and _fills_a_gap(piece, pieces.values(), sources):
+            pieces[piece.id] = piece
+    return sources, pieces, damaged
+
+
+def _fills_a_gap(piece: Piece, others: Iterable[Piece], sources: dict[int, Source]) -> bool:
+    source = sources.get(piece.source)
+    if source is None or piece.retired != archive.LIVE or piece.end > source.read_to:
+        return False
+    return not any(
+        other.source == piece.source
+        and other.retired == archive.LIVE
+        and other.offset < piece.end
+        and piece.offset < other.end
+        for other in others
+    )
+
+
+def _source(row: Row) -> Source | None:
+    if row.lost or len(row.values) < _LEAST_SOURCE_COLUMNS or row.values[0] is not None:
+        return None
+    values: list[Any] = [*row.values, None]  # rows of the first versions have no `part_of`
+    agent, kind, path, state, generation, read_to, part_of = (
+        values[at] for at in (1, 2, 3, 4, 9, 16, 24)
+    )
+    if not (isinstance(agent, str) and _NAME.match(agent) and isinstance(path, str)):
+        return None
+    if kind not in _KINDS or state not in _STATES or not _is_absolute(path):
+        return None
+    if not (isinstance(generation, int) and isinstance(read_to, int)):
+        return None
+    return Source(row.id, agent, kind, path, state, generation, read_to, part_of)
+
+
+def _is_absolute(path: str) -> bool:
+    return os.path.isabs(path) or re.match(r"[A-Za-z]:[\\/]", path) is not None
+
+
+def _piece(row: Row) -> Piece | None:
+    values = row.values
+    if len(values) != _CHUNK_COLUMNS or values[0] is not None or row.id <= 0:
+        return None
+    numbers: list[Any] = values[1:5]
+    if not all(isinstance(number, int) for number in numbers):
+        return None
+    source, retired, offset, length = numbers
+    if source <= 0 or retired < -1 or offset < 0 or length <= 0:
+        return None
+    data = values[5]
+    if not row.lost and not (isinstance(data, bytes) and data.startswith(_ZSTD)):
+        return None
+    try:
+        intact = not row.lost and len(archive.unpack(data)) == length
+    except archive.Damaged:
+        intact = False
+    return Piece(row.id, source, retired, offset, length, data if intact else b"")
+
+
+def _without_leftovers(pieces: list[Piece]) -> Iterator[Piece]:
+    """Leave out old versions: unfinished lines that were finished, pieces inside later ones."""
+    ends: dict[int, int] = {}  # by retired
+    for piece in sorted(
+        pieces,
+        key=lambda one: (one.retired == archive.PENDING, one.retired, one.offset, -one.length),
+    ):
+        unfinished = piece.retired == archive.PENDING
+        group = archive.LIVE if unfinished else piece.retired
+        end = ends.get(group, 0)
+        if piece.offset < end or (unfinished and piece.offset != end):
+            continue
+        ends[group] = piece.end
+        yield piece
+
+
+def _in_order(piece: Piece) -> tuple[bool, int, int, int]:
+    return piece.retired == archive.PENDING, piece.retired, piece.offset, -piece.length

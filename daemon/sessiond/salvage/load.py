@@ -1,0 +1,251 @@
+"""Loads what was found in a damaged index into another one.
+
+Logs and outputs come first, as if an older edition had read them: the next pass reads logs from the
+archive. Conversations of documents and databases follow after that pass, if it did not find them in
+a file that still exists.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import apsw
+
+from sess_schema import archive, decode
+from sessiond.engines.slices import Turn, content_digest
+from sessiond.reading.territory import HEAD
+from sessiond.reading.tracked import GONE, WHOLES, Tracked, now_ms
+from sessiond.salvage.finds import Piece, Source
+from sessiond.sourcekit.base import Event, Record, SessionSpec
+from sessiond.sourcekit.base import Source as Agent
+from sessiond.sourcekit.values import strings
+from sessiond.writing.conversation_lines import PLACE_BITS
+from sessiond.writing.transaction import Store
+
+SALVAGED = "salvaged"  # label of records that only their text is known of
+
+
+@dataclass(slots=True)
+class Loaded:
+    """What came of it."""
+
+    sources: int = 0
+    pieces: int = 0
+    known: int = 0  # sources that the index has already
+    lost: list[str] = field(default_factory=list)  # one line for each gap
+
+    def lose(self, source: Source, name: str) -> None:
+        """Name the bytes that are missing, as far as it is known that they existed."""
+        at = 0
+        for piece in source.chunks if source.part_of is None else ():
+            if piece.retired != archive.LIVE:
+                continue
+            if piece.offset > at:
+                self.lost.append(f"{name}: bytes {at:,} to {piece.offset:,}")
+            at = max(at, piece.end)
+        if source.part_of is None and at < source.read_to:
+            self.lost.append(f"{name}: bytes {at:,} to {source.read_to:,}")
+        for piece in source.lost:
+            if source.part_of is not None:
+                self.lost.append(f"{name}: record {piece.offset >> PLACE_BITS}")
+            elif piece.retired > 0 or not source.read_to:
+                where = f"bytes {piece.offset:,} to {piece.end:,}"
+                generation = f" of generation {piece.retired - 1}" if piece.retired > 0 else ""
+                self.lost.append(f"{name}: {where}{generation}")
+
+
+def load_files(
+    db: apsw.Connection, found: Iterable[Source], agents: Mapping[str, Agent], folder: str
+) -> Loaded:
+    """Load logs, overflowed outputs and documents; each is loaded whole or not at all."""
+    loaded = Loaded()
+    for source in found:
+        if source.part_of is not None or source.kind == "database":
+            continue
+        if source.path is None:
+            _name(source, agents, folder)
+        assert source.path is not None
+        with db:
+            if _load_file(db, source):
+                loaded.sources += 1
+                loaded.pieces += len(source.chunks)
+            else:
+                loaded.known += 1
+            loaded.lose(source, source.path)
+    return loaded
+
+
+def _name(source: Source, agents: Mapping[str, Agent], folder: str) -> None:
+    """The row that names the file is lost: its agent can be told from the content."""
+    source.path = os.path.join(folder, "lost+found", f"{source.id}.jsonl")
+    live = [piece for piece in source.chunks if piece.retired == archive.LIVE]
+    head = archive.unpack(live[0].data)[:HEAD] if live and live[0].offset == 0 else b""
+    able = [name for name, agent in agents.items() if _claims(agent, source.path, head)]
+    source.agent = able[0] if len(able) == 1 else "unknown"
+
+
+def _claims(agent: Agent, path: str, head: bytes) -> bool:
+    try:
+        return bool(head) and agent.claims(path, head)
+    except Exception:
+        return False
+
+
+def _load_file(db: apsw.Connection, source: Source) -> bool:
+    """Return False if the index has all of it."""
+    known = db.execute("SELECT id FROM sources WHERE path = ?", (source.path,)).get
+    if known is not None:
+        return _add_earlier(db, int(known), source)
+    live, end = _closed_up(source, archive.LIVE)
+    pending, _ = _closed_up(source, archive.PENDING, end)
+    if not source.chunks:
+        return False
+    db.execute(
+        "INSERT INTO sources (agent, kind, path, state, state_since, generation, offset, edition)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, 0)",
+        (source.agent, source.kind, source.path, GONE, now_ms(), source.generation, end),
+    )
+    earlier = [piece for piece in source.chunks if piece.retired > 0]
+    _insert(db, db.last_insert_rowid(), [*live, *pending, *earlier])
+    return True
+
+
+def _closed_up(source: Source, retired: int, at: int = 0) -> tuple[list[Piece], int]:
+    """The pieces of the file one after the other: where one is lost, the next takes its place."""
+    placed = []
+    for piece in source.chunks:
+        if piece.retired == retired:
+            placed.append(piece._replace(offset=at))
+            at += piece.length
+    return placed, at
+
+
+def _add_earlier(db: apsw.Connection, known: int, source: Source) -> bool:
+    """The file was read again since: keep what it contained before, if that is not there."""
+    there = {
+        (length, bytes(data))
+        for length, data in db.execute(
+            "SELECT length, data FROM chunks WHERE source_id = ?", (known,)
+        )
+    }
+    text = b"".join(archive.source_bytes(db, known))
+    missing = []
+    live, _ = _closed_up(source, archive.LIVE)
+    if not all(text[piece.offset : piece.end] == archive.unpack(piece.data) for piece in live):
+        missing += [piece._replace(retired=source.generation + 1) for piece in live]
+    missing += [piece for piece in source.chunks if piece.retired > 0]
+    missing = [piece for piece in missing if (piece.length, piece.data) not in there]
+    if not missing:
+        return False
+    newer = max(piece.retired for piece in missing)
+    for table in ("chunks", "turns", "warnings"):
+        db.execute(
+            f"UPDATE {table} SET retired = retired + ? WHERE source_id = ? AND retired > 0",
+            (newer, known),
+        )
+    db.execute("UPDATE sources SET generation = generation + ? WHERE id = ?", (newer, known))
+    _insert(db, known, missing)
+    return True
+
+
+def _insert(db: apsw.Connection, source: int, pieces: Iterable[Piece]) -> None:
+    db.executemany(
+        "INSERT INTO chunks (source_id, retired, offset, length, data) VALUES (?, ?, ?, ?, ?)",
+        [(source, one.retired, one.offset, one.length, one.data) for one in pieces],
+    )
+
+
+# -- conversations
+
+
+def load_conversations(
+    store: Store, found: list[Source], agents: Mapping[str, Agent], folder: str
+) -> Loaded:
+    """Load conversations that the index lacks; call it after a pass over existing files."""
+    loaded = Loaded()
+    by_id = {source.id: source for source in found}
+    for source in found:
+        if source.part_of is None or source.kind in WHOLES:
+            continue
+        path = source.path or os.path.join(folder, "lost+found", f"{source.id}#{source.id}")
+        if store.db.execute("SELECT 1 FROM sources WHERE path = ?", (path,)).get is not None:
+            loaded.known += 1
+            continue
+        if source.chunks:
+            store.begin()
+            try:
+                _load_conversation(store, source, path, by_id.get(source.part_of), agents)
+                store.commit()
+            except BaseException:
+                store.roll_back()
+                raise
+            loaded.sources += 1
+            loaded.pieces += len(source.chunks)
+        loaded.lose(source, path)
+    return loaded
+
+
+def _load_conversation(
+    store: Store, source: Source, path: str, whole: Source | None, agents: Mapping[str, Agent]
+) -> None:
+    db = store.db
+    agent = source.agent or "unknown"
+    part = Tracked(path, agent, "transcript", part_of=_whole(db, path, agent, whole))
+    part.generation = source.generation
+    part.save_identity(db)
+    _insert(db, part.id or 0, source.chunks)
+    spec = SessionSpec(path.rpartition("#")[2])
+    parser = None
+    if agent in agents:
+        try:
+            parser = agents[agent].parser(spec, {})
+        except Exception:
+            parser = None  # it has no logs: the text of its records is all there is
+    turns = []
+    for number, piece in enumerate(_live(source), 1):
+        raw = archive.unpack(piece.data).rstrip(b"\r\n")
+        record = _record(parser, raw)
+        record.session = None
+        turns.append(Turn(piece.offset, len(raw), number, record, content_digest(record)))
+    store.transaction.turns.write(part, spec, turns)
+    part.save_state(db, GONE)
+    db.execute(
+        "UPDATE sources SET lines = ?, generation = ? WHERE id = ?",
+        (len(turns), source.generation, part.id),
+    )
+
+
+def _live(source: Source) -> list[Piece]:
+    return [piece for piece in source.chunks if piece.retired == archive.LIVE]
+
+
+def _whole(db: apsw.Connection, path: str, agent: str, whole: Source | None) -> int:
+    """The source of the document or database, which may be gone."""
+    whole_path = path.rpartition("#")[0]
+    known = db.execute("SELECT id FROM sources WHERE path = ?", (whole_path,)).get
+    if known is not None:
+        return int(known)
+    made = Tracked(whole_path, agent, whole.kind if whole else "database")
+    made.save_identity(db)
+    made.save_state(db, GONE)
+    return made.id or 0
+
+
+def _record(parser: Any, raw: bytes) -> Record:
+    """The record of an archived line, or at least its text."""
+    try:
+        value, _ = decode.decode(raw)
+    except ValueError:
+        value = raw.decode("utf-8", "replace")
+    if parser is not None and isinstance(value, dict):
+        try:
+            record: Record = parser.parse(value)
+        except Exception:
+            record = Record(SALVAGED)
+        if record.events or record.results:
+            return record
+    text = "\n".join(strings(value)).strip()
+    return Record(SALVAGED, events=[Event("system", text, label=SALVAGED)] if text else [])

@@ -1,0 +1,116 @@
+"""The pages of a database file as they stand, with the committed pages of its WAL over them.
+
+SQLite refuses a damaged file or stops at the first bad page; here every page is looked at for
+itself. Nothing is written, and the file is not opened by SQLite, which would change it.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+
+_MAGIC = b"SQLite format 3\0"
+_OUR_PAGE_SIZE = 16384  # of a file whose header is lost
+_WAL_MAGIC = (0x377F0682, 0x377F0683)
+_WAL_HEADER, _FRAME_HEADER = 32, 24
+LEAF = 0x0D  # a page with rows of a table
+
+
+class Pages:
+    """Reads the pages of a database and follows overflow chains."""
+
+    def __init__(self, path: str) -> None:
+        self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        head = os.pread(self._fd, 100, 0)
+        self.size = _page_size(head)
+        self.usable = self.size - (head[20] if head.startswith(_MAGIC) and head[20] < 128 else 0)
+        self._log, self._frames = self._read_log(path + "-wal")
+        in_file = -(-os.fstat(self._fd).st_size // self.size)
+        self.count = max([in_file, *self._frames])
+
+    def close(self) -> None:
+        os.close(self._fd)
+        if self._log is not None:
+            os.close(self._log)
+
+    def page(self, number: int) -> bytes:
+        """One page, padded with zeros where the file ends early; pages count from 1."""
+        if self._log is not None and number in self._frames:
+            raw = os.pread(self._log, self.size, self._frames[number])
+        else:
+            raw = os.pread(self._fd, self.size, (number - 1) * self.size)
+        return raw.ljust(self.size, b"\0")
+
+    def leaves(self) -> Iterator[tuple[int, bytes]]:
+        """Every page that looks like a leaf of a table, reachable or not."""
+        for number in range(1, self.count + 1):
+            raw = self.page(number)
+            if raw[100 if number == 1 else 0] == LEAF:
+                yield number, raw
+
+    def overflow(self, first: int, length: int) -> bytes | None:
+        """The bytes of a chain of overflow pages; None if it leads nowhere."""
+        pieces, left, number = list[bytes](), length, first
+        room = self.usable - 4
+        for _ in range(-(-length // room)):
+            if not 1 < number <= self.count:
+                return None
+            raw = self.page(number)
+            pieces.append(raw[4 : 4 + min(left, room)])
+            left -= len(pieces[-1])
+            (number,) = struct.unpack_from(">I", raw)
+        return b"".join(pieces) if left == 0 else None
+
+    def unused(self) -> set[int]:
+        """Pages on the list of free pages, which hold old rows; none if the list is damaged."""
+        head = self.page(1)
+        if not head.startswith(_MAGIC):
+            return set()
+        found: set[int] = set()
+        trunk, total = struct.unpack_from(">II", head, 32)
+        while 1 < trunk <= self.count and trunk not in found:
+            found.add(trunk)
+            raw = self.page(trunk)
+            following, many = struct.unpack_from(">II", raw)
+            many = min(many, self.usable // 4 - 2)
+            found.update(struct.unpack_from(f">{many}I", raw, 8))
+            trunk = following
+        return found if len(found) == total else set()
+
+    def _read_log(self, path: str) -> tuple[int | None, dict[int, int]]:
+        """Where in the WAL the last committed version of each page stands."""
+        try:
+            fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            return None, {}
+        frames: dict[int, int] = {}
+        header = os.pread(fd, _WAL_HEADER, 0)
+        if len(header) < _WAL_HEADER:
+            return fd, frames
+        magic, _, size, _, *salts = struct.unpack_from(">6I", header)
+        if magic not in _WAL_MAGIC or size != self.size:
+            return fd, frames
+        uncommitted: dict[int, int] = {}
+        at = _WAL_HEADER
+        while True:
+            frame = os.pread(fd, _FRAME_HEADER, at)
+            if len(frame) < _FRAME_HEADER:
+                return fd, frames
+            number, commits, *own = struct.unpack_from(">4I", frame)
+            if own != salts or not number:  # left over from before the last restart of the WAL
+                return fd, frames
+            uncommitted[number] = at + _FRAME_HEADER
+            if commits:
+                frames |= uncommitted
+                uncommitted = {}
+            at += _FRAME_HEADER + size
+
+
+def _page_size(head: bytes) -> int:
+    if head.startswith(_MAGIC):
+        (size,) = struct.unpack_from(">H", head, 16)
+        size = 65536 if size == 1 else size
+        if 512 <= size <= 65536 and size & (size - 1) == 0:
+            return int(size)
+    return _OUR_PAGE_SIZE

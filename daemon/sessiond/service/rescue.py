@@ -1,0 +1,274 @@
+"""Ways out of a damaged index: `sessiond salvage` and `sessiond repair`.
+
+A damaged database is never written to: a new one is built beside it and takes its place in one
+step, and the damaged one is kept.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+
+import apsw
+
+from sess_schema import __version__, archive, lock, paths, soundness, sums
+from sess_schema.connection import interrupted_repair, open_reader, open_writer
+from sess_schema.errors import Exit, SessError
+from sess_schema.program import counted, say
+from sess_schema.progress import Progress
+from sess_schema.progress_line import progress_line
+from sess_schema.soundness import ArchiveCheck, Finding
+from sessiond import config
+from sessiond.ingest import Ingest
+from sessiond.prices.repricing import pricer_of
+from sessiond.reading.territory import Territory
+from sessiond.salvage import finds, load
+from sessiond.salvage.finds import Source as Found
+from sessiond.sources import all_sources
+from sessiond.writing.reread import reread
+from sessiond.writing.transaction import Store
+
+_MOST_NAMED = 50
+
+
+def salvage(file: str) -> int:
+    """Load what is intact in `file` into the index."""
+    home = paths.home()
+    home.create()
+    _refuse_unlikely(file, home)
+    with _writer(home):
+        with progress_line() as progress:
+            found = finds.find(file, progress)
+        lost = _load(home, home.index, found)
+    _name_lost(lost)
+    return Exit.SKIPPED_SOME if lost else Exit.OK
+
+
+def repair() -> int:
+    """Mend what can be mended; 4 if something is lost for good."""
+    home = paths.home()
+    home.create()
+    with _writer(home):
+        kept = interrupted_repair(home.index)
+        if kept is None and not home.index.exists():
+            raise SessError(f'no index at "{home.index}"', hint="run `sessiond sync`")
+        broken = kept is not None or _is_broken(home.index)
+        lost = _rebuild(home, kept) if broken else _mend(home)
+    if lost:
+        _name_lost(lost)
+        return Exit.INDEX_UNUSABLE
+    say("the index is sound")
+    return Exit.OK
+
+
+@contextmanager
+def _writer(home: paths.Home) -> Iterator[None]:
+    held = lock.acquire(home.lock)
+    if held is None:
+        running = lock.already_running(home.lock)
+        running.hint = "run `sessiond stop` first"
+        raise running
+    try:
+        held.describe(mode="repair", version=__version__)
+        yield
+    finally:
+        held.release()
+
+
+def _refuse_unlikely(file: str, home: paths.Home) -> None:
+    if not os.path.isfile(file):
+        raise SessError(f'"{file}" is not a file', hint="name a damaged index.db")
+    if home.index.exists() and os.path.samefile(file, home.index):
+        raise SessError(
+            f'"{file}" is the index itself', hint="`sessiond repair` salvages it in one go"
+        )
+
+
+def _name_lost(lost: list[str]) -> None:
+    for line in lost[:_MOST_NAMED]:
+        say(f"lost: {line}")
+    if len(lost) > _MOST_NAMED:
+        say(f"lost: and {len(lost) - _MOST_NAMED:,} more")
+
+
+# -- a new index out of a damaged one
+
+
+def _is_broken(index: Path) -> bool:
+    """Whether pages are damaged, so that nothing may be written to the file."""
+    try:
+        with closing(open_reader(index, any_schema=True)) as db, progress_line() as progress:
+            progress("checking the pages")
+            found = soundness.structure(db)
+    except SessError:
+        return True
+    return any(one.about == soundness.STRUCTURE for one in found)
+
+
+def _rebuild(home: paths.Home, kept: Path | None) -> list[str]:
+    """Salvage the damaged index into a new one, and put that in its place."""
+    if kept is None:
+        kept = _keep(home)
+    say(f'the index is damaged; it is kept in "{kept.parent}"')
+    new = home.index.with_name("index.db.new")
+    for end in ("", "-wal", "-shm"):
+        new.with_name(new.name + end).unlink(missing_ok=True)
+    with progress_line() as progress:
+        found = finds.find(str(kept), progress)
+    lost = _load(home, new, found)
+    for end in ("-wal", "-shm"):  # of the damaged one: they must never meet the new one
+        home.index.with_name(home.index.name + end).unlink(missing_ok=True)
+    os.replace(new, home.index)
+    (home.data / "repairing").unlink()
+    return lost
+
+
+def _keep(home: paths.Home) -> Path:
+    """Keep the damaged files under another name, and note that a repair is under way."""
+    folder = home.data / time.strftime("damaged-%Y%m%d-%H%M%S", time.gmtime())
+    folder.mkdir(mode=0o700)
+    for end in ("", "-wal"):
+        old = home.index.with_name(home.index.name + end)
+        with suppress(FileNotFoundError):
+            _link(old, folder / old.name)
+    note = home.data / "repairing"
+    note.with_suffix(".part").write_text(str(folder / home.index.name), "utf-8")
+    os.replace(note.with_suffix(".part"), note)
+    return folder / home.index.name
+
+
+def _link(old: Path, new: Path) -> None:
+    try:
+        os.link(old, new)
+    except FileNotFoundError:
+        raise
+    except OSError:  # a file system without hard links
+        shutil.copyfile(old, new)
+
+
+def _load(home: paths.Home, index: Path, found: list[Found]) -> list[str]:
+    """Load what was found, read the files that still exist, then the rest of what was found."""
+    settings = config.load(home.config_file)
+    sources = all_sources(settings)
+    agents = {source.agent: source for source in sources}
+    folder = str(home.data)
+    with closing(open_writer(index)) as db:
+        files = load.load_files(db, found, agents, folder)
+        store = Store(db, pricer_of(settings))
+        with progress_line() as progress:
+            reread(store, agents, progress)
+            progress("reading the files that still exist")
+            Ingest(store).reconcile(Territory(sources).places)
+        conversations = load.load_conversations(store, found, agents, folder)
+    loaded = files.sources + conversations.sources
+    pieces = files.pieces + conversations.pieces
+    known = files.known + conversations.known
+    say(
+        f"loaded {counted(loaded, 'file')} with {counted(pieces, 'archived piece')}"
+        + (f"; {known} had nothing new" if known else "")
+    )
+    return [*files.lost, *conversations.lost]
+
+
+# -- a database whose pages are sound
+
+
+def _mend(home: paths.Home) -> list[str]:
+    settings = config.load(home.config_file)
+    sources = all_sources(settings)
+    with progress_line() as progress, closing(open_writer(home.index, progress)) as db:
+        findings = _archive_findings(db, progress)
+        _mend_rows(db, progress)
+        affected = sorted({one.source for one in findings if one.source is not None})
+        _compare_again(db, affected)
+        store = Store(db, pricer_of(settings))
+        reread(store, {source.agent: source for source in sources}, progress)
+        progress("reading the files that still exist")
+        Ingest(store).reconcile(Territory(sources).places)
+        _drop_replaced(db, affected)
+        _sum_up(db)
+        return [one.message for one in _archive_findings(db, progress, affected)]
+
+
+def _archive_findings(
+    db: apsw.Connection, progress: Progress, sources: list[int] | None = None
+) -> list[Finding]:
+    def draw(done: int, of: int) -> None:
+        progress(f"checking the archive, {done:,} of {of:,} pieces")
+
+    found = [*ArchiveCheck(db, only=sources).findings(draw)]
+    archive.met.clear()
+    return found
+
+
+def _mend_rows(db: apsw.Connection, progress: Progress) -> None:
+    """Make derived rows again from what they derive from."""
+    dangling = soundness.dangling(db)
+    if dangling:
+        progress("removing rows that lead nowhere")
+        with db:
+            soundness.remove_dangling(db)
+            # The archive has all records: what was lost of them comes back by reading them again.
+            db.execute("UPDATE sources SET edition = 0 WHERE kind = 'transcript'")
+        say(f"removed {counted(dangling, 'row')} that led nowhere; all logs are read again")
+    if dangling or soundness.full_text(db):
+        progress("building the full-text index again")
+        with db:
+            db.execute("INSERT INTO event_index (event_index) VALUES ('rebuild')")
+        say("built the full-text index again")
+
+
+def _sum_up(db: apsw.Connection) -> None:
+    if any(sums.differences(db).values()):
+        with db:
+            sums.renew_all(db)
+        say("summed everything up again")
+
+
+def _compare_again(db: apsw.Connection, sources: list[int]) -> None:
+    """Make the next pass compare these files with the archive: with another inode it must."""
+    with db:
+        db.executemany(
+            "UPDATE sources SET inode = -1, ctime_ns = max(ctime_ns, 1) WHERE id = ?",
+            [(source,) for source in sources],
+        )
+
+
+def _drop_replaced(db: apsw.Connection, sources: list[int]) -> None:
+    """Drop damaged pieces whose bytes were archived again from a file that still has them."""
+    for source in sources:
+        text: bytes | None = None
+        for number, chunks in archive.earlier(db, source).items():
+            retired = [chunk for chunk in chunks if chunk.retired == number + 1]
+            if all(_is_intact(db, chunk) for chunk in retired):
+                continue
+            if text is None:
+                try:
+                    text = b"".join(archive.source_bytes(db, source))
+                except archive.Damaged:
+                    break
+            if all(
+                chunk.end <= len(text)
+                and (
+                    not _is_intact(db, chunk)
+                    or archive.chunk_bytes(db, chunk) == text[chunk.offset : chunk.end]
+                )
+                for chunk in retired
+            ):
+                with db:
+                    db.executemany(
+                        "DELETE FROM chunks WHERE id = ?", [(chunk.id,) for chunk in retired]
+                    )
+    archive.met.clear()
+
+
+def _is_intact(db: apsw.Connection, chunk: archive.Chunk) -> bool:
+    try:
+        archive.chunk_bytes(db, chunk)
+    except archive.Damaged:
+        return False
+    return True

@@ -1,0 +1,242 @@
+"""A damaged index whose files are gone: everything intact comes back, and what is lost is named."""
+
+from __future__ import annotations
+
+import os
+import random
+from contextlib import closing
+
+import apsw
+import pytest
+from tests.faults import damage
+
+from sess_schema import archive
+from sess_schema.connection import open_reader
+
+SESSIONS = 12
+
+
+@pytest.fixture(scope="module")
+def spoiled(tmp_path_factory):
+    """A world whose transcripts were read and deleted, and its index."""
+    from tests.conftest import World  # noqa: PLC0415
+
+    world = World(tmp_path_factory.mktemp("spoiled"))
+    chance = random.Random(7)
+    for number in range(SESSIONS):
+        t = world.transcript(f"{number:08}-1111-4111-8111-111111111111")
+        for turn in range(chance.randint(1, 12)):
+            noise = "".join(chance.choices("abcdefghij klmnop", k=chance.choice((50, 30_000))))
+            t.append(t.prompt(f"prompt {number} {turn} {noise}"), t.answer(f"answer {turn}"))
+        world.ingest()
+        if number % 4 == 0:  # a rewritten file has an earlier content
+            t.path.write_bytes(b"")
+            t.append(t.prompt(f"begun anew {number}"))
+    world.ingest()
+    for path in world.projects.rglob("*.jsonl"):
+        path.unlink()
+    world.ingest()
+    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+        db.execute("VACUUM")  # no older copies of pieces on free pages
+        db.pragma("wal_checkpoint(TRUNCATE)")
+    return world
+
+
+def intact_pieces(index):
+    with closing(open_reader(index)) as db:
+        every = [bytes(data) for (data,) in db.execute("SELECT data FROM chunks")]
+    return {data for data in every if is_intact(data)}
+
+
+def is_intact(data):
+    try:
+        archive.unpack(data)
+    except archive.Damaged:
+        archive.met.clear()
+        return False
+    return True
+
+
+def seeds():
+    return range(int(os.environ.get("SESSIOND_DAMAGES", "10")))
+
+
+@pytest.mark.parametrize("seed", seeds())
+def test_every_piece_on_an_untouched_page_comes_back(spoiled, tmp_path, seed):
+    """Bit flips, torn, zeroed and missing pages, a lost header: `check` fails, `repair` keeps all.
+
+    The seed reproduces the damage; SESSIOND_DAMAGES sets how many are tried.
+    """
+    index = spoiled.state / "index.db"
+    pristine = index.read_bytes()
+    where = damage.whereabouts(index)
+    chance = random.Random(seed)
+    raw = bytearray(pristine)
+    touched = damage.KINDS[seed % len(damage.KINDS)](raw, chance)
+    env = {**spoiled.env, "SESSIOND_HOME": str(tmp_path)}
+    (tmp_path / "index.db").write_bytes(raw)
+    (tmp_path / "index.db").chmod(0o600)
+    tmp_path.chmod(0o700)
+    spoiled.env, before = env, spoiled.env
+    try:
+        done = spoiled.run("sessiond", "repair")
+        assert done.returncode in (0, 4), done.stderr
+        expected = {data for data, pages in where.values() if not pages & touched}
+        kept = intact_pieces(tmp_path / "index.db")
+        assert expected <= kept
+        every = {data for data, _ in where.values()}
+        assert kept <= every
+        assert ("lost: " in done.stderr) == (kept < every) == (done.returncode == 4)
+        said = spoiled.run("sess", "check").stdout
+        assert said.count("fail") == said.count("fail  archive"), said
+        spoiled.run("sess", "search", "prompt", "--no-sync", check=0 if kept else None)
+    finally:
+        spoiled.env = before
+
+
+def test_a_salvaged_index_is_what_it_was(spoiled, tmp_path):
+    """Out of an intact file: the same sessions, events, numbers and bytes, in a home of its own."""
+    before = spoiled.env, spoiled.state
+    expected = spoiled.dump()
+    spoiled.env = {**spoiled.env, "SESSIOND_HOME": str(tmp_path / "new")}
+    try:
+        spoiled.run("sessiond", "salvage", before[1] / "index.db", check=0)
+        spoiled.state = tmp_path / "new"
+        got = spoiled.dump()
+        live = "SELECT path, generation FROM sources ORDER BY 1"
+        assert spoiled.sql(live)
+        assert got["sources"] == expected["sources"]
+        kept = {row[0] for row in got["usage"]}  # of records that left their file nothing is read
+        assert got["usage"] == [row for row in expected["usage"] if row[0] in kept]
+        said = slice(0, 12)  # without the number of all records ever read
+        assert [row[said] + row[13:] for row in got["sessions"]] == [
+            row[said] + row[13:] for row in expected["sessions"]
+        ]
+        assert [row for row in got["events"] if not row[13]] == [
+            row for row in expected["events"] if not row[13]
+        ]
+        again = spoiled.run("sessiond", "salvage", before[1] / "index.db", check=0)
+        assert (
+            again.stderr == f"loaded 0 files with 0 archived pieces; {SESSIONS} had nothing new\n"
+        )
+        assert spoiled.dump() == got
+    finally:
+        spoiled.env, spoiled.state = before
+
+
+def test_a_piece_of_a_file_that_still_exists_is_read_again(world):
+    """A damaged piece is replaced from the live file, and the check passes again."""
+    t = world.transcript()
+    t.append(t.prompt("hello"), t.answer("there"))
+    world.ingest()
+    raw = t.path.read_bytes()
+    before = world.dump()
+    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+        data = bytearray(db.execute("SELECT data FROM chunks").get)
+        data[20] ^= 1
+        db.execute("UPDATE chunks SET data = ?", (bytes(data),))
+    world.run("sess", "check", check=4)
+    done = world.run("sessiond", "repair", check=0)
+    assert done.stderr == "the index is sound\n"
+    world.run("sess", "check", check=0)
+    assert world.restored(t.path) == raw
+    assert world.dump() == before
+
+
+def test_a_lost_piece_is_named_and_the_rest_stays(world):
+    """Without the file nothing can replace it: repair says so each time, and loses nothing else."""
+    first, second = world.transcript(), world.transcript("2" * 8 + "-1111-4111-8111-111111111111")
+    for t in (first, second):
+        t.append(t.prompt("hello"))
+    world.ingest()
+    size = first.path.stat().st_size
+    for t in (first, second):
+        t.path.unlink()
+    world.ingest()
+    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+        data = bytearray(db.execute("SELECT data FROM chunks WHERE source_id = 1").get)
+        data[20] ^= 1
+        db.execute("UPDATE chunks SET data = ? WHERE source_id = 1", (bytes(data),))
+    for _ in range(2):
+        done = world.run("sessiond", "repair", check=4)
+        assert done.stderr == f"lost: {first.path}: bytes 0 to {size} are damaged\n"
+    assert len(world.restored(second.path)) == size
+    assert world.found("hello") == ["hello", "hello"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("DELETE FROM turns WHERE line = 1", "removed 1 row that led nowhere"),
+        ("DELETE FROM events WHERE type = 'user'", "removed 1 row that led nowhere"),
+        ("UPDATE event_texts SET text = 'other' WHERE text = 'hello'", "built the full-text"),
+        ("UPDATE event_sums SET prompts = 9", "summed everything up again"),
+    ],
+)
+def test_derived_rows_are_made_again(world, sql, said):
+    """What was deleted comes back out of the archive, with the transcript gone."""
+    t = world.transcript()
+    t.append(t.prompt("hello"), t.call("c", command="x"), t.result("c", "done"))
+    world.ingest()
+    t.path.unlink()
+    world.ingest()
+    before = world.dump()
+    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+        triggers = list(db.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'"))
+        for name, _ in triggers:
+            db.execute(f"DROP TRIGGER {name}")
+        db.execute(sql)
+        for _, made in triggers:
+            db.execute(made)
+    world.run("sess", "check", check=4)
+    done = world.run("sessiond", "repair", check=0)
+    assert said in done.stderr
+    world.run("sess", "check", check=0)
+    if "event_texts SET" not in sql:  # an altered text is what it is: nothing contradicts it
+        assert world.dump() == before
+
+
+def test_a_damaged_index_is_never_written_to(spoiled, tmp_path):
+    """Between the steps of a repair every writer refuses, and a second repair finishes it."""
+    index = tmp_path / "index.db"
+    raw = bytearray((spoiled.state / "index.db").read_bytes())
+    damage.zero_pages(raw, random.Random(3))
+    kept = tmp_path / "damaged-1" / "index.db"
+    kept.parent.mkdir()
+    for path in (index, kept):
+        path.write_bytes(raw)
+    (tmp_path / "repairing").write_text(str(kept))
+    tmp_path.chmod(0o700)
+    before, spoiled.env = spoiled.env, {**spoiled.env, "SESSIOND_HOME": str(tmp_path)}
+    try:
+        done = spoiled.run("sessiond", "sync", check=4)
+        assert done.stderr == (
+            "sessiond: a repair of the index was interrupted\nhint: `sessiond repair` finishes it\n"
+        )
+        assert index.read_bytes() == raw
+        spoiled.run("sessiond", "repair")
+        spoiled.run("sess", "check", check=0)
+        assert not (tmp_path / "repairing").exists()
+        assert kept.read_bytes() == raw
+    finally:
+        spoiled.env = before
+
+
+def test_the_archive_of_an_unnamed_source_is_kept(world, tmp_path):
+    """If the row that names a file is lost, its bytes are kept under lost+found."""
+    t = world.transcript()
+    t.append(t.prompt("hello"))
+    raw = t.path.read_bytes()
+    world.ingest()
+    t.path.unlink()
+    damaged = tmp_path / "old.db"
+    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+        db.execute("VACUUM INTO ?", (str(damaged),))
+    with closing(apsw.Connection(str(damaged))) as db:
+        db.execute("UPDATE sources SET path = 'nowhere'")  # as good as lost
+    (world.state / "index.db").unlink()
+    world.run("sessiond", "salvage", damaged, check=0)
+    found = str(world.state / "lost+found" / "1.jsonl")
+    assert world.restored(found) == raw
+    assert world.found("hello") == ["hello"]
+    assert archive.met == []
