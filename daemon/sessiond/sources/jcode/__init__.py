@@ -11,6 +11,7 @@ import orjson
 
 from sess_schema.decode import decode
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation, NotReady, Parser, SessionSpec, Source
+from sessiond.sourcekit.documents import whole_json
 from sessiond.sourcekit.files import KeptFile, first_line
 from sessiond.sourcekit.values import as_dict, as_text
 
@@ -114,10 +115,7 @@ class _Index:
     """`session.json`: names sessions after their first prompt, and when a person renames one."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:  # noqa: ARG002
-        try:
-            value, _ = decode(data)
-        except ValueError:
-            raise NotReady("is not complete JSON") from None
+        value = whole_json(data)
         if not isinstance(value, dict):
             raise NotReady("is not an index of jcode")
         for session, title in _titles(value):

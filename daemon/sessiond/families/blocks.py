@@ -1,0 +1,76 @@
+"""Messages in blocks, as the Anthropic API has them: many agents store them as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Result, Title
+from sessiond.sourcekit.content import elements, result_text
+from sessiond.sourcekit.titles import prompt_title
+from sessiond.sourcekit.toolbox import Toolbox
+from sessiond.sourcekit.values import as_text
+
+_TEXTS = frozenset({"text", "input_text", "output_text"})
+_THOUGHTS = frozenset({"thinking", "anthropic_thinking", "reasoning", "reasoning_trace"})
+_CALLS = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})
+_MEDIA = frozenset({"image", "document", "file"})
+_ANSWER = "tool_result"  # also at the end of the names of server tools' results
+
+Label = Callable[[str], str | None]
+
+
+def nobody_added(_text: str) -> str | None:
+    return None
+
+
+def read_blocks(
+    record: Record, content: Any, place: str, tools: Toolbox, added: Label = nobody_added
+) -> None:
+    """Add the events and results of a message; `record.role` says whose it is.
+
+    `added` labels text in a user's message that the program put there.
+    """
+    typed: list[str] = []
+    images = 0
+    for pointer, block in elements(content, place, record.warnings):
+        kind = as_text(block.get("type")) or ""
+        text = as_text(block.get("text")) or ""
+        if kind in _TEXTS:
+            if record.role != "user":
+                _say(record, "assistant", text)
+            elif label := added(text):
+                _say(record, "system", text, label)
+            else:
+                typed.append(text)
+        elif kind in _THOUGHTS:
+            _say(record, "thinking", as_text(block.get("thinking")) or text)
+        elif kind in _CALLS:
+            call_id, tool = as_text(block.get("id")), as_text(block.get("name"))
+            record.events.append(tools.call(tool, block.get("input"), call_id, f"{pointer}/input"))
+        elif kind.endswith(_ANSWER):
+            _answer(record, block, pointer)
+        elif kind in _MEDIA:
+            images += 1
+    prompt = "\n".join(filter(None, typed)).strip()
+    if prompt or (images and not record.results):
+        record.events.append(Event("user", prompt or "[image]", images=images))
+    if title := prompt_title(prompt):
+        record.titles.append(Title(title, TITLE_PROMPT))
+
+
+def _say(record: Record, kind: str, text: str, label: str | None = None) -> None:
+    if text := text.strip():
+        record.events.append(Event(kind, text, label=label))
+
+
+def _answer(record: Record, block: dict[str, Any], pointer: str) -> None:
+    call_id = as_text(block.get("tool_use_id"))
+    if call_id is None:
+        record.warnings.append("a result names no call")
+        return
+    output, images = result_text(block.get("content"))
+    status = "error" if block.get("is_error") is True else "ok"
+    record.results.append(
+        Result(call_id, output, status, images=images, pointer=f"{pointer}/content")
+    )

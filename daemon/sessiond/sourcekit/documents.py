@@ -1,0 +1,29 @@
+"""Helps to read documents: JSON files that are rewritten whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from sess_schema.decode import decode
+from sessiond.sourcekit.base import NotReady
+
+
+def whole_json(data: bytes) -> Any:
+    """The value of a document; one that is being written is not ready."""
+    try:
+        value, _ = decode(data)
+    except ValueError:
+        raise NotReady("is not complete JSON") from None
+    return value
+
+
+def dumped(value: Any) -> bytes:
+    """Also encodes numbers beyond 64 bits and lone surrogates, which orjson rejects."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        import json  # noqa: PLC0415 - rarely needed
+
+        return json.dumps(value).encode()

@@ -1,0 +1,56 @@
+"""jcode by 1jehuang: a new snapshot takes the journal in, at any moment."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from tests.golden_home import GoldenWorld
+
+from sessiond.sourcekit.base import NotReady
+
+MAIN = "session_owl_1772370000000"
+
+
+@pytest.fixture
+def jcode(tmp_path):
+    world = GoldenWorld(tmp_path, "jehuang-jcode")
+    world.lay_all()
+    world.snapshot = world.root / ".jcode" / "sessions" / f"{MAIN}.json"
+    world.journal = world.snapshot.with_name(f"{MAIN}.journal.jsonl")
+    return world
+
+
+def checkpoint(world):
+    """What the program does when its journal is full."""
+    session = json.loads(world.snapshot.read_text())
+    for line in world.journal.read_bytes().split(b"\n"):
+        if b'{"meta"' in line:
+            entry = json.loads(line[line.rindex(b'{"meta"') :])
+            known = {message["id"] for message in session["messages"]}
+            session["messages"] += [m for m in entry["append_messages"] if m["id"] not in known]
+            session |= entry["meta"]
+    return json.dumps(session).encode()
+
+
+def test_a_checkpoint_changes_nothing(jcode):
+    """The same messages in the snapshot instead of the journal: nothing is read or retired."""
+    jcode.ingest()
+    before = jcode.shown(MAIN)
+    assert len(before) == 9
+    jcode.snapshot.write_bytes(checkpoint(jcode))
+    assert jcode.ingest().turns == 0  # with both, as after a crash between the two steps
+    jcode.journal.unlink()
+    assert jcode.ingest().turns == 0
+    assert jcode.shown(MAIN) == before
+    assert jcode.sql("SELECT count(*) FROM turns WHERE retired > 0") == [(0,)]
+
+
+def test_a_checkpoint_while_it_is_read_loses_nothing(jcode):
+    """An old snapshot without its journal is not taken for a conversation that became shorter."""
+    jcode.ingest()
+    old = jcode.snapshot.read_bytes()
+    jcode.snapshot.write_bytes(checkpoint(jcode))
+    jcode.journal.unlink()
+    with pytest.raises(NotReady, match="changed while it was read"):
+        list(jcode.source.documents.conversations(str(jcode.snapshot), old))
