@@ -219,10 +219,12 @@ class Conversation:
     project_rank: int = 0
     git_branch: str | None = None
     mode: str | None = None
-    model: str | None = None
+    model: str | None = None  # of responses that name none
     created_at: int | None = None
     updated_at: int | None = None
     children: list[str] = field(default_factory=list)  # native ids of its subagents
+    # Dollars for the whole of it, by model; an empty name is its model.
+    costs: dict[str, float] = field(default_factory=dict)
 
 
 class Parser(Protocol):

@@ -136,6 +136,7 @@ class ConversationWriter:
             if session.project_rank == 0:
                 session.project = common_folder(self._touched(session)) or session.project
             self._transaction.titles.renew_prompt(session)
+            self._transaction.bills.add(session, change.model, change.costs)
         self._transaction.counters.changed(session.id)
         changed = change.updated_at or last or change.created_at or 0
         self._db.execute(

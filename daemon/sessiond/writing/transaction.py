@@ -9,6 +9,7 @@ from sessiond.engines.slices import Slice
 from sessiond.prices.pricing import Pricer
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import SessionSpec
+from sessiond.writing.bills import Bills
 from sessiond.writing.chunks import Chunks
 from sessiond.writing.copies import Copies
 from sessiond.writing.counters import Counters
@@ -30,6 +31,7 @@ class Transaction:
         self.events = EventWriter(db, self.sessions, self.chunks)
         self.titles = Titles(db, self.sessions)
         self.usage = UsageWriter(db, self.sessions, pricer=pricer)
+        self.bills = Bills(db, pricer)
         self.copies = Copies(self)
         self.turns = TurnWriter(self)
 
@@ -39,6 +41,7 @@ class Transaction:
         self.counters.recount(self.events.reshaped)  # needs every join
         self.sessions.save()  # includes the titles and counts
         self.usage.save()  # compares the ages of saved sessions
+        self.bills.settle()  # needs every response
         sums.renew(self.db)  # needs the final events and usage
         # Last: any statement that opens a savepoint would make FTS5 flush what it has collected.
         self.events.rows.index()

@@ -7,17 +7,19 @@ from typing import Any
 
 from sess_schema import labels
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title, Usage
+from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.values import as_count, as_dict, as_milliseconds, as_text, as_time
+from sessiond.sources.cursor.attachments import attachments
 from sessiond.sources.cursor.calls import as_path
-from sessiond.sources.cursor.richtext import plain, readable
+from sessiond.sources.cursor.notes import summary_text
+from sessiond.sources.cursor.richtext import plain, readable, structured
 from sessiond.sources.cursor.tools import NO_CONTENTS, is_call, tool_event, tool_result
 
 _USERS = (1, "1", "user", "human")
-_THINKING = 30  # capabilityType
+_SUMMARY, _THINKING = 22, 30  # capabilityType
 _NO_MODELS = frozenset({"", "auto", "default"})
 _MODES = {1: "ask", 2: "agent", 5: "plan"}
 _EARLIEST = 1_577_836_800_000  # 2020; earlier values come from a performance clock
-_TITLE_LENGTH = 200
 _QUERY, _QUERY_END = "<user_query>", "</user_query>"
 
 
@@ -36,9 +38,9 @@ def parse_bubble(
     of files that its calls name by ids.
     """
     body, images = _body(bubble)
-    is_user = _is_user(bubble.get("type"))
+    typed = is_user(bubble.get("type"))
     outcomes = _listed(bubble.get("toolResults"))
-    role = "tool" if outcomes and not body else "user" if is_user else "assistant"
+    role = "tool" if outcomes and not body else "user" if typed else "assistant"
     record = Record(role, role)
     record.native_id = as_text(bubble.get("bubbleId")) or as_text(bubble.get("id")) or fallback_id
     _read_time(record, bubble)
@@ -46,8 +48,11 @@ def parse_bubble(
     record.model = record.model or model_of(bubble.get("modelType"))
     record.usage = _usage(bubble, record)
     _read_thoughts(record, bubble)
-    if is_user:
-        _read_prompt(record, body, images + _image_count(bubble))
+    if typed:
+        _read_prompt(record, bubble, body, images + _image_count(bubble))
+    elif bubble.get("capabilityType") == _SUMMARY:
+        text = summary_text(bubble.get("conversationSummary")) or body or "Summarized the chat."
+        record.events.append(Event("summary", text, label=labels.COMPACT))
     else:
         _read_answer(record, bubble, body, images)
     calls = _calls(bubble, pointer, extra_tool, tool_pointer)
@@ -74,7 +79,7 @@ def time_of(value: Any) -> int | None:
     return time if time is not None and time >= _EARLIEST else None
 
 
-def _is_user(kind: Any) -> bool:
+def is_user(kind: Any) -> bool:
     return isinstance(kind, (int, float, str)) and not isinstance(kind, bool) and kind in _USERS
 
 
@@ -146,7 +151,7 @@ def _read_thoughts(record: Record, bubble: dict[str, Any]) -> None:
 
 
 def _is_thinking(bubble: dict[str, Any]) -> bool:
-    return bubble.get("capabilityType") == _THINKING and not _is_user(bubble.get("type"))
+    return bubble.get("capabilityType") == _THINKING and not is_user(bubble.get("type"))
 
 
 def _thought(value: Any) -> str:
@@ -156,13 +161,14 @@ def _thought(value: Any) -> str:
     return readable(value)[0].strip() if isinstance(value, str) else ""
 
 
-def _read_prompt(record: Record, body: str, images: int) -> None:
+def _read_prompt(record: Record, bubble: dict[str, Any], body: str, images: int) -> None:
     typed, injected = _typed(body)
-    if injected:
-        record.events.append(Event("system", injected, label=labels.CONTEXT))
+    context = "\n".join(filter(None, (injected, attachments(bubble))))
+    if context:
+        record.events.append(Event("system", context, label=labels.CONTEXT))
     if typed or images:
         record.events.append(Event("user", typed or "[image]", images=images))
-    title = " ".join(typed[: 10 * _TITLE_LENGTH].split())[:_TITLE_LENGTH]
+    title = prompt_title(typed)
     if title:
         record.titles.append(Title(title, TITLE_PROMPT))
 
@@ -185,6 +191,17 @@ def _read_answer(record: Record, bubble: dict[str, Any], body: str, images: int)
     if text:
         count = images + _image_count(bubble)
         record.events.append(Event("assistant", text, images=count))
+    if summary := summary_text(bubble.get("conversationSummary")):
+        record.events.append(Event("summary", summary, label=labels.COMPACT))
+    if error := _error(bubble.get("errorDetails")):
+        record.events.append(Event("system", error, label=labels.ERROR))
+
+
+def _error(details: Any) -> str:
+    """Why there is no answer, or only a part of one."""
+    facts = structured(details)
+    texts = [facts.get("message")] if isinstance(facts, dict) else [facts]
+    return "\n".join(text.strip() for text in texts if isinstance(text, str)).strip()
 
 
 def _code_blocks(bubble: dict[str, Any], body: str) -> list[str]:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sessiond.sourcekit.values import as_dict, as_text
-from sessiond.sources.cursor.bubbles import mode_of, model_of, time_of
+from sessiond.sources.cursor.bubbles import is_user, mode_of, model_of, time_of
+from sessiond.sources.cursor.notes import Note, notes_of
 from sessiond.sources.cursor.richtext import unwrap
 from sessiond.sources.cursor.tools import first_line
 
 __all__ = ["Composer", "Inline", "read_composer", "read_header", "unwrap"]
 
+_DEAREST = 10**8  # cents
 _TOOLS = 15  # the capability that has the calls of the oldest composers
 
 Inline = tuple[str, dict[str, Any], dict[str, Any] | None]  # bubble id, bubble, its tool call
@@ -38,6 +40,9 @@ class Composer:
     subagents: list[str] = field(default_factory=list)
     workspace: Any = None
     repos: list[str] = field(default_factory=list)
+    costs: dict[str, float] = field(default_factory=dict)  # dollars by model
+    prompts: set[str] = field(default_factory=set)  # bubble ids
+    notes: list[Note] = field(default_factory=list)
 
 
 def read_composer(value: Any, composer_id: str) -> Composer | None:
@@ -63,16 +68,19 @@ def _read(facts: dict[str, Any], composer_id: str) -> Composer:
         or time_of(facts.get("conversationCheckpointLastUpdatedAt")),
         mode=mode_of(facts.get("unifiedMode")) or mode_of(facts.get("forceMode")),
         model=_model(facts),
-        branch=_words(facts.get("createdOnBranch")),
+        branch=_branch(facts),
         parent=as_text(info.get("parentComposerId")),
         parent_call=first_line(info.get("toolCallId")),
         agent_type=as_text(info.get("subagentTypeName")),
         subagents=_ids(facts.get("subagentComposerIds"), facts.get("subComposerIds")),
         workspace=facts.get("workspaceIdentifier"),
         repos=_repos(facts.get("trackedGitRepos")),
+        costs=_costs(facts.get("usageData")),
+        notes=notes_of(facts, composer_id),
     )
     _read_order(composer, facts.get("fullConversationHeadersOnly"))
     composer.inline = [*_inline(facts, composer.order)]
+    composer.prompts |= {name for name, bubble, _ in composer.inline if is_user(bubble.get("type"))}
     return composer
 
 
@@ -94,6 +102,29 @@ def _repos(value: Any) -> list[str]:
     return _ids([as_dict(repo).get("repoPath") for repo in _listed(value)])
 
 
+def _branch(facts: dict[str, Any]) -> str | None:
+    """The branch that was used last, or the one at the start."""
+    found = [
+        (time_of(branch.get("lastInteractionAt")) or 0, name)
+        for repo in _listed(facts.get("trackedGitRepos"))
+        for branch in map(as_dict, _listed(as_dict(repo).get("branches")))
+        if (name := _words(branch.get("branchName")))
+    ]
+    newest = max((time for time, _ in found), default=0)
+    last = [name for time, name in found if time == newest]
+    return last[-1] if last else _words(facts.get("createdOnBranch"))
+
+
+def _costs(usage: Any) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for name, facts in as_dict(usage).items():
+        cents = as_dict(facts).get("costInCents")
+        if isinstance(cents, (int, float)) and not isinstance(cents, bool) and 0 < cents < _DEAREST:
+            model = model_of(name) or ""
+            found[model] = found.get(model, 0.0) + cents / 100
+    return found
+
+
 def _model(facts: dict[str, Any]) -> str | None:
     model = model_of(as_dict(facts.get("modelConfig")).get("modelName"))
     used = [*as_dict(facts.get("usageData"))]
@@ -107,6 +138,8 @@ def _read_order(composer: Composer, headers: Any) -> None:
         if bubble_id is None or bubble_id in known:
             continue
         known[bubble_id] = None
+        if is_user(as_dict(header).get("type")):
+            composer.prompts.add(bubble_id)
         time = time_of(as_dict(header).get("createdAt"))
         if time is not None:
             composer.header_times[bubble_id] = time

@@ -76,10 +76,16 @@ class DatabaseReader:
             for bubble_id, bubble, tool in composer.inline
             if prefix + bubble_id not in present
         }
+        is_empty = not present and not inline
+        if not is_empty:
+            notes = composer.notes
+            inline |= {
+                f"{INLINE}{composer_id}:{name}": (name, note, None) for name, note, _ in notes
+            }
         change = self._whole(composer_id, composer)
         change.items += facts
         left = [key for key in known if key not in present and key not in inline]
-        if not present and not inline:
+        if is_empty:
             self._end(change, left)
             yield change
             return
@@ -97,12 +103,12 @@ class DatabaseReader:
             self._add_bubbles(change, composer, wanted[start : start + _BATCH], known)
             if sum(len(item.raw) for item in change.items) > _PIECE:
                 change.order = arranged.keys(change.items)
-                change.times = arranged.header_times()
+                change.times = arranged.times(change.order)
                 yield change
                 change = self._whole(composer_id, composer)
                 change.order = arranged.keys()
         change.order = arranged.keys(change.items)
-        change.times = arranged.header_times()
+        change.times = arranged.times(change.order)
         yield change
 
     @staticmethod
@@ -154,6 +160,7 @@ class DatabaseReader:
             created_at=composer.created_at or header.created_at,
             updated_at=composer.updated_at or header.updated_at,
             children=composer.subagents,
+            costs=composer.costs,
         )
 
     def _project(self, composer_id: str, composer: Composer) -> tuple[str | None, int]:

@@ -12,6 +12,7 @@ from sessiond.sourcekit.base import Event, Record, SessionSpec
 from sessiond.sourcekit.values import as_dict, as_text, strings
 from sessiond.sources.cursor.bubbles import parse_bubble, time_of
 from sessiond.sources.cursor.messages import parse_message
+from sessiond.sources.cursor.notes import read_note
 
 _BUBBLE = "/bubble"
 
@@ -54,6 +55,10 @@ def read(value: dict[str, Any]) -> Record:
         )
     if "role" in bubble and "content" in bubble:
         return parse_message(bubble, pointer=_BUBBLE, native_id=bubble_id)
+    note = read_note(bubble)
+    if note is not None:
+        note.native_id = bubble_id
+        return note
     tool = as_dict(value.get("tool")) or None
     record = parse_bubble(
         bubble,

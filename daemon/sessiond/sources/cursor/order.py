@@ -61,25 +61,52 @@ class Arranged:
             self._times.pop(item.key, None)
             if item.ts is not None:
                 self._times[item.key] = item.ts
+        notes = {note.bubble_id for note in self._composer.notes}
         listed = []
         for bubble_id in self._composer.order or self._inline:
-            key = self._prefix + bubble_id
-            if key not in self._present:
-                key = self._inline.get(bubble_id) or self._aliases.get(bubble_id, "")
-            if key in self._present or key in self._inline.values():
+            key = self._key(bubble_id)
+            if key and bubble_id not in notes:
                 listed.append(key)
-        everything = {**self._present, **dict.fromkeys(self._inline.values(), 0)}
-        order = arrange(listed, everything, self._times)
+        inline = {key: 0 for bubble_id, key in self._inline.items() if bubble_id not in notes}
+        order = arrange(listed, {**self._present, **inline}, self._times)
+        self._insert_notes(order)
         if self._stored is None:
             return order
         return list(dict.fromkeys(self._stored + order))
 
-    def header_times(self) -> dict[str, int]:
-        """Times by key, from the headers."""
+    def _insert_notes(self, order: list[str]) -> None:
+        for bubble_id, _, after in self._composer.notes:
+            key = self._inline.get(bubble_id)
+            before = self._key(after) if after else None
+            if key is not None:
+                order.insert(order.index(before) + 1 if before in order else len(order), key)
+
+    def _key(self, bubble_id: str) -> str | None:
+        """The key of a bubble that is there."""
+        key = self._prefix + bubble_id
+        if key in self._present:
+            return key
+        alias = self._aliases.get(bubble_id, "")
+        return self._inline.get(bubble_id) or (alias if alias in self._present else None)
+
+    def times(self, order: Sequence[str]) -> dict[str, int]:
+        """Times by key of records that have none.
+
+        They are in the headers. Older versions date only answers, by the moment of the request:
+        then a prompt has the time of its answer, and anything else that of what precedes it.
+        """
         found = {}
         for bubble_id, ts in self._composer.header_times.items():
-            key = self._prefix + bubble_id
-            found[key if key in self._present else self._aliases.get(bubble_id, key)] = ts
-            if bubble_id in self._inline:
-                found[self._inline[bubble_id]] = ts
+            if key := self._key(bubble_id):
+                found[key] = ts
+        dated = found | self._times
+        prompts = set(map(self._key, self._composer.prompts))
+        previous = None
+        for key, following in zip(order, [*order[1:], ""], strict=True):
+            if key in dated:
+                previous = dated[key]
+                continue
+            time = dated.get(following, previous) if key in prompts else previous
+            if time is not None:
+                found[key] = time
         return found
