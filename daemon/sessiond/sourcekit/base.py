@@ -109,6 +109,7 @@ class Usage:
     geo: str | None = None  # where it was computed
     context_window: int | None = None  # of the model, where the agent records it
     reasoning_tokens: int = 0  # part of output_tokens
+    fallback: int = 0  # of a session's usage, only that with the lowest value counts
 
 
 @dataclass(slots=True)

@@ -126,8 +126,9 @@ class ConversationWriter:
         ((first, last, count),) = self._db.execute(
             "SELECT min(ts) FILTER (WHERE ts_from IS NOT 'session'),"
             " max(ts) FILTER (WHERE ts_from IS NOT 'session'), count(*)"
+            " FILTER (WHERE source_id = ?)"
             " FROM turns WHERE session_id = ? AND retired = 0",
-            (session.id,),
+            (part.id, session.id),
         )
         if not outranked:
             session.started_at = first if first is not None else change.created_at

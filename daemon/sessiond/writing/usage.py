@@ -21,7 +21,7 @@ COLUMNS = (
     "session_id", "turn_id", "response_uid", "message_id", "request_id", "model", "ts",
     "stop_reason", "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
     "cache_read_tokens", "web_searches", "service_tier", "speed", "geo", "cost_usd",
-    "context_window", "reasoning_tokens",
+    "context_window", "reasoning_tokens", "fallback",
 )  # fmt: skip
 _WRITTEN = (*COLUMNS, "sidechain", "cost_nano", "cost_source", "saved_nano")
 _SAVE = (
@@ -71,6 +71,7 @@ class Line(NamedTuple):
     cost_usd: float | None
     context_window: int | None
     reasoning_tokens: int
+    fallback: int
 
     def finality(self) -> tuple[Any, ...]:
         """Of two lines of a request, the greater one counts.
@@ -120,6 +121,7 @@ class UsageWriter:
             usage.output_tokens, usage.cache_write_tokens, usage.cache_write_1h_tokens,
             usage.cache_read_tokens, usage.web_searches, usage.service_tier, usage.speed,
             usage.geo, usage.cost_usd, usage.context_window, usage.reasoning_tokens,
+            usage.fallback,
         )  # fmt: skip
         self._holders.setdefault(line.response_uid, set()).add(session.id)
         self._written = self._chosen = False
@@ -158,6 +160,7 @@ class UsageWriter:
             self._chosen = True
             self._choose_owners()
             self._choose_counted()
+            self._choose_fallbacks()
 
     def _write(self) -> None:
         if not self._best:
@@ -183,6 +186,20 @@ class UsageWriter:
             [(chars, uid) for uid, chars in self._logged.items() if chars],
         )
         self._logged = {}
+
+    def _choose_fallbacks(self) -> None:
+        """Count the sum of a session only if its single responses are not known.
+
+        Rows that are no fallback need no look: most sessions have no others.
+        """
+        touched = json.dumps([*set().union(*self._holders.values())])
+        self._db.execute(
+            "UPDATE usage SET counted = 1 - counted WHERE fallback > 0"
+            " AND session_id IN (SELECT value FROM json_each(?))"
+            " AND counted <> (fallback ="
+            " (SELECT min(o.fallback) FROM usage o WHERE o.session_id = usage.session_id))",
+            (touched,),
+        )
 
     def _row(self, line: Line) -> tuple[Any, ...]:
         return (*line, self._is_sidechain(line.session_id), *self._pricer.price(line.priced()))

@@ -6,6 +6,9 @@ ALTER TABLE sessions ADD COLUMN project_from TEXT;
 
 -- Tokens that the model reasoned with; part of output_tokens.
 ALTER TABLE usage ADD COLUMN reasoning_tokens INTEGER NOT NULL DEFAULT 0;
+-- Rank of the record that reports it. Of a session's rows only those with the lowest one count.
+ALTER TABLE usage ADD COLUMN fallback INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX usage_fallback ON usage (session_id) WHERE fallback > 0;
 -- Part of output_tokens.
 ALTER TABLE usage_sums ADD COLUMN reasoning_tokens INTEGER NOT NULL DEFAULT 0;
 

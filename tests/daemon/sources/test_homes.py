@@ -339,7 +339,7 @@ def spoil_database(world, part):
             try:
                 db.execute(statement, values)
                 db.execute("COMMIT")
-            except apsw.ConstraintError:
+            except (apsw.ConstraintError, apsw.MismatchError):  # such as a key that is no number
                 db.execute("ROLLBACK")
                 continue
             read_database(world, path, index, (statement, values))

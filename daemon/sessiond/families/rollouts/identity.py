@@ -8,20 +8,15 @@ turn ids it depends on everything before the record.
 from __future__ import annotations
 
 import json
-import re
 from hashlib import blake2b
 from typing import Any
 
 import orjson
 
+from sessiond.sourcekit.ids import is_uuid
 from sessiond.sourcekit.values import as_dict, as_text
 
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _REMEMBERED = 128  # digests of a turn's records, to number repeats
-
-
-def is_uuid(text: str) -> bool:
-    return _UUID.fullmatch(text) is not None
 
 
 def digest(*fields: bytes) -> str:

@@ -21,6 +21,7 @@ from sessiond.sourcekit.base import (
     SessionSpec,
     Source,
 )
+from sessiond.sourcekit.ids import is_uuid, scoped
 from sessiond.sourcekit.values import as_dict, as_line, as_text, as_time
 from sessiond.sources.gemini.projects import PROJECT_ROOT, project_of
 
@@ -122,8 +123,7 @@ class _Chats:
     """Chats of older versions: one JSON document each."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.gemini.chat import scoped  # noqa: PLC0415 - when something changed
-        from sessiond.sources.gemini.messages import read_message  # noqa: PLC0415
+        from sessiond.sources.gemini.messages import read_message  # noqa: PLC0415 - when something changed
 
         try:
             chat, _ = decode(data)
@@ -180,9 +180,7 @@ def _spec(path: str, facts: Mapping[str, Any], rank: int) -> SessionSpec:
 
 def _home_of(session: str, folder: str) -> str:
     """A session id that is not a UUID is unique only in its folder."""
-    from sessiond.sources.gemini.chat import UUID  # noqa: PLC0415 - when something changed
-
-    return "" if UUID.fullmatch(session) else folder
+    return "" if is_uuid(session) else folder
 
 
 def _project_folder(path: str) -> str:

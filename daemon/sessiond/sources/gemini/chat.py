@@ -7,15 +7,13 @@ context: after a compression it is shorter than the chat, so they take nothing b
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from sessiond.sourcekit.base import TITLE_AI, Record, Retire, SessionSpec, Title, Usage
+from sessiond.sourcekit.ids import scoped
 from sessiond.sourcekit.values import as_dict, as_text, as_time
 from sessiond.sources.gemini.messages import read_message
 from sessiond.sources.gemini.projects import with_digest
-
-UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 class GeminiParser:
@@ -101,8 +99,3 @@ class GeminiParser:
         if used:
             record.usage, *record.advice = used
         self._started = self._started or any(event.type == "user" for event in record.events)
-
-
-def scoped(session: str, message: str | None) -> str | None:
-    """An id unique among all chats: most ids are UUIDs, the others repeat from chat to chat."""
-    return message if message is None or UUID.search(message) else f"{session}/{message}"

@@ -1,0 +1,89 @@
+"""Events of GitHub Copilot's agent that a golden home has no room for."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sessiond.families.copilot.events import EventParser
+from sessiond.families.copilot.tools import describe
+from sessiond.sourcekit.base import SessionSpec
+
+
+def parsed(*events):
+    parser = EventParser(SessionSpec("s1"), {})
+    return [parser.parse({"type": kind, "data": data}) for kind, data in events]
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        ({"success": True, "result": {"content": "ok\n<exited with exit code 0>"}}, "ok"),
+        ({"success": True, "result": {"content": "no\n<exited with exit code 1>\n"}}, "error"),
+        ({"success": True, "result": {"content": "<shellId: 3 completed with exit code 2>"}},
+         "error"),
+        ({"success": True, "result": {"content": "<exited with exit code 1>\nwas all"}}, "ok"),
+        ({"success": True, "shellExecution": {"exitCode": 3}}, "error"),
+        ({"success": True, "result": {"contents": [{"type": "shell_exit", "exitCode": 1}]}},
+         "error"),
+        ({"success": False, "error": {"message": "no", "code": "denied"}}, "denied"),
+        ({"success": False, "error": {"message": "no", "code": "timeout"}}, "error"),
+        ({"success": False, "error": {"message": "open: permission denied"}}, "error"),
+        ({"success": False, "error": {"message": "The user rejected this tool call."}}, "denied"),
+    ],
+)  # fmt: skip
+def test_the_end_of_a_call_gives_its_status(end, status):
+    """A command that failed is a failed call, although the agent ran it successfully."""
+    (record,) = parsed(("tool.execution_complete", {"toolCallId": "c1", **end}))
+    assert [result.status for result in record.results] == [status]
+
+
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [
+        ({"content": "go"}, "user"),
+        ({"content": "go", "source": "user"}, "user"),
+        ({"content": "go", "source": "skill-pdf"}, "system"),
+        ({"content": "go", "isAutopilotContinuation": True}, "system"),
+    ],
+)
+def test_only_what_people_send_is_a_prompt(said, kind):
+    (record,) = parsed(("user.message", said))
+    assert [event.type for event in record.events] == [kind]
+    assert bool(record.titles) is (kind == "user")
+
+
+def test_reasoning_that_is_written_twice_is_shown_once():
+    """As an event and in its message, in either order; two messages may well think alike."""
+    event = ("assistant.reasoning", {"content": "hm"})
+    message = ("assistant.message", {"reasoningText": "hm"})
+    for pair in ((event, message), (message, event)):
+        assert [len(record.events) for record in parsed(*pair)] == [1, 0]
+    assert [len(record.events) for record in parsed(message, message)] == [1, 1]
+
+
+def test_a_call_is_requested_and_started_once():
+    """Also if another parser continues between the two."""
+    request = {"toolRequests": [{"toolCallId": "c1", "name": "bash", "arguments": {}}]}
+    start = {"toolCallId": "c1", "toolName": "bash", "arguments": {}}
+    first = EventParser(SessionSpec("s1"), {})
+    assert len(first.parse({"type": "tool.execution_start", "data": start}).events) == 1
+    second = EventParser(SessionSpec("s1"), json.loads(json.dumps(first.state())))
+    assert second.parse({"type": "assistant.message", "data": request}).events == []
+
+
+def test_several_replacements_are_one_edit_each():
+    """In one call of the editor's tool."""
+    replacements = [
+        {"filePath": "/a", "oldString": "x", "newString": "y"},
+        {"filePath": "/b", "oldString": "p", "newString": "q"},
+    ]
+    found = describe("copilot_multiReplaceString", {})
+    assert found.kind == "other"
+    found = describe("multi_replace_string_in_file", {"replacements": replacements})
+    assert (found.kind, found.files) == ("edit", (("/a", "edit"), ("/b", "edit")))
+    assert [(edit.path, edit.old, edit.new) for edit in found.edits] == [
+        ("/a", "x", "y"),
+        ("/b", "p", "q"),
+    ]

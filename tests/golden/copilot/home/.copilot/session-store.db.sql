@@ -1,0 +1,13 @@
+CREATE TABLE schema_version (version INTEGER);
+INSERT INTO schema_version VALUES (8);
+CREATE TABLE sessions (id TEXT PRIMARY KEY, cwd TEXT, repository TEXT, branch TEXT, created_at TEXT);
+INSERT INTO sessions VALUES ('c0b11070-0000-4000-8000-000000000001', '/home/kim/kite', 'kim/kite', 'wind', '2026-09-10T12:00:00.000Z');
+CREATE TABLE turns (session_id TEXT, turn_index INTEGER, user_message TEXT, assistant_response TEXT);
+INSERT INTO turns VALUES ('c0b11070-0000-4000-8000-000000000001', 0, 'Why does the kite drop?', 'SYNTHETIC-SECRET-copy');
+CREATE TABLE assistant_usage_events (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT, turn_index INTEGER, model TEXT, input_tokens INTEGER, output_tokens INTEGER, cache_read_tokens INTEGER, cache_write_tokens INTEGER, reasoning_tokens INTEGER, total_nano_aiu INTEGER, created_at TEXT);
+INSERT INTO assistant_usage_events VALUES (1, 'c0b11070-0000-4000-8000-000000000001', 0, 'gpt-6-luna', 900, 60, 500, 0, 20, 1000, '2026-09-10T12:00:05.500Z');
+INSERT INTO assistant_usage_events VALUES (2, 'c0b11070-0000-4000-8000-000000000001', 0, 'gpt-6-luna', 1100, 140, 700, 300, 40, 1000, '2026-09-10T12:00:08.500Z');
+INSERT INTO assistant_usage_events VALUES (3, 'c0b11070-0000-4000-8000-000000000001', 0, 'gpt-6-luna', 1000, 120, 700, 200, 20, 1000, '2026-09-10T12:00:12.500Z');
+INSERT INTO assistant_usage_events VALUES (4, 'c0b11070-0000-4000-8000-000000000001', 0, 'claude-haiku-4.5', 300, 20, 0, 0, 0, 1000, '2026-09-10T12:00:14.500Z');
+INSERT INTO assistant_usage_events VALUES (5, 'c0b11070-0000-4000-8000-000000000001', 0, 'claude-haiku-4.5', 350, 30, 0, 0, 0, 1000, '2026-09-10T12:00:16.500Z');
+INSERT INTO assistant_usage_events VALUES (6, 'c0b11070-0000-4000-8000-000000000001', 1, 'gpt-6-luna', 1000, 80, 600, 0, 10, 1000, '2026-09-10T12:00:22.500Z');
