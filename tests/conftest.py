@@ -225,8 +225,8 @@ class World:
         )
         sessions = self.sql(
             "SELECT native_id, home, alias, kind, call_id, project, title, git_branch, models,"
-            " version, started_at, ended_at, turns, events, prompts, tool_calls FROM sessions"
-            " ORDER BY 1, 2"
+            " project_from, version, started_at, ended_at, turns, events, prompts, tool_calls"
+            " FROM sessions ORDER BY 1, 2"
         )
         turns = self.sql(
             f"SELECT {path}, t.line, t.offset, t.length, t.kind, t.role, t.native_id, t.parent_id,"

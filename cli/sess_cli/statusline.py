@@ -16,6 +16,7 @@ from sess_cli.render.tallies import money, short
 from sess_schema import times
 from sess_schema.queries.views import budget, windows
 from sess_schema.queries.views.capacity import window_of
+from sess_schema.session import shown
 
 if TYPE_CHECKING:
     import apsw
@@ -103,8 +104,7 @@ def read(db: apsw.Connection, session: str | None, now: int | None = None) -> St
     found = Status(now, _spent(db, "u.ts >= ?", midnight), windows.current(db, now))
     key = _key(db, session) if session else None
     if key is not None:
-        family = "u.session_id IN (SELECT id FROM sessions WHERE id = ?1 OR parent_id = ?1)"
-        found.session = _spent(db, family, key)
+        found.session = _spent(db, f"u.session_id IN ({shown.FAMILY})", key)
         for model, window, size in db.execute(
             "SELECT coalesce(u.model, ''), u.context_window, u.input_tokens + u.cache_write_tokens"
             " + u.cache_read_tokens FROM usage u WHERE u.session_id = ? AND u.counted"

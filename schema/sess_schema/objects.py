@@ -88,6 +88,7 @@ def session(row: SessionRow, title: str, numbers: Numbers) -> dict[str, Any]:
         "agent_type": row.agent_type,
         "parent": row.parent,
         "project": row.project,
+        "project_from": row.project_from,
         "title": title,
         "git_branch": row.git_branch,
         "models": json.loads(row.models),

@@ -16,6 +16,7 @@ def test_json_has_the_documented_fields(story, sess):
         "session": MAIN,
         "agent": "claude",
         "project": "/code/demo",
+        "project_from": None,
         "title": "please fix the flaky retry test",
         "started": "2026-02-01T10:00:01.000Z",
         "ended": "2026-02-01T10:00:10.000Z",

@@ -245,3 +245,16 @@ def test_a_less_with_options_shows_colours(story, sess, tmp_path):
     assert text == "<FRX>\n"
     text, _ = sess.on_terminal("show", "--no-sync", "1111", PAGER=f"{pager} -N", LESS="-i")
     assert text == "<-i>\n"
+
+
+def test_the_header_says_where_a_guessed_project_comes_from(world, sess):
+    """And that the parent of a subagent is missing."""
+    lost = "99999999-9999-4999-8999-999999999999"
+    t = world.transcript("agent-abc12345", f"-code-demo/{lost}/subagents")
+    record = t.prompt("look", isSidechain=True, sessionId=lost)
+    del record["cwd"]
+    t.append(record)
+    world.ingest()
+    shown = sess("show", "agent-abc12345").stdout
+    assert "\nproject   -code-demo on main (the name of its folder)\n" in shown
+    assert "\nparent    99999999 (its transcript is missing)\n" in shown

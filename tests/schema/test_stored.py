@@ -45,7 +45,8 @@ SAID = {
     "commits": f"SELECT {_EVENT}, x.sha, x.branch, x.subject FROM commits x {_OF_EVENT}",
     "links": (
         "SELECT s.native_id, p.native_id, s.call_id, s.link_rank, s.agent_type, s.mode,"
-        " s.title_rank, s.first_prompt FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id"
+        " s.title_rank, s.first_prompt, s.project_from"
+        " FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id"
     ),
     "usage": (
         "SELECT s.native_id, t.line, x.message_id, x.model, x.ts, x.stop_reason, x.input_tokens,"

@@ -48,11 +48,11 @@ def _tables(db: Database) -> None:
     db.table("sessions").create(
         {
             "id": number, "session": text, "agent": text, "kind": text, "parent_id": number,
-            "agent_type": text, "project": text, "title": text, "git_branch": text, "models": text,
-            "agent_version": text, "mode": text, "started": text, "ended": text,
-            "time_from": text, "source": text, "source_gone": number, "duration_ms": number,
-            "active_ms": number, "agent_ms": number, "user_ms": number,
-            "events": number, "input_tokens": number, "output_tokens": number,
+            "agent_type": text, "project": text, "project_from": text, "title": text,
+            "git_branch": text, "models": text, "agent_version": text, "mode": text,
+            "started": text, "ended": text, "time_from": text, "source": text,
+            "source_gone": number, "duration_ms": number, "active_ms": number, "agent_ms": number,
+            "user_ms": number, "events": number, "input_tokens": number, "output_tokens": number,
             "cache_write_tokens": number, "cache_write_1h_tokens": number,
             "cache_read_tokens": number, "reasoning_tokens": number, "cost_usd": float,
             "cost_nano_usd": number,

@@ -29,7 +29,7 @@ def of(story: Story, given: str | None = None) -> forge.Repository | None:
         return forge.parse(given)
     if story.db.execute(_COMMITTED, (story.row.key,)).get is None:
         return None
-    return forge.detect(_outputs(story), story.row.project)
+    return forge.detect(_outputs(story), story.row.directory)
 
 
 def _outputs(story: Story) -> Iterator[str]:

@@ -32,7 +32,7 @@ def command(story: Story) -> str:
     if not known or row.parent_key is not None:
         return ""
     resumed = shlex.join(known)
-    project = story.project
+    project = story.project if row.directory else ""
     if not project or any(not c.isprintable() for c in project):
         return resumed
     # A redacted home directory begins with `~`, which works only unquoted.

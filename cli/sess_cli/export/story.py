@@ -29,6 +29,7 @@ from sess_schema.session.reader import Entry, Reader
 _ESCAPE = (b"\\u001b", b"\\u001B", b"\x1b")
 # The index cuts longer titles; half a secret at the end would not be recognised.
 _LONGEST_TITLE = 200
+_FOLDERS = "projects/"
 _LAST_WORD = re.compile(r"[!-~]+\Z")
 
 
@@ -145,7 +146,11 @@ class Story:
 
     @cached_property
     def project(self) -> str:
-        return self.cleaned(self.row.project or "")
+        project = self.row.project or ""
+        if self.row.project_from != "name":
+            return self.cleaned(project)
+        # The name of a folder may contain that of a person, as in `-home-ada-code`.
+        return self.cleaned(_FOLDERS + project).removeprefix(_FOLDERS)
 
     @cached_property
     def branch(self) -> str:

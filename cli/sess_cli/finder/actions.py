@@ -66,8 +66,8 @@ def resume(db: apsw.Connection, session: int) -> Resume:
         raise SessError(
             "the agent deleted this transcript", hint=f"`sess restore {row.session} -o FILE`"
         )
-    exists = row.project is not None and os.path.isdir(row.project)
-    return Resume(command, row.project if exists else None)
+    exists = row.directory is not None and os.path.isdir(row.directory)
+    return Resume(command, row.directory if exists else None)
 
 
 def export(db: apsw.Connection, session: int, folder: Path, *, utc: bool) -> Path:

@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from sess_schema.queries.sessions import SessionRow
 
 _MOST_SUBAGENTS = 6
+_PROJECT_FROM = {
+    "folder": " (from the name of its folder)",
+    "name": " (the name of its folder)",
+    "files": " (where its files are)",
+}
 
 
 def header_lines(
@@ -48,7 +53,8 @@ def _facts(
     about = f" ({row.kind} of {row.agent})" if row.kind != "main" else f" ({row.agent})"
     yield "session", terminal.line(row.session) + terminal.line(about).join((" ", ""))
     place = terminal.line(layout.home_short(row.project))
-    yield "project", place + (f" on {terminal.line(row.git_branch)}" if row.git_branch else "")
+    branch = f" on {terminal.line(row.git_branch)}" if row.git_branch else ""
+    yield "project", place + branch + _PROJECT_FROM.get(row.project_from or "", "")
     models = ", ".join(json.loads(row.models))
     version = f"version {row.version}" if row.version else ""
     mode = f"{row.mode} mode" if row.mode else ""
@@ -64,7 +70,9 @@ def _facts(
         yield "source", terminal.line(layout.home_short(source.path)) + gone
     if row.parent_key is not None:
         parent = sessions.by_key(db, row.parent_key)
-        yield "parent", terminal.line(f"{ids.of(parent)}  {sessions.title_of(db, parent)}")
+        known = sessions.is_read(db, row.parent_key)
+        about = sessions.title_of(db, parent) if known else "(its transcript is missing)"
+        yield "parent", terminal.line(f"{ids.of(parent)}  {about}")
     children = sessions.children(db, row.key)
     if children:
         shown = ", ".join(ids.of(child) for child in children[:_MOST_SUBAGENTS])

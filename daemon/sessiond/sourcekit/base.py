@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from sess_schema import kinds
 from sess_schema.edits import Edit, Hunks
 from sessiond.sourcekit.files import Folders
+from sessiond.sourcekit.folders import ProjectFolder
 
 if TYPE_CHECKING:
     from sessiond.engines.foreign import Foreign
@@ -181,6 +182,7 @@ class SessionSpec:
     agent_type: str | None = None
     title: str | None = None
     project: str | None = None
+    folder: ProjectFolder | None = None  # names the project if nothing else does
     attachments: str | None = None  # directory of outputs that were too long for a line
     fallback: int = 0  # of a session's sources, only those with the lowest value are shown
     resume: tuple[str, ...] = ()  # the command that resumes it, run in its project

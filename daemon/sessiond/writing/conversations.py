@@ -22,6 +22,8 @@ from sessiond.writing.revision import Revision
 from sessiond.writing.sessions import Session
 from sessiond.writing.transaction import Transaction
 
+_FILES = "files"  # `project_from`: the directory that holds all files its calls touched
+
 
 class ConversationWriter:
     """Writes what changed in conversations."""
@@ -87,7 +89,7 @@ class ConversationWriter:
         part.part_of = whole.id
         part.save_identity(self._db)
         # Take a title or a project only if no better source has the session.
-        bare = replace(change.spec, title=None, project=None)
+        bare = replace(change.spec, title=None, project=None, folder=None)
         session = self._transaction.sessions.get(part.agent, bare)
         if new:
             mirrors.enroll(self._db, part.id, session.id, change.spec.fallback)
@@ -113,6 +115,7 @@ class ConversationWriter:
     def _learn(session: Session, change: Conversation) -> None:
         if change.project and change.project_rank >= session.project_rank:
             session.project, session.project_rank = change.project, change.project_rank
+            session.project_from = None
         session.git_branch = change.git_branch or session.git_branch
         session.mode = change.mode or session.mode
         if change.model and change.model not in session.models:
@@ -134,8 +137,10 @@ class ConversationWriter:
             session.started_at = first if first is not None else change.created_at
             session.opened_at = session.started_at
             session.ended_at = last if last is not None else change.updated_at or change.created_at
-            if session.project_rank == 0:
-                session.project = common_folder(self._touched(session)) or session.project
+            if session.project_rank == 0 and not session.has_project:
+                touched = common_folder(self._touched(session))
+                session.project = touched or session.project
+                session.project_from = _FILES if touched else session.project_from
             self._transaction.titles.renew_prompt(session)
             self._transaction.bills.add(session, change.model, change.costs)
         self._transaction.counters.changed(session.id)

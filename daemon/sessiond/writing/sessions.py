@@ -16,6 +16,7 @@ from sessiond.sourcekit.base import (
     Record,
     SessionSpec,
 )
+from sessiond.sourcekit.folders import ProjectFolder
 from sessiond.sourcekit.titles import is_weak
 
 
@@ -50,6 +51,7 @@ class Session:
     project_rank: int = 0
     resume: str | None = None  # a JSON array
     opened_at: int | None = None  # its first dated record in the file, not the earliest
+    project_from: str | None = None  # of a project that no record names: folder, name, files
 
     def learn(self, record: Record) -> None:
         """Take what a record gives about its whole session."""
@@ -61,8 +63,8 @@ class Session:
                 self.started_at = record.ts
             if self.ended_at is None or record.ts > self.ended_at:
                 self.ended_at = record.ts
-        if record.cwd and not self.project:
-            self.project = record.cwd
+        if record.cwd and not self.has_project:
+            self.project, self.project_from = record.cwd, None
         if record.git_branch:
             self.git_branch = record.git_branch
         if record.version:
@@ -71,6 +73,11 @@ class Session:
             self.models.append(record.model)
         if record.session_alias and not self.alias:
             self.alias = record.session_alias
+
+    @property
+    def has_project(self) -> bool:
+        """Whether the agent recorded it."""
+        return self.project is not None and self.project_from is None
 
     def become(self, kind: str) -> None:
         self.kind = kind
@@ -95,7 +102,7 @@ class Session:
 
     def unlearn(self) -> None:
         """Reset what is learnt from its file, which is read again from the first byte."""
-        self.project = self.git_branch = self.version = self.alias = None
+        self.project = self.project_from = self.git_branch = self.version = self.alias = None
         self.opened_at = self.started_at = self.ended_at = None
         self.title = self.first_prompt = None
         self.title_rank = 0
@@ -123,6 +130,8 @@ class Sessions:
         self._by_key: dict[tuple[str, str, str], Session] = {}
         self._by_id: dict[int, Session] = {}
         self._next_id: int | None = None
+        # By id: the folder of its file, and whether its project was known before.
+        self.placed: dict[int, tuple[ProjectFolder, bool]] = {}
 
     def save(self) -> None:
         self._db.executemany(_SAVE, map(self._row, self._by_id.values()))
@@ -140,8 +149,10 @@ class Sessions:
             session.parent_id = self._find_or_make(agent, spec.parent, spec.parent_home).id
         if spec.agent_type:
             session.agent_type = spec.agent_type
-        if spec.project and not session.project:
-            session.project = spec.project
+        if spec.folder:
+            self.placed.setdefault(session.id, (spec.folder, session.has_project))
+        if spec.project and not session.has_project:
+            session.project, session.project_from = spec.project, None
         if spec.title:
             session.entitle(spec.title, TITLE_AI)
         if spec.resume:

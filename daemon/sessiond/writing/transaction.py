@@ -9,6 +9,7 @@ from sessiond.engines.slices import Slice
 from sessiond.prices.pricing import Pricer
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import SessionSpec
+from sessiond.writing import projects
 from sessiond.writing.bills import Bills
 from sessiond.writing.chunks import Chunks
 from sessiond.writing.copies import Copies
@@ -40,6 +41,7 @@ class Transaction:
         self.titles.choose()  # needs every record and its owner
         self.counters.recount(self.events.reshaped)  # needs every join
         self.sessions.save()  # includes the titles and counts
+        projects.settle(self.db, self.sessions)  # compares saved sessions
         self.usage.save()  # compares the ages of saved sessions
         self.bills.settle()  # needs every response
         sums.renew(self.db)  # needs the final events and usage

@@ -1,8 +1,14 @@
 -- Where a session's project comes from, reasoning tokens, and warnings that repeat.
 
 -- NULL: the agent recorded it. `folder`: decoded from the name of the folder that the file lies in.
--- `name`: that name as it is, because it cannot be decoded with certainty.
+-- `name`: that name as it is, because it cannot be decoded with certainty. `files`: the directory that
+-- holds all files its calls touched.
 ALTER TABLE sessions ADD COLUMN project_from TEXT;
+UPDATE sessions SET project_from = 'files'
+WHERE project IS NOT NULL AND project_rank = 0 AND id IN (
+    SELECT m.session_id FROM session_sources m JOIN sources r ON r.id = m.source_id
+    WHERE r.part_of IS NOT NULL
+);
 
 -- Tokens that the model reasoned with; part of output_tokens.
 ALTER TABLE usage ADD COLUMN reasoning_tokens INTEGER NOT NULL DEFAULT 0;

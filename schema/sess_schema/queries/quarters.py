@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -47,10 +48,12 @@ class Row:
 
 @dataclass(slots=True, frozen=True)
 class Session:
-    root: int
-    native_id: str
+    """A subagent counts with the session that started it, and in its project."""
+
+    root: int  # the outermost session above it that was read
+    owner: int  # the outermost one that has a project, or itself
     agent: str
-    project: str
+    project: str  # of the owner
     branch: str
 
 
@@ -100,7 +103,9 @@ class Reader:
 
     def _chosen(self) -> tuple[str, list[object]]:
         asked = self._asked
-        where, values = session_condition(asked.agents, asked.projects)
+        where, values = session_condition(asked.agents, ())
+        if asked.projects:
+            where += f" AND s.id IN (SELECT value FROM json_each('{self._in_projects}'))"
         if asked.branches:
             where += f" AND s.git_branch IN ({', '.join('?' * len(asked.branches))})"
             values += map(bindable, asked.branches)
@@ -109,6 +114,14 @@ class Reader:
         if asked.subagents != "include":
             where += f" AND s.kind {'=' if asked.subagents == 'only' else '<>'} 'subagent'"
         return where, [*values]
+
+    @cached_property
+    def _in_projects(self) -> str:
+        """The sessions of the selected projects, as a JSON array."""
+        where, values = session_condition((), self._asked.projects)
+        matching = self._db.execute(f"SELECT s.id FROM sessions s WHERE {where}", tuple(values))
+        owners = {key for (key,) in matching}
+        return json.dumps([key for key, one in self.sessions.items() if one.owner in owners])
 
     def _whole(self) -> tuple[int | None, int | None]:
         """The whole quarters of the window: the first one, and the one after the last."""
@@ -305,17 +318,26 @@ class Reader:
 
 
 def _sessions(db: apsw.Connection) -> dict[int, Session]:
-    rows = {
-        key: (parent, native_id, agent, project or NONE, branch or NONE)
-        for key, parent, native_id, agent, project, branch in db.execute(
-            "SELECT id, parent_id, native_id, agent, project, git_branch FROM sessions"
+    rows: dict[int, tuple[Any, ...]] = {
+        row[0]: row
+        for row in db.execute(
+            "SELECT id, parent_id, turns > 0, project, agent, git_branch FROM sessions"
         )
     }
     found = {}
-    for key, (_, *fields) in rows.items():
-        root, seen = key, {key}
-        while (above := rows[root][0]) in rows and above not in seen:
-            root = above
-            seen.add(root)
-        found[key] = Session(root, *fields)
+    for key, row in rows.items():
+        root = owner = key
+        for above in _upwards(rows, key):
+            is_read, project = rows[above][2:4]
+            root = above if is_read else root
+            owner = above if project is not None else owner
+        found[key] = Session(root, owner, row[4], rows[owner][3] or NONE, row[5] or NONE)
     return found
+
+
+def _upwards(rows: dict[int, tuple[Any, ...]], key: int) -> Iterator[int]:
+    """The sessions above one, in order; damaged links may form a circle."""
+    seen = {key}
+    while (key := rows[key][1]) in rows and key not in seen:
+        seen.add(key)
+        yield key

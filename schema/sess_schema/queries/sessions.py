@@ -53,7 +53,7 @@ _COLUMNS = (
     " s.agent_type, s.project, s.title, s.git_branch, s.models, s.version,"
     f" coalesce(s.started_at, s.ended_at, {_MTIME}), coalesce(s.ended_at, {_MTIME}),"
     f" s.events, s.prompts, s.tool_calls, {_SOURCE}, {_GONE}, s.mode, s.resume,"
-    " s.started_at IS NULL AND s.ended_at IS NULL"
+    " s.started_at IS NULL AND s.ended_at IS NULL, s.project_from"
 )
 _FROM = "FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id"
 
@@ -87,6 +87,7 @@ class SessionRow:
     mode: str | None
     resume: str | None  # the command that resumes it: a JSON array
     undated: int  # no record has a time
+    project_from: str | None  # of a project that the agent did not record: folder, name, files
 
     @property
     def time_from(self) -> str | None:
@@ -97,6 +98,11 @@ class SessionRow:
     def duration_ms(self) -> int:
         """From the earliest to the latest dated record."""
         return 0 if self.started is None or self.ended is None else self.ended - self.started
+
+    @property
+    def directory(self) -> str | None:
+        """The project as a path; None if only a name is known."""
+        return None if self.project_from == "name" else self.project
 
     @property
     def file(self) -> str | None:
@@ -150,6 +156,11 @@ def by_key(db: apsw.Connection, key: int) -> SessionRow:
     return row
 
 
+def is_read(db: apsw.Connection, key: int) -> bool:
+    """False for the parent of a subagent whose own transcript was never found."""
+    return bool(db.execute("SELECT turns > 0 FROM sessions WHERE id = ?", (key,)).get)
+
+
 def children(db: apsw.Connection, key: int) -> list[SessionRow]:
     """Subagents of a session, in the order they started."""
     return [*_rows(db, "s.parent_id = ? AND s.turns > 0 ORDER BY s.started_at, s.id", (key,))]
@@ -157,14 +168,7 @@ def children(db: apsw.Connection, key: int) -> list[SessionRow]:
 
 def family(db: apsw.Connection, key: int) -> list[int]:
     """A session with its subagents and theirs."""
-    return [
-        one
-        for (one,) in db.execute(
-            "WITH RECURSIVE family (id) AS (VALUES (?) UNION SELECT s.id FROM sessions s"
-            " JOIN family f ON s.parent_id = f.id) SELECT id FROM family",
-            (key,),
-        )
-    ]
+    return [one for (one,) in db.execute(shown.FAMILY, (key,))]
 
 
 def resolve(db: apsw.Connection, given: str) -> SessionRow:

@@ -109,7 +109,7 @@ class Stats:
         if by == "agent":
             return lambda row: of[row.session].agent
         if by == "project":
-            return lambda row: of[of[row.session].root].project or of[row.session].project
+            return lambda row: of[row.session].project
         return lambda row: of[row.session].branch
 
 

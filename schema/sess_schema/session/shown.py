@@ -18,3 +18,8 @@ OF_SEVERAL = (
 )
 # Event ids; repeated where a session has a record twice.
 IDS = f"SELECT e.id FROM {EVENTS} WHERE t.session_id = ? AND {CURRENT}"
+# A session with its subagents and theirs.
+FAMILY = (
+    "WITH RECURSIVE family (id) AS (VALUES (?1) UNION SELECT s.id FROM sessions s"
+    " JOIN family f ON s.parent_id = f.id) SELECT id FROM family"
+)

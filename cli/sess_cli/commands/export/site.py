@@ -14,6 +14,8 @@ from sess_cli.commands.export.shared import NoRedact, Open
 from sess_cli.options import Agents, NoSync, Projects, Since, Until, Utc
 
 if TYPE_CHECKING:
+    import apsw
+
     from sess_cli.export.site.build import Outcome, Site
     from sess_schema.queries.sessions import SessionRow
 
@@ -57,7 +59,7 @@ def site(
         rows = shared.chosen(db, [], listing)
         whole = Site(db, output, rows, Wanted(redact=not no_redact, utc=utc))
         if dry_run:
-            _print_plan(whole, rows)
+            _print_plan(db, whole, rows)
             return
         redactor = None if no_redact else Redactor()
         with _progress(len(whole.stale())) as step:
@@ -97,11 +99,11 @@ def _print_outcome(folder: str, outcome: Outcome, masked: str) -> None:
             say(f"  {session}: {why}")
 
 
-def _print_plan(whole: Site, rows: list[SessionRow]) -> None:
+def _print_plan(db: apsw.Connection, whole: Site, rows: list[SessionRow]) -> None:
     from sess_cli.export.site.plan import NO_PROJECT  # noqa: PLC0415
     from sess_cli.render import amounts, layout  # noqa: PLC0415
     from sess_cli.terminal import Terminal  # noqa: PLC0415
-    from sess_schema.queries.sessions import one_line  # noqa: PLC0415
+    from sess_schema.queries import sessions  # noqa: PLC0415
 
     terminal = Terminal()
     stale = {row.key for row in whole.stale()}
@@ -113,9 +115,10 @@ def _print_plan(whole: Site, rows: list[SessionRow]) -> None:
         terminal.write(f"{terminal.line(layout.home_short(project))}: {count}")
         for row in own[:_SHOWN]:
             mark = "draw" if row.key in stale else "keep"
-            title = layout.cut(one_line(row.title), (terminal.width or 100) - 26)
+            title = terminal.line(sessions.title_of(db, row))
             terminal.write(
-                f"  {mark}  {terminal.line(row.session[:14]):<14}  {terminal.line(title)}"
+                f"  {mark}  {terminal.line(row.session[:14]):<14}"
+                f"  {layout.cut(title, (terminal.width or 100) - 24)}"
             )
         if len(own) > _SHOWN:
             terminal.write(f"  and {len(own) - _SHOWN:,} more")

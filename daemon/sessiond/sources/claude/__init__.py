@@ -12,6 +12,7 @@ import orjson
 
 from sessiond.sourcekit.base import REAL_FILES, Described, Parser, SessionSpec, Source
 from sessiond.sourcekit.files import small_json
+from sessiond.sourcekit.folders import ProjectFolder
 from sessiond.sourcekit.values import as_text
 
 __all__ = ["SOURCE", "ClaudeSource"]
@@ -25,6 +26,7 @@ _TRANSCRIPT = ".jsonl"
 _SIDECAR = ".meta.json"
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SESSION_ID = re.compile(rb'(?<!\\)"sessionId"\s*:\s*"([\w.-]{1,200})"')
+_CODED = re.compile(r"-|[A-Za-z]--")  # the start of an absolute path in the name of a folder
 _FIRST_LINES = 20
 _OWN_KEYS = {"uuid", "parentUuid", "leafUuid"}
 
@@ -91,6 +93,7 @@ class ClaudeSource(Source):
         return SessionSpec(
             stem,
             home=_home(stem, folder),
+            folder=_project_folder(folder),
             attachments=os.path.join(folder, stem, _TOOL_RESULTS),
             resume=("claude", "--resume", stem),
         )
@@ -150,6 +153,15 @@ def _home(session: str | None, folder: str) -> str:
     return "" if session is None or _UUID.fullmatch(session) else folder
 
 
+def _project_folder(folder: str) -> ProjectFolder | None:
+    """A folder in `projects`, or one that is named like those."""
+    above, name = os.path.split(folder)
+    code = name if _CODED.match(name) else None
+    if code is None and os.path.basename(above) != _PROJECTS:
+        return None
+    return ProjectFolder(folder, code)
+
+
 def _names(path: str) -> list[str]:
     return path.replace(os.altsep or os.sep, os.sep).split(os.sep)
 
@@ -199,6 +211,7 @@ def _subagent(
         call_id=as_text(facts.get("toolUseId")),
         agent_type=as_text(facts.get("agentType")),
         title=as_text(facts.get("description")) or as_text(facts.get("name")),
+        folder=_project_folder(os.path.dirname(session_folder) if session_folder else folder),
         attachments=os.path.join(session_folder, _TOOL_RESULTS) if session_folder else None,
     )
 

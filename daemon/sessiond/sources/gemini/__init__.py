@@ -21,6 +21,7 @@ from sessiond.sourcekit.base import (
     SessionSpec,
     Source,
 )
+from sessiond.sourcekit.folders import ProjectFolder
 from sessiond.sourcekit.ids import is_uuid, scoped
 from sessiond.sourcekit.values import as_dict, as_line, as_text, as_time
 from sessiond.sources.gemini.projects import PROJECT_ROOT, project_of
@@ -34,6 +35,7 @@ _UNREADABLE = ".unreadable-"  # the agent's copies of files that it could not re
 _FACT = re.compile(rb'(?<!\\)"(sessionId|projectHash|kind)"\s*:\s*"([\w.:-]{1,200})"')
 _OWN = re.compile(rb'"projectHash"\s*:|"type"\s*:\s*"gemini"')
 _FOREIGN = re.compile(rb'"parentUuid"\s*:|"type"\s*:\s*"qwen"')
+_DIGEST = re.compile("[0-9a-f]{64}")
 _LOG_RANK, _DOCUMENT_RANK = 0, 1  # resuming a chat copies its document into a log
 
 
@@ -154,7 +156,10 @@ class _Chats:
 def _spec(path: str, facts: Mapping[str, Any], rank: int) -> SessionSpec:
     folder, name = os.path.split(path)
     stem = name.removesuffix(_LOG).removesuffix(_DOCUMENT)
-    project = project_of(_project_folder(path), facts)
+    named = _project_folder(path)
+    project = project_of(named, facts)
+    # Older versions name the folder by a digest, which says nothing to people.
+    named_after = None if _DIGEST.fullmatch(os.path.basename(named)) else ProjectFolder(named)
     if os.path.basename(folder) != _CHATS:  # a subagent, in a folder named after its parent
         parent = os.path.basename(folder)
         return SessionSpec(
@@ -164,6 +169,7 @@ def _spec(path: str, facts: Mapping[str, Any], rank: int) -> SessionSpec:
             parent=parent,
             parent_home=_home_of(parent, os.path.dirname(folder)),
             project=project,
+            folder=named_after,
         )
     session = as_text(facts.get("sessionId")) or stem
     subagent = facts.get("kind") == "subagent"
@@ -173,6 +179,7 @@ def _spec(path: str, facts: Mapping[str, Any], rank: int) -> SessionSpec:
         kind="subagent" if subagent else "main",
         title=as_text(facts.get("summary")) if rank == _DOCUMENT_RANK else None,
         project=project,
+        folder=named_after,
         fallback=rank,
         resume=() if subagent else ("gemini", "--resume", session),
     )

@@ -11,6 +11,7 @@ import apsw
 from sess_schema.queries.fields import Condition
 from sess_schema.queries.search.engine import Hit, Results
 from sess_schema.queries.search.ranking import Ranked
+from sess_schema.session import shown
 
 PER_SESSION = 3
 _MOST_COUNTED = 1000
@@ -96,13 +97,7 @@ class Families:
 
     def members(self, root: int) -> list[int]:
         """A session and every subagent below it."""
-        rows = self._db.execute(
-            "WITH RECURSIVE family (id) AS (VALUES (?) UNION"
-            " SELECT s.id FROM sessions s JOIN family f ON s.parent_id = f.id)"
-            " SELECT id FROM family",
-            (root,),
-        )
-        return [key for (key,) in rows]
+        return [key for (key,) in self._db.execute(shown.FAMILY, (root,))]
 
     def _parent(self, session: int) -> int | None:
         parent: int | None = self._db.execute(

@@ -10,7 +10,8 @@ from pathlib import Path
 import apsw
 
 from sess_schema.labels import API_ERROR
-from sess_schema.queries.stats import NONE, Stats
+from sess_schema.queries.quarters import Reader
+from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import scope
 from sess_schema.queries.views.error_rules import API_RULES, RULES, VERSION, Classifier, own_rules
 from sess_schema.sums import CALLED
@@ -58,15 +59,16 @@ def read(db: apsw.Connection, asked: Stats, config: Path) -> Failures:
     wanted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
     classes, found = classifier(config)
     service = Classifier(API_RULES)
-    for event, session, project, ts, tool, kind, failed, text in db.execute(
-        "SELECT e.id, s.native_id, s.project, e.ts, coalesce(e.tool, 'unknown'), e.kind,"
+    sessions = Reader(db, asked).sessions
+    for event, key, session, ts, tool, kind, failed, text in db.execute(
+        "SELECT e.id, s.id, s.native_id, e.ts, coalesce(e.tool, 'unknown'), e.kind,"
         f" e.label IS NOT '{API_ERROR}',"
         f" substr(iif(e.label IS '{API_ERROR}', x.text, x.output), 1, {HEAD}) {wanted.sql}"
         f" AND ({FAILED} OR e.label = '{API_ERROR}') ORDER BY e.ts DESC, e.id DESC",
         wanted.values,
     ):
         name = (classes if failed else service).of(tool, kind, text)
-        one = Failure(event, session, project or NONE, ts, tool, name, text)
+        one = Failure(event, session, sessions[key].project, ts, tool, name, text)
         (found.calls if failed else found.service).append(one)
     return found
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sessiond.sourcekit.base import SessionSpec
+from sessiond.sourcekit.folders import ProjectFolder
 from sessiond.sources.claude import ClaudeSource
 
 SESSION = "0f0e0d0c-1111-4222-8333-444455556666"
@@ -88,11 +89,15 @@ def test_classify(path: str, kind: str | None) -> None:
     assert ClaudeSource().classify(path) == kind
 
 
+FOLDER = ProjectFolder("/r/-w", "-w")
+
+
 def test_main_sessions() -> None:
     """A UUID names a session anywhere; any other name only in its folder."""
     source = ClaudeSource()
     assert source.identify(f"/r/-w/{SESSION}.jsonl", b"") == SessionSpec(
         SESSION,
+        folder=FOLDER,
         attachments=f"/r/-w/{SESSION}/tool-results",
         resume=("claude", "--resume", SESSION),
     )
@@ -113,6 +118,7 @@ def test_subagents_below_their_session(below: str) -> None:
         home=SESSION,
         kind="subagent",
         parent=SESSION,
+        folder=FOLDER,
         attachments=f"/r/-w/{SESSION}/tool-results",
     )
 
@@ -134,7 +140,7 @@ def test_flat_subagents(head: bytes) -> None:
 def test_flat_subagent_without_a_parent() -> None:
     """An empty file of a subagent belongs to its folder until more is known."""
     assert ClaudeSource().identify("/r/-w/agent-a1.jsonl", b"") == SessionSpec(
-        "agent-a1", home="/r/-w", kind="subagent"
+        "agent-a1", home="/r/-w", kind="subagent", folder=FOLDER
     )
 
 

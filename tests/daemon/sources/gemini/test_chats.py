@@ -170,8 +170,10 @@ def test_directories_name_the_project_only_with_its_digest(world):
     assert world.sql("SELECT project FROM sessions") == [("/code/b",)]
 
 
-def test_an_unknown_project_is_not_guessed(world):
-    assert project(world) is None
+def test_an_unknown_project_has_the_name_of_its_folder(world):
+    """The name is no path and is never taken for one."""
+    assert project(world) == "demo"
+    assert world.sql("SELECT project_from FROM sessions") == [("name",)]
 
 
 def test_only_chats_are_read(world):
