@@ -221,7 +221,7 @@ class World:
             " e.duration_ms, e.summary, e.images, e.call_id, e.pointer, e.retired, x.text, x.input,"
             " x.output, x.marks FROM events e JOIN event_texts x ON x.id = e.id"
             " JOIN sessions s ON s.id = e.session_id JOIN turns t ON t.id = e.turn_id"
-            " ORDER BY 1, 2, 3, x.text, e.call_id"
+            " ORDER BY 1, 2, 3, x.text, e.call_id, e.retired, 4"
         )
         sessions = self.sql(
             "SELECT native_id, home, alias, kind, call_id, project, title, git_branch, models,"
@@ -248,7 +248,7 @@ class World:
             "SELECT s.native_id, t.line, e.block, e.kind, e.call_id, d.number, d.path, d.added,"
             " d.removed, length(d.data) FROM events e LEFT JOIN edits d ON d.event_id = e.id"
             " JOIN sessions s ON s.id = e.session_id JOIN turns t ON t.id = e.turn_id"
-            " ORDER BY 1, 2, 3, e.call_id, d.number"
+            " ORDER BY 1, 2, 3, e.call_id, d.number, e.retired, 4"
         )
         return {
             "events": events,

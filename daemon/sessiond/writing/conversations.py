@@ -66,12 +66,15 @@ class ConversationWriter:
                 seen.append((item, None))
                 continue
             self._lines.date(item.record, item.key, change)
-            if turn_id and self._revision.apply(session, turn_id, item.record):
+            stale_item = item.key in stale
+            if turn_id and self._revision.apply(session, turn_id, item.record, stale=stale_item):
                 self._lines.rewrite(part, turn_id, item)
+                for link in item.record.links:  # it may name its subagent only later
+                    self._transaction.sessions.link(part.agent, change.spec, session, link)
                 seen.append((item, turn_id))
             else:
                 if turn_id:
-                    (again if item.key in stale else lost).append(turn_id)
+                    (again if stale_item else lost).append(turn_id)
                 new.append((item, item.record))
         self._lines.retire(part, session, lost)
         self._lines.discard(part, session, again)
@@ -144,6 +147,8 @@ class ConversationWriter:
             self._transaction.titles.renew_prompt(session)
             self._transaction.bills.add(session, change.model, change.costs)
         self._transaction.counters.changed(session.id)
+        if outranked:
+            count = len(change.order)  # all are hidden
         changed = change.updated_at or last or change.created_at or 0
         self._db.execute(
             "UPDATE sources SET generation = ?, lines = ?, mtime_ns = ?, read_at = ? WHERE id = ?",

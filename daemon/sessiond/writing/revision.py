@@ -16,17 +16,26 @@ class Revision:
         self._transaction = transaction
         self._db = transaction.db
 
-    def apply(self, session: Session, turn_id: int, record: Record) -> bool:
-        """False if other records are joined with the turn: it must become a new one."""
+    def apply(self, session: Session, turn_id: int, record: Record, *, stale: bool) -> bool:
+        """False if other records are joined with the turn: it must become a new one.
+
+        `stale`: an older edition of the reader read it.
+        """
         if self._is_joined(turn_id, record):
-            return False
+            if stale or not self._says_the_same(turn_id, record):
+                return False
+            self._date(turn_id, record.ts)
+            self._spend(session, turn_id, record)
+            return True
         self._separate_from_copies(session, turn_id)
         rows = self._transaction.events.rows
         old = {row.block: row for row in rows.stored("e.turn_id = ?", turn_id)}
+        hidden = self._db.execute("SELECT retired FROM turns WHERE id = ?", (turn_id,)).get
         for block, event in enumerate(record.events):
             row = old.pop(block, None)
             event_id = row.id if row else rows.new_id()
             new = row_of(event_id, session.id, (turn_id, block), record, event)
+            new.retired = hidden  # a better source has the session
             if row is None:
                 rows.add(new)
                 continue
@@ -38,12 +47,36 @@ class Revision:
         for row in old.values():
             self._forget_details(row)
             rows.drop(row)
+        self._spend(session, turn_id, record)
+        return True
+
+    def _spend(self, session: Session, turn_id: int, record: Record) -> None:
         if record.model and record.model not in session.models:
             session.models.append(record.model)
         if record.usage is not None:
             self._transaction.usage.add(session, turn_id, record, record.usage)
             self._transaction.usage.turns_written()
-        return True
+
+    def _says_the_same(self, turn_id: int, record: Record) -> bool:
+        """Whether only what is around the content changed: its time, or what it used."""
+        stored = self._db.execute("SELECT digest FROM turns WHERE id = ?", (turn_id,)).get
+        return bool(stored == content_digest(record))
+
+    def _date(self, turn_id: int, ts: int | None) -> None:
+        """Give the events and answers in a turn another time; recorded durations stay."""
+        if self._db.execute("SELECT ts FROM turns WHERE id = ?", (turn_id,)).get == ts:
+            return
+        computed = self._db.execute(
+            "SELECT id FROM events WHERE ?1 IN (turn_id, result_turn_id) AND turn_id"
+            " <> result_turn_id AND (duration_ms IS NULL OR duration_ms = answered - ts)",
+            (turn_id,),
+        ).fetchall()
+        self._db.execute("UPDATE events SET ts = ? WHERE turn_id = ?", (ts, turn_id))
+        self._db.execute("UPDATE events SET answered = ? WHERE result_turn_id = ?", (ts, turn_id))
+        self._db.executemany(
+            "UPDATE events SET duration_ms = iif(answered >= ts, answered - ts, NULL) WHERE id = ?",
+            computed,
+        )
 
     def _is_joined(self, turn_id: int, record: Record) -> bool:
         """Whether a call and its result are in two records, or another record is a copy."""
