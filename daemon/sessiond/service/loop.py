@@ -265,13 +265,20 @@ class Service:
                 kind = source.kind_of(path)
                 # A change of a sidecar means that its file must be read.
                 concerned = source.owner(path) if kind == "sidecar" else path
-                if source.classify(concerned) in WHOLES:
-                    again = self._pace.too_soon(concerned)
+                wholes = [
+                    one
+                    for one in (concerned, *source.readers(path))
+                    if source.classify(one) in WHOLES
+                ]
+                for whole in wholes:
+                    again = self._pace.too_soon(whole)
                     if again:
-                        self._recheck.setdefault(concerned, again)
+                        self._recheck.setdefault(whole, again)
                     else:
-                        places[concerned] = Place(concerned, around.sources)
-                elif kind is not None or (os.path.isdir(path) and source.enters(path)):
+                        places[whole] = Place(whole, around.sources)
+                if wholes:
+                    continue
+                if kind is not None or (os.path.isdir(path) and source.enters(path)):
                     places[concerned] = Place(concerned, around.sources)
                     force = force or path in due or kind == "sidecar"
         there = [place for path, place in places.items() if os.path.lexists(tail.log_file(path))]

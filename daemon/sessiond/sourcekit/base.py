@@ -312,6 +312,10 @@ class Source:
         """The file that a sidecar belongs to; a directory if it belongs to all files in it."""
         return sidecar.removesuffix(_WAL)
 
+    def readers(self, path: str) -> Sequence[str]:  # noqa: ARG002 - most files stand alone
+        """Documents that are read with this one, and so change when it does."""
+        return ()
+
     def identify(self, path: str, head: bytes) -> SessionSpec:
         """The session of a transcript, from its path, its first bytes and its sidecar."""
         raise NotImplementedError

@@ -10,6 +10,13 @@ from sess_schema.edits import Edit
 _BEGIN, _END = "*** Begin Patch", "*** End Patch"
 _FILE = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+?)\s*$")
 _MOST_FILES = 1000
+# A text to find and what replaces it, in the two spellings that agents use; a line number and
+# a rule may follow the first line.
+_BLOCK = re.compile(
+    r"^(?:<{5,}|-{5,}) SEARCH>?[^\n]*\n(?:(?::\w+:[^\n]*\n)+-{5,}\n)?(.*?)^={5,}[^\n]*\n"
+    r"(.*?)^(?:>{5,}|\+{5,}) REPLACE",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 def is_patch(text: str) -> bool:
@@ -23,6 +30,12 @@ def edits_of_patch(text: str, path: str = "") -> tuple[Edit, ...]:
         return ()
     edits = _begun(text) if _BEGIN in text else _unified(text, path)
     return tuple(edit for edit, _ in zip(edits, range(_MOST_FILES), strict=False))
+
+
+def edits_of_blocks(text: str, path: str) -> tuple[Edit, ...]:
+    """One edit per SEARCH/REPLACE block, all of one file."""
+    blocks = zip(_BLOCK.finditer(text), range(_MOST_FILES), strict=False)
+    return tuple(Edit(path, block[1], block[2]) for block, _ in blocks)
 
 
 def _begun(text: str) -> Iterator[Edit]:
