@@ -38,6 +38,8 @@ SUMMARY_TITLE: Final = "summary"
 AI_TITLE: Final = "ai-title"  # made by a model
 CUSTOM_TITLE: Final = "custom-title"  # given by the user
 
+# Messages that answers refer to, though no person typed them.
+MESSAGES: Final = frozenset({TEAMMATE})
 TITLES: Final = frozenset({SUMMARY_TITLE, AI_TITLE, CUSTOM_TITLE})
 OUTPUTS: Final = frozenset({BASH_OUTPUT, COMMAND_OUTPUT, TOOL_RESULT})
 ALARMS: Final = frozenset({API_ERROR, API_REFUSAL, BROKEN, ERROR, HOOK_BLOCKED, HOOK_FAILED})

@@ -73,7 +73,7 @@ def _marked(moments: Iterable[Moment]) -> list[tuple[int, bool]]:
 
 
 def moments(rows: Iterable[tuple[Any, ...]]) -> Iterator[Moment]:
-    """From rows of `ts`, `SAID`, `PROMPT` and `answered`."""
+    """From rows of `ts`, `SAID`, `WAITED_FOR` and `answered`."""
     for ts, said, prompted, answered in rows:
         if ts is not None and ts >= 0:
             yield Moment(ts, said, prompted)

@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 
-from sess_schema import moments
+from sess_schema import labels, moments
 from sess_schema.moments import NEAR, QUARTER
 
 UNDATED = -1
@@ -37,6 +37,8 @@ USAGE_SUMS = (
 )
 # Over `events e JOIN sessions s`. What a subagent is asked is not a prompt.
 PROMPT = "e.type = 'user' AND s.kind IS NOT 'subagent'"
+# While the agent works on, nobody waits for the next prompt.
+WAITED_FOR = f"{PROMPT} AND e.label IS NOT '{labels.QUEUED}'"
 EVENT_SUMS = (
     f"sum({PROMPT}), sum(e.type = 'tool_use'),"
     " sum(e.type = 'tool_use' AND e.status IS 'error'),"
@@ -98,7 +100,7 @@ _EVENTS = (
 _LATER = f"({_END} + {NEAR})"
 _ELSEWHERE = f"e.answered IS NOT NULL AND e.answered / {QUARTER} IS NOT e.ts / {QUARTER}"
 _MOMENTS = (
-    f"SELECT e.ts, {SAID}, {PROMPT}, e.answered, e.chars FROM events e"
+    f"SELECT e.ts, {SAID}, {WAITED_FOR}, e.answered, e.chars FROM events e"
     " JOIN sessions s ON s.id = e.session_id"
     f" WHERE e.session_id = :session AND e.ts >= {_BEGIN} AND e.ts < {_LATER} AND e.retired = 0"
     f" UNION ALL SELECT NULL, 0, 0, e.answered, 0 FROM events e WHERE {_ELSEWHERE}"

@@ -78,6 +78,17 @@ def test_a_long_tool_name_gives_way(world, sess):
         assert max(map(len, lines)) <= 60
 
 
+def test_messages_of_teammates_are_shown(world, sess):
+    """Answers refer to them, though no person typed them."""
+    t = world.transcript()
+    message = '<teammate-message teammate_id="ann">the tea is cold</teammate-message>'
+    t.append(t.prompt("go"), t.prompt(message), t.answer("I warm it."))
+    world.ingest()
+    assert "    ann: the tea is cold\n" in sess("show", "1111").stdout
+    exported = sess("export", "md", "--no-sync", "1111", "-o", "-", sync=True).stdout
+    assert "> ann: the tea is cold\n" in exported
+
+
 def test_full_lifts_every_limit(story, sess):
     """--full shows system events, whole outputs and whole inputs."""
     text = sess("show", "1111", "--full").stdout

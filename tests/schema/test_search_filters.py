@@ -74,6 +74,11 @@ def kind(*types):
     return lambda _, e: e.type in types
 
 
+def typed(f, e):
+    """What a person typed; nobody types into a subagent."""
+    return e.type == "user" and f.of(e)["kind"] != "subagent"
+
+
 def status(*states):
     return lambda _, e: e.status in states
 
@@ -126,7 +131,7 @@ FILTERS = [
     ("tool", "[be]*", tool("[be]*")), ("tool", "?ead", tool("read")), ("tool", "%", never),
     *[("kind", name, does(name)) for name in kinds.ALL], ("kind", "SHELL", does("shell")),
     *[("type", name, kind(name)) for name in fields.TYPES], ("type", "tool", kind("tool_use")),
-    ("type", "prompt", kind("user")), ("type", "error", status("error", "denied")),
+    ("type", "prompt", typed), ("type", "error", status("error", "denied")),
     ("model", "opus", model("opus")), ("model", "HAIKU", model("haiku")), ("model", "gpt", never),
     ("model", "claude-sonnet-4-5", model("sonnet")),
     ("branch", "main", branch("main")), ("branch", "feature/*", branch("feature/*")),
@@ -153,7 +158,7 @@ FILTERS = [
     ("until", "2026-01-10", until(ms(2026, 1, 11))), ("until", "2026-01", until(ms(2026, 2, 1))),
     ("until", "2026-01-07T08:00Z", until(ms(2026, 1, 7, 8))),
     ("until", "4w", until(NOW - 28 * DAY)),
-    ("role", "user", kind("user")), ("role", "tool", kind("tool_use")),
+    ("role", "user", typed), ("role", "tool", kind("tool_use")),
     ("role", "assistant", kind("assistant", "thinking", "tool_use")),
     ("role", "system", kind("system", "summary")),
     ("title", "RETRY über", titled("retry über")), ("title", "login", titled("login")),

@@ -21,8 +21,8 @@ IDLE = 5 * 60_000
 NEAR = 2000
 # Seconds between events, with some at and beyond the end of what counts.
 GAPS = st.sampled_from([0, 0.075, 1, 1.999, 2, 2.001, 30, 200, 299, 300, 301, 400, 900, 1500])
-ASK, TELL, NOTE, RUN = "prompt", "answer", "note", "call"
-WORK = st.lists(st.tuples(GAPS, st.sampled_from([ASK, TELL, NOTE, RUN])), max_size=14)
+ASK, TELL, NOTE, RUN, QUEUE = "prompt", "answer", "note", "call", "queued"
+WORK = st.lists(st.tuples(GAPS, st.sampled_from([ASK, TELL, NOTE, RUN, QUEUE])), max_size=14)
 RAN = 70.5  # seconds that every call takes
 
 
@@ -51,6 +51,9 @@ def _record(t, what, count):
         return t.call(f"run_{int(t.session[:8])}_{count}", command=f"make {count}")
     if what == NOTE:
         return t.record("system", None, subtype="informational", content=f"note {count}")
+    if what == QUEUE:  # typed while the agent works: nobody waits for it
+        told = {"type": "queued_command", "prompt": f"and {count}", "commandMode": "prompt"}
+        return t.record("attachment", None, attachment=told)
     return t.prompt(f"ask {count}") if what == ASK else t.answer(f"told {count}")
 
 
@@ -168,3 +171,22 @@ def test_a_model_has_no_estimates_of_sessions_without_one(world):
     assert "estimated" in world.run("sess", "stats", "--no-sync", check=0).stdout
     shown = world.run("sess", "stats", "--no-sync", "--model", "claude", check=0).stdout
     assert "estimated" not in shown
+
+
+def test_the_wait_before_a_queued_prompt_with_an_editors_text_is_the_persons(world):
+    """Eight minutes away, then a prompt that went through the queue: five of them count."""
+    t = world.transcript()
+    back = 500.0
+    queued = {"type": "queue-operation", "operation": "enqueue", "content": "now dry the cups"}
+    t.append(
+        _dated(t.prompt("brew"), 0),
+        _dated(t.answer("done"), 20),
+        _dated(queued, back),
+        _dated({**queued, "operation": "dequeue", "content": None}, back + 0.002),
+        _dated(t.prompt("<ide_opened_file>a.py</ide_opened_file>\nnow dry the cups"), back + 0.075),
+        _dated(t.answer("dried"), back + 10),
+    )
+    world.ingest()
+    with closing(open_reader(world.state / "index.db")) as db:
+        found = worktime.read(db, Stats())
+    assert (found.user, found.agent) == (IDLE + 75, 20_000 + 9925)

@@ -96,6 +96,8 @@ class _Document:
         elif item.label == labels.COMPACT:
             yield f"*{escaped(one_line(item.text))}*"
             yield ""
+        elif item.label in labels.MESSAGES:
+            yield from quoted(item.text)
         if item.images:
             yield f"*{amounts.plural(len(item.images), 'image')}*"
             yield ""

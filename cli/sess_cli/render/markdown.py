@@ -58,6 +58,8 @@ def _entry_lines(reader: Reader, row: SessionRow, entry: Entry) -> Iterator[str]
     elif entry.type == "system" and entry.label == labels.COMPACT:
         yield f"*{escaped(sessions.one_line(entry.text))}*"
         yield ""
+    elif entry.label in labels.MESSAGES:
+        yield from quoted(entry.text)
     elif entry.type == "summary" and entry.label not in labels.TITLES:
         yield from quoted(f"*Summary*\n\n{entry.text}")
     if entry.images:

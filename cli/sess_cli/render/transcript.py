@@ -93,7 +93,7 @@ class TranscriptView:
         if not self._full and not chosen:
             if entry.type == "summary" and entry.label in labels.TITLES:  # shown in the header
                 return
-            if entry.type == "system" and not compaction:
+            if entry.type == "system" and not compaction and entry.label not in labels.MESSAGES:
                 self._hidden += 1
                 return
         yield from self._origin(entry)

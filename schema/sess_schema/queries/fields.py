@@ -21,8 +21,9 @@ ROLES = {
     "tool": ("tool_use",),
     "system": ("system", "summary"),
 }
-_ALSO = {"tool": "tool_use", "tools": "tool_use", "prompt": "user"}
+_ALSO = {"tool": "tool_use", "tools": "tool_use"}
 FAILED = ("error", "denied")
+_SUBAGENT = "s.kind = 'subagent'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,8 @@ def _type(value: str, setting: Setting) -> Condition:
     value = value.lower()
     if value == "error":
         return _is("failed", setting)
+    if value == "prompt":
+        return _role("user", setting)
     known = _ALSO.get(value, value)
     if known not in TYPES:
         raise SessError(f'no such type: "{value}"', hint=f"one of {', '.join(TYPES)}, error")
@@ -150,7 +153,7 @@ def _is(value: str, _setting: Setting) -> Condition:
     if value not in STATES:
         raise SessError(f'no such state: "{value}"', hint=f"one of {', '.join(STATES)}")
     if value == "subagent":
-        return _of_sessions("s.kind = 'subagent'", [])
+        return _of_sessions(_SUBAGENT, [])
     states = FAILED if value == "failed" else (value,)
     return Condition(f"e.status IN ({_marks(states)})", states)
 
@@ -181,7 +184,10 @@ def _role(value: str, _setting: Setting) -> Condition:
     types = ROLES.get(value)
     if types is None:
         raise SessError(f'no such role: "{value}"', hint=f"one of {', '.join(ROLES)}")
-    return Condition(f"e.type IN ({_marks(types)})", types)
+    said = Condition(f"e.type IN ({_marks(types)})", types)
+    if value == "user":  # no person asks a subagent
+        said = Condition(f"{said.sql} AND NOT {_of_sessions(_SUBAGENT, []).sql}", types)
+    return said
 
 
 def _title(db: apsw.Connection, value: str, _setting: Setting) -> Condition:

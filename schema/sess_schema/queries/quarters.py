@@ -271,8 +271,9 @@ class Reader:
             # Inside the window, a prompt just after this end claims the last notices before it.
             later = until if until == self._asked.until else until + NEAR
             rows = self._db.execute(
-                f"SELECT e.session_id, e.ts, {sums.SAID}, {sums.PROMPT}, e.answered FROM events e"
-                f" JOIN sessions s ON s.id = e.session_id WHERE {chosen}{own} AND e.retired = 0"
+                f"SELECT e.session_id, e.ts, {sums.SAID}, {sums.WAITED_FOR}, e.answered"
+                " FROM events e JOIN sessions s ON s.id = e.session_id"
+                f" WHERE {chosen}{own} AND e.retired = 0"
                 " AND (e.ts >= ? AND e.ts < ? OR e.answered >= ? AND e.answered < ?)"
                 " ORDER BY e.session_id",
                 (*values, since, later, since, later),

@@ -29,7 +29,7 @@ def moments_shown(db: apsw.Connection, session: int) -> Iterator[Moment]:
     """A fork's moments, copied and new."""
     yield from moments(
         db.execute(
-            f"SELECT e.ts, {sums.SAID}, {sums.PROMPT}, e.answered FROM events e JOIN sessions s"
+            f"SELECT e.ts, {sums.SAID}, {sums.WAITED_FOR}, e.answered FROM events e JOIN sessions s"
             f" ON s.id = ?1 WHERE e.id IN ({shown.IDS.replace('?', '?1')})",
             (session,),
         )

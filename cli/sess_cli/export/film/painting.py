@@ -26,9 +26,9 @@ PROMPT, COMMAND, ANSWER, FINAL, THOUGHT, DIFF, WRITTEN, TODOS, SUBAGENT = (
     12,
     9,
 )
-_SHOWN_NOTICES = frozenset({
+_SHOWN_NOTICES = labels.MESSAGES | {
     labels.COMPACT, labels.INTERRUPTED, labels.API_ERROR, labels.BASH_OUTPUT, labels.COMMAND_OUTPUT,
-})  # fmt: skip
+}  # fmt: skip
 _END = 200_000  # characters read at each end of an output
 _PROMPT = Look("user", bold=True)
 _OUTPUT = Look("dim")

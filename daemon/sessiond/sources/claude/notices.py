@@ -15,6 +15,7 @@ from sessiond.sourcekit.values import (
     strings,
 )
 from sessiond.sources.claude.injected import split_prompt
+from sessiond.sources.claude.teammates import mailbox
 
 # Metadata of a record; its message is elsewhere.
 _ENVELOPE = frozenset(
@@ -117,11 +118,13 @@ def system_events(value: dict[str, Any]) -> list[Event]:
     return [Event("system", text, label=subtype or "notice", duration_ms=duration)] if text else []
 
 
-def attachment_event(attachment: dict[str, Any]) -> Event | None:
+def attachment_events(attachment: dict[str, Any]) -> list[Event]:
     """Context that the client added to a message."""
-    text = _joined([*strings(attachment, _NOT_TEXT)])
     label = as_text(attachment.get("type")) or "attachment"
-    return Event("system", text, label=label) if text else None
+    if label == "teammate_mailbox":
+        return [Event("system", text, label=label) for label, text in mailbox(attachment)]
+    text = _joined([*strings(attachment, _NOT_TEXT)])
+    return [Event("system", text, label=label)] if text else []
 
 
 def other_event(kind: str, value: dict[str, Any]) -> Event | None:

@@ -11,7 +11,7 @@ from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.claude import blocks
 from sessiond.sources.claude.injected import Segment, split_prompt, task_link
 
-_MACHINE_ORIGINS = frozenset({"coordinator", "task-notification"})
+_PERSON = "human"
 
 
 class Prompt:
@@ -27,8 +27,9 @@ class Prompt:
         self.links: list[Link] = []
 
     @property
-    def typed(self) -> bool:
-        return bool(self._texts)
+    def typed(self) -> str:
+        """What the person typed, without commands."""
+        return "\n".join(self._texts)
 
     def add(self, block: dict[str, Any]) -> None:
         kind = block.get("type")
@@ -83,7 +84,7 @@ class Prompt:
 def machine_label(value: dict[str, Any]) -> str | None:
     """A label for a user message that the client marks as not typed by a person."""
     origin = as_text(as_dict(value.get("origin")).get("kind"))
-    if origin in _MACHINE_ORIGINS:
+    if origin is not None and origin != _PERSON:
         return origin
     if value.get("isMeta") is True or value.get("promptSource") == "system":
         return "meta"

@@ -22,8 +22,9 @@ from sessiond.sourcekit.base import (
 )
 from sessiond.sourcekit.values import as_dict, as_text, as_time
 from sessiond.sources.claude import blocks, notices
-from sessiond.sources.claude.injected import agent_file, task_link
+from sessiond.sources.claude.injected import agent_file
 from sessiond.sources.claude.prompts import Prompt, machine_label
+from sessiond.sources.claude.queue import Queue
 from sessiond.sources.claude.repeats import Repeats
 from sessiond.sources.claude.usage import SYNTHETIC, read_advice, read_usage
 
@@ -45,13 +46,14 @@ class ClaudeParser:
         last_ts = state.get("ts")
         self._last_ts: int | None = last_ts if isinstance(last_ts, int) else None
         self._repeats = Repeats(state)
+        self._queue = Queue(state)
         self._readers: dict[str, Callable[[Record, dict[str, Any]], None]] = {
             "assistant": self._read_assistant,
             "user": self._read_user,
             "system": self._read_system,
             "attachment": self._read_attachment,
             "progress": self._read_progress,
-            "queue-operation": self._read_queue,
+            "queue-operation": self._queue.read,
             "pr-link": self._read_pull_request,
             "tool_use": self._read_bare_call,
             "tool_result": self._read_bare_result,
@@ -60,7 +62,7 @@ class ClaudeParser:
         }
 
     def state(self) -> dict[str, Any]:
-        state = self._repeats.state()
+        state = self._repeats.state() | self._queue.state()
         if self._last_ts is not None:
             state["ts"] = self._last_ts
         return state
@@ -156,6 +158,7 @@ class ClaudeParser:
         self._finish_prompt(record, prompt)
         if prompt.typed and self._is_main_thread(record):
             self._repeats.forget_responses()
+            self._queue.prompted(record, prompt.typed)
 
     def _finish_prompt(self, record: Record, prompt: Prompt) -> None:
         record.events += prompt.events()
@@ -259,7 +262,7 @@ class ClaudeParser:
             self._add(record, notices.other_event(record.kind, value))
             return
         if attachment.get("type") != "queued_command":
-            self._add(record, notices.attachment_event(attachment))
+            record.events += notices.attachment_events(attachment)
             return
         mode = as_text(attachment.get("commandMode")) or "prompt"
         machine = machine_label(value) or machine_label(attachment)
@@ -270,6 +273,8 @@ class ClaudeParser:
         for _, block in contents.elements(content, "/attachment/prompt", record.warnings):
             prompt.add(block)
         self._finish_prompt(record, prompt)
+        if machine is None:
+            self._queue.written(record, prompt.typed)
 
     def _read_progress(self, record: Record, value: dict[str, Any]) -> None:
         data = as_dict(value.get("data"))
@@ -282,15 +287,6 @@ class ClaudeParser:
         if agent_id and nested.get("type") == "assistant" and as_text(message.get("id")):
             record.usage = read_usage(nested, message, as_text(message.get("model")))
             record.usage_agent = agent_file(agent_id)
-
-    def _read_queue(self, record: Record, value: dict[str, Any]) -> None:
-        if value.get("operation") != "enqueue":
-            return
-        text = blocks.joined_texts(value.get("content"), record.warnings)
-        self._add(record, Event("system", text, label=labels.QUEUED))
-        link = task_link(text)
-        if link is not None:
-            record.links.append(link)
 
     def _read_pull_request(self, record: Record, value: dict[str, Any]) -> None:
         url = as_text(value.get("prUrl"))

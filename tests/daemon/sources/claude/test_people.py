@@ -1,0 +1,76 @@
+"""Only what a person typed is a prompt."""
+
+from __future__ import annotations
+
+import pytest
+
+from sess_schema import labels
+from sessiond.sourcekit.base import Event, SessionSpec
+from sessiond.sources.claude.records import ClaudeParser
+
+IDLE = '{"type":"idle_notification","from":"ann"}'
+ANN = '<teammate-message teammate_id="ann" color="red" summary="tea">\ncounted\n</teammate-message>'
+BOB = '<teammate-message teammate_id="bob">poured</teammate-message>'
+
+
+def events(value):
+    return ClaudeParser(SessionSpec("s1"), {}).parse(value).events
+
+
+def said(text, **more):
+    return events({"type": "user", "message": {"role": "user", "content": text}, **more})
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("[SUGGESTION MODE: Suggest what the user might naturally type next.]", "suggest"),
+        ("[SUGGESTION MODE]\n\nTASK: Find the next step.", "suggest"),
+        ("Your task is to create a detailed summary of the conversation so far.", "summarize"),
+        ("Base directory for this skill: /skills/tea\n\n# Tea", "skill"),
+        ("Stop hook feedback:\n- not yet", "hook-feedback"),
+        ("PreCompact hook feedback: wait", "hook-feedback"),
+        ("PostToolUse:Edit hook feedback: wait", "hook-feedback"),
+    ],
+)
+def test_what_the_client_writes_is_no_prompt(text, label):
+    assert said(text) == [Event("system", text, label=label)]
+
+
+@pytest.mark.parametrize("kind", ["task-notification", "coordinator", "hook", "scheduled"])
+def test_the_client_says_who_wrote(kind):
+    """Only a human is a person."""
+    assert said("go on", origin={"kind": kind}) == [Event("system", "go on", label=kind)]
+    assert said("go on", origin={"kind": "human"}) == [Event("user", "go on")]
+
+
+@pytest.mark.parametrize(
+    "text", ["Your task is to brew tea", "Stop the hook", "a hook feedback: b"]
+)
+def test_similar_words_are_a_persons(text):
+    assert said(text) == [Event("user", text)]
+
+
+def test_messages_of_teammates_have_their_sender():
+    """Each is an event; what teammates announce by themselves is told apart."""
+    message = Event("system", "ann: counted", label=labels.TEAMMATE)
+    assert said(ANN) == [message]
+    assert said(f"Another Claude session sent a message:\n{ANN}\n{BOB}\nthe end") == [
+        message,
+        Event("system", "bob: poured", label=labels.TEAMMATE),
+        Event("system", "the end", label=labels.TEAMMATE),
+    ]
+    idle = ANN.replace("counted", IDLE)
+    assert said(idle) == [Event("system", f"ann: {IDLE}", label="teammate-notice")]
+    assert said("Another Claude session sent a message: hi") == [
+        Event("system", "hi", label=labels.TEAMMATE)
+    ]
+
+
+def test_messages_of_teammates_in_a_mailbox():
+    mail = [{"from": "ann", "text": "counted"}, {"from": "bob", "text": IDLE}, {"text": ""}, 7]
+    attachment = {"type": "teammate_mailbox", "messages": mail}
+    assert events({"type": "attachment", "attachment": attachment}) == [
+        Event("system", "ann: counted", label=labels.TEAMMATE),
+        Event("system", f"bob: {IDLE}", label="teammate-notice"),
+    ]
