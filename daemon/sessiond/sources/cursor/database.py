@@ -9,6 +9,7 @@ from sessiond.engines.foreign import Foreign
 from sessiond.engines.known_rows import GONE, KnownRow, KnownRows
 from sessiond.engines.slices import hash64
 from sessiond.sourcekit.base import Conversation, Item, SessionSpec
+from sessiond.sourcekit.editors import folder_of
 from sessiond.sources.cursor import envelope
 from sessiond.sources.cursor.changes import (
     BUBBLE,
@@ -23,7 +24,6 @@ from sessiond.sources.cursor.composers import Composer, read_composer, unwrap
 from sessiond.sources.cursor.contents import fetch
 from sessiond.sources.cursor.headers import Headers
 from sessiond.sources.cursor.order import Arranged
-from sessiond.sources.cursor.projects import folder_of
 from sessiond.sources.cursor.workspaces import Workspaces
 
 NEWEST = 8  # last bubbles of a changed conversation to compare whatever their rowids

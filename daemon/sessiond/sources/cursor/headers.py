@@ -14,10 +14,10 @@ from sessiond.engines.foreign import Foreign
 from sessiond.engines.known_rows import KnownRows
 from sessiond.engines.slices import hash64
 from sessiond.sourcekit.base import Item
+from sessiond.sourcekit.editors import folder_of
 from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.cursor.changes import HEADER, digest
 from sessiond.sources.cursor.composers import Composer, read_header, unwrap
-from sessiond.sources.cursor.projects import folder_of
 
 _TABLE = "composerHeaders"
 _LIST = "composer.composerHeaders"

@@ -11,9 +11,9 @@ from typing import Any
 
 from sess_schema.decode import decode
 from sessiond.engines.foreign import Foreign
+from sessiond.sourcekit.editors import folder_of
 from sessiond.sourcekit.files import small_json
 from sessiond.sourcekit.values import as_text, as_time
-from sessiond.sources.cursor.projects import folder_of
 
 _ID_LENGTH = 32
 _LARGEST_META = 1 << 20

@@ -9,11 +9,11 @@ from typing import Any
 from sessiond.engines.foreign import Foreign
 from sessiond.engines.known_rows import GONE, KnownRows
 from sessiond.sourcekit.base import Conversation, Item, SessionSpec
+from sessiond.sourcekit.editors import folder_of_workspace
 from sessiond.sourcekit.values import as_dict, as_text, as_time
 from sessiond.sources.cursor import envelope
 from sessiond.sources.cursor.changes import digest
 from sessiond.sources.cursor.composers import unwrap
-from sessiond.sources.cursor.projects import folder_of_workspace
 
 _CHATS = "workbench.panel.aichat.view.aichat.chatdata"
 _TAB = "tab:"

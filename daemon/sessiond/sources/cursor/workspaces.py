@@ -8,9 +8,9 @@ from typing import Any
 
 from sessiond.engines.foreign import Changed, Foreign, ForeignError, fingerprint
 from sessiond.engines.known_rows import after
+from sessiond.sourcekit.editors import folder_of_workspace
 from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.cursor.composers import unwrap
-from sessiond.sources.cursor.projects import folder_of_workspace
 
 _DATABASE = "state.vscdb"
 _COMPOSERS = "composer.composerData"

@@ -1,4 +1,4 @@
-"""Reads a conversation's folder from the various forms in which Cursor names it."""
+"""Editors of the VS Code family: where they keep user data, and which folder a window has open."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from typing import Any
 from urllib.parse import unquote
 
-from sessiond.sourcekit.files import small_json
+from sessiond.sourcekit.files import Folders, small_json
 from sessiond.sourcekit.folders import DRIVE, LONGEST_PATH, absolute
 from sessiond.sourcekit.values import as_text
 
@@ -16,8 +16,17 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # a single letter is a driv
 _REMOTE = "vscode-remote"
 _ON_DISK = frozenset({"file", _REMOTE})
 _FILES = ("configPath", "workspace")
-# An untitled workspace is a file of this name in Cursor's directory.
+# An untitled workspace is a file of this name in the editor's directory.
 _UNTITLED = re.compile(r"[\\/]workspace\.json\Z", re.IGNORECASE)
+_EDITORS = ("Code", "Code - Insiders", "VSCodium", "VSCodium - Insiders")
+_SERVERS = (".vscode-server", ".vscode-server-insiders", ".vscodium-server")
+
+
+def user_folders(folders: Folders) -> list[str]:
+    """Where VS Code and its builds keep user data, here and for remote windows."""
+    data, home = folders.application_data(), folders.home()
+    local = [os.path.join(data, name, "User") for name in _EDITORS]
+    return local + [os.path.join(home, name, "data", "User") for name in _SERVERS]
 
 
 def folder_of(identifier: Any) -> str | None:

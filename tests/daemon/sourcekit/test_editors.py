@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessiond.sourcekit.files import small_json
-from sessiond.sourcekit.folders import common_folder
-from sessiond.sources.cursor.projects import (
+from sessiond.sourcekit.editors import (
     folder_of,
     folder_of_workspace,
 )
+from sessiond.sourcekit.files import small_json
+from sessiond.sourcekit.folders import common_folder
 
 
 @pytest.mark.parametrize(
