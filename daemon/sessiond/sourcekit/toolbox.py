@@ -20,7 +20,16 @@ _LISTS = ("files", "filepaths", "paths", "operations")
 _COMMANDS = ("command", "cmd", "commands", "commandline", "script", "input")
 _PATTERNS = ("pattern", "regex", "query", "queries", "globpattern", "filepattern", "searchterm")
 _PAGES = ("url", "uri", "query", "objective", "urls", "requests", "searchqueries")
-_TASKS = ("description", "title", "task", "prompt", "prompts", "message", "objective")
+_TASKS = (
+    "description",
+    "title",
+    "task",
+    "instructions",
+    "prompt",
+    "prompts",
+    "message",
+    "objective",
+)
 _WORKERS = ("subagenttype", "agenttype", "agentname", "agent", "mode")
 _QUESTIONS = ("question", "questions", "followup", "message", "text")
 _SUBJECTS = (

@@ -9,7 +9,7 @@ from typing import Any
 from sess_schema import kinds
 from sess_schema.edits import Edit
 from sessiond.sourcekit.base import LINK_RESULT, Event, Link
-from sessiond.sourcekit.toolbox import Toolbox, event_of
+from sessiond.sourcekit.toolbox import Toolbox, event_of, one_line
 from sessiond.sourcekit.values import as_dict, as_milliseconds, as_text, as_time
 
 TOOLS = Toolbox(
@@ -95,6 +95,10 @@ def _event(
         kind = kinds.MCP  # SERVER_TOOL
     edits = tuple(_edits(facts)) if kind in (kinds.EDIT, kinds.WRITE) else ()
     described = TOOLS.describe(tool, given, kind, edits)
+    if tool == _INVALID:
+        asked = as_dict(given)
+        words = (as_text(asked.get("tool")), as_text(asked.get("error")))
+        described = described._replace(summary=one_line(": ".join(filter(None, words))))
     return event_of(described, tool, given, call_id, f"{place}/state/input")
 
 
