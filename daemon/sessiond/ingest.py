@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 import apsw
 
-from sess_schema.errors import sqlite_error
+from sess_schema.errors import caused_by_data, sqlite_error
 from sessiond.engines.lines import read_log
 from sessiond.engines.steps import (
     AddSlice,
@@ -66,6 +66,10 @@ class SourceCrash(Exception):
         self.raced = isinstance(error, FileNotFoundError | tail.Unreadable)
 
 
+class UnknownCulprit(Exception):
+    """The commit of several sources failed because of the data of one of them."""
+
+
 class Ingest:
     """Keeps the index up to date with the files of all sources."""
 
@@ -77,6 +81,9 @@ class Ingest:
         self.on_progress: Callable[[Summary], None] = lambda _summary: None
         self._started = 0.0
         self._uncommitted = 0
+        self._last: Step | None = None  # of the open transaction
+        self._mixed = False  # it has steps of several files
+        self._alone = False  # each source gets its own transaction, to find the one that fails
 
     @property
     def tracked(self) -> dict[str, Tracked]:
@@ -145,11 +152,14 @@ class Ingest:
         summary.changed = len(files)
         summary.total_bytes = sum(self._unread(file) for file in files)
         crashed: set[str] = set()
+        self._alone = False
         while True:
             try:
                 self._pass([file for file in files if file.path not in crashed], summary)
             except Stopped:
                 return summary
+            except UnknownCulprit:
+                self._alone = True
             except SourceCrash as crash:
                 crashed.add(crash.step.file.path)
                 with self._undone_on_error():
@@ -157,9 +167,10 @@ class Ingest:
                         summary.skipped.append((crash.step.file.path, "changed while it was read"))
                     else:
                         self._note_crash(crash.step, str(crash), summary)
-                    files = [file for file in files if self._changed(file)]
-                continue
-            return summary
+            else:
+                return summary
+            with self._undone_on_error():
+                files = [file for file in files if self._changed(file)]
 
     def _changed(self, file: Candidate) -> bool:
         known = self.tracked.get(file.path)
@@ -228,34 +239,50 @@ class Ingest:
         try:
             with self._undone_on_error():
                 for step in self._read(files):
-                    self._begin()
+                    self._begin(step)
                     try:
                         self._write(step, summary)
-                    except (apsw.Error, Stopped):
+                    except Stopped:
                         raise
                     except Exception as error:
+                        if isinstance(error, apsw.Error) and not caused_by_data(error):
+                            raise
                         raise SourceCrash(step, error) from error
-                    self._commit_if_due()
+                    self._commit_if_due(step)
                     if self.stop.is_set():
                         break
                 self._commit()
         finally:
             gc.enable()
 
-    def _begin(self) -> None:
+    def _begin(self, step: Step) -> None:
         if not self._started:
             self._store.begin()
             self._started = time.monotonic()
             self._uncommitted = 0
+            self._mixed = False
+        elif self._last is not None and step.file.path != self._last.file.path:
+            self._mixed = True
+        self._last = Step(step.file, step.source)
 
     def _commit(self) -> None:
-        if self._started:
+        if not self._started:
+            return
+        assert self._last is not None
+        try:
             self._store.commit()
-            self._started = 0.0
+        except Exception as error:
+            if isinstance(error, apsw.Error) and not caused_by_data(error):
+                raise
+            if self._mixed:
+                raise UnknownCulprit from error
+            raise SourceCrash(self._last, error) from error
+        self._started = 0.0
 
-    def _commit_if_due(self) -> None:
+    def _commit_if_due(self, step: Step) -> None:
         late = time.monotonic() - self._started > COMMIT_SECONDS
-        if late or self._uncommitted > COMMIT_BYTES:
+        ends = self._alone and isinstance(step, Finish | Fail | Vanish)
+        if late or ends or self._uncommitted > COMMIT_BYTES:
             self._commit()
 
     def _write(self, step: Step, summary: Summary) -> None:
@@ -267,6 +294,7 @@ class Ingest:
                 now.add_slice(source, spec, slice_)
                 summary.turns += len(slice_.turns)
                 summary.warnings += len(slice_.problems)
+                slice_.turns.clear()  # their texts may be large, and indexing them takes memory too
             case CompareLog():
                 self._compare(step, summary)
             case ReplaceAttachment():

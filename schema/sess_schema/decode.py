@@ -17,7 +17,10 @@ _ENVELOPE = frozenset(("uuid", "sessionId", "timestamp", "message", "leafUuid", 
 _LONGEST_SALVAGED = 8 << 20
 _MOST_STARTS = 64
 _MOST_TRIES = 256
+_MOST_TRIED = 64 << 20  # bytes
 _DIGITS_PYTHON_CONVERTS = 4000
+_MOST_VALUES = 1_000_000  # each takes up to 200 bytes of memory
+_STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 
 @dataclass(slots=True, frozen=True)
@@ -31,12 +34,34 @@ class Piece:
     broken: bool = False
 
 
+def is_crowded(raw: bytes) -> bool:
+    """Whether JSON has so many values that decoding it would take many times its size."""
+    if len(raw) < 2 * _MOST_VALUES or _structure(raw, 0, len(raw)) <= _MOST_VALUES:
+        return False
+    values = end = 0
+    for string in _STRING.finditer(raw):
+        values += _structure(raw, end, string.start())
+        end = string.end()
+        if values > _MOST_VALUES:
+            return True
+    return values + _structure(raw, end, len(raw)) > _MOST_VALUES
+
+
+def _structure(raw: bytes, start: int, end: int) -> int:
+    """Each value but the first of an array or object follows one of these."""
+    return sum(raw.count(mark, start, end) for mark in (b",", b"[", b"{"))
+
+
 def decode(raw: bytes) -> tuple[Any, str | None]:
     """The value and what had to be repaired; raises ValueError if it is not JSON."""
+    if is_crowded(raw):
+        raise ValueError(f"more than {_MOST_VALUES:,} values")
     try:
         return orjson.loads(raw), None
     except orjson.JSONDecodeError as error:
         first_problem = str(error)
+    if len(raw) > _LONGEST_SALVAGED:  # repairing takes up to fifteen times the size in memory
+        raise ValueError(f"not JSON: {first_problem.partition(':')[0]}")
     text = raw.decode("utf-8", "replace")
     stripped = text.lstrip("\0")
     try:
@@ -77,15 +102,16 @@ def _glued(line: bytes) -> list[Piece]:
     if len(starts) > _MOST_STARTS:  # complete records are at the ends
         starts = starts[: _MOST_STARTS // 2] + starts[-_MOST_STARTS // 2 :]
     pieces: list[Piece] = []
-    done = tries = 0
+    done = tries = tried = 0
     for number, start in enumerate(starts):
         if start < done:
             continue
         for end in [len(line), *reversed(starts[number + 1 :])]:
             candidate = line[start:end].rstrip(b" \t\r\0")
-            if not candidate.endswith(b"}") or tries == _MOST_TRIES:
+            if not candidate.endswith(b"}") or tries == _MOST_TRIES or tried > _MOST_TRIED:
                 continue
             tries += 1
+            tried += len(candidate)
             value = _record_or_none(candidate)
             if value is None:
                 continue

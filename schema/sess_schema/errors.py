@@ -71,6 +71,16 @@ def sqlite_error(error: Exception, path: str) -> SessError:
     )
 
 
+def caused_by_data(error: apsw.Error) -> bool:
+    """Whether what was being written caused an SQL error, and not the index or the disk."""
+    if isinstance(error, apsw.SQLError):
+        # Also raised for a damaged schema: "no such table", "malformed database schema".
+        return not str(error).startswith(("no such ", "malformed database", "near "))
+    return isinstance(
+        error, apsw.ConstraintError | apsw.TooBigError | apsw.MismatchError | apsw.NoMemError
+    )
+
+
 def _is_full(error: Exception, path: str) -> bool:
     if isinstance(error, apsw.FullError) or getattr(error, "errno", None) in _NO_SPACE:
         return True

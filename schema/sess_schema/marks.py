@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
+from itertools import islice
 
 # Marks failed calls, so that searching for `is_error` finds them, as grepping a transcript does.
 # The index sees one word that nobody types, so `error` only finds texts that contain it.
@@ -20,6 +21,7 @@ _GLUE = (
 )
 _NEAR = 200  # characters; nobody types a longer word next to a glyph
 _WORDS = 4
+_MOST = 500_000  # places in a text; finding them takes seconds
 
 
 def marks(status: str | None, *texts: str) -> str:
@@ -41,7 +43,7 @@ def _glued(*texts: str) -> str:
     found: dict[str, None] = {}
     for text in texts:
         if not text.isascii():
-            found.update(dict.fromkeys(_beside(text)))
+            found.update(dict.fromkeys(islice(_beside(text), _MOST)))
     return " ".join(found)
 
 

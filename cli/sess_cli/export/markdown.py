@@ -35,6 +35,10 @@ def write(
     )
 
 
+def _heading(text: str) -> str:
+    return layout.cut(one_line(text[: 100 * _HEADING]), _HEADING)
+
+
 class _Document:
     def __init__(self, *, full: bool, utc: bool, repository: forge.Repository | None) -> None:
         self._full = full
@@ -50,7 +54,7 @@ class _Document:
         for item in story.items():
             if item.type == "user":
                 prompts += 1
-                yield f"## {prompts}. {escaped(layout.cut(one_line(item.text), _HEADING))}"
+                yield f"## {prompts}. {escaped(_heading(item.text))}"
                 yield ""
             yield from self._item(item)
         for child in story.loose:

@@ -27,11 +27,13 @@ from sessiond.reading.survey import Candidate
 from sessiond.reading.tail import Stat
 from sessiond.reading.tracked import UNREADABLE, Progress, Tracked
 from sessiond.sourcekit.base import Event, Parser, Record, SessionSpec
+from sessiond.sourcekit.bounds import LONGEST_UNPARSED, bound
 from sessiond.sourcekit.values import strings
 
 HEAD = 64 << 10  # enough to identify the session of a file
 SETTLE_SECONDS = 2.0  # an unfinished last line is taken as it is after this time
 PREVIEW = 100
+MOST_TURNS = 4096  # of a slice
 PACK_AHEAD = 64 << 10  # the writer packs smaller slices, together with the last chunk
 
 
@@ -119,6 +121,17 @@ def _rests(stat: Stat) -> bool:
     return time.time() - stat.mtime_ns / 1e9 > SETTLE_SECONDS
 
 
+def _joined(value: Any) -> str:
+    """The strings of a record that is not understood, up to a limit."""
+    pieces, size = [], 0
+    for piece in strings(value):
+        pieces.append(piece)
+        size += len(piece) + 1
+        if size > LONGEST_UNPARSED:
+            break
+    return "\n".join(pieces)[:LONGEST_UNPARSED].strip()
+
+
 class LogReader:
     """Reads one open file; keeps the parser and counters from slice to slice."""
 
@@ -134,45 +147,55 @@ class LogReader:
 
     def slices(self) -> Iterator[Slice]:
         for block in tail.blocks(self._fd, self._checkpoint):
-            self._turns, self._problems = [], []
-            oversize_from = None
             if block.kind == "lines":
-                self._read_lines(block.start, block.data)
+                yield from self._line_slices(block.start, block.data)
             elif block.kind == "rest":
                 if not self._read_rest(block.start, block.data):
-                    yield self._slice(block.start, b"", None, unfinished=block.data)
+                    yield self._slice(block.start, b"", unfinished=block.data)
                     return
+                yield self._slice(block.start, block.data)
             else:
                 oversize_from = self._oversize(block)
-            yield self._slice(block.start, block.data, oversize_from)
+                yield self._slice(block.start, block.data, oversize_from)
+
+    def _line_slices(self, start: int, data: bytes) -> Iterator[Slice]:
+        """Lines of a few bytes become rows of hundreds, so a slice has a limited number of them."""
+        at = self._end_line(start, data) if self._inside_a_line(start) else 0
+        began = 0
+        while at < len(data):
+            end = data.find(b"\n", at)
+            self._lines += 1
+            if end > at:
+                self._read_line(start + at, data[at:end])
+            else:
+                self._blank += 1
+            at = end + 1
+            if len(self._turns) >= MOST_TURNS and at < len(data):
+                yield self._slice(start + began, data[began:at])
+                began = at
+        yield self._slice(start + began, data[began:] if began else data)
+
+    def _end_line(self, start: int, data: bytes) -> int:
+        """Read the rest of a line whose first record was read before; return where it ends."""
+        end = data.find(b"\n")
+        rest = data[:end]
+        if rest.strip():
+            self._read_line(start, rest)
+        return end + 1
 
     def _slice(
-        self, start: int, raw: bytes, oversize_from: int | None, unfinished: bytes = b""
+        self, start: int, raw: bytes, oversize_from: int | None = None, unfinished: bytes = b""
     ) -> Slice:
+        """Everything read since the last slice."""
         if raw:
             self._checkpoint = tail.advance(
                 self._checkpoint, self._fd, start + len(raw), oversize_from
             )
-        packed = archive.pack(raw) if len(raw) >= PACK_AHEAD else None
+        packed = archive.pack(raw) if PACK_AHEAD <= len(raw) <= 2 * tail.BLOCK else None
         progress = Progress(self._checkpoint, self._lines, self._blank, self._parser.state())
-        return Slice(start, raw, packed, self._turns, self._problems, progress, unfinished)
-
-    def _read_lines(self, start: int, data: bytes) -> None:
-        offset = start
-        lines = data.split(b"\n")
-        lines.pop()  # after the last newline
-        if self._inside_a_line(start):
-            rest = lines.pop(0)
-            if rest.strip():
-                self._read_line(offset, rest)
-            offset += len(rest) + 1
-        for line in lines:
-            self._lines += 1
-            if line:
-                self._read_line(offset, line)
-            else:
-                self._blank += 1
-            offset += len(line) + 1
+        turns, problems = self._turns, self._problems
+        self._turns, self._problems = [], []
+        return Slice(start, raw, packed, turns, problems, progress, unfinished)
 
     def _inside_a_line(self, start: int) -> bool:
         """Whether the last read ended with a whole record whose newline came later."""
@@ -181,7 +204,7 @@ class LogReader:
     def _read_rest(self, start: int, data: bytes) -> bool:
         """Take a last line without a newline if it is a whole object, which cannot grow."""
         try:
-            value = orjson.loads(data)
+            value = None if decode.is_crowded(data) else orjson.loads(data)
         except orjson.JSONDecodeError:
             return False
         if not isinstance(value, dict):
@@ -196,8 +219,10 @@ class LogReader:
             self._add_oversize(offset, len(line), line[: PREVIEW * 4])
             return
         try:
-            value = orjson.loads(line)
+            value = orjson.loads(line) if not decode.is_crowded(line) else None
         except orjson.JSONDecodeError:
+            value = None
+        if value is None:
             self._read_odd_line(offset, line)
             return
         if isinstance(value, dict):
@@ -213,7 +238,7 @@ class LogReader:
             raw = line[piece.start : piece.end]
             at = offset + piece.start
             if piece.broken:
-                text = raw.decode("utf-8", "replace")
+                text = raw[:LONGEST_UNPARSED].decode("utf-8", "replace")
                 self._add_unparsed(at, raw, "broken", text, piece.problem or "not JSON")
             elif isinstance(piece.value, dict):
                 self._add(at, raw, piece.value, piece.problem)
@@ -229,6 +254,7 @@ class LogReader:
             reason = f"parser failed: {type(error).__name__}"
             self._add_unparsed(offset, raw, "broken", value, reason)
             return
+        bound(record)
         if problem:
             self._problem(offset, raw, problem)
         for warning in record.warnings:
@@ -236,7 +262,7 @@ class LogReader:
         self._append(offset, raw, record)
 
     def _add_unparsed(self, offset: int, raw: bytes, kind: str, value: Any, reason: str) -> None:
-        text = "\n".join(strings(value)).strip()
+        text = _joined(value)
         record = Record(kind, events=[Event("system", text, label=kind)] if text else [])
         self._problem(offset, raw, reason)
         self._append(offset, raw, record)

@@ -19,8 +19,8 @@ PRICED = (
 
 _BATCH = 5000
 _NANO = Decimal(10**9)
-# Impossible counts must not make the sums overflow.
-_DEAREST = 10**15
+# Impossible prices must not make the sums overflow: nearly a million such rows fit.
+_DEAREST = 10**13
 
 Cost = tuple[int | None, str, int | None]
 

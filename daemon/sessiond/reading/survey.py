@@ -125,7 +125,7 @@ def _sidecar(source: Source, path: str) -> int:
         except OSError:
             continue
         if found.st_size:  # opening a database creates an empty WAL beside it
-            newest = max(newest, found.st_mtime_ns)
+            newest = max(newest, tail.storable(found.st_mtime_ns))
     return newest
 
 

@@ -22,6 +22,11 @@ class Rewritten(Exception):
     """The bytes before the offset changed since they were read."""
 
 
+def storable(ns: int) -> int:
+    """Nanoseconds of years after 2262 do not fit into SQLite's 64 bits."""
+    return max(-1 << 63, min(ns, (1 << 63) - 1))
+
+
 @dataclass(slots=True, frozen=True)
 class Stat:
     """The facts that show cheaply that a file has not changed."""
@@ -39,8 +44,8 @@ class Stat:
             found.st_dev & (1 << 63) - 1,
             found.st_ino & (1 << 63) - 1,
             found.st_size,
-            found.st_mtime_ns,
-            found.st_ctime_ns,
+            storable(found.st_mtime_ns),
+            storable(found.st_ctime_ns),
         )
 
 
@@ -174,32 +179,33 @@ def verify(checkpoint: Checkpoint, fd: int) -> None:
 
 
 def blocks(fd: int, checkpoint: Checkpoint, *, longest: int = LONGEST_LINE) -> Iterator[Block]:
-    """Everything after the checkpoint. Memory stays below four times `longest`."""
+    """Everything after the checkpoint. Memory stays below three times `longest`."""
     position = checkpoint.offset
     oversize = checkpoint.oversize_from is not None
-    held = b""
-    while True:
-        fresh = read_at(fd, max(BLOCK, len(held)), position + len(held))
-        if not fresh:
-            break
+    held: list[bytes] = []  # the start of a line whose end was not read yet
+    size = 0
+    while fresh := read_at(fd, BLOCK, position + size):
         if oversize:
             end = fresh.find(b"\n") + 1
             yield Block(position, fresh[: end or None], "oversize-end" if end else "oversize")
             position += end or len(fresh)
             oversize = not end
             continue
-        data = held + fresh
-        cut = data.rfind(b"\n") + 1
+        held.append(fresh)
+        size += len(fresh)
+        cut = fresh.rfind(b"\n") + 1
         if cut:
-            yield Block(position, data[:cut], "lines")
-            position += cut
-            held = data[cut:]
-        elif len(data) > longest:
-            yield Block(position, data, "oversize")
+            rest = fresh[cut:]
+            held[-1] = fresh[:cut]
+            data = b"".join(held)
+            held, size = ([rest], len(rest)) if rest else ([], 0)
+            yield Block(position, data, "lines")
             position += len(data)
-            held = b""
-            oversize = True
-        else:
-            held = data
+            del data
+        elif size > longest:
+            for piece in held:
+                yield Block(position, piece, "oversize")
+                position += len(piece)
+            held, size, oversize = [], 0, True
     if held:
-        yield Block(position, held, "rest")
+        yield Block(position, b"".join(held), "rest")

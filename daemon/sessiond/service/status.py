@@ -84,7 +84,7 @@ def source_facts(db: apsw.Connection) -> Iterator[dict[str, Any]]:
     """For each source, the bytes on disk now, the bytes indexed, and its warnings."""
     reasons: dict[int, dict[str, int]] = {}
     for source_id, reason, count in db.execute(
-        "SELECT source_id, reason, count(*) FROM warnings WHERE retired <= 0 GROUP BY 1, 2"
+        "SELECT source_id, reason, sum(times) FROM warnings WHERE retired <= 0 GROUP BY 1, 2"
     ):
         reasons.setdefault(source_id, {})[reason] = count
     turns: dict[int, int] = dict(

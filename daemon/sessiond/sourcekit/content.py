@@ -19,13 +19,16 @@ def elements(content: Any, place: str, warnings: list[str]) -> Iterator[tuple[st
     elif isinstance(content, dict):
         yield place, content
     elif isinstance(content, list):
+        strange = False
         for index, block in enumerate(content):
             if isinstance(block, dict):
                 yield f"{place}/{index}", block
             elif isinstance(block, str):
                 yield f"{place}/{index}", {"type": "text", "text": block}
             else:
-                warnings.append(f"content element {index} is not an object")
+                strange = True
+        if strange:
+            warnings.append("content has elements that are not objects")
     elif content is not None:
         warnings.append("content is neither text nor a list")
 

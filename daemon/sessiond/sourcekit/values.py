@@ -16,9 +16,9 @@ OPAQUE = frozenset({"base64", "data", "encrypted_content", "signature"})
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
-_LATEST = 1 << 45  # the year 3084
+LATEST = 1 << 45  # the year 3084
 _LARGEST_COUNT = 1 << 53
-_LONGEST_DURATION = 30 * 24 * 3600 * 1000
+LONGEST_DURATION = 30 * 24 * 3600 * 1000
 
 
 def as_text(value: Any) -> str | None:
@@ -45,7 +45,7 @@ def as_milliseconds(value: Any) -> int | None:
     """A duration that is plausible for a tool call."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return round(value) if 0 <= value <= _LONGEST_DURATION else None
+    return round(value) if 0 <= value <= LONGEST_DURATION else None
 
 
 def as_time(value: Any) -> int | None:
@@ -68,7 +68,7 @@ def as_time(value: Any) -> int | None:
         milliseconds = round(value / unit)
     else:
         return None
-    return milliseconds if EARLIEST <= milliseconds < _LATEST else None
+    return milliseconds if EARLIEST <= milliseconds < LATEST else None
 
 
 def strings(value: Any, skip: frozenset[str] = frozenset()) -> Iterator[str]:

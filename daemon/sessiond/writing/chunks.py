@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Sequence
 
 import apsw
 
@@ -10,10 +11,14 @@ from sess_schema import archive
 from sessiond.engines.slices import Problem, Slice
 from sessiond.reading.tail import Checkpoint, read_at
 from sessiond.reading.tracked import Progress, Tracked
+from sessiond.sourcekit.bounds import searchable
 from sessiond.writing.event_rows import clean
 
 SMALL_CHUNK = 64 << 10  # a smaller last chunk grows; otherwise a new one starts
 CHUNK_SIZE = 1 << 20
+MOST_WARNINGS, MOST_REASONS = 50, 20  # rows of each reason, and reasons, of one source
+LONGEST_REASON = 200
+OTHER_REASONS = "unusual in other ways"
 LONGEST_ATTACHMENT = 32 << 20  # the rest is archived but not searchable
 
 
@@ -101,12 +106,39 @@ class Chunks:
             (source.id, retired, offset, length, packed),
         )
 
-    def add_problems(self, source: Tracked, problems: Iterable[Problem]) -> None:
+    def add_problems(self, source: Tracked, problems: Sequence[Problem]) -> None:
+        """Keep the first warnings of each reason; the last one kept counts the others."""
+        if not problems:
+            return
+        kept, repeated = self._warned(source), Counter[int]()
+        for problem in problems:
+            reason = problem.reason[:LONGEST_REASON]
+            if reason not in kept and len(kept) >= MOST_REASONS:
+                reason = OTHER_REASONS
+            rows = kept.setdefault(reason, [])
+            if len(rows) < MOST_WARNINGS:
+                self._db.execute(
+                    "INSERT INTO warnings (source_id, line, offset, reason, preview)"
+                    " VALUES (?, ?, ?, ?, ?)",
+                    (source.id, problem.line, problem.offset, reason, clean(problem.preview)),
+                )
+                rows.append(self._db.last_insert_rowid())
+            else:
+                repeated[rows[-1]] += 1
         self._db.executemany(
-            "INSERT INTO warnings (source_id, line, offset, reason, preview)"
-            " VALUES (?, ?, ?, ?, ?)",
-            [(source.id, p.line, p.offset, p.reason, clean(p.preview)) for p in problems],
+            "UPDATE warnings SET times = times + ? WHERE id = ?",
+            [(times, row) for row, times in repeated.items()],
         )
+
+    def _warned(self, source: Tracked) -> dict[str, list[int]]:
+        """The stored warnings of a source by reason."""
+        kept: dict[str, list[int]] = {}
+        for row, reason in self._db.execute(
+            "SELECT id, reason FROM warnings WHERE source_id = ? AND retired = 0 ORDER BY id",
+            (source.id,),
+        ):
+            kept.setdefault(reason, []).append(row)
+        return kept
 
     def replace(self, source: Tracked, fd: int) -> bool:
         """Archive a file that is not read by line; return whether all of it is searchable."""
@@ -145,5 +177,5 @@ class Chunks:
                 text += piece[: LONGEST_ATTACHMENT - len(text)]
                 if len(text) == LONGEST_ATTACHMENT:
                     break
-            return text.decode("utf-8", "replace")
+            return searchable(text.decode("utf-8", "replace"))
         return None

@@ -90,10 +90,12 @@ class Lines:
             " WHERE source_id = ? AND retired = 0 AND offset = ?",
             (len(item.raw) + 1, archive.pack(item.raw + b"\n"), part.id, offset),
         )
+        here = "source_id = ? AND offset = ? AND retired = 0"
         self._db.execute(
-            "DELETE FROM warnings WHERE source_id = ? AND offset = ? AND retired = 0",
-            (part.id, offset),
+            f"UPDATE warnings SET times = times - 1 WHERE times > 1 AND {here}", (part.id, offset)
         )
+        if not self._db.changes():
+            self._db.execute(f"DELETE FROM warnings WHERE {here}", (part.id, offset))
         self._warn(part, (line, offset), item, record)
 
     def _warn(self, part: Tracked, at: tuple[int, int], item: Item, record: Record) -> None:

@@ -13,8 +13,10 @@ from dataclasses import replace
 import apsw
 
 from sessiond.engines.known_rows import GONE as NO_PLACE
+from sessiond.reading.tail import storable
 from sessiond.reading.tracked import GONE, LIVE, Tracked, now_ms
 from sessiond.sourcekit.base import Conversation, Item, Record, SessionSpec
+from sessiond.sourcekit.bounds import bound
 from sessiond.sourcekit.folders import common_folder
 from sessiond.writing import mirrors
 from sessiond.writing.conversation_lines import Lines
@@ -36,6 +38,9 @@ class ConversationWriter:
 
     def apply(self, whole: Tracked, part: Tracked, change: Conversation) -> int:
         """Bring one conversation up to date; return how many records were written."""
+        for item in change.items:
+            if item.record is not None:
+                bound(item.record)
         if change.gone:
             self._leave(whole, part, change)
             return 0
@@ -152,7 +157,7 @@ class ConversationWriter:
         changed = change.updated_at or last or change.created_at or 0
         self._db.execute(
             "UPDATE sources SET generation = ?, lines = ?, mtime_ns = ?, read_at = ? WHERE id = ?",
-            (part.generation, count, changed * 1_000_000, now_ms(), part.id),
+            (part.generation, count, storable(changed * 1_000_000), now_ms(), part.id),
         )
         if part.state != LIVE or part.error:
             part.save_state(self._db, LIVE)

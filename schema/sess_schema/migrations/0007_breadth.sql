@@ -18,7 +18,7 @@ CREATE INDEX usage_fallback ON usage (session_id) WHERE fallback > 0;
 -- Part of output_tokens.
 ALTER TABLE usage_sums ADD COLUMN reasoning_tokens INTEGER NOT NULL DEFAULT 0;
 
--- How often the same reason was given for this source; only the first ones have rows of their own.
+-- 1; in the last row that is kept of a reason, this one and all later ones of the same source.
 ALTER TABLE warnings ADD COLUMN times INTEGER NOT NULL DEFAULT 1;
 
 -- Model responses, each once, with tokens and cost.

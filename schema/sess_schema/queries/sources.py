@@ -69,7 +69,7 @@ def warning_counts(db: apsw.Connection) -> list[tuple[str, int, str, int]]:
     return [
         (str(reason), int(count), str(path), int(line))
         for reason, count, path, line in db.execute(
-            "SELECT w.reason, count(*) AS n, r.path, min(w.line) FROM warnings w"
+            "SELECT w.reason, sum(w.times) AS n, r.path, min(w.line) FROM warnings w"
             " JOIN sources r ON r.id = w.source_id WHERE w.retired <= 0"
             " GROUP BY w.reason ORDER BY n DESC, w.reason"
         )

@@ -24,6 +24,7 @@ _FENCE = re.compile(r"<pre><code([^<>]*)>([^<]*)</code></pre>")
 _ATTRIBUTE = re.compile(r'([a-z-]+)="([^"]*)"')
 _NESTING = frozenset({"blockquote", "ul", "ol"})
 _DEEPEST = 40
+_LONGEST = 1 << 20  # characters; rendering takes fifty times as much memory
 _LEVELS_DOWN = 3  # the page and its outline use the levels above
 # Renderers drop cells beyond the last column of this row, and link definitions.
 _COLUMNS = re.compile(r"^[ \t>]*+[|:-][|: \t-]*+$", re.MULTILINE)
@@ -33,6 +34,8 @@ _WORD = re.compile(r"[^\W_]+")
 def html(source: str) -> str:
     """A Markdown text; if rendering drops words, the source follows."""
     source = markup.clean(source)
+    if len(source) > _LONGEST:
+        return plain(source)
     try:
         drawn = _Page().drawn(_renderer()(source))
     except _TooDeep:
