@@ -11,6 +11,12 @@ from typing import Any, Generic, TypeVar
 from sess_schema.decode import decode
 
 _LARGEST_FILE = 64 << 10
+# VS Code and editors made from it, here and as the server side of a remote one.
+_EDITORS = (
+    *("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf", "Trae", "Kiro", "Positron"),
+    *("Antigravity",),
+)
+_SERVERS = (".vscode-server", ".vscode-server-insiders", ".cursor-server", ".windsurf-server")
 
 Kept = TypeVar("Kept")
 
@@ -106,6 +112,13 @@ class Folders:
         if self._platform == "darwin":
             return os.path.join(self.home(), "Library", "Application Support")
         return self.roaming() if self._platform == "win32" else self.config_home()
+
+    def extension_storages(self, extension: str) -> list[str]:
+        """Where an extension of VS Code keeps its files, for each editor that may run it."""
+        data, home = self.application_data(), self.home()
+        editors = [os.path.join(data, name) for name in _EDITORS]
+        editors += [os.path.join(home, name, "data") for name in _SERVERS]
+        return [os.path.join(one, "User", "globalStorage", extension) for one in editors]
 
     def expand(self, path: str) -> str:
         if path == "~" or path.startswith(("~/", "~" + os.sep)):

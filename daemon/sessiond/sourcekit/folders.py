@@ -112,6 +112,15 @@ def absolute(path: Any) -> str | None:
     return None
 
 
+def of_uri(uri: Any) -> str | None:
+    """The path of a `file:` URI, or an absolute path as it is."""
+    if not isinstance(uri, str) or not uri.startswith("file:"):
+        return absolute(uri)
+    path = unquote(uri.removeprefix("file:").removeprefix("//"))
+    path = path.removeprefix("localhost")
+    return absolute(path[1:] if DRIVE.match(path[1:]) else path)
+
+
 def _split(path: Any) -> tuple[str, list[str]] | None:
     """The root of an absolute path and its directories; None for other paths."""
     clean = absolute(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sess_schema import kinds
+from sess_schema import kinds, labels
 from sess_schema.edits import Edit
 from sessiond.sourcekit.base import Described, Event
 from sessiond.sourcekit.changes import bare, edits_of_arguments
@@ -98,6 +98,14 @@ def event_of(
         kind=described.kind,
         edits=described.edits,
     )
+
+
+def run_by_user(command: str, output: str) -> list[Event]:
+    """A shell command that a person ran from within the agent: a prompt, not a call."""
+    events = [Event("user", f"! {command}", label=labels.BASH)] if command.strip() else []
+    if output.strip():
+        events.append(Event("system", output.strip(), label=labels.BASH_OUTPUT))
+    return events
 
 
 def one_line(text: str) -> str:

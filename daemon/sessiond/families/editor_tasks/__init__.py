@@ -21,11 +21,6 @@ __all__ = ["SENT", "SHOWN", "EditorTaskSource"]
 SENT, SHOWN = "api_conversation_history.json", "ui_messages.json"
 _ITEM, _METADATA, _INDEX = "history_item.json", "task_metadata.json", "_index.json"
 _HISTORY = os.path.join("state", "taskHistory.json")
-_EDITORS = (
-    *("Code", "Code - Insiders", "VSCodium", "Cursor", "Windsurf", "Trae", "Kiro", "Positron"),
-    *("Antigravity",),
-)
-_SERVERS = (".vscode-server", ".vscode-server-insiders", ".cursor-server", ".windsurf-server")
 _SENT_RANK, _SHOWN_RANK = 0, 1
 _LARGEST_SHOWN, _LARGEST_INDEX, _LARGEST_FACTS = 256 << 20, 16 << 20, 1 << 20
 
@@ -41,10 +36,8 @@ class EditorTaskSource(Source):
         self.documents = _Tasks(self)
 
     def places(self) -> list[str]:
-        data, home = self.folders.application_data(), self.folders.home()
-        editors = [os.path.join(data, name, "User") for name in _EDITORS]
-        editors += [os.path.join(home, name, "data", "User") for name in _SERVERS]
-        return [os.path.join(one, "globalStorage", self.extension, "tasks") for one in editors]
+        storages = self.folders.extension_storages(self.extension)
+        return [os.path.join(storage, "tasks") for storage in storages]
 
     def classify(self, path: str) -> str | None:
         return "document" if os.path.basename(path) in (SENT, SHOWN) else None
