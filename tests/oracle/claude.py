@@ -12,7 +12,8 @@ from tests.oracle.model import Session, Tokens
 
 # Text that the program adds in the name of the person.
 _ADDED = re.compile(
-    r"\[Request interrupted by user[^\]]*\]|<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics|local-command-stdout"
+    r"\[Request interrupted by user[^\]]*\]"
+    r"|<(system-reminder|ide_opened_file|ide_selection|ide_diagnostics|local-command-stdout"
     r"|local-command-stderr|local-command-caveat|bash-stdout|bash-stderr|task-notification"
     r"|teammate-message|command-contents|user-prompt-submit-hook)\b[^>]*>.*?(</\1>|\Z)",
     re.DOTALL,
