@@ -10,7 +10,14 @@ from typing import Any
 
 import orjson
 
-from sessiond.sourcekit.base import REAL_FILES, Described, Parser, SessionSpec, Source
+from sessiond.sourcekit.base import (
+    REAL_FILES,
+    Conversation,
+    Described,
+    Parser,
+    SessionSpec,
+    Source,
+)
 from sessiond.sourcekit.files import small_json
 from sessiond.sourcekit.folders import ProjectFolder
 from sessiond.sourcekit.values import as_text
@@ -24,18 +31,31 @@ _DESKTOP = "local-agent-mode-sessions"
 _AGENT = "agent-"
 _TRANSCRIPT = ".jsonl"
 _SIDECAR = ".meta.json"
+_LOCAL, _JSON = "local_", ".json"  # what the desktop app knows about a session
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SESSION_ID = re.compile(rb'(?<!\\)"sessionId"\s*:\s*"([\w.-]{1,200})"')
 _CODED = re.compile(r"-|[A-Za-z]--")  # the start of an absolute path in the name of a folder
+_LOGLINES = re.compile(rb'(?<!\\)"loglines"\s*:\s*\[')  # of a saved session
 _FIRST_LINES = 20
 _OWN_KEYS = {"uuid", "parentUuid", "leafUuid"}
+
+
+class _Sessions:
+    """A session of Claude Code on the web, saved as one JSON object."""
+
+    def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
+        from sessiond.sources.claude.saved import read_saved  # noqa: PLC0415 - when something changed
+
+        yield read_saved(path, data)
 
 
 class ClaudeSource(Source):
     agent = "claude"
     title = "Claude Code"
     variables = ("CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME")
-    reads = "Transcripts with their subagents and overflowed tool outputs, also those of Cowork."
+    reads = (
+        "Transcripts with subagents and overflowed outputs, Cowork, sessions saved on the web."
+    )
     leaves = (
         ("history.jsonl", "prompts only; the transcripts have them"),
         (
@@ -44,6 +64,7 @@ class ClaudeSource(Source):
         ),
     )
     known_from = REAL_FILES
+    documents = _Sessions()
 
     def places(self) -> list[str]:
         return [*self._project_roots(), *self._desktop_roots()]
@@ -56,6 +77,8 @@ class ClaudeSource(Source):
             kind = "transcript"
         elif name.startswith(_AGENT) and name.endswith(_SIDECAR):
             kind = "sidecar"
+        elif name.startswith(_LOCAL) and name.endswith(_JSON) and _DESKTOP in folder:
+            return "sidecar"
         else:
             return None
         if _DESKTOP in folder:
@@ -66,14 +89,19 @@ class ClaudeSource(Source):
         return kind
 
     def sidecars(self, path: str) -> Sequence[str]:
-        if not os.path.basename(path).startswith(_AGENT):
-            return ()
-        return (path[: -len(_TRANSCRIPT)] + _SIDECAR,)
+        beside = _desktop_facts(path)
+        if os.path.basename(path).startswith(_AGENT):
+            return (path[: -len(_TRANSCRIPT)] + _SIDECAR,)
+        return (beside,) if beside else ()
 
     def owner(self, sidecar: str) -> str:
+        if os.path.basename(sidecar).startswith(_LOCAL):
+            return sidecar.removesuffix(_JSON)  # a directory
         return sidecar.removesuffix(_SIDECAR) + _TRANSCRIPT
 
     def claims(self, path: str, head: bytes) -> bool:
+        if head.lstrip()[:1] == b"{" and _LOGLINES.search(head):
+            return True
         return os.path.basename(os.path.dirname(path)) == _TOOL_RESULTS or any(
             _OWN_KEYS & record.keys() or {"sessionId", "type"} <= record.keys()
             for record in _first_records(head)
@@ -94,6 +122,7 @@ class ClaudeSource(Source):
             stem,
             home=_home(stem, folder),
             folder=_project_folder(folder),
+            title=_desktop_title(path, stem),
             attachments=os.path.join(folder, stem, _TOOL_RESULTS),
             resume=("claude", "--resume", stem),
         )
@@ -164,6 +193,22 @@ def _project_folder(folder: str) -> ProjectFolder | None:
 
 def _names(path: str) -> list[str]:
     return path.replace(os.altsep or os.sep, os.sep).split(os.sep)
+
+
+def _desktop_facts(path: str) -> str | None:
+    """The file in which the desktop app describes the session of a transcript."""
+    if _DESKTOP not in path:
+        return None
+    names = _names(path)
+    for at in range(len(names) - 2, 0, -1):
+        if names[at].startswith(_LOCAL):
+            return os.sep.join(names[: at + 1]) + _JSON
+    return None
+
+
+def _desktop_title(path: str, session: str) -> str | None:
+    facts = small_json(_desktop_facts(path) or "")
+    return as_text(facts.get("title")) if facts.get("cliSessionId") == session else None
 
 
 def _session_folder(folder: str) -> str | None:
