@@ -308,9 +308,9 @@ class Ingest:
 
                 writer = ConversationWriter(now)
                 summary.turns += writer.apply(source, part_source, conversation)
-            case ReplaceDocument(data=data):
+            case ReplaceDocument(data=data, offset=offset):
                 self._return_parts(source)
-                now.chunks.replace_document(source, data)
+                now.chunks.replace_document(source, data, offset)
             case KeepState(state=state):
                 self._return_parts(source)
                 source.save_reader_state(now.db, state)

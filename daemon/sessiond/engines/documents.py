@@ -7,7 +7,7 @@ record by record like those of databases. The file itself is archived as last re
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import apsw
 
@@ -27,14 +27,14 @@ from sessiond.reading.tail import Stat
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Conversation, NotReady, SessionSpec
 
-LARGEST = 256 << 20
+LARGEST = 256 << 20  # of a document that is not read element by element
+PIECE = 8 << 20  # of a document that is
 
 
 def read_document(file: Candidate, source: Tracked, index: apsw.Connection) -> Iterator[Step]:
     """Yield a step for each changed conversation, then the final steps."""
-    assert file.source.documents is not None
     try:
-        data, stat = _whole(file.path)
+        fd = tail.open_regular(file.path)
     except FileNotFoundError:
         if source.id is not None:
             yield Vanish(file, source)
@@ -42,44 +42,68 @@ def read_document(file: Candidate, source: Tracked, index: apsw.Connection) -> I
     except tail.Unreadable as error:
         yield Fail(file, source, str(error))
         return
-    known = KnownRows(index, source)
     try:
-        seen = set[str]()
-        for conversation in file.source.documents.conversations(file.path, data):
-            native_id = conversation.spec.native_id
-            seen.add(native_id)
-            reduce(conversation, known, _prefix(native_id))
-            yield ChangeConversation(file, source, conversation)
-        for change in _lost(known, seen) if source.id else ():
-            yield ChangeConversation(file, source, change)
-    except NotReady as error:  # it is being written; the index keeps the last state
+        stat = Stat.of(os.fstat(fd))
+        data = None if file.source.streams else _whole(fd, stat)
+        yield from _changes(file, source, index, _elements(fd) if data is None else (data,))
+        for offset, piece in _pieces(fd, stat) if data is None else ((0, data),):
+            yield ReplaceDocument(file, source, piece, offset)
+        yield Finish(file, source, stat)
+    except (NotReady, tail.Unreadable) as error:  # being written; the index keeps the last state
         yield Fail(file, source, str(error))
-        return
     except apsw.Error:  # of the index
         raise
     except Exception as error:
         yield Fail(file, source, f"{type(error).__name__}: {error}", crashed=True)
-        return
-    yield ReplaceDocument(file, source, data)
-    yield Finish(file, source, stat)
-
-
-def _whole(path: str) -> tuple[bytes, Stat]:
-    fd = tail.open_regular(path)
-    try:
-        stat = Stat.of(os.fstat(fd))
-        if stat.size > LARGEST:
-            raise tail.Unreadable(f"is larger than {LARGEST >> 20} MiB")
-        data = bytearray()
-        while piece := tail.read_at(fd, 1 << 20, len(data)):
-            data += piece
-        if Stat.of(os.fstat(fd)) != stat:
-            raise tail.Unreadable("changed while it was read")
-    except OSError as error:
-        raise tail.Unreadable((error.strerror or str(error)).lower()) from error
     finally:
         os.close(fd)
-    return bytes(data), stat
+
+
+def _changes(
+    file: Candidate, source: Tracked, index: apsw.Connection, given: Iterable[bytes]
+) -> Iterator[Step]:
+    documents = file.source.documents
+    assert documents is not None
+    known = KnownRows(index, source)
+    seen = set[str]()
+    for data in given:
+        for conversation in documents.conversations(file.path, data):
+            native_id = conversation.spec.native_id
+            seen.add(native_id)
+            reduce(conversation, known, _prefix(native_id))
+            yield ChangeConversation(file, source, conversation)
+    for change in _lost(known, seen) if source.id else ():
+        yield ChangeConversation(file, source, change)
+
+
+def _elements(fd: int) -> Iterator[bytes]:
+    from sessiond.reading.array_elements import NotAnArray, elements  # noqa: PLC0415 - few need it
+
+    try:
+        yield from elements(lambda length, offset: tail.read_at(fd, length, offset))
+    except NotAnArray as error:
+        raise NotReady(str(error)) from None
+
+
+def _whole(fd: int, stat: Stat) -> bytes:
+    if stat.size > LARGEST:
+        raise tail.Unreadable(f"is larger than {LARGEST >> 20} MiB")
+    return b"".join(piece for _, piece in _pieces(fd, stat))
+
+
+def _pieces(fd: int, stat: Stat) -> Iterator[tuple[int, bytes]]:
+    """(offset, bytes) of the file as of the stat; an empty one has one empty piece."""
+    offset = 0
+    try:
+        while (piece := tail.read_at(fd, PIECE, offset)) or not offset:
+            yield offset, piece
+            if not piece:
+                break
+            offset += len(piece)
+    except OSError as error:
+        raise tail.Unreadable((error.strerror or str(error)).lower()) from error
+    if Stat.of(os.fstat(fd)) != stat:
+        raise tail.Unreadable("changed while it was read")
 
 
 def reduce(conversation: Conversation, known: KnownRows, prefix: str) -> None:

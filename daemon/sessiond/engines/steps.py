@@ -84,9 +84,10 @@ class ChangeConversation(Step):
 
 @dataclass(slots=True)
 class ReplaceDocument(Step):
-    """A document to archive as it is now; its conversations were handed over before."""
+    """A piece of a document to archive; its conversations were handed over before."""
 
     data: bytes
+    offset: int
 
 
 @dataclass(slots=True)

@@ -57,6 +57,16 @@ def read_blocks(
         record.events.append(Event("user", prompt or "[image]", images=images))
     if title := prompt_title(prompt):
         record.titles.append(Title(title, TITLE_PROMPT))
+    _join(record)
+
+
+def _join(record: Record) -> None:
+    """Complete the calls of a message that also has their results."""
+    calls = {event.call_id: event for event in record.events if event.call_id}
+    for result in [one for one in record.results if one.call_id in calls]:
+        call = calls[result.call_id]
+        call.output, call.status, call.images = result.output, result.status, result.images
+        record.results.remove(result)
 
 
 def _say(record: Record, kind: str, text: str, label: str | None = None) -> None:

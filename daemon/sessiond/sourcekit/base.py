@@ -260,6 +260,7 @@ class Source:
     subscription: bool = False  # nobody pays by token: a cost is what the API would have asked
     databases: Databases | None = None  # how to read its databases
     documents: Documents | None = None  # how to read files that are rewritten whole
+    streams: bool = False  # its documents are arrays of any size, read one element at a time
 
     def __init__(
         self,
@@ -344,7 +345,10 @@ class Source:
 
 
 class Documents(Protocol):
-    """Reads the conversations of an agent's documents, each whole."""
+    """Reads the conversations of an agent's documents, each whole.
+
+    If the source streams, `data` is one element of the outermost array.
+    """
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
         """Every conversation with all its items in order, their keys unique within it."""

@@ -160,12 +160,13 @@ class Chunks:
         self.add_problems(source, [Problem(0, 0, reason, "")])
         return False
 
-    def replace_document(self, source: Tracked, data: bytes) -> None:
-        """Archive the current document; records that left it stay with their conversations."""
+    def replace_document(self, source: Tracked, data: bytes, offset: int) -> None:
+        """Archive a piece of a document; records that left it stay with their conversations."""
         source.save_identity(self._db)
-        self._db.execute("DELETE FROM chunks WHERE source_id = ?", (source.id,))
-        self._add_pieces(source, archive.LIVE, 0, data)
-        source.save_progress(self._db, Progress(Checkpoint(len(data))))
+        if offset == 0:
+            self._db.execute("DELETE FROM chunks WHERE source_id = ?", (source.id,))
+        self._add_pieces(source, archive.LIVE, offset, data)
+        source.save_progress(self._db, Progress(Checkpoint(offset + len(data))))
 
     def text_of(self, path: str) -> str | None:
         """The text of an archived attachment, up to the limit; None if there is none."""

@@ -25,6 +25,7 @@ from sess_schema import archive
 from sess_schema.connection import open_reader
 from sessiond.engines.foreign import Foreign, ForeignError
 from sessiond.engines.known_rows import KnownRows
+from sessiond.reading.array_elements import NotAnArray, elements
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import NotReady
 from sessiond.sources import source_classes
@@ -310,10 +311,21 @@ def spoil_document(world, part):
         for wrong in damage.WRONG:
             data = json.dumps(damage.replaced(part.data, place, wrong)).encode()
             try:
-                read = list(world.source.documents.conversations(path, data))
+                read = read_document(world, path, data)
             except NotReady:
                 continue
             assert [*misfits_of(read)] == [], (part.path, name, wrong)
+
+
+def read_document(world, path, data):
+    read = world.source.documents.conversations
+    if not world.source.streams:
+        return list(read(path, data))
+    try:
+        parts = list(elements(lambda length, offset: data[offset : offset + length]))
+    except NotAnArray:
+        return []
+    return [conversation for part in parts for conversation in read(path, part)]
 
 
 def misfits_of(conversations):

@@ -53,9 +53,7 @@ class ClaudeSource(Source):
     agent = "claude"
     title = "Claude Code"
     variables = ("CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME")
-    reads = (
-        "Transcripts with subagents and overflowed outputs, Cowork, sessions saved on the web."
-    )
+    reads = "Transcripts with subagents and overflowed outputs, Cowork, sessions saved on the web."
     leaves = (
         ("history.jsonl", "prompts only; the transcripts have them"),
         (

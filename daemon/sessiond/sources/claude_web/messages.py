@@ -1,0 +1,104 @@
+"""Reads one conversation of an export."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from sess_schema import kinds
+from sessiond.families.blocks import read_blocks
+from sessiond.sourcekit.base import Conversation, Event, Item, NotReady, Record, SessionSpec
+from sessiond.sourcekit.documents import dumped, whole_json
+from sessiond.sourcekit.toolbox import Toolbox
+from sessiond.sourcekit.values import as_dict, as_text, as_time
+
+_TOOLS = Toolbox(
+    {
+        kinds.SHELL: ("bash_tool", "repl", "analysis_tool"),
+        kinds.READ: ("view", "google_drive_fetch"),
+        kinds.WRITE: ("create_file", "artifacts"),
+        kinds.EDIT: ("str_replace",),
+        kinds.SEARCH: (
+            *("conversation_search", "recent_chats", "project_knowledge_search"),
+            *("google_drive_search", "drive_search"),
+        ),
+        kinds.FETCH: ("web_search", "web_fetch", "fetch_sports_data", "weather_fetch"),
+        kinds.AGENT: ("launch_extended_search_task",),
+        kinds.QUESTION: ("ask_user_input", "ask_user_input_v0"),
+    }
+)
+_ROLES = {"human": "user", "assistant": "assistant"}
+_CALL, _RESULT = "tool_use", "tool_result"
+
+
+def read_conversation(data: bytes) -> Iterator[Conversation]:
+    value = whole_json(data)
+    if not isinstance(value, dict):
+        raise NotReady("is not an export of conversations")
+    session = as_text(value.get("uuid"))
+    messages = value.get("chat_messages")
+    if session is None or not isinstance(messages, list):
+        return
+    model = as_text(value.get("model"))
+    items = [_item(number, message, model) for number, message in enumerate(messages)]
+    yield Conversation(
+        SessionSpec(session, title=as_text(value.get("name")) or as_text(value.get("summary"))),
+        items=items,
+        model=model,
+        created_at=as_time(value.get("created_at")),
+        updated_at=as_time(value.get("updated_at")),
+    )
+
+
+def _item(number: int, message: Any, model: str | None) -> Item:
+    value = message if isinstance(message, dict) else {"text": message}
+    name = as_text(value.get("uuid"))
+    sender = as_text(value.get("sender")) or "human"
+    record = Record(
+        sender,
+        role=_ROLES.get(sender, "system"),
+        native_id=name,
+        parent_id=as_text(value.get("parent_message_uuid")),
+        ts=as_time(value.get("created_at")),
+    )
+    if record.role == "assistant":
+        record.model = model
+    content = value.get("content")
+    if isinstance(content, list) and content:
+        read_blocks(record, _named(content, name or str(number)), "/content", _TOOLS)
+    else:
+        read_blocks(record, value.get("text"), "/text", _TOOLS)
+    _read_attachments(record, value)
+    return Item(name or f"#{number}", number, raw=dumped(value), record=record)
+
+
+def _named(content: list[Any], message: str) -> list[Any]:
+    """The same blocks with ids: older exports pair a call with its result by order."""
+    named = list[Any]()
+    waiting = list[tuple[str | None, str]]()
+    for number, block in enumerate(content):
+        kind, tool = as_dict(block).get("type"), as_text(as_dict(block).get("name"))
+        if kind == _CALL and not as_text(block.get("id")):
+            waiting.append((tool, f"{message}/{number}"))
+            named.append({**block, "id": waiting[-1][1]})
+        elif kind == _RESULT and not as_text(block.get("tool_use_id")):
+            at = next((n for n, one in enumerate(waiting) if one[0] == tool), None)
+            call = f"{message}/{number}" if at is None else waiting.pop(at)[1]
+            named.append({**block, "tool_use_id": call})
+        else:
+            named.append(block)
+    return named
+
+
+def _read_attachments(record: Record, value: dict[str, Any]) -> None:
+    """Files that a person gave, as the text that the model got of them."""
+    given = value.get("attachments")
+    for one in given if isinstance(given, list) else ():
+        facts = as_dict(one)
+        lines = (as_text(facts.get("file_name")), as_text(facts.get("extracted_content")))
+        if text := "\n".join(filter(None, lines)):
+            record.events.append(Event("system", text, label="attachment"))
+    files = value.get("files")
+    prompt = next((event for event in record.events if event.type == "user"), None)
+    if prompt is not None and isinstance(files, list):
+        prompt.images += len(files)
