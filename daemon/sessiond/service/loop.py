@@ -27,12 +27,11 @@ from sessiond.reading.survey import survey
 from sessiond.reading.territory import Place, Territory
 from sessiond.reading.tracked import WHOLES
 from sessiond.service import heartbeat, notify
+from sessiond.service.catch_up import catch_up
 from sessiond.service.pace import Pace
 from sessiond.service.watch import Hints, Watcher
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
-from sessiond.writing.describe_calls import describe_calls
-from sessiond.writing.reread import reread
 from sessiond.writing.transaction import Store
 
 log = logging.getLogger("sessiond")
@@ -128,8 +127,7 @@ class Service:
     def _serve(self, db: apsw.Connection) -> None:
         self._reprice(db)
         store = Store(db, pricer_of(self._settings))
-        self._reread(store)
-        self._describe(db)
+        self._catch_up(store)
         ingest = Ingest(store, settle=False)
         ingest.stop = self._stop
         ingest.on_progress = self._progress
@@ -171,25 +169,12 @@ class Service:
         if changed:
             log.info("repriced %d responses", changed)
 
-    def _describe(self, db: apsw.Connection) -> None:
-        describers = {source.agent: source.describe_stored for source in self._sources}
+    def _catch_up(self, store: Store) -> None:
         try:
-            count = describe_calls(db, describers, notify.busy)
+            for line in catch_up(store, self._sources, notify.busy, self._stop.is_set):
+                log.info("%s", line)
         except apsw.Error as error:  # a full disk: the next start continues
-            log.warning("cannot describe older tool calls: %s", error)
-            return
-        if count:
-            log.info("described %d older tool calls", count)
-
-    def _reread(self, store: Store) -> None:
-        sources = {source.agent: source for source in self._sources}
-        try:
-            count = reread(store, sources, notify.busy, self._stop.is_set)
-        except apsw.Error as error:  # a full disk: the next start continues
-            log.warning("cannot read archived logs again: %s", error)
-            return
-        if count:
-            log.info("read %d archived logs again", count)
+            log.warning("cannot bring older records up to date: %s", error)
 
     def _roots(self) -> list[str]:
         """The current roots: one may have become a link to another place."""

@@ -11,11 +11,9 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from typing import Self
-
-import apsw
 
 from sess_schema import __version__, lock, paths, program
 from sess_schema.connection import open_writer
@@ -28,6 +26,7 @@ from sessiond.ingest import Ingest
 from sessiond.prices.repricing import pricer_of, reprice_if_due
 from sessiond.reading import tail
 from sessiond.reading.territory import Place, Territory
+from sessiond.service.catch_up import catch_up
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
 from sessiond.writing.transaction import Store
@@ -55,8 +54,7 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
             with progress_line(show=not as_json) as progress:
                 reprice_if_due(db, settings, progress)
                 store = Store(db, pricer_of(settings))
-                _reread(store, sources, progress)
-                _describe_calls(db, sources, progress)
+                catch_up(store, sources, progress)
             ingest = Ingest(store)
             started = time.monotonic()
             with _Bar(show=not as_json and sys.stderr.isatty()) as bar:
@@ -67,26 +65,6 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
         held.release()
     _report(summary, seconds, as_json=as_json, quiet=quiet, roots=[place.path for place in places])
     return Exit.SKIPPED_SOME if summary.skipped else Exit.OK
-
-
-def _describe_calls(
-    db: apsw.Connection, sources: Sequence[Source], progress: Callable[[str], None]
-) -> None:
-    if db.execute("SELECT 1 FROM facts WHERE name = 'calls_to_describe'").get is None:
-        return
-    from sessiond.writing.describe_calls import describe_calls  # noqa: PLC0415 - once, if at all
-
-    describe_calls(db, {one.agent: one.describe_stored for one in sources}, progress)
-
-
-def _reread(store: Store, sources: Sequence[Source], progress: Callable[[str], None]) -> None:
-    editions = {one.agent: one.edition for one in sources}
-    stored = store.db.execute("SELECT DISTINCT agent, edition FROM sources WHERE part_of IS NULL")
-    if all(editions.get(agent, edition) == edition for agent, edition in stored):
-        return
-    from sessiond.writing.reread import reread  # noqa: PLC0415 - once, if at all
-
-    reread(store, {one.agent: one for one in sources}, progress)
 
 
 def _daemon_runs(home: paths.Home) -> bool:

@@ -1,0 +1,45 @@
+"""What is left to do, once, after an older version wrote the index.
+
+Everything here continues where it was stopped, and costs a look at `facts` when there is nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sess_schema.progress import Progress, unseen
+from sessiond.sourcekit.base import Source
+from sessiond.writing.transaction import Store
+
+
+def catch_up(
+    store: Store,
+    sources: Sequence[Source],
+    progress: Progress = unseen,
+    stopped: Callable[[], bool] = lambda: False,
+) -> list[str]:
+    """Do it, and say in one line each what was done."""
+    db = store.db
+    done = []
+    if _has_older_editions(store, sources):
+        from sessiond.writing.reread import reread  # noqa: PLC0415 - once, if at all
+
+        count = reread(store, {one.agent: one for one in sources}, progress, stopped)
+        done.append(f"read {count} archived logs again")
+    left = {name for (name,) in db.execute("SELECT name FROM facts")}
+    if "calls_to_describe" in left:
+        from sessiond.writing.describe_calls import describe_calls  # noqa: PLC0415
+
+        count = describe_calls(db, {one.agent: one.describe_stored for one in sources}, progress)
+        done.append(f"described {count} older tool calls")
+    if "chunks_without_checksum" in left:
+        from sessiond.writing.checksums import add_checksums  # noqa: PLC0415
+
+        done.append(f"added {add_checksums(db, progress, stopped)} checksums")
+    return done
+
+
+def _has_older_editions(store: Store, sources: Sequence[Source]) -> bool:
+    editions = {one.agent: one.edition for one in sources}
+    stored = store.db.execute("SELECT DISTINCT agent, edition FROM sources WHERE part_of IS NULL")
+    return any(editions.get(agent, edition) != edition for agent, edition in stored)
