@@ -9,13 +9,12 @@ from __future__ import annotations
 import gc
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import apsw
 
-from sess_schema.errors import caused_by_data, sqlite_error
+from sess_schema.errors import sqlite_error
 from sessiond.engines.lines import read_log
 from sessiond.engines.steps import (
     AddSlice,
@@ -32,6 +31,7 @@ from sessiond.engines.steps import (
     Vanish,
 )
 from sessiond.reading import tail
+from sessiond.reading.note import Note
 from sessiond.reading.survey import Candidate, Survey, survey, vanished
 from sessiond.reading.tail import Stat
 from sessiond.reading.territory import Place
@@ -45,29 +45,11 @@ from sessiond.reading.tracked import (
     load_all,
 )
 from sessiond.sourcekit.base import SessionSpec
-from sessiond.writing import rewrite
+from sessiond.writing import moved, rewrite
+from sessiond.writing.batch import Batch, SourceCrash, Stopped, UnknownCulprit
 from sessiond.writing.transaction import Store
 
-COMMIT_BYTES = 32 << 20
-COMMIT_SECONDS = 2.0
-
-
-class Stopped(Exception):
-    """The daemon must stop in the middle of a file that is read in one transaction."""
-
-
-class SourceCrash(Exception):
-    """Writing one source failed; the others continue without it."""
-
-    def __init__(self, step: Step, error: Exception) -> None:
-        super().__init__(f"{type(error).__name__}: {error}")
-        self.step = step
-        # A file that changed while we read it is not broken, and neither is the parser.
-        self.raced = isinstance(error, FileNotFoundError | tail.Unreadable)
-
-
-class UnknownCulprit(Exception):
-    """The commit of several sources failed because of the data of one of them."""
+DIED = "sessiond died while it read this file"
 
 
 class Ingest:
@@ -79,11 +61,9 @@ class Ingest:
         self._tracked: dict[str, Tracked] | None = None
         self.stop = threading.Event()
         self.on_progress: Callable[[Summary], None] = lambda _summary: None
-        self._started = 0.0
-        self._uncommitted = 0
-        self._last: Step | None = None  # of the open transaction
-        self._mixed = False  # it has steps of several files
-        self._alone = False  # each source gets its own transaction, to find the one that fails
+        self._batch = Batch(store)
+        self._note = Note(f"{os.path.dirname(store.db.filename)}/reading.json")
+        self._died_over = self._note.left()
 
     @property
     def tracked(self) -> dict[str, Tracked]:
@@ -99,9 +79,9 @@ class Ingest:
             yield
         except BaseException as error:
             # First: the rollback may fail as well, and memory must not be ahead of the index.
-            self._tracked, self._started = None, 0.0
+            self._tracked = None
             try:
-                self._store.roll_back()
+                self._batch.roll_back()
             except apsw.Error as second:
                 error = error if isinstance(error, apsw.Error) else second
             if isinstance(error, apsw.Error):
@@ -111,11 +91,14 @@ class Ingest:
     def reconcile(
         self, places: Sequence[Place], *, roots: bool = True, force: bool = False
     ) -> Summary:
-        """Bring everything below the given places up to date; roots may be missing."""
+        """Bring everything below the given places up to date.
+
+        Roots may be missing. Other places were asked for by name: parked files get another try.
+        """
         there = [place for place in places if not roots or os.path.lexists(place.path)]
         outer = frozenset(place.path for place in places) if roots else frozenset()
         seen = survey(there, outer)
-        summary = self.ingest(seen, force=force)
+        summary = self.ingest(seen, force=force, retry=not roots)
         with self._undone_on_error():
             gone = vanished(self.tracked, seen.files, [place.path for place in places])
             summary.gone += self._mark_gone(list(gone))
@@ -143,23 +126,27 @@ class Ingest:
             return []
         return [part for part in self.tracked.values() if part.part_of == source.id]
 
-    def ingest(self, seen: Survey, *, force: bool = False) -> Summary:
+    def ingest(self, seen: Survey, *, force: bool = False, retry: bool = False) -> Summary:
         summary = Summary(len(seen.files), directories=seen.directories)
         summary.skipped += seen.skipped
         with self._undone_on_error():
+            self._blame_death(seen, summary)
+            if retry:
+                self._unpark(seen)
             files = [file for file in seen.files if force or self._changed(file)]
-            self._find_moved(files)
+            moved.follow(self._store.db, self.tracked, files, self._parts_of)
+            files.sort(key=self._failures)  # what made trouble before comes last
         summary.changed = len(files)
         summary.total_bytes = sum(self._unread(file) for file in files)
         crashed: set[str] = set()
-        self._alone = False
+        self._batch.alone = False
         while True:
             try:
                 self._pass([file for file in files if file.path not in crashed], summary)
             except Stopped:
                 return summary
             except UnknownCulprit:
-                self._alone = True
+                self._batch.alone = True
             except SourceCrash as crash:
                 crashed.add(crash.step.file.path)
                 with self._undone_on_error():
@@ -182,54 +169,35 @@ class Ingest:
             or (known.state == PARKED and not known.still_parked(file.stat))
         )
 
+    def _failures(self, file: Candidate) -> int:
+        known = self.tracked.get(file.path)
+        return known.failures if known else 0
+
+    def _unpark(self, seen: Survey) -> None:
+        for file in seen.files:
+            known = self.tracked.get(file.path)
+            if known is not None and known.still_parked(file.stat):
+                known.parked_by = None
+
+    def _blame_death(self, seen: Survey, summary: Summary) -> None:
+        """Park a file over which two processes in a row died."""
+        left, self._died_over = self._died_over, None
+        if left is None:
+            return
+        for file in seen.files:
+            if file.path == left.path and left.is_suspect():
+                source = self.tracked.setdefault(file.path, _new(file))
+                source.failures = max(source.failures, PARK_AFTER - 2)
+                with self._store.db:
+                    self._count_crash(source, file.stat, DIED)
+                summary.skipped.append((file.path, DIED))
+        self._note.clear()
+
     def _unread(self, file: Candidate) -> int:
         known = self.tracked.get(file.path)
         if known and known.is_whole and known.stat:
             return 0
         return max(0, file.stat.size - (known.progress.checkpoint.offset if known else 0))
-
-    def _find_moved(self, files: Sequence[Candidate]) -> None:
-        """Keep the source of a file that moved to a new path."""
-        for file in files:
-            if file.path in self.tracked or file.kind == "database":
-                continue
-            same_inode = self._store.db.execute(
-                "SELECT path FROM sources WHERE inode = ? AND dev = ?",
-                (file.stat.inode, file.stat.dev),
-            )
-            for (path,) in list(same_inode):
-                known = self.tracked[path]
-                if (
-                    os.path.basename(path) == os.path.basename(file.path)
-                    and not os.path.lexists(tail.log_file(path))
-                    and self._still_same(known, file.path)
-                ):
-                    with self._store.db:
-                        for source in (known, *self._parts_of(known)):
-                            self._rename(source, file.path + source.path.removeprefix(path))
-                    break
-
-    def _rename(self, source: Tracked, path: str) -> None:
-        del self.tracked[source.path]
-        source.save_path(self._store.db, path)
-        self.tracked[path] = source
-
-    def _still_same(self, known: Tracked, path: str) -> bool:
-        """Inode numbers are reused; the bytes decide."""
-        try:
-            fd, _ = tail.open_log(path)
-        except (OSError, tail.Unreadable):
-            return False
-        try:
-            if known.is_whole:
-                kept = rewrite.common_prefix(self._store.db, known, fd)
-                return kept == os.fstat(fd).st_size
-            tail.verify(known.progress.checkpoint, fd)
-        except tail.Rewritten:
-            return False
-        finally:
-            os.close(fd)
-        return True
 
     # -- the writer's side
 
@@ -239,51 +207,21 @@ class Ingest:
         try:
             with self._undone_on_error():
                 for step in self._read(files):
-                    self._begin(step)
-                    try:
+                    with self._batch.step(step):
                         self._write(step, summary)
-                    except Stopped:
-                        raise
-                    except Exception as error:
-                        if isinstance(error, apsw.Error) and not caused_by_data(error):
-                            raise
-                        raise SourceCrash(step, error) from error
-                    self._commit_if_due(step)
+                    if self._batch.is_due(step):
+                        self._batch.commit()
+                        self._write_note(step.file, step.source)
                     if self.stop.is_set():
                         break
-                self._commit()
+                self._batch.commit()
         finally:
+            self._note.clear()
             gc.enable()
 
-    def _begin(self, step: Step) -> None:
-        if not self._started:
-            self._store.begin()
-            self._started = time.monotonic()
-            self._uncommitted = 0
-            self._mixed = False
-        elif self._last is not None and step.file.path != self._last.file.path:
-            self._mixed = True
-        self._last = Step(step.file, step.source)
-
-    def _commit(self) -> None:
-        if not self._started:
-            return
-        assert self._last is not None
-        try:
-            self._store.commit()
-        except Exception as error:
-            if isinstance(error, apsw.Error) and not caused_by_data(error):
-                raise
-            if self._mixed:
-                raise UnknownCulprit from error
-            raise SourceCrash(self._last, error) from error
-        self._started = 0.0
-
-    def _commit_if_due(self, step: Step) -> None:
-        late = time.monotonic() - self._started > COMMIT_SECONDS
-        ends = self._alone and isinstance(step, Finish | Fail | Vanish)
-        if late or ends or self._uncommitted > COMMIT_BYTES:
-            self._commit()
+    def _write_note(self, file: Candidate, source: Tracked) -> None:
+        unread = file.stat.size if source.is_whole else self._unread(file)
+        self._note.write(file.path, source.progress.checkpoint.offset, unread)
 
     def _write(self, step: Step, summary: Summary) -> None:
         now = self._store.transaction
@@ -292,6 +230,8 @@ class Ingest:
         match step:
             case AddSlice(spec=spec, slice_=slice_):
                 now.add_slice(source, spec, slice_)
+                if source.failures:  # only failures in a row count
+                    source.save_state(now.db, LIVE)
                 summary.turns += len(slice_.turns)
                 summary.warnings += len(slice_.problems)
                 slice_.turns.clear()  # their texts may be large, and indexing them takes memory too
@@ -321,7 +261,6 @@ class Ingest:
                 summary.gone += 1
             case Fail():
                 self._fail(step, summary)
-        self._uncommitted += step.weight
         summary.read_bytes += step.weight
         self.on_progress(summary)
 
@@ -415,6 +354,9 @@ class Ingest:
             if known is not None and known.still_parked(file.stat):
                 continue
             source = known or _new(file)
+            if source.failures:  # whatever happens, the others are in the index
+                self._batch.commit()
+            self._write_note(file, source)
             if file.kind == "database":
                 # Most passes read logs only; the other engines are loaded when they are needed.
                 from sessiond.engines.databases import read_database  # noqa: PLC0415

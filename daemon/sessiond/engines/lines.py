@@ -25,7 +25,7 @@ from sessiond.engines.steps import (
 from sessiond.reading import tail
 from sessiond.reading.survey import Candidate
 from sessiond.reading.tail import Stat
-from sessiond.reading.tracked import UNREADABLE, Progress, Tracked
+from sessiond.reading.tracked import PARKED, UNREADABLE, Progress, Tracked
 from sessiond.sourcekit.base import Event, Parser, Record, SessionSpec
 from sessiond.sourcekit.bounds import LONGEST_UNPARSED, bound
 from sessiond.sourcekit.values import strings
@@ -56,7 +56,7 @@ def read_log(
         yield Fail(file, source, str(error))
         return
     try:
-        if source.stat == stat and source.state != UNREADABLE and not compared:
+        if source.stat == stat and source.state not in (UNREADABLE, PARKED) and not compared:
             if file.kind == "transcript":
                 yield RefreshSession(file, source, _identify(file, fd))
             yield Finish(file, source, stat)
