@@ -400,7 +400,36 @@ def generation5(home):
     return "g5-composer"
 
 
-GENERATIONS = (generation1, generation2, generation3, generation4, generation5)
+def generation2w(home):
+    """About 0.42: the messages are in the window's own list of conversations."""
+    talk = [
+        {"type": USER, "bubbleId": "g2w-1", "text": "g2w question", "richText": "", "context": {}},
+        {
+            "type": ASSISTANT,
+            "bubbleId": "g2w-2",
+            "text": "g2w answer",
+            "timingInfo": {"clientStartTime": 123.4, "clientRpcSendTime": CREATED + 1000,
+                           "clientSettleTime": CREATED + 3000, "clientEndTime": CREATED + 3000},
+        },
+    ]  # fmt: skip
+    value = {
+        "type": "head",
+        "composerId": "g2w-composer",
+        "name": "G2w",
+        "createdAt": CREATED,
+        "lastUpdatedAt": CREATED + 5000,
+        "unifiedMode": "chat",
+        "conversation": talk,
+        "usageData": {"claude-3.5-sonnet": {"amount": 1, "costInCents": 0}},
+    }
+    db = make_global(workspace_database(home), journal="delete")
+    put_item(db, "composer.composerData", {"allComposers": [value], "selectedComposerId": "x"})
+    put_item(db, "cursorAuth/accessToken", "secret")
+    db.close()
+    return "g2w-composer"
+
+
+GENERATIONS = (generation1, generation2, generation3, generation4, generation5, generation2w)
 
 
 def _list_in_workspace(home, value):

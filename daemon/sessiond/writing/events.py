@@ -81,10 +81,10 @@ class EventWriter:
                 row.unjoined, row.label = None, event.label
                 row.turn_id, row.block = turn_id, block
                 row.tool, row.summary, row.pointer = event.tool, event.summary, event.pointer
-                answered, row.ts = row.ts, record.ts
+                row.ts = record.ts
                 row.input, row.files, row.kind = event.input, event.files, event.kind
                 row.edits = with_hunks(event.edits, hunks_of(self.rows.edits(row)))
-                row.duration_ms = _duration(row.duration_ms, record.ts, answered)
+                row.duration_ms = _duration(row.duration_ms, _own_time(record), row.answered)
                 self.rows.replace(row)
                 self._reshape(row)  # now it is a call
                 return True
@@ -102,7 +102,7 @@ class EventWriter:
         if call is not None and self._rank(call, session, 0) < self._rank_of_result(call):
             if call.result_turn_id is not None:
                 self._detach(call, ANSWER)
-            self._join(call, session, turn_id, record.ts, result)
+            self._join(call, session, turn_id, record, result)
             return False
         event_id = self.rows.id_of_result(turn_id, result.call_id)
         row = Row(event_id, session.id, turn_id, block, "tool_use")
@@ -111,9 +111,9 @@ class EventWriter:
             row.tool, row.summary, row.kind = call.tool, call.summary, call.kind
         row.call_id, row.ts = result.call_id, record.ts
         self._keep(row)
-        self._join(row, session, turn_id, record.ts, result)
+        self._join(row, session, turn_id, record, result)
         started = self._started(session.id, call) if call else None
-        row.duration_ms = _duration(result.duration_ms, started, record.ts)
+        row.duration_ms = _duration(result.duration_ms, started, row.answered)
         return True
 
     @staticmethod
@@ -137,7 +137,7 @@ class EventWriter:
         row.result_turn_id, row.result_pointer = call.result_turn_id, call.result_pointer
         row.retired = call.result_retired or 0
         row.result_session, row.result_retired = call.result_session, call.result_retired
-        row.ts = row.answered = call.answered
+        row.ts, row.answered = self._time_of(call.result_turn_id), call.answered
         if unjoined == ANSWER:
             row.tool, row.summary, row.duration_ms = call.tool, call.summary, call.duration_ms
             row.kind = call.kind
@@ -227,7 +227,7 @@ class EventWriter:
         call.result_session, call.result_retired = best.session_id, 0
         call.overflow = best.overflow
         started = self._started(best.session_id, call)
-        call.duration_ms = _duration(best.duration_ms, started, best.ts)
+        call.duration_ms = _duration(best.duration_ms, started, best.answered)
         if hunks := hunks_of(self.rows.edits(best)):
             call.edits = with_hunks(self.rows.edits(call), hunks)
         call.answered = best.answered
@@ -274,15 +274,17 @@ class EventWriter:
         )
 
     def _join(
-        self, row: Row, session: Session, turn_id: int, ts: int | None, result: Result
+        self, row: Row, session: Session, turn_id: int, record: Record, result: Result
     ) -> None:
         self.rows.load(row)
         row.result_turn_id, row.result_pointer = turn_id, result.pointer
         row.result_session, row.result_retired = session.id, 0
         row.status, row.output = result.status, result.output
         row.images += result.images
-        row.duration_ms = _duration(result.duration_ms, self._started(session.id, row), ts)
-        row.answered = ts
+        row.answered = _own_time(record)
+        # A record with both has one time, which says nothing about how long it took.
+        started = self._started(session.id, row) if row.turn_id != turn_id else None
+        row.duration_ms = _duration(result.duration_ms, started, row.answered)
         if result.overflow and self._attachments:
             row.overflow = os.path.join(self._attachments, result.overflow)
             row.output = self._chunks.text_of(row.overflow) or row.output
@@ -324,6 +326,10 @@ class EventWriter:
                 ((row.ts, row.answered, row.duration_ms),) = self._db.execute(
                     "SELECT ts, answered, duration_ms FROM events WHERE id = ?", (row.id,)
                 )
+
+    def _time_of(self, turn_id: int) -> int | None:
+        ts: int | None = self._db.execute("SELECT ts FROM turns WHERE id = ?", (turn_id,)).get
+        return ts
 
     def _original(self, answer: Row) -> Row | None:
         """The call that another result was joined with."""
@@ -397,6 +403,11 @@ class EventWriter:
         """Write the collected events; full text is indexed at the end of the transaction."""
         self.rows.flush()
         self._link_prompts()
+
+
+def _own_time(record: Record) -> int | None:
+    """Of a record that has one: a borrowed time measures nothing."""
+    return record.ts if record.ts_from is None else None
 
 
 def _duration(recorded: int | None, started: int | None, ended: int | None) -> int | None:

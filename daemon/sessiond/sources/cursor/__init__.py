@@ -35,13 +35,15 @@ _STORE = "store.db"
 _META = "meta.json"  # beside a chat of cursor-agent
 _DATABASES = (".vscdb", ".sqlite")
 _TRANSCRIPT = ".jsonl"
+_PLAIN_TRANSCRIPT = ".txt"
 _LOG = "-wal"
 _TRANSCRIPTS = "agent-transcripts"
 _SUBAGENTS = "subagents"
 _GLOBAL, _WINDOWS = "globalStorage", "workspaceStorage"
 _CHATS, _PROJECTS = "chats", "projects"
 _FIRST_LINES = 20
-_FILE = 2  # `fallback` of transcripts and exports: databases come first
+# `fallback` of transcripts and exports: databases come first.
+_FILE, _PLAIN_FILE = 2, 3
 _HEAD = 64 << 10
 _COMPOSER_ID = re.compile(rb'"composerId"\s*:\s*"([\w.:-]{1,200})"')
 
@@ -66,6 +68,7 @@ class CursorSource(Source):
     ) -> None:
         super().__init__(extra_roots, environ, platform)
         self.databases = CursorDatabases()
+        self.documents = CursorDocuments(self._spec_of)
         slugs = [os.path.join(place, _PROJECTS) for place in self._agent_directories()]
         self._slugs = {*slugs, *map(os.path.realpath, slugs)}
 
@@ -92,7 +95,8 @@ class CursorSource(Source):
         if name.lower().endswith(_TRANSCRIPT):
             known = _TRANSCRIPTS in folder.split(os.sep) or _is_ours(path)
             return "transcript" if known else None
-        return None
+        plain = name.lower().endswith(_PLAIN_TRANSCRIPT) and _TRANSCRIPTS in folder.split(os.sep)
+        return "document" if plain else None
 
     @staticmethod
     def _is_database(name: str) -> bool:
@@ -128,12 +132,16 @@ class CursorSource(Source):
         composer = _composer_in(head)
         if composer:
             return SessionSpec(composer, fallback=_FILE)
+        return self._spec_of(path)
+
+    def _spec_of(self, path: str) -> SessionSpec:
         folder, name = os.path.split(path)
-        stem = name.removesuffix(_TRANSCRIPT)
+        stem, suffix = os.path.splitext(name)
+        fallback = _PLAIN_FILE if suffix.lower() == _PLAIN_TRANSCRIPT else _FILE
         if os.path.basename(folder) == _SUBAGENTS:
             parent = os.path.basename(os.path.dirname(folder))
-            return SessionSpec(stem, kind="subagent", parent=parent, fallback=_FILE)
-        return SessionSpec(stem, project=self._folder_of(path, stem), fallback=_FILE)
+            return SessionSpec(stem, kind="subagent", parent=parent, fallback=fallback)
+        return SessionSpec(stem, project=self._folder_of(path, stem), fallback=fallback)
 
     @staticmethod
     def _folder_of(path: str, session: str) -> str | None:
@@ -182,6 +190,18 @@ class CursorSource(Source):
         return places
 
 
+class CursorDocuments:
+    """Reads transcripts in plain text."""
+
+    def __init__(self, spec_of: Callable[[str], SessionSpec]) -> None:
+        self._spec_of = spec_of
+
+    def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
+        from sessiond.sources.cursor.plaintext import conversation  # noqa: PLC0415 - when changed
+
+        yield from conversation(self._spec_of(path), data)
+
+
 class CursorDatabases:
     """Reads `state.vscdb` of the editor and its windows, and `store.db` of cursor-agent."""
 
@@ -197,13 +217,13 @@ class CursorDatabases:
             yield from chat(foreign, known, state)
             return
         from sessiond.sources.cursor.database import DatabaseReader  # noqa: PLC0415 - when something changed
-        from sessiond.sources.cursor.tabs import tabs  # noqa: PLC0415
+        from sessiond.sources.cursor.windows import window  # noqa: PLC0415
         from sessiond.sources.cursor.workspaces import Workspaces  # noqa: PLC0415
 
         user = os.path.dirname(os.path.dirname(foreign.path))
         workspaces = self._workspaces.setdefault(user, Workspaces(user))
         yield from DatabaseReader(foreign, known, state, workspaces).conversations()
-        yield from tabs(foreign, known, state)
+        yield from window(foreign, known, state)
 
 
 def _is_ours(path: str) -> bool:

@@ -184,6 +184,11 @@ def _typed(body: str) -> tuple[str, str]:
     return typed.strip(), f"{body[:start].strip()}\n{rest.strip()}".strip()
 
 
+def prompt_text(bubble: dict[str, Any]) -> str:
+    """What a person typed; empty for other bubbles."""
+    return _typed(_body(bubble)[0])[0] if is_user(bubble.get("type")) else ""
+
+
 def _read_answer(record: Record, bubble: dict[str, Any], body: str, images: int) -> None:
     if _is_thinking(bubble) and [event.text for event in record.events] == [body]:
         body = ""

@@ -23,6 +23,7 @@ from sessiond.sources.cursor.changes import (
 from sessiond.sources.cursor.composers import Composer, read_composer, unwrap
 from sessiond.sources.cursor.contents import fetch
 from sessiond.sources.cursor.headers import Headers
+from sessiond.sources.cursor.inline import add_inline
 from sessiond.sources.cursor.order import Arranged
 from sessiond.sources.cursor.workspaces import Workspaces
 
@@ -97,7 +98,7 @@ class DatabaseReader:
         if found is None:
             arranged.stay(self._known.in_order(known))
         change.order = arranged.keys()
-        self._add_inline(change, composer, inline, known)
+        add_inline(change, inline, known)
         wanted = self._wanted(change.order, present, known, how)
         for start in range(0, len(wanted), _BATCH):
             self._add_bubbles(change, composer, wanted[start : start + _BATCH], known)
@@ -248,23 +249,6 @@ class DatabaseReader:
         item.record = envelope.read({"bubble": bubble, "bubbleId": bubble_id, "contents": contents})
         item.alias = named if isinstance(named, str) and named != bubble_id else None
         return bubble
-
-    def _add_inline(
-        self,
-        change: Conversation,
-        composer: Composer,
-        inline: dict[str, tuple[str, dict[str, Any], dict[str, Any] | None]],
-        known: dict[str, KnownRow],
-    ) -> None:
-        for key, (bubble_id, bubble, tool) in inline.items():
-            given = None if bubble.get("bubbleId") == bubble_id else bubble_id
-            raw = envelope.pack(composer.composer_id, bubble, bubble_id=given, tool=tool)
-            item = Item(key, 0, digest(raw), raw)
-            before = known.get(key)
-            if before is not None and before.digest == item.digest:
-                continue
-            item.record = envelope.read({"bubble": bubble, "bubbleId": bubble_id, "tool": tool})
-            change.items.append(item)
 
 
 def _digest(value: Any, contents: dict[str, str]) -> int:

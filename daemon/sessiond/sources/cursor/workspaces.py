@@ -13,7 +13,7 @@ from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.cursor.composers import unwrap
 
 _DATABASE = "state.vscdb"
-_COMPOSERS = "composer.composerData"
+COMPOSERS = "composer.composerData"
 _PANELS = "workbench.panel.composerChatViewPane."
 _VIEW = "workbench.panel.aichat.view."
 
@@ -73,7 +73,7 @@ def _composers(path: str) -> set[str]:
     for live in (False, True):
         try:
             with Foreign(path, live=live) as foreign:
-                return set(_named(foreign))
+                return named_composers(foreign)
         except Changed:
             continue
         except ForeignError:
@@ -81,10 +81,15 @@ def _composers(path: str) -> set[str]:
     return set()
 
 
+def named_composers(foreign: Foreign) -> set[str]:
+    """The composers that a window's database names."""
+    return {name for name in _named(foreign) if name}
+
+
 def _named(foreign: Foreign) -> Iterator[str]:
     if not foreign.has_table("ItemTable"):
         return
-    for (value,) in foreign.rows("SELECT value FROM ItemTable WHERE key = ?", (_COMPOSERS,)):
+    for (value,) in foreign.rows("SELECT value FROM ItemTable WHERE key = ?", (COMPOSERS,)):
         listed = as_dict(unwrap(value))
         for entry in _items(listed.get("allComposers")):
             yield as_text(as_dict(entry).get("composerId")) or ""
