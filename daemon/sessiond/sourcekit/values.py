@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from sess_schema.decode import decode
 from sess_schema.times import EARLIEST
 
 # Opaque to people, or not text at all.
@@ -100,3 +101,13 @@ def as_line(value: Any) -> bytes:
         import json  # noqa: PLC0415 - rarely needed
 
         return json.dumps(value).encode()
+
+
+def decoded(value: Any) -> Any:
+    """The JSON in a column of a database; None if it is none."""
+    if not isinstance(value, (str, bytes)):
+        return None
+    try:
+        return decode(value if isinstance(value, bytes) else value.encode("utf-8", "replace"))[0]
+    except ValueError:
+        return None

@@ -92,6 +92,10 @@ class Line(NamedTuple):
             *(text or "" for text in (self.model, self.service_tier, self.speed, self.geo)),
         )
 
+    def replaces(self, old: Line) -> bool:
+        """Also if it counts less, where a record changed in place."""
+        return self.turn_id == old.turn_id or self.finality() >= old.finality()
+
     def priced(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in PRICED)
 
@@ -132,7 +136,7 @@ class UsageWriter:
             self._logged.setdefault(line.response_uid, 0)
             self._logged[line.response_uid] += sum(event.chars() for event in record.events)
         best = self._best.get(line.response_uid)
-        if best is None or line.finality() >= best.finality():
+        if best is None or line.replaces(best):
             self._best[line.response_uid] = line
 
     def hold(self, session: Session, _turn_id: int, record: Record, usage: Usage) -> None:
@@ -173,7 +177,7 @@ class UsageWriter:
             old = Line(*row)
             new = self._best[old.response_uid]
             self._holders.setdefault(old.response_uid, {new.session_id}).add(old.session_id)
-            if old.finality() > new.finality():
+            if not new.replaces(old):
                 del self._best[old.response_uid]
             else:
                 # `_choose_owners` may change the owner; until then it stays.

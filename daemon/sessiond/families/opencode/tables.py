@@ -11,14 +11,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sess_schema.decode import decode
 from sessiond.engines.foreign import Foreign
 from sessiond.engines.tables import Layout, Listed, Table
 from sessiond.families.opencode.entries import read_entry
 from sessiond.families.opencode.forks import copies_by_number, copies_by_time
 from sessiond.families.opencode.messages import read_message
 from sessiond.sourcekit.base import Conversation, Record, SessionSpec
-from sessiond.sourcekit.values import as_dict, as_text, as_time
+from sessiond.sourcekit.values import as_dict, as_text, as_time, decoded
 
 FIRST, SECOND = "session", "session_v2"
 _MESSAGE, _PART, _ENTRY = "message", "part", "session_message"
@@ -83,7 +82,7 @@ class SessionTables(Layout):
         self._version = as_text(facts.get("version"))
         parent = as_text(facts.get("parent_id"))
         title = as_text(facts.get("title"))
-        model = as_dict(_json(facts.get("model")))
+        model = as_dict(decoded(facts.get("model")))
         return Conversation(
             SessionSpec(
                 conversation,
@@ -122,7 +121,7 @@ class SessionTables(Layout):
 
     def _reverted(self, db: Foreign, conversation: str) -> tuple[str | None, str | None]:
         """The message and part from which on a person took everything back, until they go on."""
-        revert = as_dict(_json((self._facts(db, conversation) or {}).get("revert")))
+        revert = as_dict(decoded((self._facts(db, conversation) or {}).get("revert")))
         return as_text(revert.get("messageID")), as_text(revert.get("partID"))
 
     def listing(self, db: Foreign, conversation: str) -> list[Listed]:
@@ -184,14 +183,7 @@ class SessionTables(Layout):
         return record
 
 
-def _json(text: Any) -> Any:
-    try:
-        return decode(text if isinstance(text, bytes) else str(text).encode())[0]
-    except ValueError:
-        return None
-
-
 def _object(text: Any) -> dict[str, Any]:
     """A row's JSON; what is none is kept as text."""
-    value = _json(text)
+    value = decoded(text)
     return value if isinstance(value, dict) else {"unreadable": str(text)}

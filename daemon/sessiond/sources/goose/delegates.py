@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from sess_schema import kinds
-from sess_schema.decode import decode
 from sessiond.engines.foreign import Foreign
-from sessiond.sourcekit.values import as_dict, as_text, strings
+from sessiond.sourcekit.values import as_dict, as_text, decoded, strings
 from sessiond.sources.goose.calls import kind_of
 
 
@@ -40,8 +39,5 @@ def _is_given(given: dict[str, Any], said: str) -> bool:
 
 
 def _blocks(content: Any) -> list[Any]:
-    try:
-        value, _ = decode(str(content).encode())
-    except ValueError:
-        return []
+    value = decoded(content)
     return value if isinstance(value, list) else []

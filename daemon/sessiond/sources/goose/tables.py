@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sess_schema.decode import decode
 from sessiond.engines.foreign import Foreign
 from sessiond.engines.tables import Layout, Listed, Table
 from sessiond.sourcekit.base import Conversation, Record, SessionSpec, Usage
-from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time
+from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time, decoded
 from sessiond.sources.goose.delegates import starting_call
 from sessiond.sources.goose.messages import AGAIN, SUMMARY, read_message
 
@@ -57,7 +56,7 @@ class GooseTables(Layout):
         if not rows:
             return None
         facts = self._facts = dict(zip(columns, rows[0], strict=True))
-        self._model = as_text(as_dict(_json(facts.get("model_config_json"))).get("model_name"))
+        self._model = as_text(as_dict(decoded(facts.get("model_config_json"))).get("model_name"))
         parent = as_text(facts.get("parent_session_id"))
         is_subagent = bool(parent) or facts.get("session_type") == "sub_agent"
         title = as_text(facts.get("name")) or as_text(facts.get("description")) or ""
@@ -135,8 +134,8 @@ class GooseTables(Layout):
                 "id": key if as_text(stored.get("message_id")) else f"{conversation} {key}",
                 "role": stored.get("role"),
                 "created": stored.get("created_timestamp"),
-                "content": _json(stored.get("content_json"), as_it_is=True),
-                "metadata": _json(stored.get("metadata_json")),
+                "content": _content(stored.get("content_json")),
+                "metadata": decoded(stored.get("metadata_json")),
             }
             if place := self._place(db, conversation, self._rows[key], value):
                 value["compaction"] = place
@@ -224,8 +223,7 @@ def _resume(session: str) -> tuple[str, ...]:
     return ("goose", "session", "--resume", "--session-id", session)
 
 
-def _json(text: Any, *, as_it_is: bool = False) -> Any:
-    try:
-        return decode(text if isinstance(text, bytes) else str(text).encode())[0]
-    except ValueError:
-        return str(text) if as_it_is and text is not None else None
+def _content(text: Any) -> Any:
+    """What is not JSON is kept as text."""
+    found = decoded(text)
+    return str(text) if found is None and text is not None else found
