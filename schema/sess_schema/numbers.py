@@ -10,17 +10,18 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import apsw
 
 from sess_schema import moments, sums
-from sess_schema.queries import spans, worktime
-from sess_schema.queries.quarters import USAGE
+from sess_schema.queries import sessions, spans, worktime
+from sess_schema.queries.quarters import USAGE, Reader
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
+from sess_schema.queries.worktime import Worktime
 from sess_schema.session import shown
 
 
@@ -64,6 +65,15 @@ def of(db: apsw.Connection, row: SessionRow, asked: Stats | None = None) -> Numb
     if asked.since is not None or asked.until is not None:
         duration, events = _inside(db, row, asked)
     return _made(asked.total(db), events, duration, (spent.active, spent.user))
+
+
+def worktime_of(db: apsw.Connection, asked: Stats, reader: Reader | None = None) -> Worktime:
+    """The time that everything selected took; for one session, its own."""
+    spent = worktime.read(db, asked, reader)
+    if asked.session is None:
+        return spent
+    own = of(db, sessions.by_key(db, asked.session), asked)
+    return replace(spent, active=own.active_ms, user=own.user_ms)
 
 
 def _made(total: Tally, events: int, duration: int, spent: tuple[int, int]) -> Numbers:

@@ -150,10 +150,10 @@ def test_texts_about_one_session_agree_with_the_definitions(counted, session):
     shown = run(counted, "show", session, "--utc", "--no-pager")
     outcomes = f"{failed} failed, {denied} denied"
     assert f"{prompts} prompts, {calls} tool calls ({outcomes}), {wanted['events']} events" in shown
-    assert f"({duration})" in shown
+    assert f"({duration}, {active} active)" in shown
     document = run(counted, "export", "md", session, "-o", "-", "--utc")
     assert f"- {prompts} prompts, {calls} tool calls, {outcomes}\n" in document
-    assert f"({duration})" in document
+    assert f"({duration}, {active} active)" in document
     page = run(counted, "export", "html", session, "-o", "-", "--utc")
     assert facts(page) == {
         "Duration": duration,

@@ -264,16 +264,11 @@ class _Answer:
         else:
             from sess_cli.output import json_line  # noqa: PLC0415
             from sess_schema import numbers, objects  # noqa: PLC0415
-            from sess_schema.queries import worktime  # noqa: PLC0415
 
-            total, spent = self._asked.total(db), worktime.read(db, self._asked)
-            active, user = spent.active, spent.user
-            if row is not None:
-                own = numbers.of(db, row, self._asked)
-                active, user = own.active_ms, own.user_ms
+            total, spent = self._asked.total(db), numbers.worktime_of(db, self._asked)
             json_line(
                 objects.group("total", total)
-                | objects.times_of(active, user)
+                | objects.times_of(spent.active, spent.user)
                 | {"concurrency": spent.concurrency}
             )
             if alone and row is not None:

@@ -70,9 +70,9 @@ class _Document:
         yield f"- project {place}" + (f" on {code(story.branch)}" if story.branch else "")
         begun = amounts.clock(row.started, utc=self._utc)
         ended = amounts.clock(row.ended, utc=self._utc)
-        yield f"- {begun} to {ended}{' UTC' if self._utc else ''}" + (
-            f" ({amounts.duration(story.duration_ms)})" if story.duration_ms else ""
-        )
+        zone = " UTC" if self._utc and row.started is not None else ""
+        spent = amounts.spans(story.duration_ms, story.numbers.active_ms)
+        yield f"- {begun} to {ended}{zone} ({spent})" if spent else f"- {begun}{zone}"
         outcomes = amounts.outcomes(total.tool_errors, total.tool_denied)
         yield (
             f"- {amounts.plural(total.prompts, 'prompt')},"

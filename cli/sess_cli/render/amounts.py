@@ -43,6 +43,13 @@ def duration(milliseconds: int) -> str:
     return f"{milliseconds // times.DAY}d{milliseconds // times.HOUR % 24}h"
 
 
+def spans(whole: int, active: int) -> str:
+    """`1h5m, 20m3s active`; only the first if nothing was idle; empty if no time passed."""
+    if not whole:
+        return ""
+    return duration(whole) + (f", {duration(active)} active" if active < whole else "")
+
+
 def size(count: int) -> str:
     """`512 bytes`, `1.5 MB`."""
     if count < 1000:

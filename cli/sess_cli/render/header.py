@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import apsw
 
     from sess_cli.terminal import Terminal
+    from sess_schema.numbers import Numbers
     from sess_schema.queries.sessions import SessionRow
 
 _MOST_SUBAGENTS = 6
@@ -60,8 +61,9 @@ def _facts(
     mode = f"{row.mode} mode" if row.mode else ""
     if models or version or mode:
         yield "model", terminal.line(" · ".join(filter(None, (models, version, mode))))
-    yield "when", _when(row, utc=utc)
-    yield "counts", _counts(db, row)
+    counts = numbers.of(db, row)
+    yield "when", _when(row, counts, utc=utc)
+    yield "counts", _counts(counts)
     for source in sources.of_session(db, row.key):
         gone = ""
         if source.state == "gone":
@@ -80,17 +82,19 @@ def _facts(
         yield "subagents", terminal.line(shown) + (f" and {more} more" if more > 0 else "")
 
 
-def _when(row: SessionRow, *, utc: bool) -> str:
+def _when(row: SessionRow, counts: Numbers, *, utc: bool) -> str:
     if row.started is None or row.ended is None:
         return "no date"
     first, last = amounts.clock(row.started, utc=utc), amounts.clock(row.ended, utc=utc)
-    if first[:10] == last[:10]:
-        last = last[11:]
-    return f"{first} to {last} ({amounts.duration(row.duration_ms)})"
+    if row.time_from:
+        return f"{first} (the time of its file)"
+    spent = amounts.spans(counts.duration_ms, counts.active_ms)
+    if not spent:
+        return first
+    return f"{first} to {last[11:] if first[:10] == last[:10] else last} ({spent})"
 
 
-def _counts(db: apsw.Connection, row: SessionRow) -> str:
-    counts = numbers.of(db, row)
+def _counts(counts: Numbers) -> str:
     outcomes = amounts.outcomes(counts.failed, counts.denied)
     return (
         f"{amounts.plural(counts.prompts, 'prompt')}, {amounts.plural(counts.calls, 'tool call')}"

@@ -59,6 +59,7 @@ def test_the_header_has_id_start_duration_calls_and_failures(world, page):
         "11111111",
         "2026-02-01 10:00:01",
         "4.0s",
+        "1 prompt",
         "2 tool calls",
         "1 failed",
         "fix it",

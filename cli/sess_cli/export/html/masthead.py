@@ -44,6 +44,8 @@ def _facts(story: Story, *, utc: bool) -> Iterator[tuple[str, str, str]]:
         yield "When", _when(story, utc=utc), ""
     if story.duration_ms:
         yield "Duration", amounts.duration(story.duration_ms), "number"
+    if story.numbers.active_ms < story.duration_ms:
+        yield "Active", amounts.duration(story.numbers.active_ms), "number"
     yield "Prompts", f"{total.prompts:,}", "number"
     yield "Tool calls", f"{total.tool_calls:,}", "number"
     if total.tool_errors:

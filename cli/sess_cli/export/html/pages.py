@@ -66,8 +66,8 @@ def write(
     for number, path in _earlier(folder):
         if number > total:
             os.unlink(path)
-    prompts = sum(1 for prompt in session.prompts if prompt.number)
-    return Written([os.path.join(folder, name) for name in names], total, prompts, size)
+    made = [os.path.join(folder, name) for name in names]
+    return Written(made, total, story.total.prompts, size)
 
 
 class _Session:

@@ -101,8 +101,8 @@ def _about(story: Story, *, utc: bool) -> str:
         if piece
     ]
     pieces.append(moment(story.row.started, utc=utc))
-    if story.duration_ms:
-        pieces.append(amounts.duration(story.duration_ms))
+    if spent := amounts.spans(story.duration_ms, story.numbers.active_ms):
+        pieces.append(spent)
     return f'<p class="about">{" · ".join(pieces)}</p>'
 
 
@@ -115,7 +115,10 @@ def _counts(story: Story, prompts: list[Prompt], messages: int, pages: int) -> s
         (len(commits), "commit"),
         (pages, "page"),
     )
-    return " · ".join(amounts.plural(count, name) for count, name in counts)
+    said = [amounts.plural(count, name) for count, name in counts]
+    if outcomes := amounts.outcomes(story.total.tool_errors, story.total.tool_denied):
+        said.insert(3, outcomes)
+    return " · ".join(said)
 
 
 def _prompt(prompt: Prompt, repository: Repository | None, *, utc: bool) -> str:

@@ -59,11 +59,10 @@ def write(story: Story, out: BinaryIO, *, utc: bool = False) -> None:
 
 
 class Rows:
-    """Draws events and counts what it drew."""
+    """Draws events and counts calls by tool."""
 
     def __init__(self, story: Story, *, utc: bool) -> None:
         self.calls: Counter[str] = Counter()
-        self.failed = self.denied = 0
         self._utc = utc
         self._speaker = story.row.agent.capitalize() or "Assistant"
         self._day = ""
@@ -78,8 +77,6 @@ class Rows:
         failed = item.type == "tool_use" and item.failed
         if item.type == "tool_use":
             self.calls[item.tool or "tool"] += 1
-            self.failed += item.status == "error"
-            self.denied += item.status == "denied"
         classes = f"event{' error' if failed else ''}{f' d{min(depth, _DEEPEST)}' if depth else ''}"
         tool = f' data-tool="{attr(item.tool)}"' if item.tool else ""
         tool += f' data-kind="{attr(item.call_kind)}"' if item.call_kind else ""
@@ -128,7 +125,9 @@ def _title(story: Story) -> str:
 def _top(story: Story, rows: Rows, *, utc: bool) -> str:
     started = story.row.started
     when = "no date" if started is None else f"{times.local(started, utc=utc):%Y-%m-%d %H:%M:%S}"
-    outcomes = amounts.outcomes(rows.failed, rows.denied)
+    total = story.total
+    outcomes = amounts.outcomes(total.tool_errors, total.tool_denied)
+    spent = amounts.spans(story.duration_ms, story.numbers.active_ms)
     failures = f'<span class="errors">{outcomes}</span>' if outcomes else ""
     tools = "".join(
         f'<option value="tool:{attr(name)}">{escaped(name)} ({count:,})</option>'
@@ -138,8 +137,9 @@ def _top(story: Story, rows: Rows, *, utc: bool) -> str:
         tools = f'<optgroup label="Tools">{tools}</optgroup>'
     return (
         f'<body>\n<header>\n<div class="facts"><h1>{escaped(story.row.session[:8])}</h1>'
-        f"<span>{when}</span><span>{amounts.duration(story.duration_ms)}</span>"
-        f"<span>{amounts.plural(rows.calls.total(), 'tool call')}</span>"
+        f"<span>{when}</span>{f'<span>{spent}</span>' if spent else ''}"
+        f"<span>{amounts.plural(total.prompts, 'prompt')}</span>"
+        f"<span>{amounts.plural(total.tool_calls, 'tool call')}</span>"
         f"{failures}"
         f'<span class="title" title="{attr(story.title)}">{escaped(story.title)}</span></div>\n'
         '<div class="filters" id="filters" hidden>'

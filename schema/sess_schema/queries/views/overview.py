@@ -9,8 +9,8 @@ from pathlib import Path
 
 import apsw
 
+from sess_schema import numbers
 from sess_schema.labels import API_ERROR
-from sess_schema.queries import worktime
 from sess_schema.queries.quarters import Reader
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
@@ -37,7 +37,7 @@ class Overview:
 def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
     groups = ("day", "model", "project")
     reader = Reader(db, asked, groups)
-    found = Overview(time=worktime.read(db, asked, reader))
+    found = Overview(time=numbers.worktime_of(db, asked, reader))
     labels = [asked.label(reader, by) for by in groups]
     sums: tuple[dict[str, Tally], ...] = (found.days, found.models, found.projects)
     for row in reader.rows():
