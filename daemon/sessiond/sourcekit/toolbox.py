@@ -24,12 +24,14 @@ _TASKS = (
     "description",
     "title",
     "task",
+    "tasks",
     "instructions",
     "prompt",
     "prompts",
     "message",
     "objective",
 )
+_NAMED = ("command", "url", "question", "task", "description", "text")  # in a list of objects
 _WORKERS = ("subagenttype", "agenttype", "agentname", "agent", "mode")
 _QUESTIONS = ("question", "questions", "followup", "message", "text")
 _SUBJECTS = (
@@ -158,10 +160,10 @@ def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     fields = as_dict(value)
-    words = [as_text(fields.get(name)) for name in ("command", "url", "question", "text")]
+    word = next((text for name in _NAMED if (text := as_text(fields.get(name)))), "")
     listed = fields.get("args")
     more = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
-    return " ".join([*filter(None, words), *more])
+    return " ".join([word, *more]).strip()
 
 
 def _progress(listed: list[Any]) -> str:
