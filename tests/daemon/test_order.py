@@ -33,6 +33,13 @@ def patch(count):
     return {"toolUseResult": {"structuredPatch": [hunk]}}
 
 
+def reordered(value):
+    """The same JSON with the keys of every object in reverse order."""
+    if isinstance(value, dict):
+        return {key: reordered(value[key]) for key in reversed(value)}
+    return [reordered(one) for one in value] if isinstance(value, list) else value
+
+
 def conversation(world, rng):
     """A session and its forks: session id → records. Copies keep uuid and time."""
     files = {}
@@ -58,6 +65,8 @@ def conversation(world, rng):
         copies = [{**line, "sessionId": fork.session} for line in kept if "uuid" in line]
         if rng.random() < 0.5:
             copies = [{**copy, "forkedFrom": {"sessionId": original.session}} for copy in copies]
+        if rng.random() < 0.3:
+            copies = [reordered(copy) for copy in copies]
         open_call = rng.choice(range(4))
         told = patch(open_call + LETTERS.index(letter))
         own = [fork.result(f"toolu_{open_call}", f"fork {letter}", **told)]
@@ -90,8 +99,9 @@ def written_in_pieces(world, files, rng):
 def comparable(world):
     dump = world.dump()
     dump["owners"] = world.sql(
-        "SELECT u.message_id, s.native_id FROM usage u JOIN sessions s ON s.id = session_id"
-        " ORDER BY 1"
+        "SELECT u.message_id, s.native_id, t.line, t.session_id = u.session_id, u.ts, u.counted,"
+        " u.sidechain FROM usage u JOIN sessions s ON s.id = u.session_id"
+        " JOIN turns t ON t.id = u.turn_id ORDER BY 1, 2, 3"
     )
     return dump
 

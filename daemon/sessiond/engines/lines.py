@@ -142,6 +142,7 @@ class LogReader:
         self._checkpoint = progress.checkpoint
         self._lines = progress.lines
         self._blank = progress.blank_lines
+        self._nameless = (0, 0)  # the line of the last record without an id; others in that line
         self._turns: list[Turn] = []
         self._problems: list[Problem] = []
 
@@ -268,13 +269,17 @@ class LogReader:
         self._append(offset, raw, record)
 
     def _append(self, offset: int, raw: bytes, record: Record) -> None:
-        digest = content_digest(record) if record.native_id else self._digest_of_place(offset, raw)
+        digest = content_digest(record)
+        if not record.native_id:
+            digest = self._digest_of_place(digest)
         self._turns.append(Turn(offset, len(raw), self._lines, record, digest))
 
-    def _digest_of_place(self, offset: int, raw: bytes) -> int:
+    def _digest_of_place(self, digest: int) -> int:
         """A record without an id is a copy only in a copy of its whole file."""
         owner = f"{self._spec.home}\0{self._spec.native_id}".encode("utf-8", "replace")
-        return hash64(owner, b"%d" % offset, raw)
+        line, glued = self._nameless
+        self._nameless = self._lines, (glued + 1 if line == self._lines else 0)
+        return hash64(owner, b"%d %d %d" % (*self._nameless, digest))
 
     def _problem(self, offset: int, raw: bytes, reason: str) -> None:
         preview = raw[: PREVIEW * 4].decode("utf-8", "replace")[:PREVIEW]
@@ -294,5 +299,5 @@ class LogReader:
     def _add_oversize(self, offset: int, length: int, head: bytes) -> None:
         reason = f"line of {length >> 20} MiB is archived but not searchable"
         self._problem(offset, head, reason)
-        digest = self._digest_of_place(offset, b"%d %s" % (length, head))
+        digest = self._digest_of_place(hash64(b"%d" % length, head))
         self._turns.append(Turn(offset, length, self._lines, Record("oversize"), digest))

@@ -47,13 +47,21 @@ def hash64(*parts: bytes) -> int:
 
 
 def content_digest(record: Record) -> int:
-    """A hash that identifies copies of a record that has an id: its text without ids and times."""
+    """A hash that identifies copies of a record that has an id: its text without ids and times.
+
+    A copy may have its JSON in another order: lines that come from several values are sorted.
+    """
     parts: list[str] = [record.kind]
     for event in record.events:
-        parts += (event.type, event.tool or "", event.call_id or "", event.text, event.input)
+        text = _sorted(event.text) if event.type == "system" else event.text
+        parts += (event.type, event.tool or "", event.call_id or "", text, _sorted(event.input))
     for result in record.results:
         parts += (result.call_id, result.status, result.output)
     if len(parts) == 1:
         parts.append("")
     # Each encoded on its own: joined first, one emoji would quadruple the size of all.
     return hash64(*[part.encode("utf-8", "replace") for part in parts])
+
+
+def _sorted(text: str) -> str:
+    return "\n".join(sorted(text.split("\n"))) if "\n" in text else text

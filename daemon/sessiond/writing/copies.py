@@ -137,7 +137,7 @@ class Copies:
         old = (owner.left, owner.forked, *above.age())
         if new >= old:
             return owner.id
-        self._transaction.events.flush()
+        self._transaction.events.retell(owner.id, turn.record)
         self.hand_over(owner.id, owner.session_id, turn_id, session.id, turn.record.ts)
         owner.copy_of = turn_id
         if turn.record.native_id:

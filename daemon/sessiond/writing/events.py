@@ -303,6 +303,19 @@ class EventWriter:
                     row.result_turn_id, row.result_session = new, session_id
                     row.result_retired = 0
 
+    def retell(self, turn_id: int, record: Record) -> None:
+        """Take the words of a copy that becomes the owner: its JSON may have another order."""
+        self.flush()
+        for row in self.rows.stored("e.turn_id = ? AND e.unjoined IS NULL", turn_id):
+            event = record.events[row.block]
+            cached = (one for one in self._calls.get(row.call_id or "", ()) if one.id == row.id)
+            kept = next(cached, row)
+            self.rows.load(kept)
+            if (clean(kept.text), clean(kept.input)) != (clean(event.text), clean(event.input)):
+                kept.text, kept.input = event.text, event.input
+                self.rows.replace(kept)
+        self.flush()
+
     def date(self, old: tuple[int, int], new: tuple[int, int], ts: int | None) -> None:
         """Give events the time of the turn that took them over: copies may have new timestamps.
 
