@@ -35,6 +35,7 @@ class OpencodeFamily(Source):
     known_from = SOURCE_CODE
     program: str  # the command, and the name of its folder and its database
     database_variable: str
+    older_program: str | None = None  # by which early versions named the database
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -62,14 +63,13 @@ class OpencodeFamily(Source):
 
     def enters(self, directory: str) -> bool:
         """Skips messages and parts, which are read with their session, and everything else."""
-        for root in self._roots:
-            if directory.startswith(root + os.sep):
-                below = directory[len(root) + 1 :].split(os.sep)
-                if below[0] == _PROJECTS:  # project/NAME/storage/session/info
-                    inner = below[2:5]
-                    return inner == [_STORAGE, _SESSION, _INFO][: len(inner)]
-                return below[:2] in ([_STORAGE], [_STORAGE, _SESSION])
-        return True
+        if not directory.startswith(self._home + os.sep):
+            return True
+        below = directory[len(self._home) + 1 :].split(os.sep)
+        if below[0] == _PROJECTS:  # project/NAME/storage/session/info
+            inner = below[2:5]
+            return inner == [_STORAGE, _SESSION, _INFO][: len(inner)]
+        return below[:2] in ([_STORAGE], [_STORAGE, _SESSION])
 
     def sidecars(self, path: str) -> Sequence[str]:
         if path.endswith(_JSON):
@@ -81,11 +81,12 @@ class OpencodeFamily(Source):
     @cached_property
     def _database_name(self) -> re.Pattern[str]:
         """Versions of a release channel have their own, `opencode-dev.db`."""
-        return re.compile(re.escape(self.program) + r"(-[\w.-]+)?\.db")
+        names = "|".join(filter(None, (self.program, self.older_program)))
+        return re.compile(rf"(?:{names})(?:-[\w.-]+)?\.db")
 
     @cached_property
-    def _roots(self) -> tuple[str, ...]:
-        return tuple(map(os.path.realpath, self.roots()))
+    def _home(self) -> str:
+        return os.path.realpath(self.places()[0])
 
     @cached_property
     def _named(self) -> frozenset[str]:
