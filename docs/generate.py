@@ -11,7 +11,7 @@ BIN = Path(sys.executable).parent
 TARGET = Path(__file__).parent / "commands.md"
 COMMANDS = {
     "sess": [
-        "search", "list", "show", "stats", "statusline", "restore", "check", "sql",
+        "search", "list", "show", "stats", "statusline", "restore", "check", "forget", "sql",
         "doctor", "demo",
         "export", "export html", "export site", "export md", "export json", "export sqlite",
         "export video", "export gif", "export cast", "export tape",

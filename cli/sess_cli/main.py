@@ -13,6 +13,7 @@ from sess_cli.commands import (
     demo,
     doctor,
     export,
+    forget,
     list_,
     restore,
     search,
@@ -25,7 +26,7 @@ from sess_cli.parsing import keep_only
 from sess_schema import __version__, program
 from sess_schema.program import say
 
-VERBS = (search, list_, show, stats, statusline, export, restore, check, sql, doctor, demo)
+VERBS = (search, list_, show, stats, statusline, export, restore, check, forget, sql, doctor, demo)
 
 app = typer.Typer(
     name="sess",

@@ -36,6 +36,7 @@ from sessiond.reading.survey import Candidate, Survey, survey, vanished
 from sessiond.reading.tail import Stat
 from sessiond.reading.territory import Place
 from sessiond.reading.tracked import (
+    FORGOTTEN,
     GONE,
     LIVE,
     PARK_AFTER,
@@ -71,6 +72,10 @@ class Ingest:
         if self._tracked is None:
             self._tracked = load_all(self._store.db)
         return self._tracked
+
+    def forget_state(self) -> None:
+        """Something else wrote to the index: look again what it knows."""
+        self._tracked = None
 
     @contextmanager
     def _undone_on_error(self) -> Iterator[None]:
@@ -109,7 +114,12 @@ class Ingest:
         with self._undone_on_error():
             known = [self.tracked[path] for path in paths if path in self.tracked]
             return self._mark_gone(
-                [s for s in known if s.state != GONE and not os.path.lexists(tail.log_file(s.path))]
+                [
+                    s
+                    for s in known
+                    if s.state not in (GONE, FORGOTTEN)
+                    and not os.path.lexists(tail.log_file(s.path))
+                ]
             )
 
     def _mark_gone(self, gone: list[Tracked]) -> int:
@@ -161,6 +171,8 @@ class Ingest:
 
     def _changed(self, file: Candidate) -> bool:
         known = self.tracked.get(file.path)
+        if known is not None and known.state == FORGOTTEN:
+            return False
         return (
             known is None
             or known.stat != file.stat
@@ -244,6 +256,8 @@ class Ingest:
             case ChangeConversation(conversation=conversation):
                 source.save_identity(now.db)
                 part_source = self._part(source, conversation.spec)
+                if part_source.state == FORGOTTEN:
+                    return
                 from sessiond.writing.conversations import ConversationWriter  # noqa: PLC0415
 
                 writer = ConversationWriter(now)

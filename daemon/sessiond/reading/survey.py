@@ -147,7 +147,12 @@ def vanished(
     """Sources below the walked places whose files no longer exist."""
     present = {file.path for file in files}
     for path, source in tracked.items():
-        if source.state == "gone" or path in present or source.id is None or source.part_of:
+        if (
+            source.state in ("gone", "forgotten")
+            or path in present
+            or source.id is None
+            or source.part_of
+        ):
             continue
         if any(is_below(path, place) for place in places):
             try:

@@ -13,6 +13,7 @@ from sess_schema import __version__
 from sessiond.reading.tail import Checkpoint, Stat
 
 LIVE, GONE, PARKED, UNREADABLE = "live", "gone", "parked", "unreadable"
+FORGOTTEN = "forgotten"  # by the owner: neither read nor marked as gone
 PARK_AFTER = 3  # crashes of the same file
 WHOLES = ("document", "database")  # kinds whose conversations are separate sources
 

@@ -26,7 +26,7 @@ from sessiond.reading import tail
 from sessiond.reading.survey import survey
 from sessiond.reading.territory import Place, Territory
 from sessiond.reading.tracked import WHOLES
-from sessiond.service import heartbeat, notify
+from sessiond.service import heartbeat, notify, requests
 from sessiond.service.catch_up import catch_up
 from sessiond.service.pace import Pace
 from sessiond.service.watch import Hints, Watcher
@@ -147,6 +147,8 @@ class Service:
             if abs(drift - slept) > CLOCK_JUMP:
                 hints.lost, slept = True, drift
             self._step(ingest, hints)
+            if requests.serve(self._home, store):
+                ingest.forget_state()
             self._rest(db)
             self._heart.flush()
             hints = self._watcher.wait(self._patience())

@@ -90,8 +90,9 @@ class Store:
         self.db.execute("BEGIN IMMEDIATE")
         self._open = Transaction(self.db, self._pricer)
 
-    def commit(self) -> None:
-        self.transaction.flush()
+    def commit(self, *, flushed: bool = False) -> None:
+        if not flushed:
+            self.transaction.flush()
         self.db.execute("COMMIT")
         self._open = None
 

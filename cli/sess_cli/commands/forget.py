@@ -1,0 +1,118 @@
+"""`sess forget`: delete sessions from the index for good."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sess_cli.options import Agents, NoSync, Projects, Utc
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_schema.queries.sessions import SessionRow
+
+_MOST_SHOWN = 10
+
+
+def register(app: typer.Typer) -> None:
+    app.command("forget")(forget)
+
+
+def forget(
+    sessions: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Session IDs, or their first characters."),
+    ] = None,
+    *,
+    agents: Agents = None,
+    projects: Projects = None,
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="TIME", help="Only sessions that ended before: 90d."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Only list what would be forgotten.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    utc: Utc = False,
+    no_sync: NoSync = False,
+) -> None:
+    """Delete sessions, with their subagents and archived transcripts, for good.
+
+    This is the only way anything leaves the index. Transcripts that still exist are not touched,
+    and are not read again.
+    """
+    from sess_cli import fresh  # noqa: PLC0415
+    from sess_schema import paths, requests  # noqa: PLC0415
+    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+    from sess_schema.program import counted, say  # noqa: PLC0415
+
+    if not (sessions or agents or projects or older_than):
+        raise SessError(
+            "nothing to forget", hint="name sessions, or use --project, --agent, --older-than"
+        )
+    with fresh.open_with_sessions(sync=not no_sync) as db:
+        chosen = _chosen(db, sessions or [], agents, projects, older_than, utc=utc)
+        if not chosen:
+            raise SessError("no session matches", code=Exit.NOTHING_FOUND)
+        _show(db, chosen)
+    if dry_run:
+        return
+    if not yes:
+        _ask(len(chosen))
+    told = requests.ask(paths.home(), "forget", sessions=[row.key for row in chosen])
+    say(f"forgot {counted(told['sessions'], 'session')}, subagents included")
+    for path in told["shared"]:
+        say(f'note: "{path}" also has other sessions, so its archived copy stays as it is')
+    if told["shared"]:
+        raise typer.Exit(Exit.SKIPPED_SOME)
+
+
+def _chosen(
+    db: apsw.Connection,
+    ids: list[str],
+    agents: list[str] | None,
+    projects: list[str] | None,
+    older_than: str | None,
+    *,
+    utc: bool,
+) -> list[SessionRow]:
+    from sess_schema import times  # noqa: PLC0415
+    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_schema.queries.sessions import Listing  # noqa: PLC0415
+
+    found = {row.key: row for row in (sessions.resolve(db, given) for given in ids)}
+    if agents or projects or older_than:
+        before = times.since(older_than, utc=utc) if older_than else None
+        listing = Listing(agents or (), projects or (), every=True, limit=0)
+        matching = {
+            row.key: row
+            for row in listing.rows(db)
+            if before is None or (row.ended is not None and row.ended < before)
+        }
+        found = {key: row for key, row in matching.items() if not ids or key in found}
+    return [*found.values()]
+
+
+def _show(db: apsw.Connection, chosen: list[SessionRow]) -> None:
+    from sess_cli.terminal import Terminal  # noqa: PLC0415
+
+    terminal = Terminal()
+    for row in chosen[:_MOST_SHOWN]:
+        terminal.write(terminal.line(f"{row.session}  {row.agent}  {row.title or 'untitled'}"))
+    if len(chosen) > _MOST_SHOWN:
+        terminal.write(f"and {len(chosen) - _MOST_SHOWN:,} more")
+
+
+def _ask(count: int) -> None:
+    import sys  # noqa: PLC0415
+
+    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_schema.program import counted  # noqa: PLC0415
+
+    if not sys.stdin.isatty():
+        raise SessError("nobody to ask", hint="`--yes` forgets without asking")
+    if not typer.confirm(f"Forget {counted(count, 'session')} for good?", err=True):
+        raise typer.Exit(1)

@@ -1,0 +1,94 @@
+"""Does what clients ask of the writer (`sess_schema.requests`).
+
+Runs as `python -m sessiond.service.requests` with a request on standard input when no daemon does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import apsw
+
+from sess_schema import __version__, lock, paths, program, requests
+from sess_schema.connection import open_writer
+from sess_schema.errors import Exit, SessError, explained
+from sessiond import config
+from sessiond.prices.repricing import pricer_of
+from sessiond.writing.transaction import Store
+
+log = logging.getLogger("sessiond")
+
+WAIT_FOR_SYNC = 30.0
+
+
+def _forget(store: Store, request: dict[str, Any]) -> dict[str, Any]:
+    from sessiond.writing.forget import forget  # noqa: PLC0415 - rare
+
+    return forget(store, [int(key) for key in request["sessions"]])
+
+
+_HANDLERS: dict[str, Callable[[Store, dict[str, Any]], dict[str, Any]]] = {"forget": _forget}
+
+
+def answer(store: Store, request: dict[str, Any]) -> dict[str, Any]:
+    """What to answer; an error is an answer, too."""
+    try:
+        return _HANDLERS[request["what"]](store, request)
+    except Exception as error:
+        with contextlib.suppress(apsw.Error):
+            store.roll_back()
+        told = explained(error, store.db.filename)
+        if told is None:
+            log.exception("request failed")
+            told = SessError(f"{type(error).__name__}: {error}", code=Exit.INDEX_UNUSABLE)
+        return {"error": told.message, "hint": told.hint, "code": told.code}
+
+
+def serve(home: paths.Home, store: Store) -> int:
+    """Answer every waiting request; return how many."""
+    count = 0
+    for path in sorted(requests.folder(home).glob("*.json")):
+        try:
+            request = json.loads(path.read_text("utf-8"))
+        except (OSError, ValueError):
+            request = {"what": None}
+        requests.write(path.with_suffix(".done"), answer(store, request))
+        path.unlink(missing_ok=True)
+        count += 1
+    return count
+
+
+def answer_alone(request: dict[str, Any]) -> dict[str, Any]:
+    """Answer in this process, as the only writer."""
+    home = paths.home()
+    home.create()
+    held = lock.acquire(home.lock, wait=WAIT_FOR_SYNC)
+    if held is None:
+        raise lock.already_running(home.lock)
+    try:
+        held.describe(mode="sync", version=__version__)
+        settings = config.load(home.config_file)
+        with closing(open_writer(home.index)) as db:
+            return answer(Store(db, pricer_of(settings)), request)
+    finally:
+        held.release()
+
+
+def main() -> int:
+    try:
+        json.dump(answer_alone(json.load(sys.stdin)), sys.stdout)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except Exception as error:
+        return program.explain("sessiond", error)
+    return Exit.OK
+
+
+if __name__ == "__main__":
+    sys.exit(main())
