@@ -142,7 +142,8 @@ def _summary(kind: str, fields: Mapping[str, Any], paths: Sequence[str]) -> str:
         return _progress(fields["todos"])
     if kind in _BY_KIND and (subject := _first(fields, _BY_KIND[kind])):
         return subject
-    return _first(fields, _SUBJECTS) or ", ".join(paths) or ", ".join(sorted(fields))
+    subject = _first(fields, _SUBJECTS) or ", ".join(paths) or _first(fields, fields)
+    return subject or ", ".join(sorted(fields))
 
 
 def _first(fields: Mapping[str, Any], names: Iterable[str]) -> str:

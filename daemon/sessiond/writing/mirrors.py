@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sessiond.writing.transaction import Transaction
 
 _OUTRANKED = (
-    "SELECT r.id, r.generation FROM session_sources m JOIN sources r ON r.id = m.source_id"
+    "SELECT r.id, r.generation, r.kind FROM session_sources m JOIN sources r ON r.id = m.source_id"
     " WHERE m.session_id = ?1 AND r.fallback > (SELECT min(o.fallback) FROM session_sources n"
     " JOIN sources o ON o.id = n.source_id WHERE n.session_id = ?1)"
 )
@@ -37,7 +37,7 @@ def is_outranked(
 ) -> bool:
     """Whether a better source has the session."""
     return bool(fallback) and any(
-        found == source_id for found, _ in db.execute(_OUTRANKED, (session_id,))
+        found == source_id for found, *_ in db.execute(_OUTRANKED, (session_id,))
     )
 
 
@@ -47,10 +47,10 @@ def are_worse(db: apsw.Connection, session_id: int) -> bool:
 
 
 def retire(transaction: Transaction, session_id: int) -> bool:
-    """Hide what a better source also has; return whether there was anything to hide."""
+    """Hide what a better source also has; return whether something was not yet hidden."""
     db = transaction.db
     found: list[Any] = db.execute(_OUTRANKED, (session_id,)).fetchall()
-    for source_id, generation in found:
+    for source_id, generation, _ in found:
         db.execute("UPDATE sources SET kind = 'mirror' WHERE id = ?", (source_id,))
         live: list[Any] = db.execute(
             "SELECT id FROM turns WHERE session_id = ? AND source_id = ? AND retired = 0",
@@ -60,4 +60,4 @@ def retire(transaction: Transaction, session_id: int) -> bool:
             transaction.copies.retire(turn_id, session_id, generation)
             db.execute("UPDATE turns SET retired = ? WHERE id = ?", (generation, turn_id))
     transaction.counters.changed(session_id)
-    return bool(found)
+    return any(kind != "mirror" for *_, kind in found)

@@ -79,8 +79,7 @@ def test_several_replacements_are_one_edit_each():
         {"filePath": "/a", "oldString": "x", "newString": "y"},
         {"filePath": "/b", "oldString": "p", "newString": "q"},
     ]
-    found = describe("copilot_multiReplaceString", {})
-    assert found.kind == "other"
+    assert describe("copilot_multiReplaceString", {}).kind == "edit"
     found = describe("multi_replace_string_in_file", {"replacements": replacements})
     assert (found.kind, found.files) == ("edit", (("/a", "edit"), ("/b", "edit")))
     assert [(edit.path, edit.old, edit.new) for edit in found.edits] == [

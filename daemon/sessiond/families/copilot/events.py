@@ -23,6 +23,7 @@ from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.values import OPAQUE, as_dict, as_text, as_time, strings
 
 _REMEMBERED = 64  # calls that may be written twice
+_PUT = "cacheCreationInputTokens"
 _COMPARED = 200  # characters of a thought
 _ROUTED = frozenset({"auto"})  # not a model, but a choice of one
 # Who sent a message with the user role; anyone else is the program.
@@ -180,6 +181,16 @@ class EventParser:
             )
             record.usage.fallback = results.SAID
 
+    def _read_usage(self, record: Record, data: dict[str, Any]) -> None:
+        record.usage = results.usage_of(
+            record.native_id or "",
+            as_text(data.get("model")) or self._model,
+            [data.get(name) for name in ("inputTokens", "cacheReadTokens", _PUT)],
+            data.get("outputTokens"),
+            data.get("reasoningTokens"),
+        )
+        record.usage.fallback = results.SUMMED
+
     def _read_thought(self, record: Record, data: dict[str, Any]) -> None:
         record.role = "assistant"
         self._think(record, data.get("content"))
@@ -233,6 +244,7 @@ class EventParser:
         "user.message": _read_prompt,
         "assistant.message": _read_answer,
         "assistant.reasoning": _read_thought,
+        "assistant.usage": _read_usage,
         "tool.user_requested": _read_call,
         "tool.execution_start": _read_call,
         "tool.execution_complete": _read_result,

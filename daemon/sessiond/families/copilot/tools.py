@@ -29,11 +29,13 @@ _TOOLS = Toolbox(
         kinds.EDIT: (
             *("edit", "str_replace", "apply_patch", "insert_edit_into_file", "edit_notebook_file"),
             *("replace_string_in_file", "multi_replace_string_in_file", "edit_files"),
+            *("replaceString", "multiReplaceString", "insertEdit", "editNotebook"),
         ),
         kinds.SEARCH: (
             *("grep", "glob", "rg", "file_search", "grep_search", "semantic_search", "list_dir"),
             *("search_workspace_symbols", "list_code_usages", "vscode_listCodeUsages"),
-            *("test_search", "get_search_view_results", "search_code_subagent"),
+            *("test_search", "get_search_view_results", "findTextInFiles", "findFiles"),
+            *("listDirectory", "searchCodebase"),
         ),
         kinds.FETCH: (
             *("web_fetch", "web_search", "fetch_webpage", "github_repo", "open_simple_browser"),

@@ -150,7 +150,8 @@ def _summary(tool: str | None, given: Any) -> str:
     queries = values.get("queries")
     if isinstance(queries, list):
         return " / ".join(query for query in queries if isinstance(query, str))
-    return ", ".join(sorted(values))
+    texts = (text for value in values.values() if (text := as_text(value)))
+    return next(texts, "") or ", ".join(sorted(values))
 
 
 def _plan(values: dict[str, Any]) -> str:

@@ -1,0 +1,169 @@
+"""Chat sessions: the log of changes, copies in several windows, and calls that were shown."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+
+import pytest
+from tests.conftest import World, opened
+
+from sessiond.ingest import Ingest
+from sessiond.reading.territory import Territory
+from sessiond.sourcekit.base import NotReady
+from sessiond.sources.vscode import VSCodeSource
+from sessiond.sources.vscode.mutations import replayed
+from sessiond.sources.vscode.responses import Response
+from sessiond.writing.transaction import Store
+
+CHAT = "5e551050-0000-4000-8000-000000000001"
+
+
+def log(*changes):
+    return b"".join(json.dumps(change).encode() + b"\n" for change in changes)
+
+
+def request(number, text):
+    return {
+        "requestId": f"r{number}",
+        "timestamp": 1785578400000 + number,
+        "message": {"text": text},
+        "response": [{"value": f"on {text}"}],
+        "result": {"metadata": {"promptTokens": 10, "outputTokens": 1}},
+    }
+
+
+# -- the log of changes
+
+
+BEGUN = {"kind": 0, "v": {"requests": [{"response": ["a", "b", "c"]}], "title": "x"}}
+PLACE = ["requests", 0, "response"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "response"),
+    [
+        ([], ["a", "b", "c"]),
+        ([{"kind": 2, "k": PLACE, "v": ["d"]}], ["a", "b", "c", "d"]),
+        ([{"kind": 2, "k": PLACE, "i": 1, "v": ["d"]}], ["a", "d"]),
+        ([{"kind": 2, "k": PLACE, "i": 1}], ["a"]),
+        ([{"kind": 1, "k": [*PLACE, 1], "v": "d"}], ["a", "d", "c"]),
+        ([{"kind": 3, "k": [*PLACE, 0]}], ["b", "c"]),
+        ([{"kind": 1, "k": ["no", "where"], "v": 1}, {"kind": 9}, {"k": 4}], ["a", "b", "c"]),
+        ([{"kind": 1, "k": [*PLACE, 1 << 40], "v": "d"}], ["a", "b", "c"]),
+    ],
+)
+def test_changes_are_applied_in_order(changes, response):
+    """Also those that lead nowhere, which change nothing."""
+    state = replayed("/x.jsonl", log(BEGUN, *changes))
+    assert state["requests"][0]["response"] == response
+
+
+def test_a_line_that_is_being_written_waits():
+    """The rest stands; a damaged line in the middle costs that line only."""
+    torn = log(BEGUN) + b'{"kind":2,"k":["requ'
+    assert len(replayed("/x.jsonl", torn)["requests"]) == 1
+    damaged = log(BEGUN) + b"{nothing\n" + log({"kind": 1, "k": ["title"], "v": "y"})
+    assert replayed("/x.jsonl", damaged)["title"] == "y"
+    with pytest.raises(NotReady):
+        replayed("/x.jsonl", b"")
+
+
+# -- copies
+
+
+class Windows(World):
+    """A home with chats in several windows."""
+
+    def __init__(self, root):
+        super().__init__(root)
+        self.user = root / ".config" / "Code" / "User"
+
+    def save(self, window, *requests):
+        chats = self.user / "workspaceStorage" / window / "chatSessions"
+        chats.mkdir(parents=True)
+        folder = {"folder": f"file:///code/{window}"}
+        (chats.parent / "workspace.json").write_text(json.dumps(folder))
+        chat = {"version": 3, "sessionId": CHAT, "requests": requests}
+        (chats / f"{CHAT}.json").write_text(json.dumps(chat))
+
+    def ingest(self, *, settle=True):
+        self.state.mkdir(mode=0o700, exist_ok=True)
+        source = VSCodeSource(environ={"HOME": str(self.root)}, platform="linux")
+        with closing(opened(self.state / "index.db")) as db:
+            return Ingest(Store(db), settle=settle).reconcile(Territory([source]).places)
+
+
+@pytest.mark.parametrize("order", [("old", "new"), ("new", "old")])
+def test_copies_in_several_windows_are_one_session(tmp_path, order):
+    """VS Code leaves a copy behind when a chat moves: each request is shown and counted once."""
+    home = Windows(tmp_path)
+    copies = {
+        "old": [request(1, "fly")],
+        "new": [request(1, "fly"), request(2_000, "land")],
+    }
+    for window in order:
+        home.save(window, *copies[window])
+        home.ingest()
+    assert home.sql("SELECT native_id, project, prompts, events FROM sessions") == [
+        (CHAT, "/code/new", 2, 4)
+    ]
+    assert home.sql("SELECT sum(input_tokens), sum(output_tokens) FROM usage WHERE counted") == [
+        (20, 2)
+    ]
+    home.check()
+
+
+# -- calls
+
+
+def shown(tool, **facts):
+    return {"kind": "toolInvocationSerialized", "toolId": tool, "toolCallId": tool, **facts}
+
+
+def asked(*calls):
+    rounds = [
+        {"toolCalls": [{"id": name, "name": name, "arguments": given}]} for name, given in calls
+    ]
+    return {"metadata": {"toolCallRounds": rounds}}
+
+
+def calls(value):
+    response = Response(value, "s/r")
+    response.read()
+    return [(event.tool, event.summary, event.status) for event in response.record.events]
+
+
+def test_calls_that_were_not_all_shown_are_joined_by_their_kind():
+    """In order; one that was not shown stands for none."""
+    value = {
+        "response": [shown("copilot_readFile"), shown("run_in_terminal")],
+        "result": asked(
+            ("think", "{}"),
+            ("read_file", '{"filePath": "/a"}'),
+            ("run_in_terminal", '{"command": "ls"}'),
+        ),
+    }
+    assert calls(value) == [("read_file", "/a", "ok"), ("run_in_terminal", "ls", "ok")]
+
+
+def test_calls_that_were_never_shown_are_read_from_the_rounds():
+    value = {"response": [{"value": ""}], "result": asked(("list_dir", '{"path": "/a"}'))}
+    assert calls(value) == [("list_dir", "/a", "ok")]
+
+
+@pytest.mark.parametrize(
+    ("facts", "status"),
+    [
+        ({"isConfirmed": False}, "denied"),
+        ({"isConfirmed": {"type": 0}}, "denied"),
+        ({"isConfirmed": {"type": 4}, "isComplete": True}, "ok"),
+        ({}, "pending"),
+        ({"toolSpecificData": {"kind": "terminal", "terminalCommandState": {"exitCode": 1}}},
+         "error"),
+        ({"resultDetails": {"isError": True}}, "error"),
+    ],
+)  # fmt: skip
+def test_how_a_call_was_shown_gives_its_status(facts, status):
+    ((_, _, found),) = calls({"response": [shown("x", **facts)]})
+    assert found == status
