@@ -108,7 +108,7 @@ class GoldenWorld(World):
         self.root.mkdir()
         self.parts = parts_of(agent, self.root)
         roots = [str(self.root / root) for root in expected(agent).get("roots", ())]
-        environ = {"HOME": str(self.root)}
+        environ = {"HOME": str(self.root), "TZ": "UTC"}
         self.sources = [
             made(roots if made.agent == agent else (), environ, "linux")
             for made in source_classes()

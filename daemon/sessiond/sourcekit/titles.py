@@ -9,6 +9,7 @@ from sess_schema import labels
 # Commands about the session itself, which do not describe its subject.
 _HOUSEKEEPING = frozenset(
     {
+        "add",
         "add-dir",
         "agents",
         "clear",
@@ -17,6 +18,7 @@ _HOUSEKEEPING = frozenset(
         "context",
         "cost",
         "doctor",
+        "drop",
         "effort",
         "exit",
         "export",
@@ -27,15 +29,21 @@ _HOUSEKEEPING = frozenset(
         "init",
         "login",
         "logout",
+        "ls",
         "mcp",
         "memory",
         "model",
         "permissions",
         "plugin",
+        "quit",
+        "read-only",
         "rename",
+        "reset",
         "resume",
         "rewind",
         "status",
+        "tokens",
+        "undo",
         "usage",
         "vim",
     }
