@@ -11,14 +11,14 @@ BIN = Path(sys.executable).parent
 TARGET = Path(__file__).parent / "commands.md"
 COMMANDS = {
     "sess": [
-        "search", "list", "show", "stats", "statusline", "restore", "check", "forget", "sql",
-        "doctor", "demo",
+        "search", "list", "show", "stats", "statusline", "restore", "check", "backup", "forget",
+        "sql", "doctor", "demo",
         "export", "export html", "export site", "export md", "export json", "export sqlite",
         "export video", "export gif", "export cast", "export tape",
     ],
     "sessiond": [
         "start", "stop", "restart", "status", "sync", "install", "uninstall", "logs", "reprice",
-        "repair", "salvage",
+        "repair", "salvage", "restore-backup",
     ],
 }  # fmt: skip
 

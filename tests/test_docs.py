@@ -78,7 +78,7 @@ def test_every_command_is_on_the_page(generator):
 
 def listing(generator, words):
     commands = generator.help_of(words).partition("Commands:")[2]
-    return re.findall(r"^  (\w+)  ", commands, re.MULTILINE)
+    return re.findall(r"^  ([\w-]+)  ", commands, re.MULTILINE)
 
 
 def test_the_readme_names_only_files_that_exist():

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from sess_cli.commands import (
+    backup,
     check,
     demo,
     doctor,
@@ -26,7 +27,10 @@ from sess_cli.parsing import keep_only
 from sess_schema import __version__, program
 from sess_schema.program import say
 
-VERBS = (search, list_, show, stats, statusline, export, restore, check, forget, sql, doctor, demo)
+VERBS = (
+    search, list_, show, stats, statusline, export,
+    restore, check, backup, forget, sql, doctor, demo,
+)  # fmt: skip
 
 app = typer.Typer(
     name="sess",

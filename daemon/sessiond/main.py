@@ -12,6 +12,7 @@ from sessiond.commands import (
     logs,
     repair,
     reprice,
+    restore_backup,
     salvage,
     start,
     status,
@@ -45,7 +46,7 @@ def options(
     """Index coding-agent transcripts as they are written."""
 
 
-for verb in (start, stop, status, sync, install, logs, reprice, repair, salvage):
+for verb in (start, stop, status, sync, install, logs, reprice, repair, salvage, restore_backup):
     verb.register(app)
 
 

@@ -78,6 +78,14 @@ def never_write(db: apsw.Connection) -> None:
     db.pragma("query_only", 1)
 
 
+def _keep_older(db: apsw.Connection, path: Path, progress: Progress) -> None:
+    """An upgrade is one transaction; a copy of what was there before is kept all the same."""
+    if 0 < db.pragma("user_version") < migrate.latest():
+        from sess_schema import backups  # noqa: PLC0415 - few openings upgrade
+
+        backups.before_upgrade(db, path, progress)
+
+
 def interrupted_repair(path: Path) -> Path | None:
     """The kept copy of a damaged index whose repair was interrupted."""
     try:
@@ -114,6 +122,7 @@ def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
         bound_the_log(db)
         cache(db, 32)
         temporary_in_memory(db)
+        _keep_older(db, path, progress)
         migrate.upgrade(db, progress)
     except (apsw.Error, OSError) as error:
         if db is not None:

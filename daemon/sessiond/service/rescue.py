@@ -15,7 +15,7 @@ from pathlib import Path
 
 import apsw
 
-from sess_schema import __version__, archive, lock, paths, soundness, sums
+from sess_schema import __version__, archive, backups, lock, paths, soundness, sums
 from sess_schema.connection import interrupted_repair, open_reader, open_writer
 from sess_schema.errors import Exit, SessError
 from sess_schema.program import counted, say
@@ -63,6 +63,47 @@ def repair() -> int:
         return Exit.INDEX_UNUSABLE
     say("the index is sound")
     return Exit.OK
+
+
+def restore_backup(backup: str, at: str | None) -> int:
+    """Put a backup in the place of the index, then read what changed since."""
+    home = paths.home()
+    home.create()
+    new = home.index.with_name("index.db.new")
+    with _writer(home):
+        new.unlink(missing_ok=True)
+        try:
+            _write_backup(backup, at, new)
+        except BaseException:
+            new.unlink(missing_ok=True)
+            raise
+        if home.index.exists():
+            say(f'the present index is kept in "{_keep(home, "replaced").parent}"')
+        else:
+            (home.data / "repairing").write_text(str(new), "utf-8")
+        _put_in_place(home, new)
+    say("the backup is the index now; `sessiond sync` reads what changed since")
+    return Exit.OK
+
+
+def _write_backup(backup: str, at: str | None, new: Path) -> None:
+    path = Path(os.path.expanduser(backup))
+    if not path.exists():
+        raise SessError(f'no backup at "{backup}"', code=Exit.NOTHING_FOUND)
+    pieces = backups.pages_of(path, at) if path.is_dir() else backups.pieces_of(path)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with os.fdopen(os.open(new, flags, 0o600), "wb") as out:
+        out.writelines(pieces)
+        out.flush()
+        os.fsync(out.fileno())
+    with closing(open_reader(new, any_schema=True)) as db:
+        wrong = soundness.structure(db)
+    if wrong:
+        raise SessError(
+            f'"{backup}" is damaged: {wrong[0].message}',
+            hint="`sessiond salvage` takes what is intact out of a file",
+            code=Exit.INDEX_UNUSABLE,
+        )
 
 
 @contextmanager
@@ -120,16 +161,20 @@ def _rebuild(home: paths.Home, kept: Path | None) -> list[str]:
     with progress_line() as progress:
         found = finds.find(str(kept), progress)
     lost = _load(home, new, found)
-    for end in ("-wal", "-shm"):  # of the damaged one: they must never meet the new one
-        home.index.with_name(home.index.name + end).unlink(missing_ok=True)
-    os.replace(new, home.index)
-    (home.data / "repairing").unlink()
+    _put_in_place(home, new)
     return lost
 
 
-def _keep(home: paths.Home) -> Path:
-    """Keep the damaged files under another name, and note that a repair is under way."""
-    folder = home.data / time.strftime("damaged-%Y%m%d-%H%M%S", time.gmtime())
+def _put_in_place(home: paths.Home, new: Path) -> None:
+    for end in ("-wal", "-shm"):  # of the old one: they must never meet the new one
+        home.index.with_name(home.index.name + end).unlink(missing_ok=True)
+    os.replace(new, home.index)
+    (home.data / "repairing").unlink()
+
+
+def _keep(home: paths.Home, why: str = "damaged") -> Path:
+    """Keep the present files under another name, and note that a repair is under way."""
+    folder = home.data / time.strftime(f"{why}-%Y%m%d-%H%M%S", time.gmtime())
     folder.mkdir(mode=0o700)
     for end in ("", "-wal"):
         old = home.index.with_name(home.index.name + end)

@@ -1,0 +1,213 @@
+"""Copies of the index, made while the daemon writes, and read back page by page.
+
+A file holds one copy. A folder holds snapshots: each adds only pages that no earlier one has, in a
+pack of its own, and a manifest that lists the hash of every page. A snapshot exists when its
+manifest does, so a copy that was interrupted leaves nothing that counts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import apsw
+
+from sess_schema import archive, soundness
+from sess_schema.errors import Exit, SessError
+from sess_schema.page_sink import PageSink, lost, verified
+from sess_schema.progress import Progress, unseen
+
+_MANIFEST, _PACK = ".manifest", ".pack"
+_STEP = 1000  # pages between two reports of progress
+_PRIVATE = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+
+
+class Snapshot(NamedTuple):
+    """What a folder says about one of its snapshots."""
+
+    name: str
+    pages: list[str]  # hashes, in order
+    page_size: int
+    new: dict[str, tuple[int, int]]  # pages in its own pack: offset and length
+
+
+class Made(NamedTuple):
+    """What a backup wrote."""
+
+    path: Path
+    pages: int
+    new_pages: int
+    written: int
+
+
+def copy_to_file(db: apsw.Connection, target: Path, progress: Progress = unseen) -> Made:
+    """One consistent copy in a new private file, verified before it gets its name."""
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    os.close(os.open(beside, _PRIVATE, 0o600))
+    try:
+        with closing(apsw.Connection(str(beside))) as copy:
+            _copy(db, copy, progress)
+            copy.pragma("journal_mode", "delete")
+            _refuse_damaged(copy, beside)
+            pages = copy.pragma("page_count")
+        _sync(beside)
+        os.link(beside, target)  # fails if the name has been taken since
+    finally:
+        beside.unlink()
+    return Made(target, pages, pages, target.stat().st_size)
+
+
+def _refuse_damaged(copy: apsw.Connection, path: Path) -> None:
+    wrong = soundness.structure(copy, deep=False)
+    if wrong:
+        raise SessError(
+            f"the copy is damaged: {wrong[0].message}",
+            hint="`sess check` tells whether the index is, too",
+            code=Exit.INDEX_UNUSABLE,
+        )
+
+
+def _copy(db: apsw.Connection, copy: apsw.Connection, progress: Progress) -> None:
+    with copy.backup("main", db, "main") as running:
+        while not running.done:
+            running.step(_STEP)
+            if running.remaining:
+                progress(f"copying, {running.page_count - running.remaining:,} pages done")
+
+
+# -- snapshots
+
+
+def snapshots(folder: Path) -> list[Snapshot]:
+    """The oldest first."""
+    return [_snapshot(path) for path in sorted(folder.glob(f"*{_MANIFEST}"))]
+
+
+def _snapshot(path: Path) -> Snapshot:
+    try:
+        value: dict[str, Any] = json.loads(archive.unpack(path.read_bytes()))
+        new = {name: (place[0], place[1]) for name, place in value["new"].items()}
+        return Snapshot(path.stem, value["pages"], value["page_size"], new)
+    except (archive.Damaged, ValueError, LookupError, TypeError) as error:
+        raise SessError(
+            f'"{path}" is damaged', hint="move it away to use the others", code=Exit.INDEX_UNUSABLE
+        ) from error
+
+
+def add_snapshot(db: apsw.Connection, folder: Path, progress: Progress = unseen) -> Made:
+    """A snapshot of the index that writes only pages that the folder does not have."""
+    earlier = snapshots(folder)
+    kept = {one.name for one in earlier}
+    for pack in folder.glob(f"*{_PACK}"):
+        if pack.stem not in kept:
+            pack.unlink()  # of a backup that was interrupted
+    name = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    if name in kept:
+        raise SessError(f'"{folder}" has a backup of this second', hint="try again")
+    pack = folder / f"{name}{_PACK}"
+    with os.fdopen(os.open(pack, _PRIVATE, 0o600), "w+b") as out:
+        store = _Store(earlier, folder)
+        sink = PageSink(out, store.read, {page for one in earlier for page in one.new})
+        try:
+            with sink.connection() as copy:
+                _copy(db, copy, progress)
+        finally:
+            store.close()
+        out.flush()
+        os.fsync(out.fileno())
+        progress("verifying the copy")
+        for page, place in sink.new.items():
+            verified(out.fileno(), page, place)
+    pages = sink.ordered()
+    manifest = {
+        "pages": pages,
+        "page_size": sink.page_size,
+        "new": sink.new,
+    }
+    beside = folder / f"{name}.part"
+    with os.fdopen(os.open(beside, _PRIVATE, 0o600), "wb") as file:
+        file.write(archive.pack(json.dumps(manifest).encode()))
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, folder / f"{name}{_MANIFEST}")
+    written = pack.stat().st_size + (folder / f"{name}{_MANIFEST}").stat().st_size
+    return Made(folder / f"{name}{_MANIFEST}", len(pages), len(sink.new), written)
+
+
+def pages_of(folder: Path, wanted: str | None = None) -> Iterator[bytes]:
+    """The pages of a snapshot, the last one unless named, each compared with its hash."""
+    every = snapshots(folder)
+    chosen = [one for one in every if wanted in (None, one.name)]
+    if not chosen:
+        known = ", ".join(one.name for one in every) or "none"
+        raise SessError(
+            f'no backup "{wanted}" in "{folder}"' if wanted else f'no backup in "{folder}"',
+            hint=f"there are: {known}",
+            code=Exit.NOTHING_FOUND,
+        )
+    store = _Store(every, folder)
+    try:
+        for page in chosen[-1].pages:
+            yield store.read(page)
+    finally:
+        store.close()
+
+
+def pieces_of(path: Path) -> Iterator[bytes]:
+    """A backup in one file."""
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            yield piece
+
+
+class _Store:
+    """Reads pages out of the packs of a folder."""
+
+    def __init__(self, every: list[Snapshot], folder: Path) -> None:
+        self._places = {page: (one.name, place) for one in every for page, place in one.new.items()}
+        self._folder = folder
+        self._open: dict[str, int] = {}
+
+    def read(self, page: str) -> bytes:
+        try:
+            name, place = self._places[page]
+            if name not in self._open:
+                path = self._folder / f"{name}{_PACK}"
+                self._open[name] = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except (KeyError, OSError) as error:
+            raise lost(page) from error
+        return verified(self._open[name], page, place)
+
+    def close(self) -> None:
+        for fd in self._open.values():
+            os.close(fd)
+
+
+def _sync(path: Path) -> None:
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def before_upgrade(db: apsw.Connection, path: Path, progress: Progress = unseen) -> Path | None:
+    """Keep a copy of an index that is about to be upgraded, if the disk has room for it."""
+    version = db.pragma("user_version")
+    target = path.with_name(f"index-schema{version}.db")
+    if target.exists():
+        return target
+    free = os.statvfs(path.parent).f_bavail * os.statvfs(path.parent).f_frsize
+    if free < 2 * path.stat().st_size:
+        progress("no room for a copy before the upgrade")
+        return None
+    with suppress(OSError):
+        for older in path.parent.glob("index-schema*.db"):
+            older.unlink()
+        return copy_to_file(db, target, progress).path
+    return None
