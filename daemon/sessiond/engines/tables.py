@@ -17,7 +17,14 @@ from sessiond.engines.documents import reduce
 from sessiond.engines.foreign import Foreign
 from sessiond.engines.known_rows import GONE, KnownRow, KnownRows
 from sessiond.engines.slices import hash64
-from sessiond.sourcekit.base import LOOK_AGAIN, Conversation, Item, Record, SessionSpec
+from sessiond.sourcekit.base import (
+    LOOK_AGAIN,
+    Conversation,
+    Item,
+    NotReady,
+    Record,
+    SessionSpec,
+)
 from sessiond.sourcekit.values import as_line
 
 HEAD = "head:"  # key of the row that keeps the mark of a conversation
@@ -59,12 +66,13 @@ class Layout:
         """The conversation without its records; None if it has just been deleted.
 
         With all its items, it is compared as a whole, and the methods below are not called.
+        `NotReady` if it cannot be decoded: the index keeps what it has.
         """
         raise NotImplementedError
 
-    def listing(self, db: Foreign, conversation: str) -> list[Listed]:
+    def listing(self, db: Foreign, conversation: str) -> list[Listed]:  # noqa: ARG002
         """All its records in order, with keys unique in the conversation."""
-        raise NotImplementedError
+        return []
 
     def fetch(
         self, db: Foreign, conversation: str, keys: Sequence[str]
@@ -189,11 +197,15 @@ class _Read:
 
     def _conversation(self, name: str) -> Iterator[Conversation]:
         count = self._count(name)
-        change = self._layout.whole(self._db, name)
+        head = Item(HEAD + name, count, self._heads[name])
+        try:
+            change = self._layout.whole(self._db, name)
+        except NotReady as error:
+            yield self._broken(name, head, str(error))
+            return
         if change is None:
             yield self._gone(name)
             return
-        head = Item(HEAD + name, count, self._heads[name])
         if change.items:
             reduce(change, self._known, _prefix(name))
             change.items.append(head)
@@ -253,6 +265,14 @@ class _Read:
                 continue
             item.record = self._layout.record(value)
             change.items.append(item)
+
+    def _broken(self, name: str, head: Item, problem: str) -> Conversation:
+        """A note in a conversation that cannot be decoded, after what is known of it."""
+        key = _prefix(name) + "broken"
+        note = Item(key, 0, 0, as_line({"unreadable": name}), Record("broken", warnings=[problem]))
+        known = [one for one in self._known.under(_prefix(name)) if one != key]
+        order = [*self._known.in_order(known), key]
+        return Conversation(SessionSpec(name), order=order, items=[note, head])
 
     def _gone(self, name: str) -> Conversation:
         """The whole conversation was deleted; the index keeps it."""
