@@ -7,7 +7,9 @@ from contextlib import closing
 
 import pytest
 
-from sess_schema.connection import open_writer
+from sess_schema.connection import open_reader, open_writer
+from sess_schema.queries import sessions
+from sess_schema.queries.stats import Stats
 from sessiond.prices.pricing import Pricer, exact_nano, reprice
 
 SONNET = "claude-sonnet-4-5-20250929"
@@ -330,6 +332,37 @@ def test_a_progress_line_tells_of_the_subagents_response_once(world, order):
     said = line(agent, out=70)
     both_orders(world, order, (main, [progress(main, "agent-1", said)]), (agent, [said]))
     assert outputs(world) == [("agent-1", 70)]
+
+
+@pytest.mark.parametrize("order", ["forward", "backward"])
+@pytest.mark.parametrize("request_id", ["req_1", None])
+@pytest.mark.parametrize("missing", ["agentId", "parentToolUseID", "both"])
+def test_a_progress_line_without_names_counts_once(world, order, request_id, missing):
+    """For a subagent without a file, and not again where the file has the response."""
+    main = world.transcript(A)
+    agent = subagent(world, main)
+    alone, known = (line(agent, name, 70, request=request_id) for name in ("msg_1", "msg_2"))
+    lines = [progress(main, "agent-1", said, number) for number, said in enumerate((alone, known))]
+    lines.append({**progress(main, "agent-1", known, 1), "uuid": "again"})
+    for one in lines:
+        if missing != "parentToolUseID":
+            del one["data"]["agentId"]
+        if missing != "agentId":
+            del one["parentToolUseID"]
+    both_orders(world, order, (main, [main.prompt("go"), *lines]), (agent, [known]))
+    found = dict(
+        world.sql(
+            "SELECT u.message_id, s.native_id FROM usage u JOIN sessions s"
+            " ON s.id = u.session_id WHERE u.counted"
+        )
+    )
+    assert found["msg_2"] == "agent-1"
+    assert sorted(found) == ["msg_1", "msg_2"]
+    total = "SELECT sum(output_tokens), sum(requests) FROM usage_sums"
+    assert world.sql(total) == [(140, 2)]
+    with closing(open_reader(world.state / "index.db")) as db:
+        asked = Stats(session=sessions.resolve(db, A).key)
+        assert asked.total(db).output_tokens == 140
 
 
 def test_a_progress_line_counts_where_the_subagents_file_is_gone(world):

@@ -284,9 +284,11 @@ class ClaudeParser:
         nested = as_dict(data.get("message"))
         message = as_dict(nested.get("message"))
         # Without an id it cannot be matched with the same message in the subagent's own file.
-        if agent_id and nested.get("type") == "assistant" and as_text(message.get("id")):
+        message_id = as_text(message.get("id"))
+        if nested.get("type") == "assistant" and message_id:
             record.usage = read_usage(nested, message, as_text(message.get("model")))
-            record.usage_agent = agent_file(agent_id)
+            nameless = f"sidechain-{call_id or message_id}"
+            record.usage_agent = agent_file(agent_id) if agent_id else nameless
 
     def _read_pull_request(self, record: Record, value: dict[str, Any]) -> None:
         url = as_text(value.get("prUrl"))
