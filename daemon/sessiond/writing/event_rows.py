@@ -13,7 +13,7 @@ from sess_schema import ansi, edits, event_blocks
 from sess_schema.edits import Edit
 from sess_schema.marks import marks
 from sessiond.sourcekit.base import Event, Record
-from sessiond.writing.commits import find_commits
+from sessiond.writing.commits import find_commits, may_commit
 
 _COLUMNS = (
     "id", "session_id", "turn_id", "block", "type", "label", "tool", "status", "ts", "summary",
@@ -181,7 +181,7 @@ class EventRows:
             [
                 (row.id, sha, branch, clean(subject))
                 for row in rows
-                if row.output and "git" in row.input
+                if row.output and may_commit(row.kind, row.input)
                 for sha, branch, subject in find_commits(row.output)
             ],
         )

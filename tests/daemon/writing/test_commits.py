@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from sessiond.writing.commits import find_commits
+from sess_schema import kinds
+from sessiond.writing.commits import find_commits, may_commit
 
 
 @pytest.mark.parametrize(
@@ -55,3 +56,86 @@ def test_large_outputs() -> None:
     """Megabytes of bracketed lines are read once, not once per line."""
     noise = "[" * 1_000_000 + "\n" + "[x" * 500_000 + "\n[" * 500_000 + "\n[y " * 300_000
     assert find_commits(noise + "\n[main abc1234] Last") == [("abc1234", "main", "Last")]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git commit -m 'Add knots'",
+        "cd /w/rope && git commit -qm x",
+        "cd rope; git -C ../other commit",
+        'git -c user.name="Ann B" -c commit.gpgsign=false commit -am x',
+        "GIT_AUTHOR_DATE='2026-01-01 10:00' FOO=1 git commit",
+        "git --no-pager --git-dir=/w/.git commit",
+        "/usr/bin/git commit",
+        "sudo -u ann git commit || true; sudo git commit",
+        "(git commit -m x)",
+        "if true; then git commit; fi",
+        "for x in a b; do git commit -m $x; done",
+        "git add . &&\n  git commit",
+        "git log | head; git cherry-pick abc1234",
+        "git rebase --continue",
+        "git revert --no-edit HEAD",
+        "git am < patch",
+        "git merge --no-ff topic",
+        "git pull --rebase",
+        "bash\n-lc\ngit commit -m x",
+        "bash -lc 'git commit -m x'",
+        "git ci -m x",
+        "git.exe commit",
+    ],
+)
+def test_commands_that_commit(command: str) -> None:
+    """Wherever in a command line, with options, variables and directories before."""
+    assert may_commit(kinds.SHELL, command)
+    assert may_commit(kinds.MCP, command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git log --oneline | grep commit",
+        "git log | grep ERROR",
+        "git show commit",
+        "git config commit.gpgsign false",
+        "grep -r 'git commit' logs",
+        "echo git commit",
+        "legit commit",
+        "git commit-graph write",
+        "git -C commit log",
+        "cat commit",
+        "gh pr merge 7",
+        "",
+    ],
+)
+def test_commands_that_do_not_commit(command: str) -> None:
+    """What they print in brackets is none of theirs."""
+    assert not may_commit(kinds.SHELL, command)
+
+
+def test_other_tools_do_not_commit() -> None:
+    """A file about commits, for example."""
+    assert not may_commit(kinds.WRITE, "notes.md\ngit commit")
+    assert not may_commit(kinds.AGENT, "git commit everything")
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["git -C ", 'git -c "', "A=1 ", "git --x=", "a/", "\n", "; ", "git ", "-c '", "git -c 'a' "],
+)
+def test_hostile_commands(piece: str) -> None:
+    """A megabyte of anything is searched once."""
+    assert not may_commit(kinds.SHELL, piece * (1_000_000 // len(piece)) + "git")
+
+
+def test_commits_are_those_of_commands_that_commit(world) -> None:  # type: ignore[no-untyped-def]
+    """A log that mentions something like a commit has none."""
+    t = world.transcript()
+    t.append(
+        t.call("c1", command="git log | grep deadbeef"),
+        t.result("c1", "[ERROR deadbeef] the pot is empty\n 1 file changed"),
+        t.call("c2", command="cd rope && git commit -am 'Add knots'"),
+        t.result("c2", "[main abc1234] Add knots\n 1 file changed"),
+    )
+    world.ingest()
+    assert world.sql("SELECT sha, subject FROM commits") == [("abc1234", "Add knots")]
