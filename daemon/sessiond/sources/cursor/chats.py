@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import KnownRows
+from sessiond.engines.known_rows import KnownRow, KnownRows
 from sessiond.engines.slices import hash64
 from sessiond.sourcekit.base import Conversation, Item, SessionSpec
+from sessiond.sourcekit.values import strings
 from sessiond.sources.cursor import envelope
+from sessiond.sources.cursor.history import kept, matched, times_of, timings_by_turn, words_of
+from sessiond.sources.cursor.messages import is_summary
 from sessiond.sources.cursor.storedb import (
-    folder_of_root,
+    Root,
+    has_role,
     message_ids,
     read_chat,
     read_message,
     read_meta,
+    read_root,
 )
+from sessiond.sources.cursor.turns import read_prompt, read_turn
 
-_MESSAGE = "message:"
+_MESSAGE, _TURN, _SUMMARY = "message:", "turn:", "summary:"
 _BY_META = 5
+_TELLING = 200  # characters of a summary that tell it from prompts
 META = "meta.json"
 
 
@@ -36,6 +43,7 @@ def chat(foreign: Foreign, known: KnownRows, state: dict[str, Any]) -> Iterator[
     now = [facts.root, facts.title, meta.cwd, meta.title]
     if now == state.get("chat"):
         return
+    root = read_root(foreign, facts.root or "")
     created = facts.created_at or meta.created_at
     change = Conversation(
         SessionSpec(
@@ -44,52 +52,158 @@ def chat(foreign: Foreign, known: KnownRows, state: dict[str, Any]) -> Iterator[
             fallback=1,
             resume=("cursor-agent", "--resume", agent_id),
         ),
-        project=meta.cwd or (folder_of_root(foreign, facts.root) if facts.root else None),
+        project=meta.cwd or root.folder,
         project_rank=_BY_META,
+        git_branch=root.branch,
         mode=facts.mode,
         model=facts.model,
         created_at=created,
         updated_at=meta.updated_at or created,
     )
-    before = known.under(_MESSAGE)
-    seen = {key.split(":")[1] for key in before}
-    times: Counter[str] = Counter()
-    listed = []
-    for blob_id in message_ids(foreign, facts.root, seen) if facts.root else ():
-        times[blob_id] += 1
-        listed.append(f"{_MESSAGE}{blob_id}:{times[blob_id]}")
-    change.order = _kept(sorted(before, key=lambda key: before[key].place), listed)
-    for place, key in enumerate(change.order):
-        item = None
-        if key not in before or before[key].is_stale:
-            item = _item(foreign, agent_id, key, place)
-        if item is not None and (item.record is not None or key not in before):
-            change.items.append(item)
-        elif before[key].place != place:
-            change.moved.append((key, place))
+    # A later root no longer says which of the older messages are summaries.
+    history = _History(foreign, known, root, change, set(state.get("summaries", ())))
+    history.read(facts.root)
     yield change
-    state["chat"] = now
+    state["chat"], state["summaries"] = now, sorted(history.summaries)
 
 
-def _kept(before: list[str], listed: list[str]) -> list[str]:
-    """Keep messages that the agent summarized or rewound, after those that preceded them."""
-    followers: dict[str, list[str]] = {"": []}
-    current = set(listed)
-    anchor = ""
-    for key in before:
-        if key in current:
-            anchor = key
-        else:
-            followers.setdefault(anchor, []).append(key)
-    return followers[""] + [one for key in listed for one in (key, *followers.get(key, ()))]
+class _History:
+    """One read of a chat, into its change."""
+
+    def __init__(
+        self,
+        foreign: Foreign,
+        known: KnownRows,
+        root: Root,
+        change: Conversation,
+        summaries: set[str],
+    ) -> None:
+        self._foreign = foreign
+        self._root = root
+        self._change = change
+        self._agent_id = change.spec.native_id
+        self._before = known.under(_MESSAGE)
+        self._made = known.under(_TURN) | known.under(_SUMMARY)
+        self.summaries = summaries  # keys of messages
+
+    def read(self, root_id: str | None) -> None:
+        order = self._messages(root_id) if root_id else []
+        order = kept(sorted(self._before, key=lambda key: self._before[key].place), order)
+        prompts = self._prompts(order) if self._root.turns else {}
+        asked = [read_prompt(self._foreign, turn) for turn in self._root.turns]
+        pairs = matched([*prompts.values()], asked)
+        starts = {key: pairs[at] for at, key in enumerate(prompts) if at in pairs}
+        made = self._lost(order, [*prompts], pairs)
+        starts |= {key: number for number, key in _first_of_turns(made)}
+        self._change.order = order
+        self._add(order, made)
+        timings = timings_by_turn(self._root.timings, len(asked))
+        self._change.times = times_of(order, starts.get, timings)
+
+    def _messages(self, root_id: str) -> list[str]:
+        """The keys of all messages, those that summaries replaced first."""
+        seen = {key.split(":")[1] for key in self._before}
+        current = message_ids(self._foreign, root_id, seen)
+        first = [one for one in current[:1] if has_role(self._foreign, one, "system")]
+        listed: list[str] = []
+        for archive in self._root.archives:
+            ids = archive.messages
+            listed = kept(listed, _keys(ids if first == ids[:1] else [*first, *ids]))
+        return kept(listed, _keys(current))
+
+    def _prompts(self, order: Iterable[str]) -> dict[str, str]:
+        """What people typed, by key, in order."""
+        found: dict[str, str] = {}
+        for key in order:
+            blob_id = key.split(":")[1]
+            if not has_role(self._foreign, blob_id, "user"):
+                continue
+            message = read_message(self._foreign, blob_id)
+            if message is None or self._is_summary(key, message):
+                continue
+            record = envelope.read({"bubble": message})
+            typed = [event.text for event in record.events if event.type == "user"]
+            if typed:
+                found[key] = "\n".join(typed)
+        return found
+
+    def _is_summary(self, key: str, message: dict[str, Any]) -> bool:
+        """Whether a message of the user is a summary that the agent wrote."""
+        said = words_of("\n".join(strings(message.get("content"))))
+        summaries = [self._root.summary, *(archive.text for archive in self._root.archives)]
+        replaced = {archive.message for archive in self._root.archives}
+        tells = any(words_of(one)[:_TELLING] in said for one in summaries if one)
+        if is_summary(message) or key.split(":")[1] in replaced or tells:
+            self.summaries.add(key)
+        return key in self.summaries
+
+    def _lost(
+        self, order: list[str], prompts: list[str], pairs: dict[int, int]
+    ) -> dict[str, dict[str, Any]]:
+        """Put the turns that no message has into the order; return them as messages by key."""
+        turns = self._root.turns
+        first, turn = min(pairs.items(), default=(len(prompts), len(turns)))
+        lost = turn - first if self._root.summarized or self.summaries else 0
+        made: dict[str, dict[str, Any]] = {}
+        for number in range(max(0, lost)):
+            name = f"{self._agent_id}-turn-{number}"
+            for part, message in enumerate(read_turn(self._foreign, turns[number], name)):
+                made[f"{_TURN}{number}:{part}"] = message
+        places = {key: at for at, key in enumerate(order)}
+        end = places[prompts[first]] if first < len(prompts) else len(order)
+        start = min((places[key] for key in self.summaries), default=end)
+        if made:  # the messages after a summary may begin with the rest of a turn
+            shown = {*self._before, *self.summaries}
+            order[start:end] = [key for key in order[start:end] if key in shown]
+        if self._root.summary and not self.summaries:
+            made[f"{_SUMMARY}1"] = {"type": "summary", "text": self._root.summary}
+        order[start:start] = made
+        return made
+
+    # -- records
+
+    def _add(self, order: list[str], made: dict[str, dict[str, Any]]) -> None:
+        change = self._change
+        change.removed = [key for key in self._made if key not in made]
+        known: dict[str, KnownRow] = self._before | self._made
+        for place, key in enumerate(order):
+            before = known.get(key)
+            item = None
+            if before is None or before.is_stale or key in made:
+                item = self._item(key, place, made.get(key))
+            if before is None or (item and item.record and item.digest != before.digest):
+                change.items += filter(None, [item])
+            elif before.place != place:
+                change.moved.append((key, place))
+
+    def _item(self, key: str, place: int, made: dict[str, Any] | None) -> Item:
+        native_id = f"{self._agent_id}:{key.removeprefix(_MESSAGE)}"
+        blob_id = key.split(":")[1]
+        message = made or read_message(self._foreign, blob_id)
+        item = Item(key, place, hash64(blob_id.encode()))
+        if message is not None:
+            asked = made is None and message.get("role") == "user"
+            summary = asked and self._is_summary(key, message)
+            item.raw = envelope.pack(self._agent_id, message, bubble_id=native_id, summary=summary)
+            value = {"bubble": message, "bubbleId": native_id, "summary": summary}
+            item.record = envelope.read(value)
+        if made is not None:
+            item.digest = hash64(item.raw)
+        return item
 
 
-def _item(foreign: Foreign, agent_id: str, key: str, place: int) -> Item:
-    blob_id = key.split(":")[1]
-    message = read_message(foreign, blob_id)
-    native_id = f"{agent_id}:{key.removeprefix(_MESSAGE)}"
-    item = Item(key, place, hash64(blob_id.encode()))
-    if message is not None:
-        item.raw = envelope.pack(agent_id, message, bubble_id=native_id)
-        item.record = envelope.read({"bubble": message, "bubbleId": native_id})
-    return item
+def _keys(blob_ids: Iterable[str]) -> list[str]:
+    """Equal messages have equal ids, so they are numbered."""
+    times: Counter[str] = Counter()
+    found = []
+    for blob_id in blob_ids:
+        times[blob_id] += 1
+        found.append(f"{_MESSAGE}{blob_id}:{times[blob_id]}")
+    return found
+
+
+def _first_of_turns(made: Iterable[str]) -> Iterator[tuple[int, str]]:
+    for key in made:
+        kind, number, part = f"{key}:".split(":")[:3]
+        if f"{kind}:" == _TURN and part == "0":
+            yield int(number), key

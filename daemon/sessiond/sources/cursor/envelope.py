@@ -29,6 +29,7 @@ def pack(
     bubble_id: str | None = None,
     tool: dict[str, Any] | None = None,
     contents: Mapping[str, str] | None = None,
+    summary: bool = False,
 ) -> bytes:
     """The line of a record; `raw` is the bubble as Cursor wrote it, kept byte for byte."""
     pieces = [b'{"composerId":', orjson.dumps(composer_id)]
@@ -36,6 +37,8 @@ def pack(
         pieces += b',"bubbleId":', orjson.dumps(bubble_id)
     if tool is not None:  # kept elsewhere by older versions
         pieces += b',"tool":', _dumps(tool)
+    if summary:  # written by the agent in the name of the user
+        pieces.append(b',"summary":true')
     if contents:  # texts of files, which the bubble names by ids
         pieces += b',"contents":', _dumps(contents)
     one_line = raw is not None and b"\n" not in raw and b"\r" not in raw
@@ -54,7 +57,8 @@ def read(value: dict[str, Any]) -> Record:
             "broken", native_id=bubble_id, events=events, warnings=["bubble is not an object"]
         )
     if "role" in bubble and "content" in bubble:
-        return parse_message(bubble, pointer=_BUBBLE, native_id=bubble_id)
+        summary = value.get("summary") is True
+        return parse_message(bubble, pointer=_BUBBLE, native_id=bubble_id, summary=summary)
     note = read_note(bubble)
     if note is not None:
         note.native_id = bubble_id

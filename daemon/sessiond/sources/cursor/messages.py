@@ -30,9 +30,16 @@ _FAILED = ("is_error", "isError")
 
 
 def parse_message(
-    value: dict[str, Any], *, pointer: str = "", native_id: str | None = None
+    value: dict[str, Any],
+    *,
+    pointer: str = "",
+    native_id: str | None = None,
+    summary: bool = False,
 ) -> Record:
-    """Parse one message; `pointer` leads to it in the raw record."""
+    """Parse one message; `pointer` leads to it in the raw record.
+
+    `summary` if the agent wrote it in the name of the user, which the message may say itself.
+    """
     message = value.get("message")
     body = message if isinstance(message, dict) else value
     kind = as_text(value.get("type"))
@@ -50,10 +57,15 @@ def parse_message(
     place, content = _content(value, body)
     found = list(elements(content, pointer + place, record.warnings))
     if role == "user":
-        _read_user(record, value, found)
+        _read_user(record, value, found, summary=summary or is_summary(value))
     else:
         _read_others(record, value, found)
     return record
+
+
+def is_summary(value: dict[str, Any]) -> bool:
+    """Whether a message says that the agent wrote it in the name of the user."""
+    return _options(value).get("isSummary") is True
 
 
 def _content(value: dict[str, Any], body: dict[str, Any]) -> tuple[str, Any]:
@@ -205,7 +217,9 @@ def _outcome(block: dict[str, Any], details: dict[str, Any]) -> tuple[str, int |
     duration = as_milliseconds(success.get("executionTime"))
     if duration is None:
         duration = as_milliseconds(success.get("durationMs"))
-    if "rejected" in output or "permissionDenied" in output:
+    if duration is None:
+        duration = as_milliseconds(block.get("durationMs"))
+    if "rejected" in output or "permissionDenied" in output or block.get("isDenied") is True:
         return "denied", duration
     kind = as_text(as_dict(block.get("output")).get("type")) or ""
     marks = [holder.get(name) is True for holder in (block, details, output) for name in _FAILED]
@@ -216,7 +230,11 @@ def _outcome(block: dict[str, Any], details: dict[str, Any]) -> tuple[str, int |
 
 
 def _read_user(
-    record: Record, value: dict[str, Any], found: list[tuple[str, dict[str, Any]]]
+    record: Record,
+    value: dict[str, Any],
+    found: list[tuple[str, dict[str, Any]]],
+    *,
+    summary: bool,
 ) -> None:
     segments: list[Segment] = []
     images = 0
@@ -230,7 +248,7 @@ def _read_user(
             segments += split_prompt(_visible(block))
         else:
             _add(record, _other_event(kind, block))
-    if _options(value).get("isSummary") is True:
+    if summary:
         text = "".join(segment.whole for segment in segments).strip()
         _add(record, Event("summary", text, label=labels.COMPACT))
     else:

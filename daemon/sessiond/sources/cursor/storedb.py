@@ -5,15 +5,17 @@ The caller opens the connection and handles its errors: busy, not a database, or
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sess_schema.decode import decode
 from sessiond.engines.foreign import Foreign
 from sessiond.sourcekit.editors import folder_of
 from sessiond.sourcekit.files import small_json
-from sessiond.sourcekit.values import as_text, as_time
+from sessiond.sourcekit.values import as_milliseconds, as_text, as_time
+from sessiond.sources.cursor.protobuf import fields, member, members, text, whole_number
 
 _ID_LENGTH = 32
 _LARGEST_META = 1 << 20
@@ -24,11 +26,13 @@ _LONGEST_TITLE = 200
 _UNNAMED = "new agent"
 _NO_MODEL = frozenset({"auto", "default"})
 
-# Wire types of protobuf.
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_LONGEST_VARINT = 10
-# Fields of a root and of a message.
-_CHILD, _MESSAGE, _WORKSPACE = 1, 4, 9
+# Fields of a root.
+_CHILD, _SUMMARY, _TURN, _WORKSPACE, _LAST_ARCHIVE, _ARCHIVE, _TIMING, _SUMMARIES, _BRANCH = (
+    *(1, 6, 8, 9, 11, 13, 14, 17, 19),
+)
+_MESSAGE = 4  # of a message
+_HEAD = 400
+_ROLE = re.compile(rb'"role"\s*:\s*"([a-z]{1,20})"')
 
 
 @dataclass(slots=True)
@@ -51,6 +55,27 @@ class Meta:
     title: str | None = None
     created_at: int | None = None
     updated_at: int | None = None
+
+
+class Archive(NamedTuple):
+    """Messages that a summary replaced."""
+
+    messages: list[str]  # blob ids
+    text: str
+    message: str | None  # blob id of the summary among the messages
+
+
+@dataclass(slots=True)
+class Root:
+    """The state of a chat, without the list of messages that its model sees."""
+
+    turns: list[bytes]  # blob ids, or the turns themselves
+    archives: list[Archive]
+    summary: str
+    summarized: bool
+    timings: list[tuple[int, int]]  # start and end of each turn
+    folder: str | None
+    branch: str | None
 
 
 def read_chat(db: Foreign) -> Chat | None:
@@ -86,8 +111,8 @@ def read_meta(path: str) -> Meta:
 def child_ids(root: bytes) -> list[str]:
     """The blobs that a root lists, in order; those readable in a damaged one."""
     found: list[str] = []
-    for number, data in _fields(root):
-        if number == _CHILD and len(data) == _ID_LENGTH:
+    for data in members(root, _CHILD):
+        if len(data) == _ID_LENGTH:
             found.append(data.hex())
             if len(found) == _MOST_IDS:
                 break
@@ -102,7 +127,7 @@ def message_ids(db: Foreign, root_id: str, seen: Collection[str] = frozenset()) 
     """
     found: list[str] = []
     roots = {root_id}
-    ways = [iter(child_ids(_blob(db, root_id) or b""))]
+    ways = [iter(child_ids(read_blob(db, root_id) or b""))]
     while ways and len(found) < _MOST_IDS:
         child = next(ways[-1], None)
         if child is None:
@@ -119,16 +144,52 @@ def message_ids(db: Foreign, root_id: str, seen: Collection[str] = frozenset()) 
 
 def read_message(db: Foreign, blob_id: str) -> dict[str, Any] | None:
     """The role and content in a blob, which is JSON or protobuf around JSON."""
-    data = _blob(db, blob_id)
+    data = read_blob(db, blob_id)
     return _message(data) if data else None
 
 
-def folder_of_root(db: Foreign, root_id: str) -> str | None:
-    """The folder that a root names, for chats without `meta.json`."""
-    for number, data in _fields(_blob(db, root_id) or b""):
-        if number == _WORKSPACE:
-            return folder_of(data.decode("utf-8", "replace"))
-    return None
+def has_role(db: Foreign, blob_id: str, role: str) -> bool:
+    """Whether a blob is a message of a role, by its first bytes."""
+    head = _first(db, f"SELECT substr(data, 1, {_HEAD}) FROM blobs WHERE id = ?", blob_id)
+    head = head.encode("utf-8", "replace") if isinstance(head, str) else head
+    found = _ROLE.search(head) if isinstance(head, bytes) else None
+    return found is not None and found[1].decode() == role
+
+
+def read_root(db: Foreign, root_id: str) -> Root:
+    """What a root says beside its list of messages."""
+    data = read_blob(db, root_id) or b""
+    archives = members(data, _ARCHIVE) or members(data, _LAST_ARCHIVE)
+    summary = member(data, _SUMMARY)
+    return Root(
+        turns=members(data, _TURN)[:_MOST_IDS],
+        archives=[_archive(resolve(db, one)) for one in archives],
+        summary=text(resolve(db, summary), 1).strip() if summary else "",
+        summarized=bool(archives or summary or whole_number(data, _SUMMARIES)),
+        timings=[*_timings(data)],
+        folder=folder_of(text(data, _WORKSPACE)) if member(data, _WORKSPACE) else None,
+        branch=as_text(text(data, _BRANCH).strip()),
+    )
+
+
+def resolve(db: Foreign, value: bytes) -> bytes:
+    """The blob that a value names by its id, or the value itself."""
+    named = read_blob(db, value.hex()) if len(value) == _ID_LENGTH else None
+    return value if named is None else named
+
+
+def _archive(data: bytes) -> Archive:
+    messages = [one.hex() for one in members(data, 1) if len(one) == _ID_LENGTH]
+    shown = member(data, 4)
+    return Archive(messages, text(data, 2).strip(), shown.hex() if shown else None)
+
+
+def _timings(root: bytes) -> Iterator[tuple[int, int]]:
+    """When each turn started and ended; only its duration and its end are recorded."""
+    for timing in members(root, _TIMING):
+        duration, end = whole_number(timing, 1) or 0, as_time(whole_number(timing, 2))
+        if end is not None and (took := as_milliseconds(duration)) is not None:
+            yield end - took, end
 
 
 def _meta_object(value: Any) -> dict[str, Any] | None:
@@ -156,7 +217,7 @@ def _first(db: Foreign, sql: str, *values: Any) -> Any:
     return rows[0][0] if rows else None
 
 
-def _blob(db: Foreign, blob_id: str) -> bytes | None:
+def read_blob(db: Foreign, blob_id: str) -> bytes | None:
     query = "SELECT data FROM blobs WHERE id = ? AND length(data) <= ?"
     data = _first(db, query, blob_id, _LARGEST_BLOB)
     if isinstance(data, str):
@@ -169,7 +230,7 @@ def _children_below(db: Foreign, blob_id: str) -> list[str]:
     # Nearly all are JSON, as one byte shows; those are not fetched.
     if _first(db, "SELECT hex(substr(data, 1, 1)) FROM blobs WHERE id = ?", blob_id) == "7B":
         return []
-    data = _blob(db, blob_id)
+    data = read_blob(db, blob_id)
     return child_ids(data) if data and _message(data) is None else []
 
 
@@ -177,7 +238,9 @@ def _message(data: bytes) -> dict[str, Any] | None:
     if data[:1] == b"{":
         return _role_and_content(data)
     others = []
-    for number, inner in _fields(data):
+    for number, inner in fields(data):
+        if not isinstance(inner, bytes):
+            continue
         if number == _MESSAGE:
             message = _role_and_content(inner)
             if message is not None:
@@ -195,38 +258,3 @@ def _role_and_content(data: bytes) -> dict[str, Any] | None:
     except ValueError:
         return None
     return value if isinstance(value, dict) and as_text(value.get("role")) else None
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The length-delimited fields of a protobuf message, up to the first invalid one."""
-    at = 0
-    while at < len(data):
-        tag, at = _varint(data, at)
-        wire = tag & 7
-        size = 0
-        if wire == _VARINT:
-            _, at = _varint(data, at)
-        elif wire == _FIXED64:
-            at += 8
-        elif wire == _FIXED32:
-            at += 4
-        elif wire == _BYTES:
-            size, at = _varint(data, at)
-        else:
-            return
-        if tag < 8 or at + size > len(data):
-            return
-        if wire == _BYTES:
-            yield tag >> 3, data[at : at + size]
-            at += size
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number and the position after it, which is past the end if there is no number."""
-    number = shift = 0
-    for place in range(at, min(at + _LONGEST_VARINT, len(data))):
-        number |= (data[place] & 0x7F) << shift
-        if data[place] < 0x80:
-            return number, place + 1
-        shift += 7
-    return 0, len(data) + 1

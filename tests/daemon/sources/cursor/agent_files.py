@@ -72,27 +72,41 @@ class Chat:
         raw = json.dumps(value).encode()
         return self.blob(field(1, b"id") + field(4, raw) if wrapped else raw)
 
-    def save(self, messages, *, name="New Agent", wrapped=False, folder=None, **more):
+    def save(self, messages, *, name="New Agent", wrapped=False, folder=None, more=b"", **facts):
         """Write the messages, a root that lists them, and the row that names the root."""
         listed = [self.message(value, wrapped=wrapped) for value in messages]
         root = b"".join(field(1, bytes.fromhex(one)) for one in listed)
         root += field(9, folder.encode()) if folder else b""
-        facts = {
+        told = {
             "agentId": self.chat,
-            "latestRootBlobId": self.blob(root),
+            "latestRootBlobId": self.blob(root + more),
             "name": name,
             "mode": "default",
             "createdAt": CREATED,
             "lastUsedModel": "gpt-5",
             "blobEncryptionKey": SECRET,
-            **more,
+            **facts,
         }
-        value = json.dumps(facts).encode().hex()
+        value = json.dumps(told).encode().hex()
         self.db.execute("INSERT OR REPLACE INTO meta VALUES ('0', ?)", (value,))
+
+    def ref(self, data):
+        """A blob, by its id as fields hold it."""
+        return bytes.fromhex(self.blob(data))
 
     def meta(self, **facts):
         told = {"schemaVersion": 1, "createdAtMs": CREATED, "updatedAtMs": CREATED + 5000}
         (self.folder / "meta.json").write_text(json.dumps(told | facts))
+
+
+def number(tag, value):
+    """A varint field of protobuf."""
+    return varint(tag << 3) + varint(value)
+
+
+def timing(started, ended):
+    """How long a turn took, and when it ended."""
+    return field(14, number(1, ended - started) + number(2, ended))
 
 
 def user(text):

@@ -19,11 +19,11 @@ from sessiond.sources.cursor.storedb import (
     Chat,
     Meta,
     child_ids,
-    folder_of_root,
     message_ids,
     read_chat,
     read_message,
     read_meta,
+    read_root,
 )
 
 USER = {"role": "user", "content": "tie a knot"}
@@ -318,12 +318,12 @@ def test_no_blob_can_fail(data: bytes) -> None:
 
 def test_a_root_names_its_folder(store: Store) -> None:
     root = store.add(listed("ab" * 32) + field(9, b"file:///code/my%20demo"))
-    assert folder_of_root(store.opened(), root) == "/code/my demo"
+    assert read_root(store.opened(), root).folder == "/code/my demo"
 
 
 def test_a_root_that_names_no_folder(store: Store) -> None:
     root = store.add(listed("ab" * 32))
-    assert folder_of_root(store.opened(), root) is None
+    assert read_root(store.opened(), root).folder is None
 
 
 def test_a_file_beside_the_chat(tmp_path: Path) -> None:
