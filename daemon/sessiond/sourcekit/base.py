@@ -136,6 +136,7 @@ class Retire:
 
     native_id: str | None = None  # this record
     onward: bool = False  # and all after it; the whole log if the id is unknown
+    after: bool = False  # with `onward`: but not the record itself; nothing if it is unknown
     prompts: int = 0  # or: this many of the last prompts, and all after them
 
 

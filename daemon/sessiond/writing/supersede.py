@@ -68,7 +68,8 @@ def _onward(
     if operation.prompts:
         start = _nth_prompt(transaction, here, operation.prompts)
     else:
-        start = _first_of(transaction, here, operation.native_id)
+        found = _first_of(transaction, here, operation.native_id)
+        start = (1 << 62 if found is None else found + 1) if operation.after else found or 0
     return _ids(transaction, f"{_HERE} AND offset >= ?4", (*here, start))
 
 
@@ -91,11 +92,13 @@ def _nth_prompt(transaction: Transaction, here: tuple[object, ...], count: int) 
     return int(found[-1][0]) if found else 1 << 62
 
 
-def _first_of(transaction: Transaction, here: tuple[object, ...], native_id: str | None) -> int:
-    """The offset of a record; 0 for an unknown id, which takes everything back."""
+def _first_of(
+    transaction: Transaction, here: tuple[object, ...], native_id: str | None
+) -> int | None:
+    """The offset of a record, if it is known."""
     offset = transaction.db.execute(
         "SELECT min(offset) FROM turns WHERE native_id = ?4 AND +source_id = ?1"
         f" AND +session_id = ?2 AND offset < ?3 AND {_STANDS}",
         (*here, native_id),
     ).get
-    return int(offset or 0)
+    return None if offset is None else int(offset)
