@@ -15,6 +15,7 @@ from sess_cli.commands import (
     doctor,
     export,
     forget,
+    import_,
     list_,
     restore,
     search,
@@ -28,7 +29,7 @@ from sess_schema import __version__, program
 from sess_schema.program import say
 
 VERBS = (
-    search, list_, show, stats, statusline, export,
+    search, list_, show, stats, statusline, export, import_,
     restore, check, backup, forget, sql, doctor, demo,
 )  # fmt: skip
 

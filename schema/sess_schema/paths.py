@@ -32,6 +32,11 @@ class Home:
         return self.data / "status.json"
 
     @property
+    def imports(self) -> Path:
+        """What was handed over: a list of files, and those that came from elsewhere."""
+        return self.data / "imports"
+
+    @property
     def config_file(self) -> Path:
         return self.config / "config.toml"
 

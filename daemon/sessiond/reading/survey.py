@@ -66,7 +66,10 @@ def _visit(place: Place, roots: frozenset[str], seen: Survey) -> None:
         seen.skipped.append((place.path, _reason(error)))
         return
     if not stat.S_ISDIR(found.st_mode):
-        _consider(claims_by_name(place.sources, tail.log_name(path)), path, found, seen)
+        claims = claims_by_name(place.sources, tail.log_name(path))
+        if place.kind is not None:
+            claims = [(source, place.kind) for source in place.sources]
+        _consider(claims, path, found, seen)
         return
     pending = [(path, place.sources)]
     while pending:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sessiond.reading import tail
 from sessiond.sourcekit.base import Source
@@ -23,12 +23,22 @@ class Place:
 
     path: str
     sources: tuple[Source, ...]
+    kind: str | None = None  # of a file that was handed over, whatever its name
+
+
+@dataclass(slots=True, frozen=True)
+class Handed:
+    """A file that somebody handed over, and what it was recognised as."""
+
+    path: str
+    agent: str
+    kind: str
 
 
 class Territory:
     """The roots of all agents. A file belongs to the agents of the innermost root around it."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[Source], handed: Sequence[Handed] = ()) -> None:
         roots: dict[str, list[Source]] = {}
         for source in sources:
             for root in source.roots():
@@ -36,7 +46,11 @@ class Territory:
                 if source not in owners:
                     owners.append(source)
         self.places = [Place(root, tuple(owners)) for root, owners in roots.items()]
-        self.roots = frozenset(roots)
+        named = {source.agent: source for source in sources}
+        self.places += [
+            Place(one.path, (named[one.agent],), one.kind) for one in handed if one.agent in named
+        ]
+        self.roots = frozenset(place.path for place in self.places)
 
     def place_of(self, path: str) -> Place | None:
         """The innermost place around a path, with the agents whose walk reaches it."""
@@ -45,7 +59,7 @@ class Territory:
             return None
         place = max(around, key=lambda one: len(one.path))
         reaching = tuple(source for source in place.sources if _reaches(source, place.path, path))
-        return Place(place.path, reaching) if reaching else None
+        return replace(place, sources=reaching) if reaching else None
 
 
 def is_below(path: str, root: str) -> bool:
@@ -64,7 +78,7 @@ def decide(claims: Sequence[Claim], path: str) -> Claim | None:
     """The one of several possible agents that matches a file's content."""
     if len(claims) == 1:
         return claims[0]
-    head = _head(path)
+    head = head_of(path)
     certain = [claim for claim in claims if claim[0].claims(path, head)]
     if len(certain) > 1:
         names = ", ".join(sorted(source.agent for source, _ in certain))
@@ -72,7 +86,13 @@ def decide(claims: Sequence[Claim], path: str) -> Claim | None:
     return certain[0] if certain else None
 
 
-def _head(path: str) -> bytes:
+def recognised(sources: Sequence[Source], path: str) -> list[Claim]:
+    """The agents that a file belongs to, judging by its content alone."""
+    head = head_of(path)
+    return [(one, kind) for one in sources if (kind := one.kind_anywhere(path, head)) in KINDS]
+
+
+def head_of(path: str) -> bytes:
     try:
         fd, _ = tail.open_log(path)
     except (OSError, tail.Unreadable):

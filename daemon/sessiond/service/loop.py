@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from contextlib import closing
+from dataclasses import replace
 
 import apsw
 
@@ -22,7 +23,7 @@ from sessiond.engines.lines import SETTLE_SECONDS
 from sessiond.engines.steps import Summary
 from sessiond.ingest import Ingest
 from sessiond.prices.repricing import pricer_of, reprice_if_due
-from sessiond.reading import tail
+from sessiond.reading import handed, tail
 from sessiond.reading.survey import survey
 from sessiond.reading.territory import Place, Territory
 from sessiond.reading.tracked import WHOLES
@@ -180,7 +181,7 @@ class Service:
 
     def _roots(self) -> list[str]:
         """The current roots: one may have become a link to another place."""
-        self._territory = Territory(self._sources)
+        self._territory = Territory(self._sources, handed.listed(self._home))
         return [place.path for place in self._territory.places]
 
     def _patience(self) -> float:
@@ -248,6 +249,9 @@ class Service:
             around = self._territory.place_of(path)
             if around is None:
                 continue
+            if around.kind is not None:  # the place is the file
+                self._add_place(places, around, path, whole=around.kind in WHOLES)
+                continue
             for source in around.sources:
                 kind = source.kind_of(path)
                 # A change of a sidecar means that its file must be read.
@@ -258,15 +262,11 @@ class Service:
                     if source.classify(one) in WHOLES
                 ]
                 for whole in wholes:
-                    again = self._pace.too_soon(whole)
-                    if again:
-                        self._recheck.setdefault(whole, again)
-                    else:
-                        places[whole] = Place(whole, around.sources)
+                    self._add_place(places, around, whole, whole=True)
                 if wholes:
                     continue
                 if kind is not None or (os.path.isdir(path) and source.enters(path)):
-                    places[concerned] = Place(concerned, around.sources)
+                    self._add_place(places, around, concerned, whole=False)
                     force = force or path in due or kind == "sidecar"
         there = [place for path, place in places.items() if os.path.lexists(tail.log_file(path))]
         seen = survey(there, self._territory.roots - places.keys())
@@ -275,6 +275,16 @@ class Service:
         self._pace.read(seen.files, changed=summary.turns > 0)
         summary.gone += ingest.mark_deleted(list(places))
         return summary
+
+    def _add_place(
+        self, places: dict[str, Place], around: Place, path: str, *, whole: bool
+    ) -> None:
+        """Read a file in this pass; one that is read whole, only when it is due."""
+        again = self._pace.too_soon(path) if whole else 0.0
+        if again:
+            self._recheck.setdefault(path, again)
+        else:
+            places[path] = replace(around, path=path)
 
     def _after_walk(self, summary: Summary) -> None:
         period = self._settings.reconcile_seconds

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Self
 
 from sess_schema import __version__, lock, paths, program
@@ -24,7 +25,7 @@ from sessiond import config
 from sessiond.engines.steps import Summary
 from sessiond.ingest import Ingest
 from sessiond.prices.repricing import pricer_of, reprice_if_due
-from sessiond.reading import tail
+from sessiond.reading import handed, tail
 from sessiond.reading.territory import Place, Territory
 from sessiond.service.catch_up import catch_up
 from sessiond.sourcekit.base import Source
@@ -47,7 +48,8 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
         held.describe(mode="sync", version=__version__)
         settings = config.load(home.config_file)
         sources = all_sources(settings)
-        places = _places(sources, targets) if targets else Territory(sources).places
+        territory = Territory(sources, handed.listed(home))
+        places = _places(sources, territory, targets) if targets else territory.places
         with progress_line(show=not as_json) as progress:
             db = open_writer(home.index, progress)
         with closing(db):
@@ -72,14 +74,13 @@ def _daemon_runs(home: paths.Home) -> bool:
     return holder is not None and holder.get("mode") == "daemon"
 
 
-def _places(sources: Sequence[Source], targets: Sequence[str]) -> list[Place]:
+def _places(sources: Sequence[Source], territory: Territory, targets: Sequence[str]) -> list[Place]:
     """What is named on the command line: by place where an agent's files are, else anybody's."""
-    territory = Territory(sources)
     places = []
     for target in targets:
         path = os.path.realpath(os.path.expanduser(target))
         around = territory.place_of(tail.log_name(path))
-        places.append(Place(path, around.sources if around else tuple(sources)))
+        places.append(replace(around, path=path) if around else Place(path, tuple(sources)))
     return places
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sess_schema import kinds
 from sess_schema.edits import Edit, Hunks
-from sessiond.sourcekit.files import Folders
+from sessiond.sourcekit.files import Folders, holds_lines
 from sessiond.sourcekit.folders import ProjectFolder
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ REAL_FILES, SOURCE_CODE, DOCUMENTATION, ONE_READER = (
     "one public reader",
 )
 _WAL = "-wal"  # what SQLite writes first, beside a database
+_SQLITE = b"SQLite format 3\0"
 
 
 class Described(NamedTuple):
@@ -293,6 +294,19 @@ class Source:
         Asked where places overlap and for files that are imported. The default knows none by sight.
         """
         return False
+
+    def kind_anywhere(self, path: str, head: bytes) -> str | None:
+        """The kind of a file that somebody hands over, whatever its name and place."""
+        if not self.claims(path, head):
+            return None
+        kind = self.classify(path)
+        if kind in ("transcript", "document", "database"):
+            return kind
+        if head.startswith(_SQLITE):
+            return "database" if self.databases is not None else None
+        if self.documents is None or holds_lines(head):
+            return "transcript"
+        return "document"
 
     def enters(self, directory: str) -> bool:  # noqa: ARG002 - anything may be below
         """Whether a directory below a root may contain files of this agent."""

@@ -62,6 +62,17 @@ def first_line(path: str, largest: int = _LARGEST_FILE) -> bytes:
     return line if line.endswith(b"\n") else b""
 
 
+def holds_lines(head: bytes) -> bool:
+    """Whether a file that starts like this has a JSON object in each line."""
+    first, newline, rest = head.partition(b"\n")
+    if not newline or not rest.strip():
+        return False
+    try:
+        return isinstance(decode(first)[0], dict)
+    except ValueError:
+        return False
+
+
 class KeptFile(Generic[Kept]):
     """What a small file says, read again only when the file changed."""
 

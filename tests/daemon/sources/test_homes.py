@@ -26,6 +26,7 @@ from sess_schema.connection import open_reader
 from sessiond.engines.foreign import Foreign, ForeignError
 from sessiond.engines.known_rows import KnownRows
 from sessiond.reading.array_elements import NotAnArray, elements
+from sessiond.reading.territory import recognised
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import NotReady
 from sessiond.sources import source_classes
@@ -72,6 +73,18 @@ def clean(tmp_path, agent, index="clean"):
 def again(world):
     """How many records one more pass reads."""
     return world.ingest().turns
+
+
+@every_agent
+def test_no_other_agent_takes_its_files(tmp_path, agent):
+    """Judged by their content alone, they are of this agent or of none."""
+    world = GoldenWorld(tmp_path, agent)
+    world.lay_all()
+    for part in world.parts:
+        if world.kind(part) in ("transcript", "document", "database"):
+            path = str(world.file(part)).removesuffix(".zst")
+            found = {source.agent for source, _ in recognised(world.sources, path)}
+            assert found <= {agent}, part.path
 
 
 # -- growth

@@ -37,7 +37,7 @@ _SESSION_ID = re.compile(rb'(?<!\\)"sessionId"\s*:\s*"([\w.-]{1,200})"')
 _CODED = re.compile(r"-|[A-Za-z]--")  # the start of an absolute path in the name of a folder
 _LOGLINES = re.compile(rb'(?<!\\)"loglines"\s*:\s*\[')  # of a saved session
 _FIRST_LINES = 20
-_OWN_KEYS = {"uuid", "parentUuid", "leafUuid"}
+_OWN_KEYS = ({"parentUuid"}, {"leafUuid"}, {"uuid", "message"}, {"sessionId", "type"})
 
 
 class _Sessions:
@@ -101,8 +101,7 @@ class ClaudeSource(Source):
         if head.lstrip()[:1] == b"{" and _LOGLINES.search(head):
             return True
         return os.path.basename(os.path.dirname(path)) == _TOOL_RESULTS or any(
-            _OWN_KEYS & record.keys() or {"sessionId", "type"} <= record.keys()
-            for record in _first_records(head)
+            any(keys <= record.keys() for keys in _OWN_KEYS) for record in _first_records(head)
         )
 
     def identify(self, path: str, head: bytes) -> SessionSpec:

@@ -45,6 +45,8 @@ _FIRST_LINES = 20
 # `fallback` of transcripts and exports: databases come first.
 _FILE, _PLAIN_FILE = 2, 3
 _HEAD = 64 << 10
+_OWN_TABLE = re.compile(rb"CREATE TABLE (?:cursorDiskKV|composerHeaders|blobs)\b")
+_APPLICATION = "Cursor"
 _COMPOSER_ID = re.compile(rb'"composerId"\s*:\s*"([\w.:-]{1,200})"')
 
 
@@ -80,9 +82,12 @@ class CursorSource(Source):
         return roots
 
     def claims(self, path: str, head: bytes) -> bool:
-        folder, name = os.path.split(path)
-        by_place = self._is_database(name) or _TRANSCRIPTS in folder.split(os.sep)
-        return by_place or _is_export(head)
+        names = path.split(os.sep)
+        if self._is_database(names[-1]):
+            # Every editor made from VS Code has an ItemTable.
+            own = _OWN_TABLE.search(head) or (b"ItemTable" in head and _APPLICATION in names)
+            return bool(own)
+        return _TRANSCRIPTS in names[:-1] or _is_export(head)
 
     def classify(self, path: str) -> str | None:
         folder, name = os.path.split(path)
@@ -179,7 +184,7 @@ class CursorSource(Source):
     # -- roots
 
     def _user_directory(self) -> str:
-        return os.path.join(self.folders.application_data(), "Cursor", "User")
+        return os.path.join(self.folders.application_data(), _APPLICATION, "User")
 
     def _agent_directories(self) -> list[str]:
         moved = self.environ.get("CURSOR_CONFIG_DIR", "").strip()

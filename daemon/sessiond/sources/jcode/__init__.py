@@ -24,11 +24,7 @@ _STATE = frozenset({"projects.json", "last_session.json"})
 _OTHER_JCODE = "session_"  # how 1jehuang's jcode, which uses the same folder, names its files
 _AGENT = "agent-"
 _UNTITLED = "New session"
-_ENTRY = re.compile(
-    rb'\A\s*\{"type"\s*:\s*"(?:session_start|user|assistant|tool_call|tool_result|system_prompt'
-    rb'|plan_update|todo_snapshot|subagent_\w+|mode_change|compact)"'
-)
-_OWN = re.compile(rb'"type"\s*:\s*"session_start"|"tool_call_id"\s*:|"timestamp"\s*:')
+_HEADER = re.compile(rb'\A\s*\{"type"\s*:\s*"session_start"\s*,.*"timestamp"\s*:')
 _LARGEST_INDEX = 64 << 20
 
 
@@ -65,8 +61,7 @@ class JcodeSource(Source):
         return "document" if name == _INDEX else "transcript"
 
     def claims(self, path: str, head: bytes) -> bool:  # noqa: ARG002 - the content decides
-        line = head.partition(b"\n")[0]
-        return bool(_ENTRY.match(line) and _OWN.search(line))
+        return _HEADER.match(head.partition(b"\n")[0]) is not None
 
     def sidecars(self, path: str) -> Sequence[str]:
         leader = _leader(path)

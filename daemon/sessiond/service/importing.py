@@ -1,0 +1,192 @@
+"""Takes files from anywhere: recognises their agent by content, and reads and follows them.
+
+Runs as `python -m sessiond.service.importing` for `sess import`. It writes no row itself: the
+daemon reads what was handed over, or one pass if none is running.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+
+from sess_schema import lock, paths, program
+from sess_schema.connection import open_reader
+from sess_schema.errors import Exit, SessError
+from sess_schema.escape import safe
+from sess_schema.program import counted
+from sessiond import config
+from sessiond.reading import handed, tail
+from sessiond.reading.territory import Handed, Territory, claims_by_name, recognised
+from sessiond.service import download, one_pass
+from sessiond.sourcekit.base import Source
+from sessiond.sources import all_sources
+
+STDIN = "-"
+PATIENCE = 60.0  # seconds to wait for a running daemon
+_LOOK = 0.05
+_MOST_SHOWN = 10
+_BLOCK = 1 << 20
+
+
+def run(targets: Sequence[str], *, agent: str | None = None, as_json: bool = False) -> int:
+    """Import each target; the first that fails ends it."""
+    home = paths.home()
+    home.create()
+    sources = all_sources(config.load(home.config_file))
+    if agent is not None:
+        _check_agent(sources, agent)
+    code: int = Exit.OK
+    for target in targets:
+        file = _hand_over(home, sources, target, agent)
+        if _daemon_runs(home):
+            done = _wait(home, file)
+        else:
+            done = one_pass.run([file.path], quiet=True) in (Exit.OK, Exit.SKIPPED_SOME)
+        code = max(code, _report(home, file, done=done, as_json=as_json))
+    return code
+
+
+def _hand_over(
+    home: paths.Home, sources: Sequence[Source], target: str, agent: str | None
+) -> Handed:
+    path = _path_of(home, target)
+    source, kind = _recognise(sources, path, agent)
+    file = Handed(path, source.agent, kind)
+    around = Territory(sources).place_of(path)
+    followed = around is not None and (source, kind) in claims_by_name(around.sources, path)
+    if not followed and file not in handed.listed(home):
+        handed.add(home, file)
+    return file
+
+
+def _path_of(home: paths.Home, target: str) -> str:
+    """The file on this machine, after saving one that is not."""
+    if target == STDIN:
+        return handed.keep(home, "stdin", iter(lambda: sys.stdin.buffer.read(_BLOCK), b""))
+    if download.is_address(target):
+        return handed.keep(home, download.name_of(target), download.download(target))
+    path = os.path.realpath(os.path.expanduser(target))
+    if os.path.isdir(path):
+        raise SessError(
+            f'"{target}" is a directory',
+            hint="import its files, or add it to `roots` in config.toml",
+            code=Exit.USAGE,
+        )
+    if not os.path.isfile(path):
+        raise SessError(
+            f'no such file: "{target}"',
+            hint="give a file, an address (https://...), or - for standard input",
+            code=Exit.NOTHING_FOUND,
+        )
+    return tail.log_name(path)
+
+
+def _recognise(sources: Sequence[Source], path: str, agent: str | None) -> tuple[Source, str]:
+    asked = [one for one in sources if agent in (None, one.agent)]
+    found = recognised(asked, path)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(sorted(source.agent for source, _ in found))
+        raise SessError(
+            f'"{path}" may be of several agents: {names}',
+            hint="choose one with --agent",
+            code=Exit.USAGE,
+        )
+    raise SessError(
+        f'"{path}" is not a file of {agent or "any agent that sessiond knows"}',
+        hint="`sessiond agents` lists the agents and what is read of each",
+        code=Exit.NOTHING_FOUND,
+    )
+
+
+def _check_agent(sources: Sequence[Source], agent: str) -> None:
+    known = sorted(source.agent for source in sources)
+    if agent not in known:
+        raise SessError(
+            f'unknown agent "{agent}"', hint=f"one of: {', '.join(known)}", code=Exit.USAGE
+        )
+
+
+def _daemon_runs(home: paths.Home) -> bool:
+    holder = lock.holder(home.lock)
+    return holder is not None and holder.get("mode") == "daemon"
+
+
+def _wait(home: paths.Home, file: Handed) -> bool:
+    """Whether the running daemon has read the file to its end, or cannot."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until and _daemon_runs(home):
+        with closing(open_reader(home.index)) as db:
+            for size, state in db.execute(
+                "SELECT size, state FROM sources WHERE path = ?", (file.path,)
+            ):
+                if state != "live" or size == os.path.getsize(tail.log_file(file.path)):
+                    return True
+        time.sleep(_LOOK)
+    return False
+
+
+def _report(home: paths.Home, file: Handed, *, done: bool, as_json: bool) -> int:
+    with closing(open_reader(home.index)) as db:
+        found = list(
+            db.execute(
+                "SELECT DISTINCT s.native_id, coalesce(s.title, s.first_prompt) FROM sources p"
+                " JOIN turns t ON t.source_id = p.id JOIN sessions s ON s.id = t.session_id"
+                " WHERE (p.path = ?1 OR p.part_of = (SELECT id FROM sources WHERE path = ?1))"
+                " AND t.retired = 0 ORDER BY s.started_at, s.native_id",
+                (file.path,),
+            )
+        )
+        problem = db.execute("SELECT error FROM sources WHERE path = ?", (file.path,)).get
+    if as_json:
+        facts = {
+            "file": file.path,
+            "agent": file.agent,
+            "sessions": [native_id for native_id, _ in found],
+            "read": done,
+            "error": problem,
+        }
+        sys.stdout.write(json.dumps(facts) + "\n")
+    else:
+        sys.stdout.writelines(_lines(file, found, problem, done=done))
+    return Exit.OK if found and not problem else Exit.SKIPPED_SOME
+
+
+def _lines(
+    file: Handed, found: Sequence[tuple[str, str | None]], problem: str | None, *, done: bool
+) -> Iterator[str]:
+    path = safe(file.path)
+    if problem:
+        yield f'"{path}" could not be read: {safe(problem)}\n'
+    elif not done:
+        yield f'handed "{path}" to the running daemon, which has not read it yet\n'
+    else:
+        yield f'{counted(len(found), "session")} of {file.agent} in "{path}"\n'
+    for native_id, title in found[:_MOST_SHOWN]:
+        yield f"  {safe(native_id)}  {safe(title or '')}".rstrip() + "\n"
+    if len(found) > _MOST_SHOWN:
+        yield f"  and {len(found) - _MOST_SHOWN} more\n"
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="sess import")
+    parser.add_argument("targets", nargs="+")
+    parser.add_argument("--agent")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args(arguments)
+    try:
+        return run(asked.targets, agent=asked.agent, as_json=asked.json)
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except Exception as error:
+        return program.explain("sess", error)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,206 @@
+"""`sess import`: files from anywhere, recognised by their content and followed."""
+
+from __future__ import annotations
+
+import http.server
+import io
+import json
+import shutil
+import stat
+import sys
+import threading
+from contextlib import contextmanager
+
+import pytest
+from tests.golden_home import GOLDEN
+from tests.waiting import wait_until
+
+from sess_schema.errors import SessError
+from sessiond.service import download, importing
+
+SESSION = "11111111-1111-4111-8111-111111111111"
+
+
+@pytest.fixture
+def here(world, monkeypatch, tmp_path):
+    """A world in this process, and a folder that belongs to no agent."""
+    monkeypatch.setenv("HOME", str(world.root))
+    monkeypatch.setenv("SESSIOND_HOME", str(world.state))
+    for name in ("CLAUDE_CONFIG_DIR", "XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    world.elsewhere = tmp_path / "elsewhere"
+    world.elsewhere.mkdir()
+    return world
+
+
+def lines(world):
+    log = world.transcript()
+    records = [log.prompt("where does it lie?"), log.answer("anywhere")]
+    return b"".join(map(log.encode, records))
+
+
+def sessions(world):
+    return world.sql("SELECT agent, native_id FROM sessions ORDER BY 1, 2")
+
+
+def test_a_file_is_read_and_followed(here, capsys):
+    """Its name says nothing, its content does; what is added later is read by any pass."""
+    file = here.elsewhere / "a colleague's session.txt"
+    file.write_bytes(lines(here))
+    assert importing.run([str(file)]) == 0
+    assert capsys.readouterr().out.startswith("1 session of claude in ")
+    assert sessions(here) == [("claude", "a colleague's session.txt")]
+    log = here.transcript()
+    log.path = file
+    log.count = 2
+    log.append(log.prompt("and this?"))
+    here.run("sessiond", "sync", check=0)
+    assert here.sql("SELECT count(*) FROM events WHERE type = 'user'") == [(2,)]
+    file.unlink()
+    here.run("sessiond", "sync", check=0)
+    assert here.sql("SELECT state FROM sources") == [("gone",)]
+
+
+@pytest.mark.parametrize(
+    ("agent", "path"),
+    [
+        ("claude-web", "exports/data-2026-03-02/conversations.json"),
+        ("gemini", ".gemini/tmp/kettle/chats/session-2026-02-01T09-00-9e310000.json"),
+        ("gemini", ".gemini/tmp/kettle/chats/session-2026-03-01T11-00-9e310000.jsonl"),
+        ("jcode", ".jcoding/sessions/7ca1e000-0000-4000-8000-000000000002.json"),
+        ("jehuang-jcode", ".jcode/sessions/session_ant_1772370000111.json"),
+    ],
+)
+def test_the_content_decides(here, capsys, agent, path):
+    """Files of other agents under any name are theirs."""
+    file = here.elsewhere / "something.dat"
+    shutil.copy(GOLDEN / agent / "home" / path, file)
+    assert importing.run([str(file)], as_json=True) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["agent"], told["read"], told["error"]) == (agent, True, None)
+    assert told["sessions"]
+    assert {found for found, _ in sessions(here)} == {agent}
+
+
+def test_a_saved_session_of_the_web(here):
+    """`{"loglines": [...]}` has the records of a transcript."""
+    log = here.transcript()
+    saved = {"loglines": [log.prompt("from the web"), log.call("c1", command="ls"),
+                          log.result("c1", "no", is_error=True)]}  # fmt: skip
+    file = here.elsewhere / "session.json"
+    file.write_text(json.dumps(saved, indent=2))
+    assert importing.run([str(file)]) == 0
+    assert here.shown(SESSION) == [
+        ("user", "from the web", None),
+        ("tool_use", "lsno", "error"),
+    ]
+
+
+def test_standard_input_is_kept_in_private(here, monkeypatch):
+    """The same bytes twice are one file, which only its owner can read."""
+    for _ in range(2):
+        given = io.TextIOWrapper(io.BytesIO(lines(here)))
+        monkeypatch.setattr(sys, "stdin", given)
+        assert importing.run(["-"]) == 0
+    (path,) = [file for file in (here.state / "imports").glob("*/stdin") if file.is_file()]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert len(sessions(here)) == 1
+
+
+def test_a_file_in_an_agents_place_is_not_listed(here):
+    """It is followed already."""
+    log = here.transcript()
+    log.append(log.prompt("at home"))
+    assert importing.run([str(log.path)]) == 0
+    assert not (here.state / "imports" / "list.jsonl").exists()
+
+
+def test_what_no_agent_wrote_is_refused(here):
+    """Nothing is kept of it, and the message says where to look."""
+    file = here.elsewhere / "letter.txt"
+    file.write_text("Dear Ada,\n")
+    with pytest.raises(SessError, match="is not a file of any agent") as refused:
+        importing.run([str(file)])
+    assert "sessiond agents" in (refused.value.hint or "")
+    with pytest.raises(SessError, match="no such file"):
+        importing.run([str(here.elsewhere / "missing")])
+    with pytest.raises(SessError, match="is a directory"):
+        importing.run([str(here.elsewhere)])
+    with pytest.raises(SessError, match='unknown agent "nobody"'):
+        importing.run([str(file)], agent="nobody")
+    assert not (here.state / "imports" / "list.jsonl").exists()
+
+
+# -- from the web
+
+
+@contextmanager
+def server(answers):
+    """A web server with (status, headers, body) by path."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            status, headers, body = answers[self.path]
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):
+            pass
+
+    running = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=running.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{running.server_port}"
+    finally:
+        running.shutdown()
+        running.server_close()
+        thread.join()
+
+
+def test_an_address_is_downloaded_after_its_host_was_named(here, capsys):
+    """Each host, also that of a redirect, before it is asked."""
+    with server({f"/{SESSION}.jsonl": (200, {}, lines(here))}) as other:
+        moved = {"Location": f"{other}/{SESSION}.jsonl".replace("127.0.0.1", "localhost")}
+        with server({"/moved": (302, moved, b"")}) as first:
+            assert importing.run([f"{first}/moved"]) == 0
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["downloading from 127.0.0.1", "downloading from localhost"]
+    assert sessions(here) == [("claude", "moved")]
+
+
+def test_what_cannot_be_downloaded_is_said(here, monkeypatch):
+    """A missing page, a file that is too large, and a redirect out of the web."""
+    monkeypatch.setattr(download, "LARGEST", 1000)
+    away = (302, {"Location": "file:///etc/passwd"}, b"")
+    pages = {"/none": (404, {}, b""), "/large": (200, {}, b"x" * 2000), "/away": away}
+    with server(pages) as site:
+        for path, why in (("none", "404"), ("large", "is larger than"), ("away", "not allowed")):
+            with pytest.raises(SessError, match=why):
+                importing.run([f"{site}/{path}"])
+    left = [file for file in (here.state / "imports").rglob("*") if file.is_file()]
+    assert left == []
+
+
+# -- with a daemon
+
+
+def test_a_running_daemon_reads_it_and_its_growth(here):
+    """The importer writes no row: the daemon does, and keeps watching the file."""
+    file = here.elsewhere / f"{SESSION}.txt"
+    file.write_bytes(lines(here))
+    daemon = here.start()
+    try:
+        wait_until(lambda: here.run("sessiond", "status").returncode == 0)
+        done = here.run("sess", "import", file, check=0)
+        assert done.stdout.startswith("1 session of claude in ")
+        log = here.transcript()
+        log.path, log.count = file, 2
+        log.append(log.prompt("while you watch"))
+        wait_until(lambda: here.found("watch"))
+    finally:
+        daemon.terminate()
+        daemon.wait(20)
