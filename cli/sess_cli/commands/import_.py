@@ -25,11 +25,12 @@ def import_(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Index a file that lies anywhere, such as an export or a colleague's transcript.
+    """Index a file that lies anywhere.
 
-    The content tells which agent wrote it. A file on this machine is followed while it grows; what
-    comes from standard input or from the web is saved first. Only an address that you give is ever
-    contacted: its host is named before, and 256 MiB are the limit.
+    For example an export, or a colleague's transcript. The content tells which agent wrote it. A
+    file on this machine is followed while it grows; what comes from standard input or from the web
+    is saved first. Only an address that you give is ever contacted: its host is named before, and
+    256 MiB are the limit.
     """
     import subprocess  # noqa: PLC0415
 

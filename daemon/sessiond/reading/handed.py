@@ -10,8 +10,11 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
+import apsw
+
 from sess_schema import paths
 from sessiond.reading.territory import Handed
+from sessiond.reading.tracked import FORGOTTEN
 from sessiond.sourcekit.files import KeptFile
 
 _LIST = "list.jsonl"
@@ -71,6 +74,13 @@ def keep(home: paths.Home, name: str, pieces: Iterable[bytes]) -> str:
         Path(temporary).unlink(missing_ok=True)
         raise
     return os.path.realpath(target)
+
+
+def discard(home: paths.Home, db: apsw.Connection) -> None:
+    """Delete the saved files of which every session was forgotten."""
+    for (path,) in list(db.execute("SELECT path FROM sources WHERE state = ?", (FORGOTTEN,))):
+        if Path(path).is_relative_to(os.path.realpath(home.imports)):
+            Path(path).unlink(missing_ok=True)
 
 
 def safe_name(name: str) -> str:

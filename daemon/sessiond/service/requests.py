@@ -28,9 +28,12 @@ WAIT_FOR_SYNC = 30.0
 
 
 def _forget(store: Store, request: dict[str, Any]) -> dict[str, Any]:
-    from sessiond.writing.forget import forget  # noqa: PLC0415 - rare
+    from sessiond.reading.handed import discard  # noqa: PLC0415 - rare
+    from sessiond.writing.forget import forget  # noqa: PLC0415
 
-    return forget(store, [int(key) for key in request["sessions"]])
+    done = forget(store, [int(key) for key in request["sessions"]])
+    discard(paths.home(), store.db)
+    return done
 
 
 _HANDLERS: dict[str, Callable[[Store, dict[str, Any]], dict[str, Any]]] = {"forget": _forget}

@@ -105,6 +105,8 @@ def test_standard_input_is_kept_in_private(here, monkeypatch):
     (path,) = [file for file in (here.state / "imports").glob("*/stdin") if file.is_file()]
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert len(sessions(here)) == 1
+    here.run("sess", "forget", "--yes", "stdin", "--no-sync", check=0)
+    assert not path.exists()
 
 
 def test_a_file_in_an_agents_place_is_not_listed(here):
