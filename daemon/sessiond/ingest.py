@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import apsw
 
 from sess_schema.errors import sqlite_error
-from sessiond.engines.lines import read_log
+from sessiond.engines.lines import read_log, read_new
 from sessiond.engines.steps import (
     AddSlice,
     ChangeConversation,
@@ -48,6 +48,7 @@ from sessiond.reading.tracked import (
 from sessiond.sourcekit.base import SessionSpec
 from sessiond.writing import moved, rewrite
 from sessiond.writing.batch import Batch, SourceCrash, Stopped, UnknownCulprit
+from sessiond.writing.recheck import Recheck
 from sessiond.writing.transaction import Store
 
 DIED = "sessiond died while it read this file"
@@ -65,6 +66,7 @@ class Ingest:
         self._batch = Batch(store)
         self._note = Note(f"{os.path.dirname(store.db.filename)}/reading.json")
         self._died_over = self._note.left()
+        self._recheck = Recheck()
 
     @property
     def tracked(self) -> dict[str, Tracked]:
@@ -103,6 +105,9 @@ class Ingest:
         there = [place for place in places if not roots or os.path.lexists(place.path)]
         outer = frozenset(place.path for place in places) if roots else frozenset()
         seen = survey(there, outer)
+        if roots:
+            with self._undone_on_error():
+                self._recheck.some(self._store.db, self.tracked)
         summary = self.ingest(seen, force=force, retry=not roots)
         with self._undone_on_error():
             gone = vanished(self.tracked, seen.files, [place.path for place in places])
@@ -315,20 +320,22 @@ class Ingest:
     def _compare(self, step: Step, summary: Summary) -> None:
         """Compare a changed log with its archive: append to it, or reread it as a rewrite."""
         source = step.source
-        fd, _ = tail.open_log(source.path)
+        fd, stat = tail.open_log(source.path)  # what is compared is what is read
         try:
             kept = rewrite.common_prefix(self._store.db, source, fd)
+            rewritten = kept < source.progress.checkpoint.offset
+            if rewritten:
+                rewrite.rewind(self._store.transaction, source, kept)
+            for again in read_new(
+                step.file, source, fd, stat, self._store.db, settle_all=self._settle_all
+            ):
+                if self.stop.is_set():
+                    raise Stopped
+                if isinstance(again, CompareLog) or (rewritten and isinstance(again, Fail)):
+                    raise tail.Unreadable("changed again while it was read")
+                self._write(again, summary)
         finally:
             os.close(fd)
-        rewritten = kept < source.progress.checkpoint.offset
-        if rewritten:
-            rewrite.rewind(self._store.transaction, source, kept)
-        for again in self._read_log(step.file, source, compared=True):
-            if self.stop.is_set():
-                raise Stopped
-            if rewritten and isinstance(again, Vanish | CompareLog | Fail):
-                raise tail.Unreadable("changed again while it was read")
-            self._write(again, summary)
         if rewritten:
             rewrite.finish(self._store.transaction, source)
             source.archived_to = 0
@@ -381,14 +388,7 @@ class Ingest:
 
                 yield from read_document(file, source, self._store.db)
             else:
-                yield from self._read_log(file, source)
-
-    def _read_log(
-        self, file: Candidate, source: Tracked, *, compared: bool = False
-    ) -> Iterator[Step]:
-        return read_log(
-            file, source, self._store.db, settle_all=self._settle_all, compared=compared
-        )
+                yield from read_log(file, source, self._store.db, settle_all=self._settle_all)
 
 
 def _new(file: Candidate) -> Tracked:

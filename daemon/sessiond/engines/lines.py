@@ -38,12 +38,7 @@ PACK_AHEAD = 64 << 10  # the writer packs smaller slices, together with the last
 
 
 def read_log(
-    file: Candidate,
-    source: Tracked,
-    index: apsw.Connection,
-    *,
-    settle_all: bool,
-    compared: bool = False,
+    file: Candidate, source: Tracked, index: apsw.Connection, *, settle_all: bool
 ) -> Iterator[Step]:
     """Read what is new in a log or attachment; the last step has the stat from before."""
     try:
@@ -56,7 +51,7 @@ def read_log(
         yield Fail(file, source, str(error))
         return
     try:
-        if source.stat == stat and source.state not in (UNREADABLE, PARKED) and not compared:
+        if source.stat == stat and source.state not in (UNREADABLE, PARKED):
             if file.kind == "transcript":
                 yield RefreshSession(file, source, _identify(file, fd))
             yield Finish(file, source, stat)
@@ -65,16 +60,10 @@ def read_log(
         elif file.kind == "attachment":
             yield ReplaceAttachment(file, source)
             yield Finish(file, source, stat, empty=True)
-        elif not compared and _may_be_rewritten(source, stat):
+        elif _may_be_rewritten(source, stat):
             yield CompareLog(file, source)
         else:
-            yield from _read_new(file, source, fd, stat, index, settle_all=settle_all)
-    except tail.Rewritten:
-        yield CompareLog(file, source)
-    except OSError as error:
-        yield Fail(file, source, (error.strerror or str(error)).lower())
-    except Exception as error:
-        yield Fail(file, source, f"{type(error).__name__}: {error}", crashed=True)
+            yield from read_new(file, source, fd, stat, index, settle_all=settle_all)
     finally:
         os.close(fd)
 
@@ -89,7 +78,7 @@ def _identify(file: Candidate, fd: int) -> SessionSpec:
     return file.source.identify(file.path, tail.read_at(fd, HEAD, 0))
 
 
-def _read_new(
+def read_new(
     file: Candidate,
     source: Tracked,
     fd: int,
@@ -98,14 +87,36 @@ def _read_new(
     *,
     settle_all: bool,
 ) -> Iterator[Step]:
-    tail.verify(source.progress.checkpoint, fd)
+    """Read an open log from its checkpoint to its end."""
+    try:
+        yield from _slices(file, source, fd, stat, index, settle_all=settle_all)
+    except tail.Rewritten:
+        yield CompareLog(file, source)
+    except OSError as error:
+        yield Fail(file, source, (error.strerror or str(error)).lower())
+    except apsw.Error:  # of the index
+        raise
+    except Exception as error:
+        yield Fail(file, source, f"{type(error).__name__}: {error}", crashed=True)
+
+
+def _slices(
+    file: Candidate,
+    source: Tracked,
+    fd: int,
+    stat: Stat,
+    index: apsw.Connection,
+    *,
+    settle_all: bool,
+) -> Iterator[Step]:
+    edges = tail.verify(source.progress.checkpoint, fd)
     if stat.size == 0:
         yield Finish(file, source, stat, empty=True)
         return
     spec = _identify(file, fd)
     parser = file.source.parser(spec, source.parser_state(index))
     unsettled, empty = False, True
-    for slice_ in LogReader(fd, spec, parser, source.progress).slices():
+    for slice_ in LogReader(fd, spec, parser, source.progress, edges).slices():
         if slice_.unfinished and not (settle_all or _rests(stat)):
             slice_.unfinished = b""
             unsettled = True
@@ -135,8 +146,16 @@ def _joined(value: Any) -> str:
 class LogReader:
     """Reads one open file; keeps the parser and counters from slice to slice."""
 
-    def __init__(self, fd: int, spec: SessionSpec, parser: Parser, progress: Progress) -> None:
+    def __init__(
+        self,
+        fd: int,
+        spec: SessionSpec,
+        parser: Parser,
+        progress: Progress,
+        edges: tail.Edges | None = None,  # of what was read before
+    ) -> None:
         self._fd = fd
+        self._edges = edges or tail.Edges()
         self._spec = spec
         self._parser = parser
         self._checkpoint = progress.checkpoint
@@ -161,7 +180,7 @@ class LogReader:
 
     def _line_slices(self, start: int, data: bytes) -> Iterator[Slice]:
         """Lines of a few bytes become rows of hundreds, so a slice has a limited number of them."""
-        at = self._end_line(start, data) if self._inside_a_line(start) else 0
+        at = self._end_line(start, data) if self._inside_a_line() else 0
         began = 0
         while at < len(data):
             end = data.find(b"\n", at)
@@ -189,8 +208,9 @@ class LogReader:
     ) -> Slice:
         """Everything read since the last slice."""
         if raw:
+            self._edges.add(raw)
             self._checkpoint = tail.advance(
-                self._checkpoint, self._fd, start + len(raw), oversize_from
+                self._checkpoint, self._edges, start + len(raw), oversize_from
             )
         packed = archive.pack(raw) if PACK_AHEAD <= len(raw) <= 2 * tail.BLOCK else None
         progress = Progress(self._checkpoint, self._lines, self._blank, self._parser.state())
@@ -198,9 +218,9 @@ class LogReader:
         self._turns, self._problems = [], []
         return Slice(start, raw, packed, turns, problems, progress, unfinished)
 
-    def _inside_a_line(self, start: int) -> bool:
-        """Whether the last read ended with a whole record whose newline came later."""
-        return start > 0 and tail.read_at(self._fd, 1, start - 1) != b"\n"
+    def _inside_a_line(self) -> bool:
+        """Whether the last slice ended with a whole record whose newline came later."""
+        return self._edges.last[-1:] not in (b"", b"\n")
 
     def _read_rest(self, start: int, data: bytes) -> bool:
         """Take a last line without a newline if it is a whole object, which cannot grow."""
@@ -210,7 +230,7 @@ class LogReader:
             return False
         if not isinstance(value, dict):
             return False
-        if not self._inside_a_line(start):
+        if not self._inside_a_line():
             self._lines += 1
         self._add(start, data, value)
         return True

@@ -150,32 +150,50 @@ def mark(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
-def advance(checkpoint: Checkpoint, fd: int, offset: int, oversize_from: int | None) -> Checkpoint:
+class Edges:
+    """The first and the last bytes that were read.
+
+    The marks are computed from these, not from the file, which may have changed meanwhile.
+    """
+
+    def __init__(self, first: bytes = b"", last: bytes = b"") -> None:
+        self.first, self.last = first, last
+
+    def add(self, data: bytes) -> None:
+        if len(self.first) < MARK:
+            self.first += data[: MARK - len(self.first)]
+        self.last = (data if len(data) >= MARK else self.last + data)[-MARK:]
+
+
+def advance(
+    checkpoint: Checkpoint, edges: Edges, offset: int, oversize_from: int | None
+) -> Checkpoint:
     """The checkpoint after reading everything before `offset`."""
     head = checkpoint.head_hash
     if checkpoint.offset < MARK or head is None:
-        head = mark(read_at(fd, min(MARK, offset), 0))
-    start = max(0, offset - MARK)
+        head = mark(edges.first)
     return replace(
         checkpoint,
         offset=offset,
         head_hash=head,
-        tail_hash=mark(read_at(fd, offset - start, start)),
+        tail_hash=mark(edges.last),
         oversize_from=oversize_from,
     )
 
 
-def verify(checkpoint: Checkpoint, fd: int) -> None:
-    """Raise `Rewritten` if the file changed before the offset."""
+def verify(checkpoint: Checkpoint, fd: int) -> Edges:
+    """What the file has at its start and before the offset; `Rewritten` if that changed."""
     offset = checkpoint.offset
     if offset == 0:
-        return
+        return Edges()
     start = max(0, offset - MARK)
-    before = read_at(fd, offset - start, start)
-    if len(before) < offset - start or mark(before) != checkpoint.tail_hash:
+    last = read_at(fd, offset - start, start)
+    if len(last) < offset - start or mark(last) != checkpoint.tail_hash:
         raise Rewritten
-    if mark(read_at(fd, min(MARK, offset), 0)) != checkpoint.head_hash:
+    first = read_at(fd, min(MARK, offset), 0)
+    if mark(first) != checkpoint.head_hash:
         raise Rewritten
+    return Edges(first, last)
 
 
 def blocks(fd: int, checkpoint: Checkpoint, *, longest: int = LONGEST_LINE) -> Iterator[Block]:

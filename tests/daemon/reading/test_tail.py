@@ -15,13 +15,15 @@ def read_all(path, checkpoint):
     """Everything after a checkpoint, and the checkpoint after it."""
     fd = tail.open_regular(str(path))
     try:
-        tail.verify(checkpoint, fd)
+        edges = tail.verify(checkpoint, fd)
         found = []
         for block in tail.blocks(fd, checkpoint, longest=64):
             found.append(block)
             if block.kind != "rest":
                 oversize = block.start if block.kind == "oversize" else None
-                checkpoint = tail.advance(checkpoint, fd, block.start + len(block.data), oversize)
+                edges.add(block.data)
+                end = block.start + len(block.data)
+                checkpoint = tail.advance(checkpoint, edges, end, oversize)
         return found, checkpoint
     finally:
         os.close(fd)
