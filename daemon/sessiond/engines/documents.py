@@ -27,7 +27,8 @@ from sessiond.reading.tail import Stat
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Conversation, NotReady, SessionSpec
 
-LARGEST = 256 << 20  # of a document that is not read element by element
+# Of a document that is not read element by element; reading it takes six times as much memory.
+LARGEST = 128 << 20
 PIECE = 8 << 20  # of a document that is
 
 

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.golden_home import GoldenWorld
 
-from sessiond import ingest
 from sessiond.engines import documents
 from sessiond.reading import array_elements
 from sessiond.reading.array_elements import NotAnArray, elements
+from sessiond.writing import batch
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -46,7 +46,7 @@ def test_an_export_is_read_with_little_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(documents, "PIECE", 64 << 10)
     monkeypatch.setattr(documents, "LARGEST", 64 << 10)  # of documents that are read whole
     monkeypatch.setattr(array_elements, "_BLOCK", 64 << 10)
-    monkeypatch.setattr(ingest, "COMMIT_BYTES", 64 << 10)
+    monkeypatch.setattr(batch, "COMMIT_BYTES", 64 << 10)
     peaks = []
     for count in (10, 11, 110):  # the first also pays for what is imported
         world = GoldenWorld(tmp_path, "claude-web", f"index-{count}")
