@@ -33,6 +33,7 @@ __all__ = ["SOURCE", "CursorSource"]
 _STATE = "state.vscdb"
 _STORE = "store.db"
 _META = "meta.json"  # beside a chat of cursor-agent
+_WORKSPACE = "workspace.json"  # beside the database of a window
 _DATABASES = (".vscdb", ".sqlite")
 _TRANSCRIPT = ".jsonl"
 _PLAIN_TRANSCRIPT = ".txt"
@@ -95,8 +96,8 @@ class CursorSource(Source):
             return "sidecar" if self._is_database(name.removesuffix(_LOG)) else None
         if self._is_database(name):
             return "database"
-        if name == _META:
-            return "sidecar" if os.path.exists(os.path.join(folder, _STORE)) else None
+        if name in (_META, _WORKSPACE):
+            return "sidecar" if os.path.exists(self.owner(path)) else None
         if name.lower().endswith(_TRANSCRIPT):
             known = _TRANSCRIPTS in folder.split(os.sep) or _is_ours(path)
             return "transcript" if known else None
@@ -114,14 +115,15 @@ class CursorSource(Source):
         if name == _STORE:
             return path + _LOG, os.path.join(folder, _META)
         if os.path.basename(folder) != _GLOBAL:
-            return (path + _LOG,)
+            return path + _LOG, os.path.join(folder, _WORKSPACE)
         # Window databases name the folders of conversations, but are written late.
         windows = os.path.join(glob.escape(os.path.dirname(folder)), _WINDOWS, "*")
         return path + _LOG, *glob.glob(os.path.join(windows, _STATE + "*"))
 
     def owner(self, sidecar: str) -> str:
         folder, name = os.path.split(sidecar)
-        return os.path.join(folder, _STORE) if name == _META else sidecar.removesuffix(_LOG)
+        owners = {_META: _STORE, _WORKSPACE: _STATE}
+        return os.path.join(folder, owners.get(name, name.removesuffix(_LOG)))
 
     def enters(self, directory: str) -> bool:
         """Skip the many files of editor extensions and the agent's tools."""

@@ -42,15 +42,11 @@ def asked(
     first = _first_start(values.get(COMPOSERS), named)
     dated = dict(_generations(values.get(GENERATIONS)))
     listed = {words_of(bubble["text"]) for bubble in dated.values()}
-    undated = {
-        key: bubble
-        for key, bubble in _prompts(values.get(PROMPTS))
-        if words_of(bubble["text"]) not in listed
-    }
+    everything = dict(_prompts(values.get(PROMPTS))) | dated
     inline: dict[str, Inline] = {
         key: (f"{window}-{key.removeprefix(_ASKED)}", bubble, None)
-        for key, bubble in (undated | dated).items()
-        if words_of(bubble["text"]) not in better
+        for key, bubble in everything.items()
+        if words_of(bubble["text"]) not in (better if key in dated else better | listed)
         and (first is None or bubble.get("createdAt", first) < first)
     }
     before = known.under(_ASKED)
@@ -58,7 +54,7 @@ def asked(
         return None
     change = Conversation(SessionSpec(f"{window}-prompts"))
     change.created_at = min((bubble["createdAt"] for bubble in dated.values()), default=None)
-    change.removed = [key for key in before if key in undated | dated and key not in inline]
+    change.removed = [key for key in before if key in everything and key not in inline]
     # The list has only the last ones.
     kept = [key for key in known.in_order(before) if key not in {*change.removed, *inline}]
     change.order = [*kept, *inline]

@@ -60,6 +60,7 @@ def parse_message(
         _read_user(record, value, found, summary=summary or is_summary(value))
     else:
         _read_others(record, value, found)
+        _join_results(record)
     return record
 
 
@@ -209,6 +210,18 @@ def _read_result(
     details = as_dict(_options(value).get("highLevelToolCallResult")) if alone else {}
     status, duration = _outcome(block, details)
     record.results.append(Result(call_id, output, status, duration, images, pointer=pointer))
+
+
+def _join_results(record: Record) -> None:
+    """Join results with calls of the same message: it may grow, and then changes as one."""
+    calls = {event.call_id: event for event in record.events if event.call_id}
+    for result in record.results:
+        if call := calls.get(result.call_id):
+            call.output, call.status, call.duration_ms = (
+                *(result.output, result.status, result.duration_ms),
+            )
+            call.images += result.images
+    record.results = [result for result in record.results if result.call_id not in calls]
 
 
 def _outcome(block: dict[str, Any], details: dict[str, Any]) -> tuple[str, int | None]:

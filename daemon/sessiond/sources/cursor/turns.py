@@ -49,7 +49,7 @@ _TOOLS = {
     37: _Tool("WebFetch", {1: "url"}),
 }
 _OUTPUTS = {_SHELL: (5, 6)}  # fields of a success that are the output
-_EXIT_CODE, _BEFORE, _AFTER = 3, 6, 7
+_EXIT_CODE, _EXECUTION_TIME, _BEFORE, _AFTER = 3, 7, 6, 7
 
 
 def read_turn(db: Foreign, value: bytes, name: str) -> list[dict[str, Any]]:
@@ -157,6 +157,8 @@ def _result(
     block = {"type": "tool-result", "toolCallId": call_id, "result": output, "isError": failed}
     if kind in _DENIED.get(number, ()):
         block["isDenied"] = True
+    if took is None and number == _SHELL:
+        took = as_milliseconds(whole_number(value, _EXECUTION_TIME))
     return block | ({"durationMs": took} if took is not None else {})
 
 

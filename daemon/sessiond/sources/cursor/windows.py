@@ -36,10 +36,11 @@ def window(foreign: Foreign, known: KnownRows, state: dict[str, Any]) -> Iterato
     values: dict[str, Any] = {}
     if foreign.has_table("ItemTable"):
         values = dict(foreign.many("SELECT key, value FROM ItemTable WHERE key = ?", _KEYS))
-    now = {key: digest(value) for key, value in values.items()}
-    if now == state.get("window", {}):
+    folder = folder_of_workspace(os.path.dirname(foreign.path))
+    now = {"folder": folder, **{key: digest(value) for key, value in values.items()}}
+    if now == state.get("window"):
         return
-    reader = _Window(known, folder_of_workspace(os.path.dirname(foreign.path)))
+    reader = _Window(known, folder)
     yield from reader.tabs(unwrap(values.get(_CHATS)))
     yield from reader.composers(unwrap(values.get(COMPOSERS)))
     yield from reader.closed()

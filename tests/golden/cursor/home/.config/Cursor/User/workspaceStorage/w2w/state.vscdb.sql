@@ -1,0 +1,5 @@
+-- G2w: messages inside the window's list of composers.
+CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
+INSERT INTO ItemTable VALUES ('cursorAuth/accessToken', 'SYNTHETIC-SECRET-cursor');
+INSERT INTO ItemTable VALUES ('composer.composerData', '{"allComposers": [{"type": "head", "composerId": "5a0ce000-0000-4000-8000-000000000020", "name": "A flat plate", "createdAt": 1730000000000, "lastUpdatedAt": 1730000020000, "conversation": [{"type": 1, "bubbleId": "p1", "text": "flatten the plate"}, {"type": 2, "bubbleId": "p2", "text": "It is flat.", "timingInfo": {"clientRpcSendTime": 1730000002000, "clientEndTime": 1730000009000}, "codeBlocks": [{"content": "press(plate)", "languageId": "python", "uri": {"fsPath": "{HOME}/plate/press.py"}}]}, {"type": 1, "bubbleId": "p3", "text": "", "richText": "{\"root\": {\"type\": \"root\", \"children\": [{\"type\": \"paragraph\", \"children\": [{\"type\": \"text\", \"text\": \"flatter still\"}]}]}}"}]}]}');
+INSERT INTO ItemTable VALUES ('aiService.generations', '[{"unixMs": 1730000001000, "generationUUID": "gen-3", "type": "composer", "textDescription": "flatten the plate"}]');
