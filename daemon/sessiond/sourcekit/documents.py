@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
 
 from sess_schema.decode import decode
-from sessiond.sourcekit.base import NotReady
+from sessiond.sourcekit.base import Item, NotReady
 
 
 def whole_json(data: bytes) -> Any:
@@ -27,3 +28,13 @@ def dumped(value: Any) -> bytes:
         import json  # noqa: PLC0415 - rarely needed
 
         return json.dumps(value).encode()
+
+
+def borrowed_times(items: Iterable[Item], began: int | None) -> dict[str, int]:
+    """For `Conversation.times`: a record without a time has that of the one before it."""
+    times: dict[str, int] = {}
+    for item in items:
+        began = item.ts or began
+        if began is not None:
+            times[item.key] = began
+    return times

@@ -24,7 +24,7 @@ from sessiond.sourcekit.base import (
     Usage,
 )
 from sessiond.sourcekit.content import NAMELESS, elements, result_text
-from sessiond.sourcekit.documents import whole_json
+from sessiond.sourcekit.documents import borrowed_times, whole_json
 from sessiond.sourcekit.folders import of_uri
 from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.toolbox import Toolbox, run_by_user
@@ -96,16 +96,12 @@ class _Threads:
 def _conversation(name: str, thread: dict[str, Any]) -> Conversation:
     created = as_time(thread.get("created"))
     items: list[Item] = []
-    times: dict[str, int] = {}
-    last = created
     for number, given in enumerate(thread["messages"]):
         message = given if isinstance(given, dict) else {"content": given}
         key = str(message.get("messageId") if message.get("messageId") is not None else number)
         record = _read(f"{name}/{key}", message)
-        last = record.ts or last
-        if last is not None:
-            times[key] = last
         items.append(Item(key, number, raw=as_line(message), record=record))
+    times = borrowed_times(items, created)
     items += _billed(name, thread)
     place = _place(thread)
     return Conversation(

@@ -154,6 +154,7 @@ class Lines:
                 "UPDATE turns SET ts = ?, ts_from = ? WHERE id = ?", (ts, ts_from, turn_id)
             )
             self._db.execute("UPDATE events SET ts = ? WHERE turn_id = ?", (ts, turn_id))
+            self._transaction.usage.redate(turn_id)
 
     def _move(self, part: Tracked, places: list[tuple[int, int, int]]) -> None:
         # Find all before moving any: the places overlap.

@@ -239,6 +239,14 @@ class UsageWriter:
             )
             self._date(row_id)
 
+    def redate(self, turn_id: int) -> None:
+        """The line got another time, because it borrows that of its session."""
+        rows: list[Any] = self._db.execute(
+            "SELECT id FROM usage WHERE turn_id = ?", (turn_id,)
+        ).fetchall()
+        for (row_id,) in rows:
+            self._date(row_id)
+
     def _date(self, row_id: int) -> None:
         """Take the time of the owner's line, and the price of that day."""
         for ts, *values in self._db.execute(
