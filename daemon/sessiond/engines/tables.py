@@ -80,6 +80,10 @@ class Layout:
         """The values of records, as they are archived."""
         raise NotImplementedError
 
+    def is_dropped(self, key: str) -> bool:  # noqa: ARG002
+        """Whether a missing record was deleted only to save space: the index keeps it."""
+        return False
+
     def record(self, value: dict[str, Any]) -> Record:
         raise NotImplementedError
 
@@ -216,10 +220,12 @@ class _Read:
         newest = max((row.changed_at or 0 for row in listed.values()), default=0)
         if self._now - newest < ACTIVE_FOR:
             self._active.append(name)
-        change.order = list(listed)
-        change.removed = [
-            key for key, row in known.items() if key not in listed and row.place != GONE
+        missing = [key for key, row in known.items() if key not in listed and row.place != GONE]
+        dropped = [
+            key for key in missing if self._layout.is_dropped(key.removeprefix(_prefix(name)))
         ]
+        change.order = [*self._known.in_order(dropped), *listed]
+        change.removed = [key for key in missing if key not in dropped]
         wanted = [key for key, row in listed.items() if self._differs(known.get(key), row)]
         if not wanted and not change.removed and not self._is_new(name):
             if self._before[HEAD + name].place != count:

@@ -110,6 +110,9 @@ class Folders:
     def data_home(self) -> str:
         return self._environ.get("XDG_DATA_HOME") or os.path.join(self.home(), ".local", "share")
 
+    def state_home(self) -> str:
+        return self._environ.get("XDG_STATE_HOME") or os.path.join(self.home(), ".local", "state")
+
     def roaming(self) -> str:
         """Where programs keep their data on Windows."""
         return self._environ.get("APPDATA") or os.path.join(self.home(), "AppData", "Roaming")

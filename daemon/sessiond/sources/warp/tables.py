@@ -1,0 +1,220 @@
+"""The tables of Warp: prompts, and the sums of each conversation.
+
+Warp keeps the last 10,000 prompts and 200 conversations: either may be there without the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from sess_schema import labels
+from sessiond.engines.foreign import Foreign
+from sessiond.engines.tables import Layout, Listed, Table
+from sessiond.sourcekit.base import Conversation, Event, Record, SessionSpec, Usage
+from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time, decoded
+
+_PROMPTS, _CONVERSATIONS = "ai_queries", "agent_conversations"
+_USAGE = "usage:"
+_PROMPT = (
+    *("exchange_id", "start_ts", "input", "working_directory", "output_status"),
+    "model_id",
+)
+_SUMS = ("warp_tokens", "byok_tokens", "custom_endpoint_tokens")
+_CHARGED = ("input", "output", "input_cache_write", "input_cache_read")
+_ENDINGS = {"Cancelled": labels.INTERRUPTED, "Failed": labels.API_ERROR}
+_BY_PROMPT = 5
+
+
+class WarpTables(Layout):
+    def __init__(self) -> None:
+        # Of the conversation that is read:
+        self._used: dict[str, dict[str, Any]] = {}  # by key
+        self._proposed = False  # Warp asked on its own, to propose a change
+
+    def tables(self, db: Foreign) -> Sequence[Table]:
+        return [Table(_PROMPTS, "conversation_id")] if db.has_table(_PROMPTS) else []
+
+    def heads(self, db: Foreign) -> Iterable[tuple[str, Any]]:
+        found: dict[str, list[Any]] = {}
+        for name, *mark in self._selected(
+            db, _PROMPTS, "max(id), group_concat(output_status)", "GROUP BY conversation_id"
+        ):
+            found.setdefault(name, []).append(mark)
+        for name, *mark in self._selected(
+            db, _CONVERSATIONS, "last_modified_at, octet_length(conversation_data)"
+        ):
+            found.setdefault(name, []).append(mark)
+        return found.items()
+
+    @staticmethod
+    def _selected(
+        db: Foreign, table: str, columns: str, rest: str = "", given: Sequence[Any] = ()
+    ) -> list[tuple[Any, ...]]:
+        if not db.has_table(table):
+            return []
+        return db.rows(f"SELECT conversation_id, {columns} FROM {table} {rest}", given)
+
+    def whole(self, db: Foreign, conversation: str) -> Conversation | None:
+        only = "WHERE conversation_id = ?"
+        given = (conversation,)
+        names = "start_ts, working_directory, model_id"
+        prompts = self._selected(db, _PROMPTS, names, f"{only} ORDER BY id", given)
+        summary = "summary" if db.has(_CONVERSATIONS, "summary") else "NULL"
+        names = f"conversation_data, last_modified_at, {summary}"
+        rows = self._selected(db, _CONVERSATIONS, names, only, given)
+        if not prompts and not rows:
+            return None
+        data, modified, told = rows[0][1:] if rows else (None, None, None)
+        facts, about = as_dict(decoded(data)), as_dict(decoded(told))
+        times = [as_time(start) for _, start, _, _ in prompts] or [as_time(modified)]
+        folders = [folder for _, _, folder, _ in prompts if as_text(folder)]
+        models = [model for _, _, _, model in prompts if as_text(model)]
+        parent = as_text(facts.get("parent_conversation_id"))
+        self._proposed = about.get("is_unlisted_auto_code_diff") is True
+        change = Conversation(
+            SessionSpec(
+                conversation,
+                kind="subagent" if parent else "main",
+                parent=parent,
+                agent_type=as_text(facts.get("agent_name")),
+                title=as_text(about.get("title")) or None,
+            ),
+            project=as_text(about.get("initial_working_directory")) or next(iter(folders), None),
+            project_rank=_BY_PROMPT,
+            model=next(reversed(models), None),
+            created_at=times[0],
+            updated_at=as_time(modified) or times[-1],
+        )
+        usage = as_dict(facts.get("conversation_usage_metadata"))
+        if usage == self._source_usage(db, facts):
+            usage = {}
+        self._used = dict(_used(conversation, usage, change.model))
+        return change
+
+    def _source_usage(self, db: Foreign, facts: dict[str, Any]) -> dict[str, Any] | None:
+        """What the conversation that this one was forked from used: a fork begins with it."""
+        token = as_text(facts.get("forked_from_server_conversation_token"))
+        if not token:
+            return None
+        for _, data in self._selected(db, _CONVERSATIONS, "conversation_data"):
+            other = as_dict(decoded(data))
+            if other.get("server_conversation_token") == token:
+                return as_dict(other.get("conversation_usage_metadata"))
+        return None
+
+    def listing(self, db: Foreign, conversation: str) -> list[Listed]:
+        columns = "exchange_id, start_ts, output_status, octet_length(input)"
+        rest = "WHERE conversation_id = ? ORDER BY start_ts, id"
+        found = [
+            Listed(name, (*mark, self._proposed), as_time(mark[0]))
+            for _, name, *mark in self._selected(db, _PROMPTS, columns, rest, (conversation,))
+        ]
+        return found + [Listed(key, (repr(value),)) for key, value in self._used.items()]
+
+    def fetch(
+        self, db: Foreign, conversation: str, keys: Sequence[str]
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        for key in keys:
+            if key.startswith(_USAGE):
+                yield key, self._used[key]
+                continue
+            rest = "WHERE conversation_id = ? AND exchange_id = ?"
+            for row in self._selected(db, _PROMPTS, ", ".join(_PROMPT), rest, (conversation, key)):
+                value = dict(zip(_PROMPT, row[1:], strict=True))
+                value["input"] = decoded(value["input"])
+                value["output_status"] = decoded(value["output_status"])
+                value["proposed"] = self._proposed
+                yield key, value
+
+    def is_dropped(self, key: str) -> bool:
+        return not (key.startswith(_USAGE) and self._used)
+
+    def record(self, value: dict[str, Any]) -> Record:
+        return _read_usage(value) if "usage_of" in value else _read_prompt(value)
+
+
+def _read_prompt(value: dict[str, Any]) -> Record:
+    record = Record(
+        "prompt",
+        native_id=as_text(value["exchange_id"]),
+        role="user",
+        ts=as_time(value["start_ts"]),
+        cwd=as_text(value["working_directory"]),
+    )
+    given = value["input"]
+    for one in given if isinstance(given, list) else [given]:
+        query = as_dict(as_dict(one).get("Query"))
+        text = (as_text(query.get("text")) or "").strip()
+        images = 0
+        for tag, inner in _context(query.get("context")):
+            if tag == "Image":
+                images += 1
+            elif tag == "Git":
+                record.git_branch = as_text(as_dict(inner).get("branch"))
+        if not query:
+            record.warnings.append("an input of an unknown type")
+        elif value["proposed"]:
+            record.events.append(Event("system", text, label=labels.CONTEXT))
+        elif text or images:
+            record.events.append(Event("user", text, images=images))
+    ending = as_text(value["output_status"]) or ""
+    if ending in _ENDINGS:
+        record.events.append(Event("system", ending.lower(), label=_ENDINGS[ending]))
+    return record
+
+
+def _context(value: Any) -> Iterator[tuple[str, Any]]:
+    """What was attached to a prompt: values tagged with their type."""
+    for one in value if isinstance(value, list) else ():
+        if isinstance(one, dict) and len(one) == 1:
+            yield from one.items()
+
+
+def _used(
+    conversation: str, usage: dict[str, Any], model: str | None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What the conversation used so far: by type of token if Warp has that, else by model."""
+    listed = usage.get("token_usage")
+    by_model = [as_dict(one) for one in listed] if isinstance(listed, list) else []
+    charged = as_dict(usage.get("total_charged_usage"))
+    costs = [charged.get(name) for name in charged if name.endswith("_cost_in_cents")]
+    cents = sum(map(_number, costs)) or _number(usage.get("total_provider_cost_in_cents"))
+    counts = [as_count(charged.get(f"{name}_tokens")) for name in _CHARGED]
+    sums = {as_text(one.get("model_id")): _sum(one) for one in by_model if _sum(one)}
+    found = {name: [total, 0, 0, 0] for name, total in sums.items()}
+    most = max(sums, key=sums.__getitem__, default=model)
+    if any(counts):  # of all models, so none is left for the others
+        found = {name: [0, 0, 0, 0] for name in sums} | {most: counts}
+    total = sum(map(sum, found.values()))
+    for name, tokens in found.items():
+        key = f"{_USAGE}{name}"
+        yield (
+            key,
+            {
+                "usage_of": f"{conversation}/{key}",
+                "model_id": name,
+                "tokens": tokens,
+                "cost_usd": cents / 100 * sum(tokens) / total,  # the cost has no models
+                "searches": charged.get("web_search_count") if name == most else 0,
+            },
+        )
+
+
+def _sum(one: dict[str, Any]) -> int:
+    older = as_count(one.get("total_tokens"))
+    return sum(as_count(one.get(name)) for name in _SUMS) or older
+
+
+def _number(value: Any) -> float:
+    return value if isinstance(value, (int, float)) and value > 0 else 0.0
+
+
+def _read_usage(value: dict[str, Any]) -> Record:
+    native_id, model = value["usage_of"], value["model_id"]
+    given, said, written, read = value["tokens"]
+    record = Record("usage", native_id=native_id, model=model)
+    record.usage = Usage(native_id, None, model, None, given, said, written, 0, read)
+    record.usage.cost_usd = value["cost_usd"] or None
+    record.usage.web_searches = as_count(value["searches"])
+    return record
