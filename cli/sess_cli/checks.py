@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from sess_cli import fresh
 from sess_cli.render import amounts, layout
 from sess_cli.sandbox import throw_away
-from sess_schema import connection, lock, migrate
+from sess_schema import archive, connection, lock, migrate, soundness, upkeep
 from sess_schema.errors import REPAIR, SessError
 from sess_schema.queries import references, sources
 
@@ -40,6 +40,15 @@ class Check:
     details: list[str] = field(default_factory=list)
     hint: str | None = None
 
+    def as_object(self) -> dict[str, Any]:
+        return {
+            "check": self.name,
+            "state": self.state,
+            "message": self.message,
+            "details": self.details,
+            "hint": self.hint,
+        }
+
 
 def every_check(home: Home, *, deep: bool) -> Iterator[Check]:
     """Run every check, the foundations first."""
@@ -51,6 +60,7 @@ def every_check(home: Home, *, deep: bool) -> Iterator[Check]:
         yield from _index(home, deep=deep)
     else:
         yield Check("index", WARN, "not created yet", hint="`sessiond sync` creates it")
+    yield _upkeep(home)
     yield _end_to_end()
 
 
@@ -97,6 +107,14 @@ def _modes(home: Home) -> Iterator[tuple[Path, int]]:
             continue
 
 
+def close_to_others(home: Home) -> Iterator[Path]:
+    """Take others' permissions from what is ours."""
+    for path, mode in _modes(home):
+        if os.name == "posix" and stat.S_IMODE(mode) & 0o077 and not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode) & 0o700)
+            yield path
+
+
 def _daemon(home: Home) -> Check:
     holder = lock.holder(home.lock)
     if holder is None:
@@ -137,8 +155,10 @@ def _index(home: Home, *, deep: bool) -> Iterator[Check]:
         size = amounts.size(home.index.stat().st_size)
         yield Check("index", OK, f"opens, {size}, schema {migrate.latest()}")
         try:
-            yield _structure(db, "integrity_check" if deep else "quick_check")
+            yield _structure(db, deep=deep)
             yield _references(db)
+            if deep:
+                yield _archive(db)
             yield _sources(db)
             yield _warnings(db)
             yield _calls(db)
@@ -149,17 +169,42 @@ def _index(home: Home, *, deep: bool) -> Iterator[Check]:
         yield _full_text(home)
 
 
-def _structure(db: apsw.Connection, pragma: str) -> Check:
-    problems = [str(problem) for (problem,) in db.execute(f"PRAGMA {pragma}(5)")]
-    if problems == ["ok"]:
+def _structure(db: apsw.Connection, *, deep: bool) -> Check:
+    pragma = "integrity_check" if deep else "quick_check"
+    problems = [one.message for one in soundness.structure(db, deep=deep)]
+    if not problems:
         return Check("structure", OK, f"{pragma} found no damage")
-    return Check(
-        "structure",
-        FAIL,
-        f"{pragma} found damage",
-        problems,
-        hint=REPAIR,
-    )
+    return Check("structure", FAIL, f"{pragma} found damage", problems[:5], hint=REPAIR)
+
+
+def _archive(db: apsw.Connection) -> Check:
+    """Every archived piece against its checksum."""
+    checking = soundness.ArchiveCheck(db)
+    problems = [one.message for one in checking.findings()]
+    archive.met.clear()
+    pieces = amounts.plural(checking.looked.chunks, "piece")
+    if not problems:
+        return Check("archive", OK, f"{pieces}, all intact")
+    return Check("archive", FAIL, f"{len(problems):,} of {pieces} damaged", problems[:5], REPAIR)
+
+
+def _upkeep(home: Home) -> Check:
+    """When it was last checked and backed up; advice, not a fault."""
+    said, hints = [], []
+    for what, done, command in (
+        (upkeep.CHECK, "checked", "sess check"),
+        (upkeep.BACKUP, "backed up", "sess backup DIR"),
+    ):
+        last = upkeep.last(home.data, what)
+        if last is None:
+            said.append(f"never {done}")
+            hints.append(f"`{command}`")
+        elif not last.get("ok"):
+            return Check("upkeep", WARN, "the last check found damage", hint=REPAIR)
+        else:
+            said.append(f"{done} {amounts.ago(last['at'], round(time.time() * 1000))}")
+    hint = f"{' and '.join(hints)} from time to time" if hints else None
+    return Check("upkeep", OK, ", ".join(said), hint=hint)
 
 
 def _references(db: apsw.Connection) -> Check:
@@ -240,7 +285,7 @@ def _end_to_end() -> Check:
     started = time.monotonic()
     with throw_away() as sandbox:
         wrote = sandbox.run("sessiond.service.probe", word)
-        asked = sandbox.sess("search", word, "--json", capture=True)
+        asked = sandbox.sess("search", word, "--json", "--limit", "0", capture=True)
     took = amounts.duration(round((time.monotonic() - started) * 1000))
     agents = set(wrote.stdout.split())
     found = {json.loads(line)["agent"] for line in asked.stdout.splitlines() if word in line}

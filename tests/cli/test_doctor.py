@@ -28,7 +28,7 @@ def test_a_healthy_installation_is_all_ok(world):
     found = checks(world, "--deep", code=0)
     assert {name: check["state"] for name, check in found.items()} == dict.fromkeys(
         ("SQLite", "home", "daemon", "roots", "index", "structure", "references", "sources",
-         "records", "calls", "full text", "end to end"),
+         "records", "calls", "archive", "full text", "upkeep", "end to end"),
         "ok",
     )  # fmt: skip
     assert found["structure"]["message"] == "integrity_check found no damage"
@@ -119,3 +119,56 @@ def test_people_get_one_line_per_check(world):
     world.ingest()
     lines = world.run("sess", "doctor", check=0).stdout.splitlines()
     assert "ok    sources      1 live" in lines
+
+
+def test_fix_mends_the_index_and_the_modes(world):
+    """A dangling row and an open file are failures before, and none afterwards."""
+    t = world.transcript()
+    t.append(t.prompt("hello"), t.answer("hello"))
+    world.ingest()
+    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+        db.execute("DELETE FROM turns WHERE role = 'assistant'")
+    (world.state / "index.db").chmod(0o644)
+    checks(world, code=4)
+    found = checks(world, "--fix", "--deep", code=0)
+    assert found["references"]["state"] == found["home"]["state"] == "ok"
+
+
+def test_damage_in_the_archive_is_exit_code_4(world):
+    """`--deep` reads every piece; the note of a failed `sess check` is a warning."""
+    t = world.transcript()
+    t.append(t.prompt("hello"))
+    world.ingest()
+    with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+        data = bytearray(db.execute("SELECT data FROM chunks").get)
+        data[20] ^= 1
+        db.execute("UPDATE chunks SET data = ?", (bytes(data),))
+    assert checks(world, "--deep", code=4)["archive"]["state"] == "fail"
+    world.run("sess", "check", check=4)
+    assert checks(world, code=5)["upkeep"]["message"] == "the last check found damage"
+
+
+def test_a_bundle_tells_nothing_of_the_sessions(world, tmp_path):
+    """Versions, states and counts are in it; words, titles, paths and projects are not."""
+    t = world.transcript()
+    t.append(t.prompt("quinquireme"), b"{broken nineveh\n")
+    world.ingest()
+    report = tmp_path / "report.json"
+    checks(world, "--bundle", report, code=5)
+    text = report.read_text()
+    assert json.loads(text)["index"]["rows"]["sessions"] == 1
+    for word in ("quinquireme", "nineveh", "/code/demo", t.session, str(world.root)):
+        assert word not in text
+
+
+def test_secrets_are_counted_and_never_shown(world):
+    """By kind, and by session."""
+    t = world.transcript()
+    key = "ghp_" + "a1B2" * 9
+    t.append(t.prompt(f"use {key} please"))
+    world.ingest()
+    done = world.run("sess", "doctor", "--secrets", check=0)
+    assert key not in done.stdout + done.stderr
+    assert t.session in done.stdout
+    ((line),) = world.run("sess", "doctor", "--secrets", "--json", check=0).stdout.splitlines()
+    assert sum(json.loads(line)["secrets"].values()) == 1

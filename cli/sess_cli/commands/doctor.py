@@ -11,6 +11,7 @@ from sess_cli.options import AsJson
 if TYPE_CHECKING:
     from sess_cli.checks import Check
     from sess_cli.terminal import Terminal
+    from sess_schema.paths import Home
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 _NAME_WIDTH = 11
@@ -23,7 +24,20 @@ def register(app: typer.Typer) -> None:
 def doctor(
     *,
     deep: Annotated[
-        bool, typer.Option("--deep", help="Also check every page and the full-text index (slower).")
+        bool,
+        typer.Option(
+            "--deep", help="Also check every page, archived piece and the full text (slower)."
+        ),
+    ] = False,
+    fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended.")] = False,
+    bundle: Annotated[
+        str | None,
+        typer.Option(
+            "--bundle", metavar="FILE", help="Write a report without any transcript content."
+        ),
+    ] = None,
+    secrets: Annotated[
+        bool, typer.Option("--secrets", help="Count secrets in sessions, by kind, instead.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -38,25 +52,41 @@ def doctor(
     from sess_schema.errors import Exit  # noqa: PLC0415
 
     terminal = Terminal()
-    states = set()
+    if secrets:
+        from sess_cli import secret_places  # noqa: PLC0415
+
+        raise typer.Exit(secret_places.show(terminal, as_json=as_json))
+    if fix:
+        _fix(paths.home())
+    found = []
     for check in every_check(paths.home(), deep=deep):
-        states.add(check.state)
+        found.append(check)
         if as_json:
-            json_line(
-                {
-                    "check": check.name,
-                    "state": check.state,
-                    "message": check.message,
-                    "details": check.details,
-                    "hint": check.hint,
-                }
-            )
+            json_line(check.as_object())
         else:
             _write(terminal, check)
+    if bundle is not None:
+        from sess_cli import bundles  # noqa: PLC0415
+
+        bundles.write(bundle, found)
+    states = {check.state for check in found}
     if FAIL in states:
         raise typer.Exit(Exit.INDEX_UNUSABLE)
     if WARN in states:
         raise typer.Exit(Exit.SKIPPED_SOME)
+
+
+def _fix(home: Home) -> None:
+    """Close what is open to others, and let the daemon's program mend the index."""
+    import subprocess  # noqa: PLC0415
+
+    from sess_cli.checks import close_to_others  # noqa: PLC0415
+    from sess_schema.program import module, say  # noqa: PLC0415
+
+    for path in close_to_others(home):
+        say(f'made "{path}" private')
+    if home.index.exists():
+        subprocess.run([*module("sessiond"), "repair"], check=False)
 
 
 def _write(terminal: Terminal, check: Check) -> None:
