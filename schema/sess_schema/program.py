@@ -143,8 +143,8 @@ def explain(name: str, error: Any) -> int:
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    """`1 file`, `2 files`, `1,150 files`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def say(message: str) -> None:

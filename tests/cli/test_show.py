@@ -61,7 +61,7 @@ subagents agent-abc12345
     - two
     + three
 
-1 system event hidden; --full shows them
+1 system event hidden; --full shows it
 """
     )
 

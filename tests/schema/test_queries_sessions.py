@@ -170,3 +170,28 @@ def test_a_session_whose_files_are_gone_says_so(world, index):
     (source,) = sources.of_session(index, row.key)
     assert source.state == "gone"
     assert sources.states(index) == {"gone": 1, "live": 5}
+
+
+def test_a_session_without_a_title_has_the_first_words_it_shows(world):
+    """Also those that it shares with its original, wherever they were read first."""
+    words = "/clear " + "and so on " * 40
+    t = world.transcript(ONE)
+    t.append(t.prompt("!"), t.prompt(words))
+    world.ingest()
+    with closing(open_reader(world.state / "index.db")) as db:
+        (row,) = sessions.Listing().rows(db)
+        assert sessions.title_for(db, row.key, None) == "!"
+        assert sessions.title_for(db, row.key, "  a\n title ") == "a title"
+        assert sessions.title_for(db, 0, None) == "(no title)"
+
+
+def test_a_list_of_candidates_cuts_titles_with_an_ellipsis(world):
+    """At 60 characters."""
+    for name in (ONE, NEAR):
+        t = world.transcript(name)
+        t.append(t.prompt("please " + "do it now " * 10))
+    world.ingest()
+    with closing(open_reader(world.state / "index.db")) as db, pytest.raises(SessError) as caught:
+        sessions.resolve(db, "1111")
+    titles = [line.split("  ")[-1] for line in caught.value.message.splitlines()[1:]]
+    assert titles == [("please " + "do it now " * 10)[:59].rstrip() + "…"] * 2

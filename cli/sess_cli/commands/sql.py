@@ -184,10 +184,12 @@ def _write_records(terminal: Any, columns: list[str], rows: Iterator[list[str]])
 
 
 def _cell(terminal: Any, value: Any) -> str:
+    from sess_schema.program import counted  # noqa: PLC0415
+
     if value is None:
         return "NULL"
     if isinstance(value, bytes):
-        return f"<{len(value):,} bytes>"
+        return f"<{counted(len(value), 'byte')}>"
     return str(terminal.line(str(value)))
 
 

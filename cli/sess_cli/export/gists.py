@@ -6,7 +6,7 @@ import shutil
 import subprocess
 
 from sess_schema.errors import Exit, SessError
-from sess_schema.program import say
+from sess_schema.program import counted, say
 
 _PREVIEW = "https://gistpreview.github.io/?"
 
@@ -19,7 +19,7 @@ def upload(files: list[str]) -> None:
             "gh is not on PATH, so nothing was uploaded",
             hint="https://cli.github.com, then `gh auth login`; the files were written",
         )
-    say(f"uploading {len(files)} file{'s' * (len(files) > 1)} to gist.github.com as a secret gist")
+    say(f"uploading {counted(len(files), 'file')} to gist.github.com as a secret gist")
     done = subprocess.run(
         [program, "gist", "create", "--", *files], capture_output=True, text=True, check=False
     )

@@ -80,7 +80,7 @@ class _Document:
         )
         if total.tokens:
             cost = f", {tallies.money(total.cost_nano)}" if total.cost_nano else ""
-            yield f"- {tallies.short(total.tokens)} tokens{cost}"
+            yield f"- {tallies.tokens(total.tokens)}{cost}"
 
     def _item(self, item: Item) -> Iterator[str]:
         """The event's blocks, each followed by an empty line."""

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from sess_cli.export.assignments import is_secret_value, kind_of, names_secret
 from sess_cli.export.secrets import PATTERNS, Found
+from sess_cli.render import amounts
 
 HOME = "home path"
 # Account names of container images and services; they identify nobody.
@@ -38,6 +39,8 @@ _WITHIN_NAME = frozenset("._~-")
 # A colour or an escaped line break; its last letter does not belong to the path that follows.
 _ENDS_SEQUENCE = re.compile(r"(?:\x1b\[[0-9;]*m|\\[nrt])\Z")
 _AUTHORITY = re.compile(r"://[^\s/~]*\Z")  # a mask is no host
+# How a text breaks and quotes a secret does not make it another one.
+_AROUND = re.compile(r"\\[nrt]|[\s\"'\\]")
 _SHORT = 80  # characters; shorter texts without secrets are remembered
 _MOST_SHORT = 20_000
 # Bytes searched at a time: a secret may begin inside another one that has no end, and searching
@@ -48,10 +51,10 @@ _MEMORY = 64 << 20  # bytes that RE2 may use for its states; it takes only what 
 
 
 class Redactor:
-    """Masks secrets and home directories, and counts what it masked."""
+    """Masks secrets and home directories, and counts the different ones."""
 
     def __init__(self, home: str | None = "~") -> None:
-        self.masked: Counter[str] = Counter()
+        self._masked: dict[str, str] = {}  # the kind of each, as it was first met
         self._screen = _screen()
         self._spotless: set[str] = set()
         self._own: list[tuple[str, re.Pattern[str]]] = []
@@ -91,13 +94,18 @@ class Redactor:
         """A value in an object: its name may mark it as a secret."""
         cleaned = self(value)
         if cleaned == value and names_secret(name) and is_secret_value(name, value):
-            return self._mask(kind_of(name))
+            return self._mask(kind_of(name), value)
         return cleaned
+
+    @property
+    def masked(self) -> Counter[str]:
+        """How many different ones of each kind, however often each was met."""
+        return Counter(self._masked.values())
 
     def report(self) -> str:
         """`2 API keys, 1 private key`; empty when nothing was masked."""
         ranked = sorted(self.masked.items(), key=lambda one: (-one[1], one[0]))
-        return ", ".join(f"{count:,} {name}{'s' if count > 1 else ''}" for name, count in ranked)
+        return ", ".join(amounts.plural(count, name) for name, count in ranked)
 
     def _without_secrets(self, text: str) -> str:
         encoded = text.encode("utf-8", "surrogatepass")
@@ -112,7 +120,7 @@ class Redactor:
             rest = found.rest
             if found.name is not None:
                 begin, rest = found.span
-                pieces += (text[done:begin], self._mask(found.name))
+                pieces += (text[done:begin], self._mask(found.name, text[begin:rest]))
                 done = rest
             passed = place + len(text[at:rest].encode("utf-8", "surrogatepass"))
             at = rest
@@ -122,20 +130,20 @@ class Redactor:
 
     def _own_home(self, found: re.Match[str]) -> str:
         if _begins_path(found) or (self._own_is_telling and _is_in_address(found)):
-            return self._shortened()
+            return self._shortened("")
         return found[0]
 
     def _other_home(self, found: re.Match[str]) -> str:
         if found[1].lower() in _NOBODY or not _begins_path(found):
             return found[0]
-        return self._shortened()
+        return self._shortened(found[1].lower())
 
-    def _shortened(self) -> str:
-        self.masked[HOME] += 1
+    def _shortened(self, user: str) -> str:
+        self._masked[f"~{user}"] = HOME
         return "~"
 
-    def _mask(self, name: str) -> str:
-        self.masked[name] += 1
+    def _mask(self, name: str, secret: str) -> str:
+        self._masked.setdefault(_AROUND.sub("", secret), name)
         return f"[redacted: {name}]"
 
 

@@ -28,9 +28,9 @@ from sess_schema.session.reader import Entry, Reader
 
 _ESCAPE = (b"\\u001b", b"\\u001B", b"\x1b")
 # The index cuts longer titles; half a secret at the end would not be recognised.
-_LONGEST_TITLE = 200
+_CUT_TITLE = 198
 _FOLDERS = "projects/"
-_LAST_WORD = re.compile(r"[!-~]+\Z")
+_LAST_WORD = re.compile(r"[!-~]+…?\Z")
 
 
 @dataclass(slots=True)
@@ -136,7 +136,7 @@ class Story:
     @cached_property
     def title(self) -> str:
         title = sessions.title_of(self.db, self.row)
-        if self.redacts and len(title) >= _LONGEST_TITLE:
+        if self.redacts and len(title) >= _CUT_TITLE:
             title = _LAST_WORD.sub("…", title)
         return self.cleaned(title)
 

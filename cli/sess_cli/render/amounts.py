@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from sess_schema import times
+from sess_schema.program import counted
 
+plural = counted  # both programs write counts alike
 _DATES_FROM = 8 * times.WEEK
 
 
@@ -71,7 +73,3 @@ def outcomes(failed: int, denied: int) -> str:
     """`3 failed, 1 denied`; empty if every call succeeded."""
     counts = ((failed, "failed"), (denied, "denied"))
     return ", ".join(f"{count:,} {name}" for count, name in counts if count)
-
-
-def plural(count: int, name: str) -> str:
-    return f"{count:,} {name}{'' if count == 1 else 's'}"

@@ -138,12 +138,17 @@ def cost(tally: Tally) -> str:
 
 
 def short(number: int) -> str:
-    """`950`, `12.3k`, `4.5M`, `1.2B`."""
+    """`950`, `1,150`, `12.3k`, `4.5M`, `1.2B`."""
     for limit, unit in ((1_000_000_000, "B"), (1_000_000, "M"), (10_000, "k")):
         if number >= limit:
             value = number / (1000 if unit == "k" else limit)
             return f"{value:.0f}{unit}" if value >= 100 else f"{value:.1f}{unit}"
-    return str(number)
+    return f"{number:,}"
+
+
+def tokens(number: int) -> str:
+    """`1 token`, `12.3k tokens`."""
+    return f"{short(number)} token{'' if number == 1 else 's'}"
 
 
 def money(nano: int) -> str:

@@ -84,7 +84,8 @@ class TranscriptView:
 
     def _hidden_lines(self) -> Iterator[str]:
         if self._hidden:
-            words = f"{amounts.plural(self._hidden, 'system event')} hidden; --full shows them"
+            them = "it" if self._hidden == 1 else "them"
+            words = f"{amounts.plural(self._hidden, 'system event')} hidden; --full shows {them}"
             yield ""
             yield self._terminal.style(words, "dim")
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from sess_schema.program import counted
 from sess_schema.progress import Progress, unseen
 from sessiond.sourcekit.base import Source
 from sessiond.writing.transaction import Store
@@ -25,17 +26,17 @@ def catch_up(
         from sessiond.writing.reread import reread  # noqa: PLC0415 - once, if at all
 
         count = reread(store, {one.agent: one for one in sources}, progress, stopped)
-        done.append(f"read {count} archived logs again")
+        done.append(f"read {counted(count, 'archived log')} again")
     left = {name for (name,) in db.execute("SELECT name FROM facts")}
     if "calls_to_describe" in left:
         from sessiond.writing.describe_calls import describe_calls  # noqa: PLC0415
 
         count = describe_calls(db, {one.agent: one.describe_stored for one in sources}, progress)
-        done.append(f"described {count} older tool calls")
+        done.append(f"described {counted(count, 'older tool call')}")
     if "chunks_without_checksum" in left:
         from sessiond.writing.checksums import add_checksums  # noqa: PLC0415
 
-        done.append(f"added {add_checksums(db, progress, stopped)} checksums")
+        done.append(f"added {counted(add_checksums(db, progress, stopped), 'checksum')}")
     return done
 
 

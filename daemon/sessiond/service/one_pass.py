@@ -111,7 +111,7 @@ def _report(
         return
     rate = f", {summary.read_bytes / 1e6 / seconds:.0f} MB/s" if summary.read_bytes > 1e6 else ""
     sys.stdout.write(
-        f"{counted(summary.seen, 'file')} seen, {summary.changed} changed,"
+        f"{counted(summary.seen, 'file')} seen, {summary.changed:,} changed,"
         f" {counted(summary.turns, 'record')} read ({summary.read_bytes / 1e6:.1f} MB{rate})"
         f" in {seconds:.1f} s"
         + (
@@ -133,7 +133,7 @@ def _report_skipped(skipped: Sequence[tuple[str, str]]) -> None:
         program.say(f'sessiond: skipped "{printable(path)}": {why}')
     more = len(skipped) - MOST_SKIPPED_SHOWN
     if more > 0:
-        program.say(f"sessiond: skipped {more} more; `sessiond sync --json` lists them")
+        program.say(f"sessiond: skipped {more:,} more; `sessiond sync --json` lists them")
     program.say("hint: the rest is indexed; skipped files are retried at each sync")
 
 

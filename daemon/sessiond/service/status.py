@@ -127,12 +127,13 @@ def _print_daemon(daemon: dict[str, Any], *, as_json: bool) -> None:
     print(f"daemon   running, pid {daemon.get('pid')}, version {daemon.get('version')}")
     if "directories" in daemon:
         watched, directories = daemon.get("watched"), daemon["directories"]
-        cover = f"{min(watched, directories)} of {directories}" if watched is not None else "all"
-        print(f"watching {cover} directories, {counted(daemon.get('seen', 0), 'file')}")
+        seen = "all" if watched is None else f"{min(watched, directories):,} of {directories:,}"
+        print(f"watching {seen} directories, {counted(daemon.get('seen', 0), 'file')}")
     if daemon.get("blind"):
         print(f"         some directories are polled; to watch them all, run: {daemon.get('fix')}")
     if daemon.get("overflows"):
-        print(f"         {daemon['overflows']} event overflows, each followed by a full walk")
+        overflows = counted(daemon["overflows"], "event overflow")
+        print(f"         {overflows}, each followed by a full walk")
     if daemon.get("pending_bytes"):
         print(f"         {_size(daemon['pending_bytes'])} still to read")
     if daemon.get("error"):

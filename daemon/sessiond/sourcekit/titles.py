@@ -49,20 +49,29 @@ _HOUSEKEEPING = frozenset(
     }
 )
 _TITLE_LENGTH = 200
+_MOST_READ = 10 * _TITLE_LENGTH  # characters of a prompt
 _PLAN = re.compile(r"implement the following plan:\s*", re.IGNORECASE)
 _UNTITLED = frozenset({labels.BASH, labels.MEMORY})
 
 
 def prompt_title(text: str, label: str | None = None) -> str | None:
     """A prompt in one line; None if it says nothing about the subject of its session."""
-    text = text[: 10 * _TITLE_LENGTH].strip()
+    text = text.strip()
     plan = _PLAN.match(text)
     if plan is not None:
-        text = _first_words(text[plan.end() :]) or text
-    title = " ".join(text.split())[:_TITLE_LENGTH]
+        text = _first_words(text[plan.end() : _MOST_READ]) or text
+    title = title_line(text)
     if label in _UNTITLED or title in ("", "[image]") or title.casefold() == "warmup":
         return None
     return title
+
+
+def title_line(text: str) -> str:
+    """A text on one line, with an ellipsis where it is cut."""
+    line = " ".join(text[:_MOST_READ].split())
+    if len(line) <= _TITLE_LENGTH and len(text) <= _MOST_READ:
+        return line
+    return line[: _TITLE_LENGTH - 1].rstrip() + "…"
 
 
 def _first_words(plan: str) -> str:

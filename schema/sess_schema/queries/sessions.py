@@ -17,6 +17,7 @@ from sess_schema.session import shown
 SHORT = 8
 SHORTEST_PREFIX = 4
 _AGENT = "agent-"
+_WORDS = 200  # characters of a prompt that takes the place of a title
 _MOST = (1 << 63) - 1  # the largest integer in SQLite
 
 # A session without a dated record borrows the modification time of its file. A database is modified
@@ -228,7 +229,7 @@ def _guesses(db: apsw.Connection, given: str) -> Iterator[Iterable[SessionRow]]:
 def _ambiguous(db: apsw.Connection, given: str, found: list[SessionRow]) -> SessError:
     names = ShortIds(db)
     # Ids are not shortened: they are there to be copied.
-    lines = [f"\n  {names.of(row)}  {title_of(db, row)[:60]}" for row in found[:5]]
+    lines = [f"\n  {names.of(row)}  {cut(title_of(db, row), 60)}" for row in found[:5]]
     if len(found) > 5:
         lines.append(f"\n  and {len(found) - 5} more")
     return SessError(
@@ -258,14 +259,25 @@ class ShortIds:
 
 def title_of(db: apsw.Connection, row: SessionRow) -> str:
     """The title on one line; without one, the first words a person typed."""
-    if not row.title:
-        for (text,) in db.execute(
-            "SELECT substr(x.text, 1, 300) FROM events e JOIN event_texts x ON x.id = e.id"
-            " WHERE e.session_id = ? AND e.type = 'user' AND e.retired = 0 ORDER BY e.id LIMIT 1",
-            (row.key,),
-        ):
-            return one_line(str(text))
-    return one_line(row.title)
+    return title_for(db, row.key, row.title)
+
+
+def title_for(db: apsw.Connection, key: int, title: str | None) -> str:
+    """The same for a session whose title column has been read already."""
+    if not title:
+        words = db.execute(
+            f"SELECT substr(x.text, 1, 300) FROM {shown.EVENTS} JOIN event_texts x ON x.id = e.id"
+            f" WHERE t.session_id = ? AND {shown.CURRENT} AND e.type = 'user' {shown.IN_ORDER}"
+            " LIMIT 1",
+            (key,),
+        ).get
+        return cut(one_line(words), _WORDS)
+    return one_line(title)
+
+
+def cut(text: str, most: int) -> str:
+    """The start of a text, with an ellipsis if that is not all."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def _distinct(text: str, length: int, others: Sequence[str]) -> str:

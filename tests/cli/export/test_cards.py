@@ -26,7 +26,7 @@ def test_the_whole_card_of_a_call():
         ' <span class="facts"><span class="status s-ok"><span aria-hidden="true">✓</span> ok</span>'
         ' <span class="took">1.5s</span>'
         ' <span class="spent" title="1,000 in, 200 out, 0 cache write, 0 cache read">'
-        "1200 tokens</span>"
+        "1,200 tokens</span>"
         ' <a class="at" href="#k1"><time datetime="2026-02-20T14:30:05.250Z"'
         ' title="2026-02-20 14:30:05">14:30:05</time></a></span></header>'
         '<div class="body"><pre class="command"><code>ls</code></pre>'

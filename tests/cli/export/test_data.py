@@ -161,3 +161,18 @@ def test_a_value_whose_name_is_secret_is_masked(world):
     (_, call) = exported(world)["events"]
     assert call["input"]["user"] == "me"
     assert "hunter2" not in json.dumps(exported(world))
+
+
+@pytest.mark.parametrize("form", ["md", "json", "html", "cast", "tape"])
+def test_stdout_too_is_followed_by_what_was_masked(world, form):
+    """On stderr; the same secret counts once."""
+    t = world.transcript()
+    t.append(t.prompt("token=a1b2c3d4e5"), t.answer("token=a1b2c3d4e5"))
+    world.ingest()
+    told = world.run("sess", "export", form, t.session, "-o", "-", "--no-sync", check=0)
+    home = "1 home path, " if form == "json" else ""  # the path of the transcript
+    assert told.stderr == f"masked {home}1 token; --no-redact turns this off\n"
+    told = world.run(
+        "sess", "export", form, t.session, "-o", "-", "--no-redact", "--no-sync", check=0
+    )
+    assert told.stderr == ""

@@ -164,21 +164,33 @@ def test_a_home_that_is_the_root_or_unknown_changes_nothing():
         assert Redactor(home)("ls / /etc") == "ls / /etc"
 
 
-def test_the_report_counts_and_orders_by_number_then_name():
+def test_the_report_counts_different_secrets_and_orders_by_number_then_name():
+    """However often each was met, under whatever name, broken or quoted in whatever way."""
     redactor = Redactor("/home/demo")
     assert redactor.report() == ""
-    redactor("password=hunter2 /home/demo/a /home/demo/b")
-    redactor("token=a1b2c3d4")
-    redactor("token=a1b2c3d4")
+    redactor("password=hunter2 /home/demo/a /home/demo/b -home-demo-code /home/ada /Users/ada/x")
+    redactor("token=a1b2c3d4 token=a1b2c3d5")
+    redactor("password: 'a1b2c3d4'")
+    redactor.named("API_KEY", "a1b2c3d4")
     assert redactor.report() == "2 home paths, 2 tokens, 1 password"
 
 
-def test_equal_short_texts_are_counted_each_time():
+def test_a_key_on_one_line_or_several_is_one_secret():
+    """As in a file, and in the JSON that holds it."""
+    redactor = Redactor(None)
+    key = f"-----BEGIN PRIVATE KEY-----\n{LINE}\n{LINE}\n-----END PRIVATE KEY-----"
+    redactor(key)
+    redactor(key.replace("\n", "\\n"))
+    assert redactor.report() == "1 private key"
+
+
+def test_equal_short_texts_are_masked_each_time():
+    """Only those without secrets are remembered."""
     redactor = Redactor("/home/demo")
     assert [redactor(text) for text in ["clean", "/home/demo", "clean", "/home/demo"]] == [
         "clean", "~", "clean", "~",
     ]  # fmt: skip
-    assert redactor.masked == {"home path": 2}
+    assert redactor.masked == {"home path": 1}
 
 
 def test_the_name_of_a_value_in_an_object_marks_it_as_secret():

@@ -70,7 +70,7 @@ def test_a_long_title_without_blanks_stays(world):
     t.append(t.prompt("木" * 300), t.answer("ok"))
     world.ingest()
     done = world.run("sess", "export", "json", MAIN, "-o", "-", "--no-sync", check=0)
-    assert json.loads(done.stdout)["session"]["title"] == "木" * 200
+    assert json.loads(done.stdout)["session"]["title"] == "木" * 199 + "…"
 
 
 def test_no_file_of_a_site_contains_the_home(planted, tmp_path):

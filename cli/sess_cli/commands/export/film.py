@@ -319,6 +319,7 @@ def _write_text(lines: Iterable[str], path: str, redactor: Redactor | None) -> N
     if path == "-":
         for line in lines:
             sys.stdout.write(line)
+        shared.report_masked(redactor)
         return
     with files.new_file(path) as file:
         for line in lines:

@@ -72,6 +72,7 @@ def html(
             }  # fmt: skip
             if output == "-":
                 _write(story, sys.stdout.buffer, **wanted)
+                shared.report_masked(redactor)
                 return
             path = output or shared.default_name(story, "html")
             with files.new_file(path) as out:

@@ -28,6 +28,7 @@ def json_(
     with shared.opened(session, sync=not no_sync, redact=not no_redact) as (story, redactor):
         if output == "-":
             lossless.write(story, sys.stdout.buffer)
+            shared.report_masked(redactor)
             return
         path = output or shared.default_name(story, "json")
         with files.new_file(path) as out:

@@ -40,6 +40,7 @@ def md(
         repository = repositories.of(story, repo)
         if output == "-":
             markdown.write(story, sys.stdout.buffer, full=full, utc=utc, repository=repository)
+            shared.report_masked(redactor)
             return
         path = output or shared.default_name(story, "md")
         with files.new_file(path) as out:

@@ -109,6 +109,12 @@ def report(path: str, redactor: Redactor | None) -> None:
     from sess_schema.program import say  # noqa: PLC0415
 
     say(f"wrote {path} ({amounts.size(os.path.getsize(path))})")
+    report_masked(redactor)
+
+
+def report_masked(redactor: Redactor | None) -> None:
+    from sess_schema.program import say  # noqa: PLC0415
+
     if redactor is not None and (masked := redactor.report()):
         say(f"masked {masked}; --no-redact turns this off")
 

@@ -16,6 +16,7 @@ from sess_cli.options import Agents, NoSync, Projects, Since, Until, Utc
 if TYPE_CHECKING:
     import apsw
 
+    from sess_cli.export.redact import Redactor
     from sess_cli.export.site.build import Outcome, Site
     from sess_schema.queries.sessions import SessionRow
 
@@ -64,7 +65,7 @@ def site(
         redactor = None if no_redact else Redactor()
         with _progress(len(whole.stale())) as step:
             outcome = whole.build(redactor, step)
-    _print_outcome(output, outcome, redactor.report() if redactor else "")
+    _print_outcome(output, outcome, redactor)
     if open_it:
         shared.open_file(os.path.join(output, "index.html"))
     if outcome.failed:
@@ -84,15 +85,15 @@ def _check_folder(folder: str) -> None:
         raise SessError(f'"{folder}" has other files in it', hint="name a new directory with `-o`")
 
 
-def _print_outcome(folder: str, outcome: Outcome, masked: str) -> None:
+def _print_outcome(folder: str, outcome: Outcome, redactor: Redactor | None) -> None:
+    from sess_cli.commands.export import shared  # noqa: PLC0415
     from sess_cli.render import amounts  # noqa: PLC0415
     from sess_schema.program import say  # noqa: PLC0415
 
     parts = [f"{len(outcome.drawn):,} drawn", f"{outcome.unchanged:,} unchanged"]
     parts += [f"{outcome.removed:,} removed"] if outcome.removed else []
     say(f"{os.path.join(folder, 'index.html')}: {', '.join(parts)}")
-    if masked:
-        say(f"masked {masked}; --no-redact turns this off")
+    shared.report_masked(redactor)
     if outcome.failed:
         say(f"{amounts.plural(len(outcome.failed), 'session')} could not be drawn:")
         for session, why in outcome.failed:

@@ -11,6 +11,7 @@ from sess_cli.export import shapes
 from sess_cli.export.html import highlight, markup, prose, values
 from sess_cli.export.html.markup import text
 from sess_cli.export.story import Item
+from sess_cli.render import amounts
 from sess_schema import edits, kinds
 from sess_schema.edits import Edit
 
@@ -304,7 +305,8 @@ def _file(item: Item) -> str:
     if isinstance(first, int) and isinstance(count, int):
         return f'{shown} <span class="where">lines {first}–{first + count - 1}</span>'
     if isinstance(first, int) or isinstance(count, int):
-        word = f"from line {first}" if isinstance(first, int) else f"first {count} lines"
+        lines = amounts.plural(count, "line") if isinstance(count, int) else ""
+        word = f"from line {first}" if isinstance(first, int) else f"first {lines}"
         return f'{shown} <span class="where">{word}</span>'
     return shown
 

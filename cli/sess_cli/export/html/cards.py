@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sess_cli.export.html import calls, markup, notices, prose
 from sess_cli.export.html.markup import attr, text
 from sess_cli.render import amounts
-from sess_cli.render.tallies import short
+from sess_cli.render.tallies import tokens
 from sess_schema import labels, times
 
 if TYPE_CHECKING:
@@ -238,4 +238,4 @@ def _spent(spent: Spent) -> str:
         f"{spent.input_tokens:,} in, {spent.output_tokens:,} out,"
         f" {spent.cache_write_tokens:,} cache write, {spent.cache_read_tokens:,} cache read"
     )
-    return f'<span class="spent" title="{details}">{short(spent.tokens)} tokens</span>'
+    return f'<span class="spent" title="{details}">{tokens(spent.tokens)}</span>'

@@ -44,7 +44,8 @@ class Digest:
 
     def _close_calls(self) -> None:
         if self._calls:
-            tools = ", ".join(f"{count} {markup.text(tool)}" for tool, count in self._tools.items())
+            counts = self._tools.items()
+            tools = ", ".join(f"{count:,} {markup.text(tool)}" for tool, count in counts)
             self._blocks.append(
                 f"<details><summary>{tools}</summary><ul>{''.join(self._calls)}</ul></details>\n"
             )

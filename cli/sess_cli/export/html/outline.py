@@ -79,16 +79,13 @@ class Outline:
             said.append(amounts.clock(prompt.ts, utc=self._utc)[11:])
         if prompt.elapsed_ms >= 1000:
             said.append(amounts.duration(prompt.elapsed_ms))
-        said += [
-            f"{count} {markup.text(tool)}" for tool, count in prompt.tools.most_common(_MOST_TOOLS)
-        ]
-        rest = sum(prompt.tools.values()) - sum(
-            count for _, count in prompt.tools.most_common(_MOST_TOOLS)
-        )
+        tools = prompt.tools.most_common(_MOST_TOOLS)
+        said += [f"{count:,} {markup.text(tool)}" for tool, count in tools]
+        rest = sum(prompt.tools.values()) - sum(count for _, count in tools)
         if rest:
-            said.append(f"{rest} more")
+            said.append(f"{rest:,} more")
         if prompt.tokens:
-            said.append(f"{tallies.short(prompt.tokens)} tokens")
+            said.append(tallies.tokens(prompt.tokens))
         if prompt.cost_nano:
             said.append(tallies.money(prompt.cost_nano))
         line = " · ".join(said)

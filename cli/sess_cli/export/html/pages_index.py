@@ -153,7 +153,7 @@ def _cut(text: str) -> str:
 
 
 def _tally(tools: Counter[str]) -> str:
-    return " · ".join(f"{count} {name}" for name, count in tools.most_common())
+    return " · ".join(f"{count:,} {name}" for name, count in tools.most_common())
 
 
 def _commit(commit: Commit, when: str, where: str, repository: Repository | None) -> str:

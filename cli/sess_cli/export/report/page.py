@@ -177,19 +177,21 @@ def _unpriced(data: Figures) -> str:
         f"{name(model, 40)} ({count:,})" for model, count in list(data.unpriced.items())[:_NAMED]
     )
     more = len(data.unpriced) - _NAMED
+    others = f" and {amounts.plural(more, 'more model')}" if more > 0 else ""
     return (
         '<p class="warning" id="unpriced">'
         f"{amounts.plural(sum(data.unpriced.values()), 'response')} without a known price,"
         f" excluded from cost totals: {listed}"
-        f"{f' and {more:,} more models' if more > 0 else ''}</p>"
+        f"{others}</p>"
     )
 
 
 def _estimated(data: Figures) -> str:
     if not data.estimated:
         return ""
+    tokens = amounts.plural(data.estimated, "output token")
     return (
-        f'<p class="warning" id="estimated">About {exact(data.estimated)} output tokens that no'
+        f'<p class="warning" id="estimated">About {tokens} that no'
         " agent recorded (estimated at four characters per token), excluded from all totals.</p>"
     )
 

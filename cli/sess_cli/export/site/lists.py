@@ -129,7 +129,7 @@ def _sessions(
         if entry.started is not None and entry.ended is not None:
             facts.insert(1, amounts.duration(entry.ended - entry.started))
         if entry.tokens:
-            facts.append(f"{tallies.short(entry.tokens)} tokens")
+            facts.append(tallies.tokens(entry.tokens))
         if entry.cost_nano:
             facts.append(tallies.money(entry.cost_nano))
         outcomes = amounts.outcomes(entry.failed, entry.denied)

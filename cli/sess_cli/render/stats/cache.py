@@ -8,7 +8,7 @@ import apsw
 
 from sess_cli.render import amounts
 from sess_cli.render.stats.report import Column, Report, Section, ViewOptions, number, percent
-from sess_cli.render.tallies import money, short
+from sess_cli.render.tallies import money, short, tokens
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import cache
 from sess_schema.queries.views.cache import Cached
@@ -26,8 +26,8 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
             saved += f", and {amounts.plural(total.unpriced, 'response')} of unknown price"
         facts.append(("saved", f"{saved}; paid {money(total.cost_nano)}"))
         expired = amounts.plural(total.expired, "prompt") if total.expired else "no prompt"
-        tokens = f" ({short(total.expired_tokens)} tokens)" if total.expired else ""
-        facts.append(("expired", f"{expired}{tokens} written again after the cache expired"))
+        spent = f" ({tokens(total.expired_tokens)})" if total.expired else ""
+        facts.append(("expired", f"{expired}{spent} written again after the cache expired"))
     return Report(
         "cache",
         [

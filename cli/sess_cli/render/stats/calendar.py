@@ -10,7 +10,7 @@ import apsw
 
 from sess_cli.render import amounts
 from sess_cli.render.stats.report import Report, Section, ViewOptions
-from sess_cli.render.tallies import money, short
+from sess_cli.render.tallies import money, tokens
 from sess_cli.terminal import Terminal
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
@@ -47,8 +47,9 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
         value = _value(found.days.values())
         most = max(found.days, key=lambda day: (value(found.days[day]), day))
         busiest = found.days[most]
-        used = f"{money(busiest.cost_nano)}, {short(busiest.tokens)} tokens"
-        facts.append(("busiest", f"{most:%a %Y-%m-%d}: {used}, {busiest.prompts:,} prompts"))
+        used = f"{money(busiest.cost_nano)}, {tokens(busiest.tokens)}"
+        prompts = amounts.plural(busiest.prompts, "prompt")
+        facts.append(("busiest", f"{most:%a %Y-%m-%d}: {used}, {prompts}"))
     return Report(
         "calendar",
         [Section("total", [total], ()), Section("day", days, ()), Section("hour", hours, ())],

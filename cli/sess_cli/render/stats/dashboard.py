@@ -71,7 +71,8 @@ def _draw_facts(terminal: Terminal, found: Overview) -> None:
     )
     fact("tokens", tokens)
     if found.estimated_tokens:
-        fact("estimated", f"{short(found.estimated_tokens)} more output tokens, not recorded")
+        more = amounts.plural(found.estimated_tokens, "more output token")
+        fact("estimated", f"{more}, not recorded")
     counts = (
         (len(total.sessions), "session"),
         (total.prompts, "prompt"),
@@ -173,7 +174,7 @@ def _draw_top(
     if not rows:
         return
     terminal.write("")
-    more = f" ({len(rows)})" if len(rows) > most else ""
+    more = f" ({len(rows):,})" if len(rows) > most else ""
     head = f"{name + more:<42} {'cost':>11} {'tokens':>9} {'responses':>10}"
     terminal.write(terminal.style(head, "dim"))
     for group, tally in rows[:most]:
@@ -188,7 +189,7 @@ def _draw_tools(terminal: Terminal, found: Overview, most: int) -> None:
     if not tools:
         return
     terminal.write("")
-    more = f" ({len(tools)})" if len(tools) > most else ""
+    more = f" ({len(tools):,})" if len(tools) > most else ""
     head = f"{'tools' + more:<26} {'calls':>8} {'errors':>7} {'rate':>6}"
     terminal.write(terminal.style(f"{head} {'p50':>8} {'p95':>8} {'max':>8}", "dim"))
     for tool, use in tools[:most]:

@@ -25,7 +25,7 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     found = edits.read(db, asked)
     total = found.total
     changed = f"{amounts.plural(total.calls, 'edit')} to {amounts.plural(len(total.files), 'file')}"
-    facts = [("edits", f"{changed}: +{total.added:,} -{total.removed:,} lines")]
+    facts = [("edits", f"{changed}: +{total.added:,} -{amounts.plural(total.removed, 'line')}")]
     if found.one_shot_rate is not None:
         rate = f"{percent(found.one_shot_rate)} of {amounts.plural(found.turns, 'turn')} with edits"
         facts.append(("one shot", f"{rate} did not edit a file again after a command"))

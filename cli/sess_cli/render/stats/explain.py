@@ -32,7 +32,7 @@ def report(db: apsw.Connection, asked: Stats, by: str | None, group: str) -> Rep
             f"{amounts.plural(total.tool_calls, 'call')} ({total.tool_errors:,} failed)",
         ]
     )
-    spent = f"{total.tokens:,} tokens, {money(total.cost_nano)}"
+    spent = f"{amounts.plural(total.tokens, 'token')}, {money(total.cost_nano)}"
     if total.unpriced:
         spent += f" and {amounts.plural(total.unpriced, 'response')} of unknown price"
     return Report(

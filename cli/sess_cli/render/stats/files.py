@@ -72,7 +72,7 @@ def _sessions(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report
     counts = f"{amounts.plural(len(found), 'session')} touched it"
     if len(touched) > 1:
         sessions = amounts.plural(len(found), "session")
-        counts = f"{sessions} touched {len(touched)} files with that name"
+        counts = f"{sessions} touched {len(touched):,} files with that name"
     return Report(
         "files",
         [

@@ -29,11 +29,12 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     facts = [("turns", "none in this period")]
     if found.rate is not None:
         counts = amounts.plural(found.markers, "interruption")
+        calls = amounts.plural(found.calls, "call")
         counts += f", {amounts.plural(found.refusals, 'denied call')}"
         facts = [
             ("interrupted", f"{percent(found.rate)} of {turns}: {counts}"),
             ("no tools", f"{percent(found.without_tools or 0)} of turns"),
-            ("searching", f"{percent(found.search_share or 0)} of {found.calls:,} calls"),
+            ("searching", f"{percent(found.search_share or 0)} of {calls}"),
         ]
     total = {
         "total": "total",

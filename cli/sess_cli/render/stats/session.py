@@ -9,7 +9,7 @@ import apsw
 
 from sess_cli.render import amounts, layout
 from sess_cli.render.stats.links import Links
-from sess_cli.render.tallies import money, short
+from sess_cli.render.tallies import money, short, tokens
 from sess_cli.terminal import Terminal
 from sess_schema import objects, paths
 from sess_schema.queries import sessions
@@ -117,7 +117,8 @@ def _analytics(terminal: Terminal, found: Analytics) -> Iterator[str]:
     for tool, use in sorted(found.tools.items()):
         name = layout.pad(layout.cut(terminal.line(tool), 14), 14)
         mean, most = _mean(use.times), use.times[-1] if use.times else None
-        yield f"{name} {use.calls:>6} {use.errors:>6} {_span(mean):>10} {_span(most):>10}".rstrip()
+        counts = f"{use.calls:>6,} {use.errors:>6,}"
+        yield f"{name} {counts} {_span(mean):>10} {_span(most):>10}".rstrip()
     yield "-" * 48
 
 
@@ -156,8 +157,8 @@ def _models(terminal: Terminal, found: Analytics) -> Iterator[str]:
         if tally.requests:
             name = layout.pad(layout.cut(terminal.line(model), 34), 34)
             yield (
-                f"  {name} {money(tally.cost_nano):>10} {short(tally.tokens):>7} tokens"
-                f" {tally.requests:>6,} responses"
+                f"  {name} {money(tally.cost_nano):>10} {tokens(tally.tokens):>14}"
+                f" {amounts.plural(tally.requests, 'response'):>16}"
             )
 
 
@@ -174,15 +175,15 @@ def _failures(db: apsw.Connection, terminal: Terminal, failed: list[Failure]) ->
         lead = f"  {links.event(one.session, one.event)}  "
         yield _fitted(terminal, lead, f"{one.tool}, {one.name}: {one.text}")
     if len(failed) > _SHOWN:
-        yield f"  and {len(failed) - _SHOWN} more"
+        yield f"  and {len(failed) - _SHOWN:,} more"
 
 
 def _files(terminal: Terminal, found: Analytics) -> Iterator[str]:
     width = (terminal.width or 100) - 10
     for path, count in [*found.files.items()][: 2 * _SHOWN]:
-        yield f"  {count:>6}  {layout.cut_start(terminal.line(layout.home_short(path)), width)}"
+        yield f"  {count:>6,}  {layout.cut_start(terminal.line(layout.home_short(path)), width)}"
     if len(found.files) > 2 * _SHOWN:
-        yield f"  and {len(found.files) - 2 * _SHOWN} more"
+        yield f"  and {len(found.files) - 2 * _SHOWN:,} more"
 
 
 def _commits(terminal: Terminal, found: Analytics) -> Iterator[str]:

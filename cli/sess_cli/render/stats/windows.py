@@ -10,7 +10,7 @@ import apsw
 
 from sess_cli.render import amounts
 from sess_cli.render.stats.report import Column, Report, Section, ViewOptions, clock, number
-from sess_cli.render.tallies import money, short
+from sess_cli.render.tallies import money, short, tokens
 from sess_schema import times
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import budget, windows
@@ -70,14 +70,10 @@ def _active(found: list[Window], now: int) -> list[tuple[str, str]]:
         facts.append(("now", "no active window"))
     else:
         left = amounts.duration(active.end - now)
-        facts.append(
-            ("now", f"{money(active.cost_nano)}, {short(active.tokens)} tokens; {left} left")
-        )
-        tokens, cost = active.per_minute(active.tokens), active.per_minute(active.cost_nano)
-        if tokens is not None and cost is not None:
-            facts.append(
-                ("burn", f"{short(round(tokens))} tokens per minute, {_hourly(cost)} per hour")
-            )
+        facts.append(("now", f"{money(active.cost_nano)}, {tokens(active.tokens)}; {left} left"))
+        spent, cost = active.per_minute(active.tokens), active.per_minute(active.cost_nano)
+        if spent is not None and cost is not None:
+            facts.append(("burn", f"{tokens(round(spent))} per minute, {_hourly(cost)} per hour"))
             at_end = active.projected(active.cost_nano, now) or 0
             amount = (
                 f"{money(round(at_end))}, {short(round(active.projected(active.tokens, now) or 0))}"
@@ -85,7 +81,7 @@ def _active(found: list[Window], now: int) -> list[tuple[str, str]]:
             facts.append(("at its end", f"{amount} tokens at this rate"))
     if finished:
         most = max(finished, key=lambda one: one.tokens)
-        facts.append(("largest", f"{short(most.tokens)} tokens, {money(most.cost_nano)}"))
+        facts.append(("largest", f"{tokens(most.tokens)}, {money(most.cost_nano)}"))
     return facts
 
 
@@ -146,8 +142,8 @@ def _row(one: Window, now: int) -> dict[str, Any]:
         "projected_tokens": None,
         "projected_cost_usd": None,
     }
-    if active and (tokens := one.projected(one.tokens, now)) is not None:
-        row["projected_tokens"] = round(tokens)
+    if active and (spent := one.projected(one.tokens, now)) is not None:
+        row["projected_tokens"] = round(spent)
         row["projected_cost_usd"] = (one.projected(one.cost_nano, now) or 0) / 1e9
     return row
 

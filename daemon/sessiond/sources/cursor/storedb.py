@@ -14,6 +14,7 @@ from sess_schema.decode import decode
 from sessiond.engines.foreign import Foreign
 from sessiond.sourcekit.editors import folder_of
 from sessiond.sourcekit.files import small_json
+from sessiond.sourcekit.titles import title_line
 from sessiond.sourcekit.values import as_milliseconds, as_text, as_time
 from sessiond.sources.cursor.protobuf import fields, member, members, text, whole_number
 
@@ -22,7 +23,6 @@ _LARGEST_META = 1 << 20
 _LARGEST_BLOB = 64 << 20
 _MOST_IDS = 100_000
 _DEEPEST = 8
-_LONGEST_TITLE = 200
 _UNNAMED = "new agent"
 _NO_MODEL = frozenset({"auto", "default"})
 
@@ -207,7 +207,7 @@ def _meta_object(value: Any) -> dict[str, Any] | None:
 
 
 def _title(value: Any) -> str | None:
-    title = " ".join((as_text(value) or "")[: 10 * _LONGEST_TITLE].split())[:_LONGEST_TITLE]
+    title = title_line(as_text(value) or "")
     return title if title and title.casefold() != _UNNAMED else None
 
 

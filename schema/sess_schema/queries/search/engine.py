@@ -28,6 +28,7 @@ from sess_schema.queries.search.newest import Position
 from sess_schema.queries.search.plan import Comparison, Plan, matching, plan
 from sess_schema.queries.search.ranking import Ranked
 from sess_schema.queries.search.terms import Matching, Mode
+from sess_schema.queries.sessions import title_for
 
 Sort = Literal["relevance", "newest", "oldest"]
 SORTS = ("relevance", "newest", "oldest")
@@ -57,7 +58,7 @@ class Hit:
     session_key: int
     agent: str
     project: str | None
-    title: str | None
+    title: str
     parent: str | None
     type: str
     label: str | None
@@ -215,15 +216,19 @@ class Results:
         session, *event = about
         snippet = excerpt.best(texts[:3], self._leaves, width or self._search.width)
         if session not in self._sessions:
-            (self._sessions[session],) = self._db.execute(
-                "SELECT s.native_id, s.id, s.agent, s.project, s.title, p.native_id"
-                " FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id WHERE s.id = ?",
-                (session,),
-            )
+            self._sessions[session] = self._about(session)
         if self._search.mode == "tools":
             snippet = self._asked(snippet, event[-2], texts[2])
         event.append(self._db.execute(_TIME_FROM, (ranked.event,)).get)
         return Hit(ranked.event, ranked.score, snippet, *self._sessions[session], *event)
+
+    def _about(self, session: int) -> tuple[Any, ...]:
+        ((name, agent, project, title, parent),) = self._db.execute(
+            "SELECT s.native_id, s.agent, s.project, s.title, p.native_id"
+            " FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id WHERE s.id = ?",
+            (session,),
+        )
+        return name, session, agent, project, title_for(self._db, session, title), parent
 
     def _asked(self, found: excerpt.Excerpt, summary: str | None, output: str) -> excerpt.Excerpt:
         """Adds what a tool was asked where the match is in its output."""

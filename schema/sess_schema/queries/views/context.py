@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import apsw
 
 from sess_schema import labels
+from sess_schema.queries.sessions import title_for
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import scope
 from sess_schema.queries.views.capacity import window_of
@@ -45,7 +46,7 @@ def read(db: apsw.Connection, asked: Stats) -> list[Filled]:
     wanted = scope.responses(db, asked)
     size = "u.input_tokens + u.cache_write_tokens + u.cache_read_tokens"
     for session, name, title, model, window, tokens in db.execute(
-        f"SELECT u.session_id, s.native_id, coalesce(s.title, s.first_prompt), {MODEL},"
+        f"SELECT u.session_id, s.native_id, s.title, {MODEL},"
         f" u.context_window, {size} AS size {wanted.sql} ORDER BY u.session_id, size",
         wanted.values,
     ):
@@ -54,7 +55,7 @@ def read(db: apsw.Connection, asked: Stats) -> list[Filled]:
         one.sizes.append(tokens)
     compacted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
     for session, name, title, ts, text in db.execute(
-        "SELECT e.session_id, s.native_id, coalesce(s.title, s.first_prompt), e.ts,"
+        "SELECT s.id, s.native_id, s.title, e.ts,"
         f" substr(x.text, 1, 500) {compacted.sql}"
         f" AND e.label = '{labels.COMPACT}' AND e.type = 'system'"
         " ORDER BY e.ts, e.id",
@@ -63,6 +64,8 @@ def read(db: apsw.Connection, asked: Stats) -> list[Filled]:
         tokens = _TOKENS.search(text)
         before = int(tokens[1]) if tokens else _last_prompt(db, session, ts) or None
         found.setdefault(session, Filled(name, title)).compactions.append(before)
+    for session, one in found.items():
+        one.title = title_for(db, session, one.title)
     return sorted(found.values(), key=lambda one: (-one.peak, one.session))
 
 

@@ -9,6 +9,7 @@ import apsw
 
 from sess_schema import times
 from sess_schema.queries import fields
+from sess_schema.queries.sessions import title_for
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import scope
 
@@ -52,6 +53,8 @@ def sessions_of(db: apsw.Connection, asked: Stats, path: str) -> list[Touched]:
     for row in _rows(db, asked, which, like):
         one = found.setdefault(row[1], Touched(row[2], row[3], row[4]))
         _add(one, row)
+    for key, one in found.items():
+        one.title = title_for(db, key, one.title)
     return sorted(found.values(), key=lambda one: (-(one.last or 0), one.name))
 
 
@@ -77,7 +80,7 @@ def _rows(
 ) -> Iterator[Row]:
     wanted = scope.calls(db, asked, joins="JOIN files f ON f.event_id = e.id")
     yield from db.execute(
-        "SELECT f.path, e.session_id, s.native_id, coalesce(s.title, s.first_prompt),"
+        "SELECT f.path, s.id, s.native_id, s.title,"
         f" s.project, f.action, e.ts, e.id {wanted.sql} AND e.status = 'ok'"
         f" AND {which.sql} AND {path.sql}",
         (*wanted.values, *which.values, *path.values),

@@ -108,8 +108,8 @@ def test_a_prompt_gives_a_title() -> None:
 
 
 def test_long_prompts_give_short_titles() -> None:
-    """A title is at most 200 characters."""
-    assert parse_bubble(prompt(text="x" * 900)).titles == [Title("x" * 200, 1)]
+    """A title has at most 200 characters and ends in an ellipsis where it is cut."""
+    assert parse_bubble(prompt(text="x" * 900)).titles == [Title("x" * 199 + "…", 1)]
 
 
 @pytest.mark.parametrize(
