@@ -1,0 +1,3 @@
+CREATE TABLE ItemTable (key TEXT UNIQUE ON CONFLICT REPLACE, value BLOB);
+INSERT INTO ItemTable VALUES ('codeium.apiKey', 'SYNTHETIC-SECRET-key');
+INSERT INTO ItemTable VALUES ('aiChat.chatdata', '{"tabs":[{"tabId":"3d500000-0000-4000-8000-000000000001","chatTitle":"Wax the board","lastSendTime":1735722000000,"bubbles":[{"type":"user","id":"b1","text":"Wax the board"},{"type":"ai","id":"b2","rawText":"Warm or cold wax?"},{"type":"user","id":"b3","text":"","rawText":"Cold"},{"type":"ai","id":"b4","text":"Done."},{"type":"hologram","id":"b5","text":"A wave."},{"type":"user","id":"b6","text":""}]},{"tabId":"3d500000-0000-4000-8000-000000000002","chatTitle":"Empty","bubbles":[]},{"chatTitle":"No id","bubbles":[{"type":"user","text":"lost"}]}]}');
