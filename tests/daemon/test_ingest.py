@@ -428,3 +428,22 @@ def test_a_pass_that_is_stopped_keeps_what_it_wrote_and_reads_no_more(world, mon
     world.ingest()
     assert sorted(world.found("text")) == ["text 0", "text 1", "text 2"]
     world.check()
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_time_that_is_known_to_be_a_persons_is_no_duration(world, passes):
+    """A denied call did not run, and a question waits for its answer; others keep their time."""
+    t = world.transcript()
+    t.append(t.call("c1", command="rm"), t.call("c2", "AskUserQuestion", questions=[]))
+    t.append(t.call("c3", command="ls"))
+    if passes == 2:
+        world.ingest()
+    refused = "The user doesn't want to proceed with this tool use."
+    t.append(
+        t.result("c1", refused, is_error=True, toolUseResult={"durationMs": 5}),
+        t.result("c2", "tea"),
+        t.result("c3", "a"),
+    )
+    world.ingest()
+    rows = world.sql("SELECT call_id, status, duration_ms FROM events ORDER BY call_id")
+    assert rows == [("c1", "denied", None), ("c2", "ok", None), ("c3", "ok", 3000)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from sess_schema import ansi, edits, event_blocks
+from sess_schema import ansi, edits, event_blocks, kinds
 from sess_schema.edits import Edit
 from sess_schema.marks import marks
 from sessiond.sourcekit.base import Event, Record
@@ -35,6 +35,10 @@ _columns_of = attrgetter(*_COLUMNS)
 WRITE_EDITS = (
     "INSERT INTO edits (event_id, number, path, added, removed, data) VALUES (?, ?, ?, ?, ?, ?)"
 )
+
+
+# `Row.awaits_person` in SQL.
+AWAITS_PERSON = f"(status IS 'denied' OR kind IS '{kinds.QUESTION}')"
 
 
 @dataclass(slots=True, eq=False)
@@ -75,6 +79,10 @@ class Row:
     stored: bool = False  # in the index already, to be replaced there
     loaded: bool = True  # the texts are in memory
     queued: bool = False
+
+    def awaits_person(self) -> bool:
+        """Whether its time is known to be a person's: a question, or a call that was refused."""
+        return self.status == "denied" or self.kind == kinds.QUESTION
 
 
 def row_of(
@@ -163,6 +171,9 @@ class EventRows:
     def flush(self) -> None:
         """Write the collected events; `index` adds the full text."""
         db, rows = self._db, self._rows
+        for row in rows:
+            if row.awaits_person():
+                row.duration_ms = None
         old = [row for row in rows if row.stored]
         if old:
             self.remove(old)

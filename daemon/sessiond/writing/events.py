@@ -328,7 +328,7 @@ class EventWriter:
         self._db.execute("UPDATE events SET answered = ? WHERE result_turn_id = ?", (ts, new[0]))
         for row in self.rows.stored("e.result_turn_id = ?", new[0]):
             call = row if row.unjoined is None else self._original(row)
-            if call is None or call.turn_id == new[0]:
+            if call is None or call.turn_id == new[0] or row.awaits_person():
                 continue
             computed = _duration(None, self._started(old[1], call), before)
             if row.duration_ms in (None, computed):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sessiond.engines.slices import content_digest
 from sessiond.sourcekit.base import Record
-from sessiond.writing.event_rows import Row, clean, row_of
+from sessiond.writing.event_rows import AWAITS_PERSON, Row, clean, row_of
 from sessiond.writing.sessions import Session
 from sessiond.writing.transaction import Transaction
 
@@ -68,7 +68,8 @@ class Revision:
             return
         computed = self._db.execute(
             "SELECT id FROM events WHERE ?1 IN (turn_id, result_turn_id) AND turn_id"
-            " <> result_turn_id AND (duration_ms IS NULL OR duration_ms = answered - ts)",
+            " <> result_turn_id AND (duration_ms IS NULL OR duration_ms = answered - ts)"
+            f" AND NOT {AWAITS_PERSON}",
             (turn_id,),
         ).fetchall()
         self._db.execute("UPDATE events SET ts = ? WHERE turn_id = ?", (ts, turn_id))

@@ -15,7 +15,7 @@ from sess_cli.render.stats.report import (
     duration,
     number,
 )
-from sess_cli.render.stats.tools import shown
+from sess_cli.render.stats.tools import WAITING, shown
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import latency, tools
 
@@ -52,7 +52,7 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
                 most=30,
             ),
         ],
-        notes=["Times of tools include waiting for permission unless a duration was logged"],
+        notes=[WAITING],
     )
 
 

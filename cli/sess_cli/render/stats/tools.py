@@ -20,6 +20,7 @@ from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import programs, tools
 from sess_schema.queries.views.tools import Use
 
+WAITING = "Times of tools include waiting for permission unless a duration was logged"
 _COLUMNS = (
     Column("calls", "calls", number),
     Column("errors", "errors", number),
@@ -50,10 +51,13 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
             Section("program", programs, (Column("program", "in shells"), *_COLUMNS), most=25),
         ],
         facts=[("tools", counts)],
-        notes=[]
-        if options.detail or not rows
-        else ["`--detail` shows the programs run by shells; rates exclude denied calls"],
+        notes=_notes(options) if rows else [],
     )
+
+
+def _notes(options: ViewOptions) -> list[str]:
+    detail = "`--detail` shows the programs run by shells; rates exclude denied calls"
+    return [WAITING] if options.detail else [detail, WAITING]
 
 
 def facts(use: Use) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import pytest
 from tests.daemon.sources.cursor.stored_bubbles import answer, prompt
 
 from sess_schema import labels
+from sessiond.sourcekit.titles import is_weak
 from sessiond.sources.cursor.attachments import attachments
 from sessiond.sources.cursor.bubbles import parse_bubble
 
@@ -118,6 +119,8 @@ def test_an_answer_that_failed_says_why():
     ]
 
 
-@pytest.mark.parametrize("text", ["/clear", "warmup"])
-def test_a_prompt_about_the_session_itself_is_no_title(text):
-    assert parse_bubble(prompt(text=text)).titles == []
+def test_a_prompt_about_the_session_itself_is_hardly_a_title():
+    """One of a command gives way to any other; one of a warm-up is none."""
+    (title,) = parse_bubble(prompt(text="/clear")).titles
+    assert is_weak(title.text)
+    assert parse_bubble(prompt(text="warmup")).titles == []
