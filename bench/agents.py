@@ -1,0 +1,144 @@
+"""How fast each agent's files are first loaded, as a share of Claude Code's speed in the same run.
+
+    python bench/agents.py [--mb 4] [AGENT...]
+
+A corpus is an agent's golden home many times over: every id that the index found in it gets another
+one in each copy, in file names too, so that nothing is a copy of anything. Golden records are
+smaller than real ones, so the shares tell more than the speeds.
+"""
+
+import argparse
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from tests import golden_home
+from tests.golden_home import GoldenWorld, Part, database
+
+IDS = (
+    "SELECT native_id FROM sessions UNION SELECT native_id FROM turns"
+    " UNION SELECT call_id FROM events UNION SELECT message_id FROM usage"
+    " UNION SELECT request_id FROM usage"
+)
+UUID = re.compile(r"[0-9a-f]{8}(-|$)")
+LOAD = "import sys; from sessiond.service.one_pass import main; sys.exit(main(['--quiet']))"
+
+
+def ids_of(agent: str, folder: Path) -> list[str]:
+    """Every id in the golden home, the longest first."""
+    folder.mkdir()
+    world = GoldenWorld(folder, agent)
+    world.lay_all()
+    world.ingest()
+    found = {str(name) for (name,) in world.sql(IDS) if name and len(str(name)) >= 4}
+    found |= {name[:8] for name in found if UUID.match(name)}  # some file names have only these
+    return sorted(found, key=len, reverse=True)
+
+
+def renamed(text: str, ids: list[str], number: int) -> str:
+    """The same text with other ids of the same length."""
+    end = f"{number:04x}"
+    for name in ids:
+        text = text.replace(
+            name, name[:-4] + end if len(name) > 8 else name[:1] + end[-3:] + name[4:]
+        )
+    return text
+
+
+def copy(part: Part, ids: list[str], number: int) -> Part:
+    path = renamed(part.path, ids, number)
+    if part.is_database:
+        again = tuple(renamed(sql, ids, number) for sql in part.statements)
+        return Part(path, statements=again if number == 1 else tuple(filter(is_row, again)))
+    try:
+        return Part(path, renamed(part.data.decode(), ids, number).encode())
+    except UnicodeDecodeError:
+        return Part(path, part.data)
+
+
+def is_row(sql: str) -> bool:
+    return bool(re.match(r"\s*(insert|replace)", sql, re.IGNORECASE))
+
+
+def write(agent: str, folder: Path, size: int) -> tuple[GoldenWorld, int]:
+    """Copies until the files have `size` bytes; return how many bytes there are."""
+    ids = ids_of(agent, folder / "ids")
+    (folder / "corpus").mkdir()
+    world = GoldenWorld(folder / "corpus", agent)
+    open_databases = {}
+    total = number = 0
+    while total < size and number < 60_000:
+        number += 1
+        before = total
+        for part in world.parts:
+            made = copy(part, ids, number)
+            path = world.root / made.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if made.is_database:
+                if path not in open_databases:
+                    open_databases[path] = database(path)
+                for sql in made.statements:
+                    try:
+                        open_databases[path].execute(sql)
+                        total += len(sql)
+                    except Exception:  # a row with a fixed key is there already
+                        continue
+            elif not path.exists():
+                path.write_bytes(made.data)
+                total += len(made.data)
+        if total == before:
+            break  # nothing in it has an id: more copies add nothing
+    for db in open_databases.values():
+        db.close()
+    return world, total
+
+
+def cpu() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def speed(agent: str, mb: float) -> tuple[float, float, int]:
+    """(MB per second of processor time, MB, sessions)."""
+    with tempfile.TemporaryDirectory() as folder:
+        world, total = write(agent, Path(folder), int(mb * 1e6))
+        config = ""
+        roots = [str(world.root / root) for root in golden_home.expected(agent).get("roots", ())]
+        if roots:
+            config = f"[roots]\n{agent} = {roots!r}\n"
+        times = []
+        for _ in range(3):
+            shutil.rmtree(world.state)
+            world.state.mkdir(mode=0o700)
+            (world.state / "config.toml").write_text(config)
+            started = cpu()
+            subprocess.run([sys.executable, "-c", LOAD], env=world.env, check=False)
+            times.append(cpu() - started)
+        (count,) = world.sql("SELECT count(*) FROM sessions")[0]
+        return total / 1e6 / min(times), total / 1e6, count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("agents", nargs="*", default=golden_home.agents())
+    parser.add_argument("--mb", type=float, default=4)
+    given = parser.parse_args()
+    yardstick, *_ = speed("claude", given.mb)
+    print("| agent | MB | sessions | MB/s of processor time | of Claude Code |")
+    print("|---|---|---|---|---|")
+    for agent in given.agents:
+        fast, size, count = speed(agent, given.mb)
+        print(
+            f"| {agent} | {size:.1f} | {count:,} | {fast:.1f} | {fast / yardstick:.2f} |",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
