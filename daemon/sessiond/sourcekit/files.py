@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Mapping
+from datetime import UTC, tzinfo
 from typing import Any, Generic, TypeVar
 
 from sess_schema.decode import decode
@@ -133,6 +134,18 @@ class Folders:
         editors = [os.path.join(data, name) for name in _EDITORS]
         editors += [os.path.join(home, name, "data") for name in _SERVERS]
         return [os.path.join(one, "User", "globalStorage", extension) for one in editors]
+
+    def zone(self) -> tzinfo | None:
+        """Where the machine's clock is, for agents that write its time; None: the system's."""
+        name = self._environ.get("TZ", "").removeprefix(":")
+        if name in ("", "UTC"):
+            return UTC if name else None
+        from zoneinfo import ZoneInfo  # noqa: PLC0415 - rarely needed
+
+        try:
+            return ZoneInfo(name)
+        except (ValueError, OSError):
+            return None
 
     def expand(self, path: str) -> str:
         if path == "~" or path.startswith(("~/", "~" + os.sep)):

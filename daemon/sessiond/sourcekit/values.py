@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
 import orjson
@@ -70,6 +70,18 @@ def as_time(value: Any) -> int | None:
     else:
         return None
     return milliseconds if EARLIEST <= milliseconds < LATEST else None
+
+
+def as_local_time(value: Any, zone: tzinfo | None) -> int | None:
+    """As `as_time`, but a time without a zone is that of the machine's clock."""
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+        if moment is None or moment.tzinfo is not None:
+            return as_time(value)
+        placed = moment.replace(tzinfo=zone) if zone else moment.astimezone()
+        return as_time(placed.isoformat())
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def strings(value: Any, skip: frozenset[str] = frozenset()) -> Iterator[str]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Item, SessionSpec, Source
-from sessiond.sourcekit.values import as_line
+from sessiond.sourcekit.values import as_line, as_local_time
 
 __all__ = ["SOURCE", "AiderSource"]
 
@@ -58,14 +56,6 @@ class AiderSource(Source):
         below = [directory[len(root) + 1 :].split(os.sep) for root in above]
         return any(len(names) <= _DEEPEST for names in below) or not above
 
-    def zone(self) -> tzinfo | None:
-        """Where the machine's clock is; None: as the system says."""
-        name = self.environ.get("TZ", "")
-        try:
-            return UTC if name == "UTC" else ZoneInfo(name) if name else None
-        except (ValueError, OSError):
-            return None
-
     @cached_property
     def _roots(self) -> tuple[str, ...]:
         return tuple(map(os.path.realpath, self.roots()))
@@ -105,18 +95,8 @@ class _Histories:
                     items=items,
                     project=project,
                     project_rank=1,
-                    created_at=self._moment(run.started),
+                    created_at=as_local_time(run.started, self._source.folders.zone()),
                 )
-
-    def _moment(self, stamp: str) -> int | None:
-        """Aider writes the time of the machine's clock, without a zone."""
-        try:
-            local = datetime.strptime(stamp, "%Y-%m-%d %H:%M:%S")  # noqa: DTZ007 - next line
-            zone = self._source.zone()
-            moment = local.replace(tzinfo=zone) if zone else local.astimezone()
-            return int(moment.timestamp() * 1000)
-        except (ValueError, OverflowError, OSError):
-            return None
 
 
 SOURCE = AiderSource
