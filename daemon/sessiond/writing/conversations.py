@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import replace
 
 import apsw
 
@@ -96,14 +95,13 @@ class ConversationWriter:
         new = part.id is None
         part.part_of = whole.id
         part.save_identity(self._db)
-        # Take a title or a project only if no better source has the session.
-        bare = replace(change.spec, title=None, project=None, folder=None)
+        bare = mirrors.bare(change.spec)
         session = self._transaction.sessions.get(part.agent, bare)
         if new:
             mirrors.enroll(self._db, part.id, session.id, change.spec.fallback)
             hid = mirrors.retire(self._transaction, session.id)
             if hid and not self._is_outranked(part, session, change.spec):
-                session.unlearn()  # what worse sources gave
+                self._transaction.sessions.unlearn(session)  # what worse sources gave
         outranked = self._is_outranked(part, session, change.spec)
         if outranked:
             change.spec = bare

@@ -6,9 +6,12 @@ The outcome does not depend on which is read first.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import apsw
+
+from sessiond.sourcekit.base import SessionSpec
 
 if TYPE_CHECKING:
     from sessiond.writing.transaction import Transaction
@@ -30,6 +33,20 @@ def enroll(db: apsw.Connection, source_id: int | None, session_id: int, fallback
     if fallback:
         db.execute("UPDATE sources SET fallback = ? WHERE id = ?", (fallback, source_id))
     return new
+
+
+def bare(spec: SessionSpec) -> SessionSpec:
+    """Without what only the best source of a session may say about it."""
+    return replace(spec, title=None, project=None, folder=None)
+
+
+def is_known_better(db: apsw.Connection, session_id: int, fallback: int) -> bool:
+    """Whether a better source than one that is new has the session."""
+    better = (
+        "SELECT EXISTS (SELECT 1 FROM session_sources m JOIN sources r ON r.id = m.source_id"
+        " WHERE m.session_id = ? AND r.fallback < ?)"
+    )
+    return bool(db.execute(better, (session_id, fallback)).get)
 
 
 def is_outranked(

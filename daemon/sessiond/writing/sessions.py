@@ -161,6 +161,11 @@ class Sessions:
             self._link(session, spec.call_id, LINK_META)
         return session
 
+    def unlearn(self, session: Session) -> None:
+        """Forget what its sources said about it as a whole."""
+        session.unlearn()
+        self.placed.pop(session.id, None)
+
     def named(self, agent: str, native_id: str) -> Session:
         """A session that another one mentions, read or not."""
         return self._find_or_make(agent, native_id, "")

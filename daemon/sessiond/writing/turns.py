@@ -37,7 +37,7 @@ class TurnWriter:
 
     def write(self, source: Tracked, spec: SessionSpec, turns: list[Turn]) -> None:
         transaction = self._transaction
-        main = transaction.sessions.get(source.agent, spec)
+        main = self._main(source, spec)
         known = transaction.copies.begin(turns)
         transaction.events.begin(spec, turns)
         self._rows, self._chains, self._outranked, self._outranks = [], {}, {}, set()
@@ -66,6 +66,14 @@ class TurnWriter:
                 mirrors.retire(transaction, session_id)
         transaction.titles.arrived([t.record.native_id for t in turns if t.record.native_id], main)
 
+    def _main(self, source: Tracked, spec: SessionSpec) -> Session:
+        sessions = self._transaction.sessions
+        if spec.fallback:
+            main = sessions.get(source.agent, mirrors.bare(spec))
+            if mirrors.is_known_better(self._db, main.id, spec.fallback):
+                return main
+        return sessions.get(source.agent, spec)
+
     def flush(self) -> None:
         """Write the collected rows into the index."""
         self._db.executemany(_INSERT, self._rows)
@@ -91,7 +99,7 @@ class TurnWriter:
             self._outranked[session.id] = outranked
             if new and not outranked and mirrors.are_worse(self._db, session.id):
                 self._outranks.add(session.id)
-                session.unlearn()  # what worse sources gave
+                self._transaction.sessions.unlearn(session)  # what worse sources gave
                 self._transaction.sessions.get(source.agent, spec)
         if not self._outranked[session.id]:
             session.learn(turn.record)

@@ -23,6 +23,7 @@ from sessiond.sourcekit.base import (
     SessionSpec,
     Source,
 )
+from sessiond.sourcekit.folders import ProjectFolder
 from sessiond.sourcekit.values import as_dict
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ _FILE, _PLAIN_FILE = 2, 3
 _HEAD = 64 << 10
 _OWN_TABLE = re.compile(rb"CREATE TABLE (?:cursorDiskKV|composerHeaders|blobs)\b")
 _APPLICATION = "Cursor"
+_NO_FOLDER = re.compile(r"empty-window|\d*")  # of a window without a folder
 _COMPOSER_ID = re.compile(rb'"composerId"\s*:\s*"([\w.:-]{1,200})"')
 
 
@@ -145,10 +147,14 @@ class CursorSource(Source):
         folder, name = os.path.split(path)
         stem, suffix = os.path.splitext(name)
         fallback = _PLAIN_FILE if suffix.lower() == _PLAIN_TRANSCRIPT else _FILE
+        named = _project_folder(path)
         if os.path.basename(folder) == _SUBAGENTS:
             parent = os.path.basename(os.path.dirname(folder))
-            return SessionSpec(stem, kind="subagent", parent=parent, fallback=fallback)
-        return SessionSpec(stem, project=self._folder_of(path, stem), fallback=fallback)
+            return SessionSpec(
+                stem, kind="subagent", parent=parent, folder=named, fallback=fallback
+            )
+        project = self._folder_of(path, stem)
+        return SessionSpec(stem, project=project, folder=named, fallback=fallback)
 
     @staticmethod
     def _folder_of(path: str, session: str) -> str | None:
@@ -231,6 +237,15 @@ class CursorDatabases:
         workspaces = self._workspaces.setdefault(user, Workspaces(user))
         yield from DatabaseReader(foreign, known, state, workspaces).conversations()
         yield from window(foreign, known, state)
+
+
+def _project_folder(path: str) -> ProjectFolder | None:
+    """The directory of a transcript that is named after its project; `/a b` is `a-b`."""
+    place, _, inside = path.partition(os.sep + _TRANSCRIPTS + os.sep)
+    parent, slug = os.path.split(place)
+    if not inside or os.path.basename(parent) != _PROJECTS or _NO_FOLDER.fullmatch(slug):
+        return None
+    return ProjectFolder(place, f"-{slug}")
 
 
 def _is_ours(path: str) -> bool:

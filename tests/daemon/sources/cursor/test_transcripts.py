@@ -155,3 +155,29 @@ def test_a_chat_and_a_conversation_of_the_same_id_are_told_once(index):
     write_chat(home)
     index.read()
     assert index.texts().count("it is fixed") == 1
+
+
+# -- the project, which the lines do not name
+
+
+def project(index, session=CHAT):
+    return index.facts("project", "project_from", session=session)
+
+
+def test_a_transcript_belongs_to_the_folder_that_its_own_is_named_after(index):
+    """If there is such a folder; the name alone is ambiguous."""
+    there = index.world.root / "my_code" / "demo"
+    there.mkdir(parents=True)
+    slug = "".join(c if c.isalnum() else "-" for c in str(there)).strip("-")
+    transcript(index.world.root, *MIRROR, slug=slug)
+    transcript(index.world.root, asked("look"), session=SUB, slug="no-such-folder")
+    index.read()
+    assert project(index) == (str(there), "folder")
+    assert project(index, SUB) == ("no-such-folder", "name")
+
+
+@pytest.mark.parametrize("slug", ["empty-window", "1765000000000"])
+def test_a_window_without_a_folder_has_no_project(index, slug):
+    transcript(index.world.root, *MIRROR, slug=slug)
+    index.read()
+    assert project(index) == (None, None)
