@@ -11,7 +11,7 @@ LENGTHY := browser faults cli/export cli/finder daemon/sources/cursor # not in `
 PACKAGE := pyproject.toml $(wildcard systemd/*.service systemd/*/*.conf launchd/*.plist)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test browser lint bench soak clean
+.PHONY: help run check test browser lint bench faults soak clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
@@ -51,6 +51,9 @@ lint: .venv/installed-dev ## check style, types and import layers
 
 bench: .venv/installed ## measure load, search and startup time on a generated corpus
 	$(BIN)/python bench/run.py
+
+faults: .venv/installed-dev ## run the tests of kills, damages and I/O faults at length
+	SESSIOND_DAMAGES=200 $(BIN)/pytest -n 2 -m 'soak or not soak' tests/faults tests/daemon/test_model.py tests/daemon/test_order.py
 
 soak: .venv/installed-dev ## run the tests that take several minutes
 	$(BIN)/pytest -m soak
