@@ -10,17 +10,20 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import KnownRows
-from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Source
+from sessiond.families.in_tables import InTables
+from sessiond.sourcekit.base import SOURCE_CODE, Conversation
+
+if TYPE_CHECKING:
+    from sessiond.engines.tables import Layout
 
 _STORAGE, _SESSION, _INFO, _PROJECTS = "storage", "session", "info", "project"
 _JSON = ".json"
 
 
-class OpencodeFamily(Source):
+class OpencodeFamily(InTables):
     """An agent that stores sessions as OpenCode does."""
 
     reads = (
@@ -39,7 +42,6 @@ class OpencodeFamily(Source):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self.databases = _Databases(self.program)
         self.documents = _Tree(self.program)
 
     def places(self) -> list[str]:
@@ -58,8 +60,10 @@ class OpencodeFamily(Source):
         above, kind = os.path.split(os.path.dirname(folder))
         return "document" if kind == _SESSION and os.path.basename(above) == _STORAGE else None
 
-    def claims(self, path: str, head: bytes) -> bool:  # noqa: ARG002 - the name decides
-        return self.classify(path) is not None
+    def layout(self, foreign: Foreign) -> Layout:
+        from sessiond.families.opencode.tables import SessionTables  # noqa: PLC0415 - when changed
+
+        return SessionTables(foreign, self.program)
 
     def enters(self, directory: str) -> bool:
         """Skips messages and parts, which are read with their session, and everything else."""
@@ -91,20 +95,6 @@ class OpencodeFamily(Source):
     @cached_property
     def _named(self) -> frozenset[str]:
         return frozenset({*self.places()[1:], *map(os.path.realpath, self.places()[1:])})
-
-
-class _Databases:
-    def __init__(self, program: str) -> None:
-        self._program = program
-
-    def conversations(
-        self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
-    ) -> Iterator[Conversation]:
-        from sessiond.engines.tables import TableReader  # noqa: PLC0415 - when something changed
-        from sessiond.families.opencode.tables import SessionTables  # noqa: PLC0415
-
-        layout = SessionTables(foreign, self._program)
-        yield from TableReader(layout).conversations(foreign, known, state)
 
 
 class _Tree:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import KnownRows
-from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Source
+from sessiond.families.in_tables import InTables
+from sessiond.sourcekit.base import SOURCE_CODE
 from sessiond.sourcekit.files import small_json
 from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.values import as_dict
 
+if TYPE_CHECKING:
+    from sessiond.engines.tables import Layout
+
 __all__ = ["SOURCE", "CrushSource"]
 
-_DATABASE, _FOLDER, _REGISTRY = "crush.db", ".crush", "projects.json"
+_FOLDER, _REGISTRY = ".crush", "projects.json"
 _LARGEST_REGISTRY = 4 << 20
 
 
-class CrushSource(Source):
+class CrushSource(InTables):
     agent = "crush"
     title = "Crush"
+    database = "crush.db"
     variables = ("CRUSH_GLOBAL_DATA", "XDG_DATA_HOME")
     reads = (
         "Sessions with their messages in the database of each project that Crush has registered."
@@ -35,7 +39,6 @@ class CrushSource(Source):
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
-        self.databases = _Databases(self)
         self._registered: tuple[int, dict[str, str]] = (0, {})
 
     def places(self) -> list[str]:
@@ -52,11 +55,13 @@ class CrushSource(Source):
             self._registered = changed, dict(_listed(small_json(path, _LARGEST_REGISTRY)))
         return self._registered[1]
 
-    def classify(self, path: str) -> str | None:
-        return "database" if os.path.basename(path) == _DATABASE else None
+    def layout(self, foreign: Foreign) -> Layout:
+        from sessiond.sources.crush.tables import CrushTables  # noqa: PLC0415 - when something changed
 
-    def claims(self, path: str, head: bytes) -> bool:  # noqa: ARG002 - the name decides
-        return self.classify(path) is not None
+        folder = os.path.dirname(foreign.path)
+        real = {os.path.realpath(data): path for data, path in self.projects().items()}
+        above, name = os.path.split(folder)
+        return CrushTables(real.get(folder) or (above if name == _FOLDER else None))
 
     def _global_data(self) -> str:
         moved = self.environ.get("CRUSH_GLOBAL_DATA", "").strip()
@@ -72,23 +77,6 @@ def _listed(registry: dict[str, Any]) -> Iterator[tuple[str, str]]:
         folder, data = absolute(project.get("path")), absolute(project.get("data_dir"))
         if folder:
             yield data or os.path.join(folder, _FOLDER), folder
-
-
-class _Databases:
-    def __init__(self, source: CrushSource) -> None:
-        self._source = source
-
-    def conversations(
-        self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
-    ) -> Iterator[Conversation]:
-        from sessiond.engines.tables import TableReader  # noqa: PLC0415 - when something changed
-        from sessiond.sources.crush.tables import CrushTables  # noqa: PLC0415
-
-        folder = os.path.dirname(foreign.path)
-        real = {os.path.realpath(data): path for data, path in self._source.projects().items()}
-        above, name = os.path.split(folder)
-        project = real.get(folder) or (above if name == _FOLDER else None)
-        yield from TableReader(CrushTables(project)).conversations(foreign, known, state)
 
 
 SOURCE = CrushSource

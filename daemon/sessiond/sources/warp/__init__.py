@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import KnownRows
-from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Source
+from sessiond.families.in_tables import InTables
+from sessiond.sourcekit.base import SOURCE_CODE
+
+if TYPE_CHECKING:
+    from sessiond.engines.tables import Layout
 
 __all__ = ["SOURCE", "WarpSource"]
 
-_DATABASE, _IN_TERMINAL = "warp.sqlite", "tui"
+_IN_TERMINAL = "tui"
 _ON_LINUX = ("warp-terminal", "warp-terminal-preview", "warp-oss")
 _ON_MAC = ("dev.warp.Warp-Stable", "dev.warp.Warp-Preview", "dev.warp.WarpOss")
 _ON_WINDOWS = ("Warp", "WarpPreview", "WarpOss")
 _GROUP = ("Library", "Group Containers", "2BBY89MBSN.dev.warp", "Library", "Application Support")
 
 
-class WarpSource(Source):
+class WarpSource(InTables):
     agent = "warp"
     title = "Warp"
+    database = "warp.sqlite"
     variables = ("XDG_STATE_HOME",)
     reads = (
         "Prompts, and the tokens and cost of each conversation. Where Warp keeps only the sum of"
@@ -34,10 +37,6 @@ class WarpSource(Source):
     )
     known_from = SOURCE_CODE
     subscription = True
-
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
-        self.databases = _Databases()
 
     def places(self) -> list[str]:
         if self.platform == "win32":
@@ -52,21 +51,10 @@ class WarpSource(Source):
     def enters(self, directory: str) -> bool:
         return os.path.basename(directory) == _IN_TERMINAL
 
-    def classify(self, path: str) -> str | None:
-        return "database" if os.path.basename(path) == _DATABASE else None
+    def layout(self, foreign: Foreign) -> Layout:  # noqa: ARG002 - each version is alike
+        from sessiond.sources.warp.tables import WarpTables  # noqa: PLC0415 - when something changed
 
-    def claims(self, path: str, head: bytes) -> bool:  # noqa: ARG002 - the name decides
-        return self.classify(path) is not None
-
-
-class _Databases:
-    def conversations(
-        self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
-    ) -> Iterator[Conversation]:
-        from sessiond.engines.tables import TableReader  # noqa: PLC0415 - when something changed
-        from sessiond.sources.warp.tables import WarpTables  # noqa: PLC0415
-
-        yield from TableReader(WarpTables()).conversations(foreign, known, state)
+        return WarpTables()
 
 
 SOURCE = WarpSource

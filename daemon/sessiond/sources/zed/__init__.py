@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import KnownRows
-from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Source
+from sessiond.families.in_tables import InTables
+from sessiond.sourcekit.base import SOURCE_CODE
+
+if TYPE_CHECKING:
+    from sessiond.engines.tables import Layout
 
 __all__ = ["SOURCE", "ZedSource"]
 
-_DATABASE, _FOLDER = "threads.db", "threads"
+_FOLDER = "threads"
 
 
-class ZedSource(Source):
+class ZedSource(InTables):
     agent = "zed"
     title = "Zed"
+    database = "threads.db"
     variables = ("XDG_DATA_HOME",)
     reads = "Threads of Zed's own agent, in every format since 2025. Messages have no times."
     leaves = (
@@ -27,10 +30,6 @@ class ZedSource(Source):
     )
     known_from = SOURCE_CODE
 
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
-        self.databases = _Databases()
-
     def places(self) -> list[str]:
         if self.platform == "win32":
             return [os.path.join(self.folders.local(), "Zed", _FOLDER)]
@@ -38,21 +37,10 @@ class ZedSource(Source):
             return [os.path.join(self.folders.application_data(), "Zed", _FOLDER)]
         return [os.path.join(self.folders.data_home(), "zed", _FOLDER)]
 
-    def classify(self, path: str) -> str | None:
-        return "database" if os.path.basename(path) == _DATABASE else None
+    def layout(self, foreign: Foreign) -> Layout:  # noqa: ARG002 - each version is alike
+        from sessiond.sources.zed.threads import ThreadTable  # noqa: PLC0415 - when something changed
 
-    def claims(self, path: str, head: bytes) -> bool:  # noqa: ARG002 - the name decides
-        return self.classify(path) is not None
-
-
-class _Databases:
-    def conversations(
-        self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
-    ) -> Iterator[Conversation]:
-        from sessiond.engines.tables import TableReader  # noqa: PLC0415 - when something changed
-        from sessiond.sources.zed.threads import ThreadTable  # noqa: PLC0415
-
-        yield from TableReader(ThreadTable()).conversations(foreign, known, state)
+        return ThreadTable()
 
 
 SOURCE = ZedSource
