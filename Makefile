@@ -11,10 +11,10 @@ LENGTHY := browser faults cli/export cli/finder daemon/sources/cursor # not in `
 PACKAGE := pyproject.toml $(wildcard systemd/*.service systemd/*/*.conf launchd/*.plist)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test browser lint bench faults soak clean
+.PHONY: help run check test browser lint bench faults soak new-source clean
 
 help: ## print this help
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-6s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
 run: .venv/installed ## index the transcripts of this machine, list them, search for Q (default is_error)
 	@$(BIN)/sessiond sync || test $$? -eq 5
@@ -57,6 +57,9 @@ faults: .venv/installed-dev ## run the tests of kills, damages and I/O faults at
 
 soak: .venv/installed-dev ## run the tests that take several minutes
 	$(BIN)/pytest -m soak
+
+new-source: ## lay out a new agent: make new-source NAME=teapot
+	@$(PYTHON) scripts/new_source.py "$(NAME)"
 
 clean: ## remove everything the other targets made
 	rm -rf .venv build dist bench/data .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,4 +1,4 @@
-"""Writes docs/commands.md, docs/schema.md and the map in ARCHITECTURE.md from the sources."""
+"""Writes docs/commands.md, schema.md, agents.md, and parts of ARCHITECTURE.md and README.md."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ COMMANDS = {
         "export video", "export gif", "export cast", "export tape",
     ],
     "sessiond": [
-        "start", "stop", "restart", "status", "sync", "install", "uninstall", "logs", "reprice",
-        "repair", "salvage", "restore-backup",
+        "start", "stop", "restart", "status", "sync", "agents", "install", "uninstall", "logs",
+        "reprice", "repair", "salvage", "restore-backup",
     ],
 }  # fmt: skip
 
@@ -48,9 +48,12 @@ def printed(program: str, arguments: list[str], environment: dict[str, str]) -> 
 
 
 if __name__ == "__main__":
+    import agents_page
     import module_map
     import schema_page
 
     TARGET.write_text(page(), "utf-8")
     schema_page.TARGET.write_text(schema_page.page(), "utf-8")
     module_map.TARGET.write_text(module_map.page(), "utf-8")
+    agents_page.TARGET.write_text(agents_page.page(), "utf-8")
+    agents_page.README.write_text(agents_page.readme(), "utf-8")

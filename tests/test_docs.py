@@ -49,6 +49,13 @@ def test_the_map_is_up_to_date():
     assert module_map.TARGET.read_text("utf-8") == module_map.page()
 
 
+def test_the_agents_are_up_to_date():
+    """docs/agents.md and README.md say what the sources do; `python docs/generate.py` renews it."""
+    agents_page = loaded("agents_page")
+    assert agents_page.TARGET.read_text("utf-8") == agents_page.page()
+    assert agents_page.README.read_text("utf-8") == agents_page.readme()
+
+
 def test_the_architecture_names_only_what_is_there():
     """A file that the prose mentions exists, in the project or in one of its packages."""
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")

@@ -56,6 +56,7 @@ def every_check(home: Home, *, deep: bool) -> Iterator[Check]:
     yield _home(home)
     yield _daemon(home)
     yield _roots()
+    yield _agents()
     if home.index.exists():
         yield from _index(home, deep=deep)
     else:
@@ -133,13 +134,25 @@ def _roots() -> Check:
     if not roots:
         return Check("roots", FAIL, "cannot list transcript directories", hint="`sessiond sync`")
     present = [root for root in roots if os.path.isdir(root)]
-    details = [
-        f"{layout.home_short(root)}{'' if root in present else ' (does not exist)'}"
-        for root in roots
-    ]
     if present:
+        details = [layout.home_short(root) for root in present]
         return Check("roots", OK, f"{len(present)} of {len(roots)} exist", details)
-    return Check("roots", WARN, "none exists", details, hint="`sess demo` works without them")
+    return Check("roots", WARN, "none exists", hint="`sess demo` works without them")
+
+
+def _agents() -> Check:
+    """Which agents are on this machine, and which of them are not read."""
+    facts = fresh.agents()
+    here = [one for one in facts if one["found"]]
+    read = [one["title"] for one in here if one["agent"] and not one["excluded"]]
+    details = [
+        *(f"{one['title']}: excluded by config.toml" for one in here if one.get("excluded")),
+        *(f"{one['title']}: not known to sessiond" for one in here if one["agent"] is None),
+    ]
+    message = f"{', '.join(read)} on this machine" if read else "none on this machine"
+    if details:
+        message += f"; {len(details)} not read"
+    return Check("agents", OK, message, details, hint="`sessiond agents` says more")
 
 
 # -- the index

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sess_schema.errors import Exit, SessError
 from sess_schema.program import Ended, module, say
@@ -79,6 +79,17 @@ def roots() -> list[str]:
         check=False,
     )
     return asked.stdout.splitlines() if asked.returncode == 0 else []
+
+
+def agents() -> list[dict[str, Any]]:
+    """What `sessiond agents --json` says."""
+    import json  # noqa: PLC0415
+    import subprocess  # noqa: PLC0415
+
+    asked = subprocess.run(
+        module("sessiond.service.agents"), capture_output=True, text=True, check=False
+    )
+    return [json.loads(line) for line in asked.stdout.splitlines()]
 
 
 def _sync(home: Home) -> bool:

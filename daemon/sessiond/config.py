@@ -1,4 +1,4 @@
-"""Reads config.toml: extra roots per agent, prices, and how often to check everything."""
+"""Reads config.toml: roots per agent, what to leave out, prices, how often to check everything."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sess_schema.errors import Exit, SessError
+from sessiond.reading.exclude import Exclude, folders
 
 EXAMPLE = """\
 # Directories to read in addition to the default ones.
@@ -22,6 +23,13 @@ cursor = ["~/backup/cursor"]
 input = 3.0
 output = 15.0
 
+# What not to read: agents, projects (by their folder) and files or folders; * matches anything.
+# What is in the index already stays until you `sess forget` it.
+[exclude]
+agents = ["aider"]
+projects = ["~/private", "/srv/*/secret"]
+paths = ["~/.claude/projects/-home-me-scratch"]
+
 # Seconds between full scans of all files (changes are noticed at once without them).
 [daemon]
 reconcile_seconds = 120
@@ -33,6 +41,7 @@ class Config:
     roots: dict[str, list[str]] = field(default_factory=dict)
     reconcile_seconds: float = 120.0
     prices: dict[str, dict[str, int]] = field(default_factory=dict)  # as prices/table.py reads them
+    exclude: Exclude = field(default_factory=Exclude)
 
 
 def load(path: Path) -> Config:
@@ -45,13 +54,14 @@ def load(path: Path) -> Config:
         raise _wrong(path, str(error)) from error
     except tomllib.TOMLDecodeError as error:
         raise _wrong(path, str(error)) from error
-    unknown = set(values) - {"roots", "daemon", "search", "prices"}
+    unknown = set(values) - {"roots", "daemon", "search", "prices", "exclude"}
     if unknown:
         raise _wrong(path, f"unknown section [{min(unknown)}]")
     return Config(
         _roots(path, values.get("roots", {})),
         _seconds(path, values.get("daemon", {})),
         _prices(path, values["prices"]) if "prices" in values else {},
+        _exclude(path, values.get("exclude", {})),
     )
 
 
@@ -64,6 +74,20 @@ def _roots(path: Path, section: Any) -> dict[str, list[str]]:
             raise _wrong(path, f"roots.{agent} must be a list of directories")
         roots[agent] = [os.path.expanduser(place) for place in places]
     return roots
+
+
+def _exclude(path: Path, section: Any) -> Exclude:
+    allowed = ("agents", "projects", "paths")
+    if not isinstance(section, dict) or set(section) - set(allowed):
+        raise _wrong(path, f"[exclude] allows only {', '.join(allowed)}")
+    for name, listed in section.items():
+        if not isinstance(listed, list) or not all(isinstance(one, str) for one in listed):
+            raise _wrong(path, f"exclude.{name} must be a list of texts")
+    return Exclude(
+        frozenset(section.get("agents", ())),
+        folders(section.get("projects", ())),
+        folders(section.get("paths", ())),
+    )
 
 
 def _seconds(path: Path, section: Any) -> float:

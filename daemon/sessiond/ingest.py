@@ -15,6 +15,7 @@ from contextlib import contextmanager
 import apsw
 
 from sess_schema.errors import sqlite_error
+from sessiond.engines.excluding import compare_rules, excluded_project
 from sessiond.engines.lines import read_log, read_new
 from sessiond.engines.steps import (
     AddSlice,
@@ -31,11 +32,13 @@ from sessiond.engines.steps import (
     Vanish,
 )
 from sessiond.reading import tail
+from sessiond.reading.exclude import Exclude
 from sessiond.reading.note import Note
 from sessiond.reading.survey import Candidate, Survey, survey, vanished
 from sessiond.reading.tail import Stat
 from sessiond.reading.territory import Place
 from sessiond.reading.tracked import (
+    EXCLUDED,
     FORGOTTEN,
     GONE,
     LIVE,
@@ -57,8 +60,11 @@ DIED = "sessiond died while it read this file"
 class Ingest:
     """Keeps the index up to date with the files of all sources."""
 
-    def __init__(self, store: Store, *, settle: bool = True) -> None:
+    def __init__(
+        self, store: Store, *, settle: bool = True, exclude: Exclude | None = None
+    ) -> None:
         self._store = store
+        self.exclude = exclude or Exclude()
         self._settle_all = settle  # take an unfinished last line as it is, however recent
         self._tracked: dict[str, Tracked] | None = None
         self.stop = threading.Event()
@@ -107,6 +113,8 @@ class Ingest:
         seen = survey(there, outer)
         if roots:
             with self._undone_on_error():
+                if compare_rules(self._store.db, self.exclude):
+                    self.forget_state()
                 self._recheck.some(self._store.db, self.tracked)
         summary = self.ingest(seen, force=force, retry=not roots)
         with self._undone_on_error():
@@ -148,7 +156,8 @@ class Ingest:
             self._blame_death(seen, summary)
             if retry:
                 self._unpark(seen)
-            files = [file for file in seen.files if force or self._changed(file)]
+            wanted = [file for file in seen.files if not self.exclude.has_path(file.path)]
+            files = [file for file in wanted if force or self._changed(file)]
             moved.follow(self._store.db, self.tracked, files, self._parts_of)
             files.sort(key=self._failures)  # what made trouble before comes last
         summary.changed = len(files)
@@ -178,6 +187,10 @@ class Ingest:
         known = self.tracked.get(file.path)
         if known is not None and known.state == FORGOTTEN:
             return False
+        if known is not None and known.state == EXCLUDED:
+            if self.exclude.has_project(known.error):
+                return False
+            known.state, known.stat = LIVE, None
         return (
             known is None
             or known.stat != file.stat
@@ -244,6 +257,8 @@ class Ingest:
         now = self._store.transaction
         source = step.source
         self.tracked[source.path] = source
+        if self.exclude.projects and self._leave_out(step):
+            return
         match step:
             case AddSlice(spec=spec, slice_=slice_):
                 now.add_slice(source, spec, slice_)
@@ -282,6 +297,13 @@ class Ingest:
                 self._fail(step, summary)
         summary.read_bytes += step.weight
         self.on_progress(summary)
+
+    def _leave_out(self, step: Step) -> bool:
+        """Whether a step is of an excluded project; of a file, it excludes the rest, too."""
+        source, project = step.source, excluded_project(self.exclude, step)
+        if project is not None and source.kind != "database":
+            source.save_state(self._store.db, EXCLUDED, project)
+        return project is not None or source.state == EXCLUDED
 
     def _return_parts(self, source: Tracked) -> None:
         from sessiond.engines.databases import return_parts  # noqa: PLC0415

@@ -8,6 +8,7 @@ import typer
 
 from sess_schema import __version__, program
 from sessiond.commands import (
+    agents,
     install,
     logs,
     repair,
@@ -46,7 +47,10 @@ def options(
     """Index coding-agent transcripts as they are written."""
 
 
-for verb in (start, stop, status, sync, install, logs, reprice, repair, salvage, restore_backup):
+for verb in (
+    *(start, stop, status, sync, agents, install, logs, reprice, repair, salvage),
+    restore_backup,
+):
     verb.register(app)
 
 

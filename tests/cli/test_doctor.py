@@ -27,8 +27,8 @@ def test_a_healthy_installation_is_all_ok(world):
     world.ingest()
     found = checks(world, "--deep", code=0)
     assert {name: check["state"] for name, check in found.items()} == dict.fromkeys(
-        ("SQLite", "home", "daemon", "roots", "index", "structure", "references", "sources",
-         "records", "calls", "archive", "full text", "upkeep", "end to end"),
+        ("SQLite", "home", "daemon", "roots", "agents", "index", "structure", "references",
+         "sources", "records", "calls", "archive", "full text", "upkeep", "end to end"),
         "ok",
     )  # fmt: skip
     assert found["structure"]["message"] == "integrity_check found no damage"

@@ -14,6 +14,7 @@ from sessiond.reading.tail import Checkpoint, Stat
 
 LIVE, GONE, PARKED, UNREADABLE = "live", "gone", "parked", "unreadable"
 FORGOTTEN = "forgotten"  # by the owner: neither read nor marked as gone
+EXCLUDED = "excluded"  # its project is; `error` names it
 PARK_AFTER = 3  # crashes of the same file
 WHOLES = ("document", "database")  # kinds whose conversations are separate sources
 

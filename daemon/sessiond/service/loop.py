@@ -129,7 +129,7 @@ class Service:
         self._reprice(db)
         store = Store(db, pricer_of(self._settings))
         self._catch_up(store)
-        ingest = Ingest(store, settle=False)
+        ingest = Ingest(store, settle=False, exclude=self._settings.exclude)
         ingest.stop = self._stop
         ingest.on_progress = self._progress
         self._watcher.cover(self._roots())
@@ -142,6 +142,7 @@ class Service:
         while not self._stop.is_set():
             if self._reload:
                 self._reload_config()
+                ingest.exclude = self._settings.exclude
             if self._watcher.cover(self._roots()):
                 hints.lost = True
             drift = time.time() - time.monotonic()

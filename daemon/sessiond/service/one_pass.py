@@ -57,7 +57,7 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
                 reprice_if_due(db, settings, progress)
                 store = Store(db, pricer_of(settings))
                 catch_up(store, sources, progress)
-            ingest = Ingest(store)
+            ingest = Ingest(store, exclude=settings.exclude)
             started = time.monotonic()
             with _Bar(show=not as_json and sys.stderr.isatty()) as bar:
                 ingest.on_progress = bar.update

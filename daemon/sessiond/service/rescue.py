@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
@@ -25,9 +25,11 @@ from sess_schema.soundness import ArchiveCheck, Finding
 from sessiond import config
 from sessiond.ingest import Ingest
 from sessiond.prices.repricing import pricer_of
+from sessiond.reading import handed
 from sessiond.reading.territory import Territory
 from sessiond.salvage import finds, load
 from sessiond.salvage.finds import Source as Found
+from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
 from sessiond.writing.reread import reread
 from sessiond.writing.transaction import Store
@@ -207,7 +209,7 @@ def _load(home: paths.Home, index: Path, found: list[Found]) -> list[str]:
         with progress_line() as progress:
             reread(store, agents, progress)
             progress("reading the files that still exist")
-            Ingest(store).reconcile(Territory(sources).places)
+            _read_files(home, settings, store, sources)
         conversations = load.load_conversations(store, found, agents, folder)
     loaded = files.sources + conversations.sources
     pieces = files.pieces + conversations.pieces
@@ -233,10 +235,17 @@ def _mend(home: paths.Home) -> list[str]:
         store = Store(db, pricer_of(settings))
         reread(store, {source.agent: source for source in sources}, progress)
         progress("reading the files that still exist")
-        Ingest(store).reconcile(Territory(sources).places)
+        _read_files(home, settings, store, sources)
         _drop_replaced(db, affected)
         _sum_up(db)
         return [one.message for one in _archive_findings(db, progress, affected)]
+
+
+def _read_files(
+    home: paths.Home, settings: config.Config, store: Store, sources: Sequence[Source]
+) -> None:
+    places = Territory(sources, handed.listed(home)).places
+    Ingest(store, exclude=settings.exclude).reconcile(places)
 
 
 def _archive_findings(

@@ -18,4 +18,9 @@ def source_classes() -> tuple[type[Source], ...]:
 
 
 def all_sources(config: Config) -> list[Source]:
-    return [made(config.roots.get(made.agent, ())) for made in source_classes()]
+    """The agents to read."""
+    return [
+        made(config.roots.get(made.agent, ()))
+        for made in source_classes()
+        if made.agent not in config.exclude.agents
+    ]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
+import runpy
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests import golden_home
 
 import sess_cli
 import sess_schema
@@ -18,7 +20,8 @@ from sessiond import sources
 from sessiond.config import Config
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
-from sessiond.service import install, probe
+from sessiond.service import agents, install, probe, strangers
+from sessiond.sourcekit import base
 from sessiond.writing.transaction import Store
 
 MODULE = """
@@ -66,6 +69,9 @@ class TeapotSource(Source):
     agent = "teapot"
     title = "Teapot"
     variables = ("TEAPOT_HOME",)
+    reads = "Every pot."
+    leaves = (("leaves.txt", "they are only leaves"),)
+    known_from = "its source code"
 
     def places(self) -> list[str]:
         return [self.environ.get("TEAPOT_HOME") or os.path.join(self.folders.home(), ".teapot")]
@@ -161,6 +167,82 @@ def test_the_service_and_doctor_ask_the_source(teapot, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     assert "teapot" in probe.write("kettle")
     assert (tmp_path / "home" / ".teapot" / "probe.tea").read_text() == "kettle"
+
+
+def test_a_new_agent_is_laid_out_in_two_folders_and_fails_one_fact(tmp_path, monkeypatch):
+    """`make new-source` touches no shared file; what it makes is read, but for the answers."""
+    script = Path(__file__).parents[3] / "scripts" / "new_source.py"
+    laid_out = runpy.run_path(str(script))["lay_out"]
+    folder = tmp_path / "daemon" / "sessiond" / "sources"
+    folder.mkdir(parents=True)
+    made = laid_out("tea-urn", tmp_path)
+    assert [str(path.relative_to(tmp_path)) for path in made] == [
+        "daemon/sessiond/sources/tea_urn.py",
+        "tests/golden/tea-urn/home/.tea-urn/sessions/first.jsonl",
+        "tests/golden/tea-urn/facts.json",
+    ]
+    everything = {path for path in tmp_path.rglob("*") if path.is_file()}
+    assert everything == set(made)
+    for taken in ("tea-urn", "No Name"):
+        with pytest.raises(SystemExit):
+            laid_out(taken, tmp_path)
+
+    monkeypatch.setattr(sources, "__path__", [*sources.__path__, str(folder)])
+    monkeypatch.setattr(golden_home, "GOLDEN", tmp_path / "tests" / "golden")
+    sources.source_classes.cache_clear()
+    try:
+        world = golden_home.GoldenWorld(tmp_path, "tea-urn")
+        world.lay_all()
+        world.ingest()
+        found = golden_home.facts(world)["sessions"]["first"]
+    finally:
+        sources.source_classes.cache_clear()
+    expected = golden_home.expected("tea-urn")["sessions"]["first"]
+    assert found == {**expected, "events": {"user": 1}}
+    assert expected["events"] == {"user": 1, "assistant": 1}
+
+
+def test_the_list_of_agents_has_it(teapot, world, monkeypatch, capsys):
+    """`sessiond agents` says where it looked and what the source says about itself."""
+    monkeypatch.setenv("HOME", str(world.root))
+    monkeypatch.setenv("SESSIOND_HOME", str(world.state))
+    (world.root / ".teapot").mkdir()
+    agents.show(as_json=True, every=True)
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    (pot,) = [facts for facts in told if facts["agent"] == "teapot"]
+    assert pot == {
+        "agent": "teapot",
+        "title": "Teapot",
+        "places": [{"path": str(world.root / ".teapot"), "exists": True}],
+        "found": True,
+        "excluded": False,
+        "sessions": 0,
+        "last_activity": None,
+        "reads": "Every pot.",
+        "not_read": [{"what": "leaves.txt", "why": "they are only leaves"}],
+        "known_from": "its source code",
+        "records_tokens": True,
+        "subscription": False,
+        "variables": ["TEAPOT_HOME"],
+    }
+
+
+def test_every_source_says_what_it_reads():
+    """Users must be able to know; `known_from` uses one of four words."""
+    words = {base.REAL_FILES, base.SOURCE_CODE, base.DOCUMENTATION, base.ONE_READER}
+    for made in sources.source_classes():
+        assert made.reads.endswith("."), made.agent
+        assert made.known_from in words, made.agent
+        assert all(what and why for what, why in made.leaves), made.agent
+
+
+def test_a_stranger_is_no_agent_that_is_read():
+    """`sess doctor` does not call an agent unknown that a source reads."""
+    every = [made((), {"HOME": "~"}) for made in sources.source_classes()]
+    read = [place for source in every for place in source.places()]
+    for title, folders in strangers.STRANGERS.items():
+        assert title not in {source.title for source in every}
+        assert not [place for place in read if place.startswith(folders)], title
 
 
 def test_shared_code_names_no_agent():

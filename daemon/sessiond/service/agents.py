@@ -1,0 +1,165 @@
+"""`sessiond agents`: each agent, where it is looked for, what was found, and what is not read.
+
+Runs as `python -m sessiond.service.agents` for `sess doctor`, which wants JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+import apsw
+
+from sess_schema import paths, program, times
+from sess_schema.connection import open_reader
+from sess_schema.errors import Exit
+from sess_schema.escape import safe
+from sessiond import config
+from sessiond.service.strangers import STRANGERS
+from sessiond.sourcekit.base import Source
+from sessiond.sources import source_classes
+
+_ROOM = 12
+_WIDTH = 100
+_MOST_ABSENT = 3
+
+
+def show(*, as_json: bool, every: bool) -> int:
+    home = paths.home()
+    settings = config.load(home.config_file)
+    known = list(_agents(settings, _indexed(home)))
+    if as_json:
+        sys.stdout.writelines(json.dumps(facts) + "\n" for facts in known)
+        sys.stdout.writelines(json.dumps(facts) + "\n" for facts in _unknown())
+        return Exit.OK
+    here = [facts for facts in known if facts["found"] or facts["sessions"]]
+    absent = [facts for facts in known if facts not in here]
+    for facts in known if every else here:
+        sys.stdout.writelines(_lines(facts))
+    if absent and not every:
+        names = ", ".join(facts["title"] for facts in absent)
+        sys.stdout.writelines(_wrapped("not here", names))
+    if strangers := [facts["title"] for facts in _unknown()]:
+        sys.stdout.writelines(_wrapped("unknown", f"{', '.join(strangers)}: here, but not read"))
+    return Exit.OK
+
+
+def _agents(
+    settings: config.Config, indexed: dict[str, tuple[int, int | None]]
+) -> Iterator[dict[str, Any]]:
+    for made in source_classes():
+        source = made(settings.roots.get(made.agent, ()))
+        sessions, last = indexed.get(made.agent, (0, None))
+        places = [{"path": root, "exists": os.path.lexists(root)} for root in source.roots()]
+        yield {
+            "agent": made.agent,
+            "title": made.title,
+            "places": places,
+            "found": any(place["exists"] for place in places),
+            "excluded": made.agent in settings.exclude.agents,
+            "sessions": sessions,
+            "last_activity": times.iso(last),
+            **told(made),
+        }
+
+
+def told(made: type[Source]) -> dict[str, Any]:
+    """What an agent's source says about itself."""
+    return {
+        "reads": made.reads,
+        "not_read": [{"what": what, "why": why} for what, why in made.leaves],
+        "known_from": made.known_from,
+        "records_tokens": made.records_tokens,
+        "subscription": made.subscription,
+        "variables": list(made.variables),
+    }
+
+
+def _unknown() -> Iterator[dict[str, Any]]:
+    """Agents that sessiond does not read, judging by their folders."""
+    for title, folders in STRANGERS.items():
+        found = [path for folder in folders if os.path.isdir(path := os.path.expanduser(folder))]
+        if found:
+            places = [{"path": path, "exists": True} for path in found]
+            yield {"agent": None, "title": title, "places": places, "found": True}
+
+
+def _indexed(home: paths.Home) -> dict[str, tuple[int, int | None]]:
+    """(sessions, last activity) by agent."""
+    if not home.index.exists():
+        return {}
+    with closing(open_reader(home.index)) as db:
+        return _counts(db)
+
+
+def _counts(db: apsw.Connection) -> dict[str, tuple[int, int | None]]:
+    return {
+        agent: (count, last)
+        for agent, count, last in db.execute(
+            "SELECT agent, count(*), max(ended_at) FROM sessions WHERE turns > 0 GROUP BY agent"
+        )
+    }
+
+
+# -- for people
+
+
+def _lines(facts: dict[str, Any]) -> Iterator[str]:
+    yield f"{facts['title']} ({facts['agent']})\n"
+    if facts["excluded"]:
+        yield from _wrapped("  excluded", "by config.toml")
+    if facts["sessions"]:
+        last = f", last {facts['last_activity']}" if facts["last_activity"] else ""
+        yield from _wrapped("  sessions", f"{facts['sessions']:,}{last}")
+    there = [place["path"] for place in facts["places"] if place["exists"]]
+    for path in there:
+        yield from _wrapped("  looked in", _short(path))
+    if absent := [place["path"] for place in facts["places"] if not place["exists"]]:
+        shown = [_short(path) for path in absent[:_MOST_ABSENT]]
+        more = [f"and {len(absent) - _MOST_ABSENT} more"] if len(absent) > _MOST_ABSENT else []
+        yield from _wrapped("  not there", ", ".join([*shown, *more]))
+    if not facts["places"]:
+        hint = "nowhere; name its folders under [roots] in config.toml, or `sess import` its files"
+        yield from _wrapped("  looked in", hint)
+    yield from _wrapped("  read", facts["reads"])
+    for one in facts["not_read"]:
+        yield from _wrapped("  not read", f"{one['what']}: {one['why']}")
+    yield from _wrapped("  known from", facts["known_from"])
+    yield from _wrapped("  tokens", _tokens(facts))
+    yield "\n"
+
+
+def _tokens(facts: dict[str, Any]) -> str:
+    if not facts["records_tokens"]:
+        return "not recorded"
+    return "recorded; paid by subscription" if facts["subscription"] else "recorded"
+
+
+def _short(path: str) -> str:
+    home = os.path.expanduser("~")
+    return "~" + path[len(home) :] if path.startswith(home + os.sep) else path
+
+
+def _wrapped(name: str, text: str) -> Iterator[str]:
+    import textwrap  # noqa: PLC0415 - only for people
+
+    first = f"{name:<{_ROOM}} "
+    lines = textwrap.wrap(safe(text), _WIDTH - len(first), break_on_hyphens=False) or [""]
+    yield first + lines[0] + "\n"
+    for line in lines[1:]:
+        yield " " * len(first) + line + "\n"
+
+
+def main(_arguments: Sequence[str]) -> int:
+    try:
+        return show(as_json=True, every=True)
+    except Exception as error:
+        return program.explain("sessiond", error)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
