@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import pty
+import shutil
 import socket
 import subprocess
 from contextlib import closing
@@ -105,6 +106,21 @@ def test_an_index_of_any_version_becomes_what_a_fresh_load_makes(world, fresh, v
     assert after[: len(before)] == before
     assert world.sql("SELECT count(*) FROM turns WHERE retired > 0") == [(0,)]
     assert read in (51, 59)  # without and with Cursor's conversation
+    world.check()
+
+
+def test_what_is_read_otherwise_today_changes_also_where_the_files_are_gone(world):
+    """An index of schema 6 gave a denied call the time for which the person was asked."""
+    index = make.unpack(6, world.root)
+    taken = "SELECT duration_ms FROM events WHERE status = 'denied' AND call_id = 'call_denied'"
+    with closing(apsw.Connection(str(index))) as db:
+        assert db.execute(taken).get == 60_000
+        events = db.execute("SELECT count(*) FROM events").get
+    shutil.rmtree(world.projects)
+    world.run("sessiond", "sync", check=0)
+    assert world.sql(taken) == [(None,)]
+    assert world.sql("SELECT count(*) FROM events") == [(events,)]
+    assert world.sql("SELECT DISTINCT state FROM sources WHERE agent = 'claude'") == [("gone",)]
     world.check()
 
 

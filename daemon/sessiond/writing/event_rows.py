@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
@@ -31,6 +32,8 @@ _LAST_ID = (
     " CAST(value AS INTEGER) FROM facts WHERE name = 'last_cited_number'), 0))"
 )
 _STORE = f"INSERT INTO events ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+# FTS5 flushes what it has collected at each statement, and where a row comes before the last one.
+_LISTED = "id IN (SELECT value FROM json_each(?)) ORDER BY id"
 _columns_of = attrgetter(*_COLUMNS)
 WRITE_EDITS = (
     "INSERT INTO edits (event_id, number, path, added, removed, data) VALUES (?, ?, ?, ?, ?, ?)"
@@ -219,12 +222,14 @@ class EventRows:
         """Take the texts of events out of the full text; `index` adds what is stored then."""
         first_new = self.first_new_id()
         indexed = [id_ for id_ in ids if id_ < first_new and id_ not in self._changed]
-        self._db.executemany(
-            "INSERT INTO event_index (event_index, rowid, text, input, output, marks)"
-            " SELECT 'delete', id, text, input, output, marks FROM event_texts WHERE id = ?",
-            [(id_,) for id_ in indexed],
-        )
-        self._changed.update(indexed)
+        if indexed:
+            self._db.execute(
+                "INSERT INTO event_index (event_index, rowid, text, input, output, marks)"
+                " SELECT 'delete', id, text, input, output, marks FROM event_texts"
+                f" WHERE {_LISTED}",
+                (json.dumps(indexed),),
+            )
+            self._changed.update(indexed)
 
     def index(self) -> None:
         """Add everything that the transaction wrote to the full text, as its last step.
@@ -238,8 +243,9 @@ class EventRows:
             "INSERT INTO event_index (rowid, text, input, output, marks)"
             " SELECT id, text, input, output, marks FROM event_texts WHERE"
         )
+        if self._changed:
+            self._db.execute(f"{copy} {_LISTED}", (json.dumps([*self._changed]),))
         self._db.execute(f"{copy} id >= ?", (self._first_new,))
-        self._db.executemany(f"{copy} id = ?", [(changed,) for changed in self._changed])
 
     def new_id(self) -> int:
         self.first_new_id()
