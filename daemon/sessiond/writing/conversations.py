@@ -48,10 +48,11 @@ class ConversationWriter:
             self._remember(whole, [(item, None) for item in change.items])
             return 0
         session, outranked = self._session(whole, part, change)
+        opened = session.opened_at
         written = self._records(whole, part, session, change)
         self._forget(whole, change.removed)
         self._move(whole, change.moved)
-        self._finish(part, session, change, outranked=outranked)
+        self._finish(part, session, change, opened, outranked=outranked)
         return written
 
     def _records(
@@ -128,7 +129,13 @@ class ConversationWriter:
             session.models.append(change.model)
 
     def _finish(
-        self, part: Tracked, session: Session, change: Conversation, *, outranked: bool
+        self,
+        part: Tracked,
+        session: Session,
+        change: Conversation,
+        opened: int | None,
+        *,
+        outranked: bool,
     ) -> None:
         """Recompute the session's facts from its rows."""
         self._transaction.events.flush()
@@ -141,7 +148,8 @@ class ConversationWriter:
         )
         if not outranked:
             session.started_at = first if first is not None else change.created_at
-            session.opened_at = session.started_at
+            # Without events its log is elsewhere, and this is only what it used.
+            session.opened_at = session.started_at if self._has_events(session) else opened
             session.ended_at = last if last is not None else change.updated_at or change.created_at
             if session.project_rank == 0 and not session.has_project:
                 touched = common_folder(self._touched(session))
@@ -159,6 +167,10 @@ class ConversationWriter:
         )
         if part.state != LIVE or part.error:
             part.save_state(self._db, LIVE)
+
+    def _has_events(self, session: Session) -> bool:
+        query = "SELECT 1 FROM events WHERE session_id = ? LIMIT 1"
+        return self._db.execute(query, (session.id,)).get is not None
 
     def _touched(self, session: Session) -> Iterable[str]:
         for (path,) in self._db.execute(

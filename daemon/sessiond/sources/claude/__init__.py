@@ -100,9 +100,11 @@ class ClaudeSource(Source):
     def claims(self, path: str, head: bytes) -> bool:
         if head.lstrip()[:1] == b"{" and _LOGLINES.search(head):
             return True
-        return os.path.basename(os.path.dirname(path)) == _TOOL_RESULTS or any(
-            any(keys <= record.keys() for keys in _OWN_KEYS) for record in _first_records(head)
-        )
+        if os.path.basename(os.path.dirname(path)) == _TOOL_RESULTS:
+            return True
+        records = [*_first_records(head)]
+        own = any(keys <= record.keys() for record in records for keys in _OWN_KEYS)
+        return own and not any(map(_has_parts, records))
 
     def identify(self, path: str, head: bytes) -> SessionSpec:
         folder, name = os.path.split(path)
@@ -226,6 +228,12 @@ def _session_in(head: bytes) -> str | None:
     # A first line longer than the head is cut and does not decode.
     found = _SESSION_ID.search(head)
     return found[1].decode("utf-8", "replace") if found else None
+
+
+def _has_parts(record: dict[str, Any]) -> bool:
+    """Another agent writes the same fields around messages in Gemini's form."""
+    message = record.get("message")
+    return isinstance(message, dict) and "parts" in message
 
 
 def _first_records(head: bytes) -> Iterator[dict[str, Any]]:

@@ -59,7 +59,8 @@ class CopilotSource(Source):
     def claims(self, path: str, head: bytes) -> bool:
         if path.endswith(_DOCUMENT):
             return early.is_session(head)
-        return as_dict(_first(head).get("data")).get("producer") == "copilot-agent"
+        start = as_dict(_first(head).get("data"))
+        return start.get("producer") == "copilot-agent" and "vscodeVersion" not in start
 
     def enters(self, directory: str) -> bool:
         """Skips the copies of files that a session keeps."""

@@ -23,6 +23,7 @@ _TRANSCRIPTS, _DEBUG = "transcripts", "debug-logs"
 _LOGS = (".json", ".jsonl")
 # Of the sources of a session, the best is shown: the chat, its copy without a folder, the
 # extension's transcript, and the log for finding faults.
+_TRACED = {"sid", "ts", "attrs"}  # in each line of that log
 _CHAT, _MOVED, _TRANSCRIPT, _TRACE = 0, 1, 2, 3
 
 
@@ -62,8 +63,11 @@ class VSCodeSource(Source):
         return "transcript" if name.endswith(".jsonl") and outer == _DEBUG else None
 
     def claims(self, path: str, head: bytes) -> bool:
-        if self.classify(path) == "transcript":
+        start = as_dict(_first(head).get("data"))
+        if "vscodeVersion" in start or _first(head).keys() >= _TRACED:
             return True
+        if path.endswith(".jsonl") and b'"kind":0' not in head[:64].replace(b" ", b""):
+            return False
         return b'"requests"' in head and b'"sessionId"' in head and b'"version"' in head
 
     def enters(self, directory: str) -> bool:
