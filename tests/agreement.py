@@ -266,7 +266,9 @@ def _site(db: apsw.Connection, folder: Path) -> dict[str, Said]:
             spans = re.findall(r"<span>([^<]*)</span>", said)
             text = " · ".join(spans)
             found[files[file.removeprefix("../")]] = {
-                **({"duration": spans[1]} if spans[0] != "no date" else {}),
+                "duration": spans[1]
+                if re.fullmatch(r"[\d.]+m?s|\d+m\d+s|\d+h\d+m|\d+d\d+h", spans[1])
+                else "0ms",
                 **_counted(text, prompts="prompt", calls="tool call"),
                 **_outcomes(said),
             }

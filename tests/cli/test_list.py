@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -136,6 +137,31 @@ def test_an_id_with_a_path_does_not_push_the_others_aside(world, sess):
     (line,) = (line for line in text.splitlines() if line.startswith("11111111"))
     assert len(line) <= 60
     assert "a title to be seen" in line
+
+
+def test_a_long_id_takes_room_from_its_own_title(world, sess):
+    """Two ids that differ at the end are long; the other lines keep their columns."""
+    for number in (1, 2):
+        t = world.transcript(f"33333333-3333-4333-8333-33333333333{number}")
+        t.append(t.prompt("please look after the kettle for a while"))
+    other = world.transcript()
+    other.append(other.prompt("please look after the kettle for a while"))
+    world.ingest()
+    text, _ = sess.on_terminal("list", "--no-sync", width=80)
+    titles = [re.search("please.*?(…|while)", line)[0] for line in text.splitlines()]
+    assert sorted(titles) == ["please look after the kettle for a while", *["please look af…"] * 2]
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_missing_project_is_a_dash(world, sess):
+    """Not a path whose end is shown."""
+    t = world.transcript(folder="")
+    record = t.prompt("hello")
+    del record["cwd"]
+    t.append(record)
+    world.ingest()
+    text, _ = sess.on_terminal("list", "--no-sync", width=60)
+    assert text.split()[-3:] == ["-", "hello", "1"]
 
 
 def test_nothing_to_list_is_exit_code_1(story, sess):

@@ -30,7 +30,7 @@ please fix the flaky retry test
 session   {MAIN} (claude)
 project   /code/demo on main
 model     claude-opus-4-5 · version 2.1.0
-when      2026-02-01 10:00 to 10:00 (9.0s)
+when      2026-02-01 10:00 (9.0s)
 counts    1 prompt, 3 tool calls (1 failed), 8 events
 source    P/-code-demo/{MAIN}.jsonl
 subagents agent-abc12345

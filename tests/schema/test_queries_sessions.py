@@ -185,6 +185,26 @@ def test_a_session_without_a_title_has_the_first_words_it_shows(world):
         assert sessions.title_for(db, 0, None) == "(no title)"
 
 
+@pytest.mark.parametrize(
+    ("records", "title"),
+    [
+        (
+            lambda t: [t.call("c1", command="make tea"), t.answer("the  tea\nis made")],
+            "the tea is made",
+        ),
+        (lambda t: [t.call("c1", command="make tea")], "Bash make tea"),
+        (lambda t: [t.result("nobody", "steam")], "(no title)"),
+    ],
+)
+def test_without_a_prompt_the_agent_gives_the_title(world, records, title):
+    """Its first words, else its first call."""
+    t = world.transcript(ONE)
+    t.append(*records(t))
+    world.ingest()
+    with closing(open_reader(world.state / "index.db")) as db:
+        assert sessions.title_of(db, sessions.resolve(db, ONE)) == title
+
+
 def test_a_list_of_candidates_cuts_titles_with_an_ellipsis(world):
     """At 60 characters."""
     for name in (ONE, NEAR):

@@ -181,7 +181,8 @@ class _Answer:
                 from sess_cli.render import tallies  # noqa: PLC0415
 
                 groups = self._asked.groups(db, self._by)
-                tallies.table(groups, _total(groups), self._by)
+                names = _titles(db, self._asked) if self._by == "session" else None
+                tallies.table(groups, _total(groups), self._by, names)
             elif alone and row is not None:
                 from sess_cli.render.stats import session as one  # noqa: PLC0415
 
@@ -312,6 +313,18 @@ def _refuse(
         )
     if explain is not None and view is None and by is None and explain != "total":
         raise SessError(f'--explain "{explain}" needs --by', hint="or use `--explain total`")
+
+
+def _titles(db: apsw.Connection, asked: Stats) -> dict[str, str]:
+    """The short ID and the title of each session, by the name of its group."""
+    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_schema.queries.quarters import Reader  # noqa: PLC0415
+
+    names, short = Reader(db, asked).names, sessions.ShortIds(db)
+    return {
+        names[row.key]: f"{short.of(row)} {sessions.title_of(db, row)}"
+        for row in sessions.Listing(every=True, limit=0).rows(db)
+    }
 
 
 def _total(groups: dict[str, Tally]) -> Tally:

@@ -66,13 +66,12 @@ class _Document:
         yield f"- session {code(row.session)} of {escaped(row.agent)}" + (
             f", {models}" if models else ""
         )
-        place = code(story.project or "no project")
-        yield f"- project {place}" + (f" on {code(story.branch)}" if story.branch else "")
-        begun = amounts.clock(row.started, utc=self._utc)
-        ended = amounts.clock(row.ended, utc=self._utc)
+        place = f"project {code(story.project)}" if story.project else "no project"
+        yield f"- {place}" + (f" on {code(story.branch)}" if story.branch else "")
+        when = amounts.period(row.started, row.ended, utc=self._utc)
         zone = " UTC" if self._utc and row.started is not None else ""
         spent = amounts.spans(story.duration_ms, story.numbers.active_ms)
-        yield f"- {begun} to {ended}{zone} ({spent})" if spent else f"- {begun}{zone}"
+        yield f"- {when}{zone}{f' ({spent})' if spent else ''}"
         outcomes = amounts.outcomes(total.tool_errors, total.tool_denied)
         yield (
             f"- {amounts.plural(total.prompts, 'prompt')},"

@@ -31,6 +31,15 @@ def clock(moment: int | None, *, utc: bool = False, seconds: bool = False) -> st
     return f"{times.local(moment, utc=utc):{'%H:%M:%S' if seconds else '%Y-%m-%d %H:%M'}}"
 
 
+def period(first: int | None, last: int | None, *, utc: bool = False) -> str:
+    """`2026-02-20 14:30 to 15:05`, with a second date if it is another; one time if they agree."""
+    begun = clock(first, utc=utc)
+    ended = clock(last if last is not None else first, utc=utc)
+    if ended == begun:
+        return begun
+    return f"{begun} to {ended[11:] if ended[:10] == begun[:10] else ended}"
+
+
 def duration(milliseconds: int) -> str:
     """`500ms`, `1.5s`, `2m30s`, `1h5m`."""
     if milliseconds < times.SECOND:

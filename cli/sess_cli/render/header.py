@@ -60,7 +60,10 @@ def _facts(
     version = f"version {row.version}" if row.version else ""
     mode = f"{row.mode} mode" if row.mode else ""
     if models or version or mode:
-        yield "model", terminal.line(" · ".join(filter(None, (models, version, mode))))
+        yield (
+            "model" if models else "agent",
+            terminal.line(" · ".join(filter(None, (models, version, mode)))),
+        )
     counts = numbers.of(db, row)
     yield "when", _when(row, counts, utc=utc)
     yield "counts", _counts(counts)
@@ -85,13 +88,10 @@ def _facts(
 def _when(row: SessionRow, counts: Numbers, *, utc: bool) -> str:
     if row.started is None or row.ended is None:
         return "no date"
-    first, last = amounts.clock(row.started, utc=utc), amounts.clock(row.ended, utc=utc)
-    if row.time_from:
-        return f"{first} (the time of its file)"
-    spent = amounts.spans(counts.duration_ms, counts.active_ms)
-    if not spent:
-        return first
-    return f"{first} to {last[11:] if first[:10] == last[:10] else last} ({spent})"
+    when = amounts.period(row.started, row.ended, utc=utc)
+    about = "the time of its file" if row.time_from else ""
+    about = about or amounts.spans(counts.duration_ms, counts.active_ms)
+    return f"{when} ({about})" if about else when
 
 
 def _counts(counts: Numbers) -> str:

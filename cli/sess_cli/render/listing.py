@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sess_schema.queries.sessions import SessionRow
 
 _WIDEST_PROJECT = 28
+_LEAST_TITLE = 4
 
 
 def lines(
@@ -31,22 +32,26 @@ def lines(
     whens = [amounts.ago(row.ended, now, utc=utc) for row in rows]
     counts = [f"{row.events:,}" for row in rows]
     agents = [terminal.line(row.agent) if several else "" for row in rows]
-    projects = [terminal.line(layout.home_short(row.project)) for row in rows]
+    projects = [
+        terminal.line(layout.home_short(row.project)) if row.project else "-" for row in rows
+    ]
     titles = [_title(db, terminal, row) for row in rows]
     id_width, when_width, count_width, agent_width = map(_widest, (ids, whens, counts, agents))
     project_width = min(_widest(projects), _WIDEST_PROJECT)
     title_width = None
     if terminal.width is not None:
-        # A rare id that contains a path overflows rather than widen the column for every line.
-        id_width = _widest([one for one in ids if layout.cells(one) <= terminal.width // 2] or [""])
+        # Rare long ids take room from their own title rather than widen the column for every line.
+        id_width = _widest([one for one in ids if layout.cells(one) <= terminal.width // 4] or [""])
         gaps = 2 * (5 if several else 4)
         room = terminal.width - id_width - when_width - count_width - agent_width - gaps
         project_width = min(project_width, max(6, room // 3))
-        title_width = max(4, room - project_width)
+        title_width = max(_LEAST_TITLE, room - project_width)
     for number, row in enumerate(rows):
         title, project = titles[number], projects[number]
         if title_width is not None:
-            title = layout.pad(layout.cut(title, title_width), title_width)
+            excess = max(0, layout.cells(ids[number]) - id_width)
+            left = max(_LEAST_TITLE, title_width - excess)
+            title = layout.pad(layout.cut(title, left), left)
             project = layout.tail_of(project, project_width)
         cells = [
             terminal.style(layout.pad(ids[number], id_width), "cyan"),

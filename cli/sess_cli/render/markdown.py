@@ -103,8 +103,8 @@ def _changes(reader: Reader, entry: Entry) -> str:
 
 
 def where(row: SessionRow) -> str:
-    place = code(layout.home_short(row.project))
-    return f"project {place}" + (f" on {code(row.git_branch)}" if row.git_branch else "")
+    place = f"project {code(layout.home_short(row.project))}" if row.project else "no project"
+    return place + (f" on {code(row.git_branch)}" if row.git_branch else "")
 
 
 def quoted(text: str) -> Iterator[str]:

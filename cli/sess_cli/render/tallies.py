@@ -66,15 +66,24 @@ def _as_markdown(groups: Mapping[str, Tally]) -> None:
         terminal.write(f"| {' | '.join(cells)} |")
 
 
-def table(groups: Mapping[str, Tally], total: Tally, by: str) -> None:
-    """Aligned columns with abbreviated numbers, and the total below."""
+def table(
+    groups: Mapping[str, Tally], total: Tally, by: str, names: Mapping[str, str] | None = None
+) -> None:
+    """Aligned columns with abbreviated numbers, and the total below.
+
+    `names` are what a terminal shows for groups: a UUID says nothing to people.
+    """
     from sess_schema.queries.quarters import NONE  # noqa: PLC0415 - not needed by the status line
 
     terminal = Terminal()
     rows = [*groups.items()]
     if by not in ("hour", "day", "week", "month"):
         rows.sort(key=lambda one: (-one[1].cost_nano, -one[1].tool_calls, one[0]))
-    cells = [(terminal.line(name_of(group, by)), _cells(tally)) for group, tally in rows]
+    known = names if names and terminal.width is not None else {}
+    cells = [
+        (terminal.line(known.get(group) or name_of(group, by)), _cells(tally))
+        for group, tally in rows
+    ]
     cells.append(("total", _cells(total)))
     heads = [head for head, _ in _COLUMNS]
     # A column with values only for the group `none`, like tokens by tool, is left out.
@@ -94,7 +103,7 @@ def table(groups: Mapping[str, Tally], total: Tally, by: str) -> None:
     terminal.write(terminal.style(f"{layout.pad(by, room)}  {head}".rstrip(), "dim"))
     for number, (name, row) in enumerate(cells):
         # Paths differ at the end.
-        shorten = layout.cut_start if by in ("project", "file", "session") else layout.cut
+        shorten = layout.cut_start if by in ("project", "file") else layout.cut
         shown = layout.pad(shorten(name, room), room)
         values = "  ".join(row[n].rjust(width) for n, width in zip(kept, widths, strict=True))
         line = f"{shown}  {values}".rstrip()

@@ -258,7 +258,7 @@ class ShortIds:
 
 
 def title_of(db: apsw.Connection, row: SessionRow) -> str:
-    """The title on one line; without one, the first words a person typed."""
+    """The title on one line; without one, the first words of a person, else of the agent."""
     return title_for(db, row.key, row.title)
 
 
@@ -266,9 +266,12 @@ def title_for(db: apsw.Connection, key: int, title: str | None) -> str:
     """The same for a session whose title column has been read already."""
     if not title:
         words = db.execute(
-            f"SELECT substr(x.text, 1, 300) FROM {shown.EVENTS} JOIN event_texts x ON x.id = e.id"
-            f" WHERE t.session_id = ? AND {shown.CURRENT} AND e.type = 'user' {shown.IN_ORDER}"
-            " LIMIT 1",
+            "SELECT iif(e.type = 'tool_use', concat_ws(' ', e.tool, e.summary),"
+            f" substr(x.text, 1, 300)) FROM {shown.EVENTS} JOIN event_texts x ON x.id = e.id"
+            f" WHERE t.session_id = ? AND {shown.CURRENT}"
+            " AND e.type IN ('user', 'assistant', 'tool_use') AND e.unjoined IS NULL"
+            " ORDER BY e.type <> 'user', e.type <> 'assistant',"
+            f" {shown.IN_ORDER.removeprefix('ORDER BY')} LIMIT 1",
             (key,),
         ).get
         return cut(one_line(words), _WORDS)

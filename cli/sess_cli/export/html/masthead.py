@@ -41,7 +41,7 @@ def _facts(story: Story, *, utc: bool) -> Iterator[tuple[str, str, str]]:
     if story.branch:
         yield "Branch", story.branch, "mono"
     if row.started is not None:
-        yield "When", _when(story, utc=utc), ""
+        yield "When", amounts.period(row.started, row.ended, utc=utc) + (" UTC" if utc else ""), ""
     if story.duration_ms:
         yield "Duration", amounts.duration(story.duration_ms), "number"
     if story.numbers.active_ms < story.duration_ms:
@@ -62,13 +62,3 @@ def _facts(story: Story, *, utc: bool) -> Iterator[tuple[str, str, str]]:
         unknown = f" + {total.unpriced:,} unpriced" if total.unpriced else ""
         yield "Cost", tallies.money(total.cost_nano) + unknown, "number"
     yield "Session", row.session, "mono"
-
-
-def _when(story: Story, *, utc: bool) -> str:
-    started, ended = story.row.started, story.row.ended
-    first = amounts.clock(started, utc=utc)
-    last = amounts.clock(ended if ended is not None else started, utc=utc)
-    zone = " UTC" if utc else ""
-    if first == last:
-        return first + zone
-    return f"{first} to {last[11:] if last[:10] == first[:10] else last}{zone}"

@@ -126,7 +126,7 @@ def _sessions(
             amounts.plural(entry.prompts, "prompt"),
             amounts.plural(entry.calls, "tool call"),
         ]
-        if entry.started is not None and entry.ended is not None:
+        if entry.started is not None and entry.ended is not None and entry.ended > entry.started:
             facts.insert(1, amounts.duration(entry.ended - entry.started))
         if entry.tokens:
             facts.append(tallies.tokens(entry.tokens))

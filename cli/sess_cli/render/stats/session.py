@@ -9,7 +9,7 @@ import apsw
 
 from sess_cli.render import amounts, layout
 from sess_cli.render.stats.links import Links
-from sess_cli.render.tallies import money, short, tokens
+from sess_cli.render.tallies import money, tokens
 from sess_cli.terminal import Terminal
 from sess_schema import objects, paths
 from sess_schema.queries import sessions
@@ -143,9 +143,9 @@ def _numbers(found: Analytics) -> Iterator[tuple[str, str]]:
         sum(getattr(tally, name) for tally in tallies)
         for name in ("input_tokens", "cache_write_tokens", "cache_read_tokens", "output_tokens")
     )
-    yield "Input Tk", f"{fresh + written + read:,} ({short(read)} from cache)"
+    yield "Input Tk", f"{fresh + written + read:,} ({read:,} from cache)"
     reasoned = sum(tally.reasoning_tokens for tally in tallies)
-    yield "Output Tk", f"{out:,} ({short(reasoned)} reasoning)" if reasoned else f"{out:,}"
+    yield "Output Tk", f"{out:,} ({reasoned:,} reasoning)" if reasoned else f"{out:,}"
     cost = money(sum(tally.cost_nano for tally in tallies))
     if unpriced := sum(tally.unpriced for tally in tallies):
         cost += f" and {amounts.plural(unpriced, 'response')} of unknown price"
