@@ -57,10 +57,16 @@ class CursorSource(Source):
     agent = "cursor"
     title = "Cursor"
     variables = ("CURSOR_CONFIG_DIR", "XDG_CONFIG_HOME")
-    reads = "Conversations in the editor's databases, chats of cursor-agent, and its transcripts."
+    reads = (
+        "Conversations in the databases of the editor and its windows, chats of cursor-agent, and"
+        " transcripts."
+    )
     leaves = (
         ("other keys of state.vscdb", "settings and sign-in data"),
         ("globalStorage/*/, History/", "files of extensions, and local copies of edited files"),
+        ("agentKv:, checkpointId:, codeBlockDiff: and similar rows", "copies of what is read"),
+        ("conversation-search.db, ai-code-tracking.db", "Cursor's own indexes"),
+        ("chats/*/*/prompt_history.json", "prompts that the chat has"),
     )
     known_from = REAL_FILES
     subscription = True
