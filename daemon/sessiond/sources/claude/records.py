@@ -22,6 +22,7 @@ from sessiond.sourcekit.base import (
 )
 from sessiond.sourcekit.values import as_dict, as_text, as_time
 from sessiond.sources.claude import blocks, notices
+from sessiond.sources.claude.envelope import read_envelope
 from sessiond.sources.claude.injected import agent_file
 from sessiond.sources.claude.prompts import Prompt, machine_label
 from sessiond.sources.claude.queue import Queue
@@ -75,28 +76,15 @@ class ClaudeParser:
         if role is None and record.kind in ("assistant", "user"):
             role = record.kind
         record.role = role
-        self._read_envelope(record, value)
+        read_envelope(record, value, self._spec)
+        self._read_time(record, value)
         reader = self._readers.get(record.kind)
         if reader is None and isinstance(message, dict) and role in ("assistant", "user"):
             reader = self._readers[role]
         (reader or self._read_other)(record, value)
         return record
 
-    def _read_envelope(self, record: Record, value: dict[str, Any]) -> None:
-        record.native_id = as_text(value.get("uuid"))
-        record.parent_id = as_text(value.get("parentUuid"))
-        record.cwd = as_text(value.get("cwd"))
-        record.git_branch = as_text(value.get("gitBranch"))
-        record.version = as_text(value.get("version"))
-        record.sidechain = value.get("isSidechain") is True
-        if record.sidechain:
-            agent_id = as_text(value.get("agentId"))
-            record.subagent = agent_file(agent_id) if agent_id else None
-        record.forked = bool(value.get("forkedFrom")) or value.get("sessionKind") == "bg"
-        if self._spec.kind == "main":
-            session = as_text(value.get("sessionId"))
-            if session != self._spec.native_id:
-                record.session_alias = session
+    def _read_time(self, record: Record, value: dict[str, Any]) -> None:
         written = value.get("timestamp")
         record.ts = as_time(written)
         if record.ts is not None:

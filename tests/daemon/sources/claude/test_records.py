@@ -228,7 +228,7 @@ def test_titles_of_sidechains() -> None:
 def test_prompt_titles() -> None:
     """A title is one line of at most 200 code points."""
     assert prompt_title(" a \n b ") == "a b"
-    assert prompt_title("ü" * 500) == "ü" * 200
+    assert prompt_title("ü" * 500) == "ü" * 199 + "…"
     assert prompt_title("WARMUP") is None
     assert is_weak(prompt_title("/compact keep the plan") or "")
     assert not is_weak(prompt_title("/home is full") or "")
