@@ -66,6 +66,13 @@ SAME_AS = {
     "claude-sonnet-4-0": "claude-sonnet-4-5",
 }
 
+# Names by which hosts serve these models; the data have only those of their makers.
+ALSO = {
+    "kimi-k2-instruct-0905": "kimi-k2-0905-preview",
+    "qwen3-coder-480b-a35b": "qwen3-coder",
+    "qwen3-coder-480b-a35b-instruct": "qwen3-coder",
+}
+
 Period = dict[str, Any]
 
 
@@ -238,7 +245,7 @@ def distill() -> dict[str, Any]:
         "factors": table.factors,
         "geo": {"us": [US_ONLY.numerator, US_ONLY.denominator]},
         "web_search": pico(WEB_SEARCH, 1000),
-        "aliases": table.aliases,
+        "aliases": {**ALSO, **table.aliases},
         "models": table.models,
     }
 

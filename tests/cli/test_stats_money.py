@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.golden_home import GoldenWorld
 
 from sess_cli.render.tallies import money
 
@@ -31,3 +32,17 @@ def test_the_cache_may_cost_more_than_it_saves(world):
     lines = world.run("sess", "stats", "cache", "--no-sync", check=0).stdout.splitlines()
     saved = {line.split()[0]: line.split()[-2] for line in lines if line and "-" in line.split()[0]}
     assert saved == {"claude-opus-4-5": "-$1.25", "nobody-knows-1": "unknown"}
+
+
+def test_what_nobody_was_billed_is_said(tmp_path):
+    """An agent that is paid by subscription is named beside the cost of its tokens."""
+    world = GoldenWorld(tmp_path, "cursor")
+    world.lay_all()
+    world.run("sessiond", "sync", check=0)
+    shown = world.run("sess", "stats", "--no-sync", check=0).stdout
+    assert "Cursor: paid by subscription" in shown
+    (tmp_path / "other").mkdir()
+    other = GoldenWorld(tmp_path / "other", "claude")
+    other.lay_all()
+    other.run("sessiond", "sync", check=0)
+    assert "subscription" not in other.run("sess", "stats", "--no-sync", check=0).stdout

@@ -12,7 +12,7 @@ from sessiond.config import Config
 from sessiond.prices.pricing import Pricer, reprice
 
 _FACT = "priced_by"
-_RULES = 2  # increase when the same prices give other rows
+_RULES = 3  # increase when the same prices give other rows
 
 
 def pricer_of(config: Config) -> Pricer:

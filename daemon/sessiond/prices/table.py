@@ -30,10 +30,16 @@ _VENDORS = {
     "amazon", "anthropic", "cohere", "deepseek", "google", "meta", "minimax", "mistral", "moonshot",
     "moonshotai", "nvidia", "openai", "qwen", "zai",
 }  # fmt: skip
+# Before a colon, as in `anthropic:claude-sonnet-4-5`; other colons belong to the name.
+_HOSTS = _VENDORS | {
+    "azure", "bedrock", "copilot", "custom", "fireworks", "gemini", "github", "groq", "litellm",
+    "openrouter", "together", "vertex", "xai",
+}  # fmt: skip
 # Not compiled here: most programs that import this never look up a model.
 _OPTIONS = r"\[[^\]]*\]$"
 _REVISION = r"@.*$|-v?\d+:\d+(:\d+k)?$"
-_CLAUDE_REVISION = r"^(claude-.*)-v\d+$"
+_CLAUDE_REVISION = r"^(claude-.*)-v\d+(?:-\d+)?$"
+_CONSTANT = r"^(?:model_)?[a-z]+(?:_[a-z0-9]+){2,}$"  # MODEL_CLAUDE_4_5_SONNET
 _ROUTE = r":(thinking|nitro|floor|exacto|online|beta)$"
 _DATE = r"-20\d{6}(?=-|$)|-20\d\d-\d\d-\d\d(?=-|$)"
 _PREVIEW_DATE = r"(-preview|-exp)-\d\d-(\d\d|20\d\d)(?=-|$)"
@@ -235,7 +241,12 @@ class PriceTable:
 
 def _spellings(model: str) -> list[str]:
     """The id, then shorter forms without what does not identify the model."""
-    whole = "-".join(model.split())
+    whole = "-".join(model.replace("(", "").replace(")", "").split())
+    host, colon, rest = whole.partition(":")
+    if colon and host in _HOSTS:
+        whole = f"{host}/{rest}"
+    if re.match(_CONSTANT, whole):
+        whole = whole.removeprefix("model_").replace("_", "-")
     *hosts, name = whole.split("/")
     if not _LOCAL.isdisjoint(hosts):
         return [whole]

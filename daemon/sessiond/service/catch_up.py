@@ -5,10 +5,14 @@ Everything here continues where it was stopped, and costs a look at `facts` when
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
+
+import apsw
 
 from sess_schema.program import counted
 from sess_schema.progress import Progress, unseen
+from sess_schema.queries.views.overview import SUBSCRIPTIONS
 from sessiond.sourcekit.base import Source
 from sessiond.writing.transaction import Store
 
@@ -22,6 +26,7 @@ def catch_up(
     """Do it, and say in one line each what was done."""
     db = store.db
     done = []
+    _note_subscriptions(db, sources)
     if _has_older_editions(store, sources):
         from sessiond.writing.reread import reread  # noqa: PLC0415 - once, if at all
 
@@ -38,6 +43,13 @@ def catch_up(
 
         done.append(f"added {counted(add_checksums(db, progress, stopped), 'checksum')}")
     return done
+
+
+def _note_subscriptions(db: apsw.Connection, sources: Sequence[Source]) -> None:
+    """Tell the client which agents nobody pays by token."""
+    titles = json.dumps({one.agent: one.title for one in sources if one.subscription})
+    if db.execute("SELECT value FROM facts WHERE name = ?", (SUBSCRIPTIONS,)).get != titles:
+        db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (SUBSCRIPTIONS, titles))
 
 
 def _has_older_editions(store: Store, sources: Sequence[Source]) -> bool:

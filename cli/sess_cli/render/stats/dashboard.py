@@ -63,6 +63,9 @@ def _draw_facts(terminal: Terminal, found: Overview) -> None:
     if total.saved_nano > 0:
         paid += f"; the cache saved {money(total.saved_nano)}"
     fact("cost", paid)
+    if found.subscriptions:
+        names = ", ".join(found.subscriptions)
+        fact("", f"{names}: paid by subscription; this is what the tokens cost at list prices")
     reasoned = f" ({short(total.reasoning_tokens)} reasoning)" if total.reasoning_tokens else ""
     tokens = (
         f"{short(total.tokens)}: in {short(total.input_tokens)},"

@@ -20,6 +20,8 @@ from sess_schema.queries.views.tools import Ended, Uses
 from sess_schema.queries.worktime import Worktime
 from sess_schema.sums import CALLED, CHARS_PER_TOKEN
 
+SUBSCRIPTIONS = "subscriptions"  # the fact that names agents which nobody pays by token
+
 
 @dataclass(slots=True)
 class Overview:
@@ -32,6 +34,7 @@ class Overview:
     uses: Uses = field(default_factory=Uses)
     classes: dict[str, int] = field(default_factory=dict)  # of failed calls, most frequent first
     refused: int = 0  # API errors
+    subscriptions: list[str] = field(default_factory=list)  # agents whose cost nobody was billed
 
 
 def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
@@ -40,10 +43,16 @@ def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
     found = Overview(time=numbers.worktime_of(db, asked, reader))
     labels = [asked.label(reader, by) for by in groups]
     sums: tuple[dict[str, Tally], ...] = (found.days, found.models, found.projects)
+    charged = set[str]()
     for row in reader.rows():
         found.total.add(row.tally)
+        if row.tally.cost_nano:
+            charged.add(reader.sessions[row.session].agent)
         for label, group in zip(labels, sums, strict=True):
             group.setdefault(label(row), Tally()).add(row.tally)
+    stored = db.execute("SELECT value FROM facts WHERE name = ?", (SUBSCRIPTIONS,)).get
+    titles = json.loads(stored or "{}")
+    found.subscriptions = sorted(titles[agent] for agent in charged if agent in titles)
     unrecorded = reader.unrecorded_chars() + found.total.placeholder_chars
     found.estimated_tokens = unrecorded // CHARS_PER_TOKEN
     failed: dict[int, tuple[str, str | None]] = {}
