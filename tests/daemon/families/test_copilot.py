@@ -86,3 +86,23 @@ def test_several_replacements_are_one_edit_each():
         ("/a", "x", "y"),
         ("/b", "p", "q"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("end", "used"),
+    [
+        ({"modelMetrics": {"m": {"usage": {"inputTokens": 9, "cacheReadTokens": 5,
+                                           "outputTokens": 2}}}}, [("m", 4, 5, 2)]),
+        ({"modelMetrics": {"m": {"requests": 2}}, "currentModel": "m",
+          "tokenDetails": {"input": {"tokenCount": 4}, "output": {"tokenCount": 2},
+                           "cache_read": {"tokenCount": 5}}}, [("m", 4, 5, 2)]),
+        ({"modelMetrics": {"m": {"requests": 2}}}, []),
+    ],
+)  # fmt: skip
+def test_the_end_of_a_session_says_what_it_used(end, used):
+    """Without counts it says nothing, and what single messages say stands."""
+    (record,) = parsed(("session.shutdown", end))
+    found = [record.usage, *record.advice] if record.usage else []
+    assert [
+        (one.model, one.input_tokens, one.cache_read_tokens, one.output_tokens) for one in found
+    ] == used

@@ -128,7 +128,7 @@ class EventParser:
             record.titles.append(Title(title, TITLE_AI))
 
     def _read_shutdown(self, record: Record, data: dict[str, Any]) -> None:
-        used = results.summed(data.get("modelMetrics"), self._session)
+        used = results.summed(data, self._session)
         if used:
             record.usage, *record.advice = used
 

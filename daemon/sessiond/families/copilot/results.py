@@ -61,21 +61,29 @@ def _blocks(value: Any) -> Iterator[dict[str, Any]]:
             yield block
 
 
-def summed(metrics: Any, session: str) -> list[Usage]:
+def summed(end: dict[str, Any], session: str) -> list[Usage]:
     """What a whole session used, by model; each later sum includes the earlier ones."""
     found = []
-    for model, metric in as_dict(metrics).items():
+    for model, metric in as_dict(end.get("modelMetrics")).items():
         usage = as_dict(as_dict(metric).get("usage"))
-        used = usage_of(
-            f"{session}:{model}",
-            model,
-            [usage.get(name) for name in ("inputTokens", "cacheReadTokens", "cacheWriteTokens")],
-            usage.get("outputTokens"),
-            usage.get("reasoningTokens"),
-        )
+        names = ("inputTokens", "cacheReadTokens", "cacheWriteTokens")
+        counts = [usage.get(name) for name in names]
+        output, reasoning = usage.get("outputTokens"), usage.get("reasoningTokens")
+        found.append(usage_of(f"{session}:{model}", model, counts, output, reasoning))
+    if not any(used.input_tokens or used.output_tokens for used in found):
+        found = [_detailed(as_dict(end.get("tokenDetails")), session, end.get("currentModel"))]
+    for used in found:
         used.fallback = SUMMED
-        found.append(used)
-    return found
+    return [used for used in found if used.input_tokens or used.output_tokens]
+
+
+def _detailed(details: dict[str, Any], session: str, model: Any) -> Usage:
+    """Counts that were billed, each apart: here input is what did not come from the cache."""
+    names = ("input", "cache_read", "cache_write", "output")
+    given, read, written, output = (
+        as_count(as_dict(details.get(name)).get("tokenCount")) for name in names
+    )
+    return usage_of(f"{session}:{model}", model, [given + read + written, read, written], output, 0)
 
 
 def usage_of(key: str, model: Any, entered: list[Any], output: Any, reasoning: Any) -> Usage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from sess_schema import labels
@@ -27,6 +28,7 @@ _SILENT = (
 )
 _REFUSED = 16  # calls that wait for their result
 _STEP = "context.append_loop_event"
+_CONTEXT = re.compile(r"\A<git-context>.*?(?:</git-context>\s*|\Z)", re.DOTALL)
 
 
 class CodeRecords:
@@ -101,6 +103,9 @@ class CodeRecords:
             return
         is_slash = origin.get("trigger") == "user-slash"
         brief = self._is_subagent and source == "system_trigger"
+        if brief and (context := _CONTEXT.match(text)):
+            _notice(record, context[0], labels.CONTEXT)
+            text = text[context.end() :]
         if record.role == "user" and (source == "user" or is_slash or brief):
             if text or images:
                 record.events.append(Event("user", text or "[image]", images=images))
