@@ -8,9 +8,9 @@ import sqlite3
 import pytest
 from tests.cursor_databases import (
     CREATED,
-    GENERATIONS,
     global_database,
 )
+from tests.cursor_generations import GENERATIONS
 from tests.daemon.sources.cursor.cursor_home import Cursor
 
 TALKS = {

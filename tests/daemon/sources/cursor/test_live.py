@@ -14,7 +14,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.cursor_databases import GENERATIONS, global_database, user_directory
+from tests.cursor_databases import global_database, user_directory
+from tests.cursor_generations import GENERATIONS
 from tests.waiting import LIMIT, let_it_write, wait_until
 
 from sess_schema import archive

@@ -9,7 +9,6 @@ import pytest
 from tests.cursor_databases import (
     CREATED,
     composer,
-    generation2w,
     global_database,
     iso,
     make_global,
@@ -18,6 +17,7 @@ from tests.cursor_databases import (
     put_item,
     workspace_database,
 )
+from tests.cursor_generations import generation2w
 
 PROMPTS, GENERATIONS = "aiService.prompts", "aiService.generations"
 CHATS = "workbench.panel.aichat.view.aichat.chatdata"
