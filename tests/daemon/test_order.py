@@ -77,6 +77,9 @@ def conversation(world, rng):
         leaf = rng.choice(copies)["uuid"]
         summary = {"type": "summary", "summary": f"Sum of {letter}", "leafUuid": leaf}
         files[fork.session] = [*([summary] if rng.random() < 0.5 else []), *copies, *own]
+    # Others in the folder tell what its name means.
+    lost = world.transcript(session_id("f"))
+    files[lost.session] = [{**lost.prompt("where am I"), "cwd": None}]
     return files
 
 
