@@ -39,8 +39,13 @@ ASKING_SECONDS = 0.1  # asking for the holder takes the lock for some microsecon
 class WriterLock:
     """Held by the only process that may write to the index."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, path: Path) -> None:
         self._fd = fd
+        self.path = path
+
+    def is_at_its_path(self) -> bool:
+        """Whether others still see this lock: a new file at its path is another, free one."""
+        return _is_at(self._fd, self.path)
 
     def describe(self, **facts: Any) -> None:
         """Record who holds the lock, for others to read."""
@@ -58,16 +63,25 @@ class WriterLock:
 
 def acquire(path: Path, *, wait: float = 0.0) -> WriterLock | None:
     """The lock, or None if another process still holds it after `wait` seconds."""
-    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     deadline = time.monotonic() + max(wait, ASKING_SECONDS)
-    while not _try_lock(fd):
+    while True:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        if _try_lock(fd) and _is_at(fd, path):  # not removed between the two
+            break
+        os.close(fd)
         if time.monotonic() >= deadline:
-            os.close(fd)
             return None
         time.sleep(0.02)
     with contextlib.suppress(OSError):
         os.ftruncate(fd, 0)  # the description left by a killed holder
-    return WriterLock(fd)
+    return WriterLock(fd, path)
+
+
+def _is_at(fd: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(fd), os.stat(path))
+    except OSError:
+        return False
 
 
 def holder(path: Path) -> dict[str, Any] | None:

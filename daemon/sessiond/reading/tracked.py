@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 
 from sess_schema import __version__
+from sess_schema.ground import Overtaken
 from sessiond.reading.tail import Checkpoint, Stat
 
 LIVE, GONE, PARKED, UNREADABLE = "live", "gone", "parked", "unreadable"
@@ -73,7 +74,7 @@ class Tracked:
         db.execute(
             "UPDATE sources SET offset = ?, lines = ?, blank_lines = ?, head_hash = ?,"
             " tail_hash = ?, oversize_from = ?, parser_state = ?, generation = ?, read_at = ?"
-            " WHERE id = ?",
+            " WHERE id = ? AND offset = ?",
             (
                 mark.offset,
                 progress.lines,
@@ -85,8 +86,11 @@ class Tracked:
                 self.generation,
                 now_ms(),
                 self.id,
+                self.progress.checkpoint.offset,
             ),
         )
+        if db.changes() != 1:
+            raise Overtaken(self.path)
         self.progress = progress
 
     def save_reader_state(self, db: apsw.Connection, state: dict[str, Any]) -> None:

@@ -67,7 +67,8 @@ class Heart:
         self._skipped[path] = why
 
     def stop(self) -> None:
-        self._path.unlink(missing_ok=True)
+        if read(self._path).get("pid") == self._facts["pid"]:  # not another daemon's
+            self._path.unlink(missing_ok=True)
 
     def _write(self) -> None:
         self._written, self._unwritten = time.monotonic(), False

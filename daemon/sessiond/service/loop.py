@@ -18,6 +18,7 @@ import apsw
 from sess_schema import __version__, lock, paths
 from sess_schema.connection import open_writer, wait_for_locks
 from sess_schema.errors import Exit, SessError
+from sess_schema.ground import Ground, GroundLost, standing_on
 from sessiond import config
 from sessiond.engines.lines import SETTLE_SECONDS
 from sessiond.engines.steps import Summary
@@ -81,8 +82,11 @@ class Service:
             self._configure()
             db = self._open()
             if db is not None:
-                with closing(db):
-                    self._serve(db)
+                with closing(db), standing_on(db, self._home.index, held) as ground:
+                    self._serve(db, ground)
+        except GroundLost as lost:
+            log.error("%s", lost.message)
+            raise
         finally:
             notify.stopping()
             self._watcher.stop()
@@ -125,7 +129,7 @@ class Service:
         self._sources = all_sources(self._settings)
         self._next_walk = 0.0
 
-    def _serve(self, db: apsw.Connection) -> None:
+    def _serve(self, db: apsw.Connection, ground: Ground) -> None:
         self._reprice(db)
         store = Store(db, pricer_of(self._settings))
         self._catch_up(store)
@@ -140,6 +144,7 @@ class Service:
         slept = time.time() - time.monotonic()
         hints = Hints(set(), lost=True)
         while not self._stop.is_set():
+            ground.check()
             if self._reload:
                 self._reload_config()
                 ingest.exclude = self._settings.exclude
@@ -316,7 +321,8 @@ class Service:
 
     def _pause(self, error: SessError) -> None:
         """The index cannot be written now: report it and retry later."""
-        if isinstance(error.__cause__, apsw.CorruptError | apsw.NotADBError):
+        damaged = isinstance(error.__cause__, apsw.CorruptError | apsw.NotADBError)
+        if damaged or isinstance(error, GroundLost):
             raise error
         self._retry = min(RETRY_LAST, self._retry * 2 or RETRY_FIRST)
         self._next_walk = time.monotonic() + self._retry

@@ -19,6 +19,7 @@ from typing import Self
 from sess_schema import __version__, lock, paths, program
 from sess_schema.connection import open_writer
 from sess_schema.errors import Exit
+from sess_schema.ground import standing_on
 from sess_schema.program import counted
 from sess_schema.progress_line import progress_line
 from sessiond import config
@@ -52,7 +53,7 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
         places = _places(sources, territory, targets) if targets else territory.places
         with progress_line(show=not as_json) as progress:
             db = open_writer(home.index, progress)
-        with closing(db):
+        with closing(db), standing_on(db, home.index, held):
             with progress_line(show=not as_json) as progress:
                 reprice_if_due(db, settings, progress)
                 store = Store(db, pricer_of(settings))

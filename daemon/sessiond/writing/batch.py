@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import apsw
 
 from sess_schema.errors import caused_by_data
+from sess_schema.ground import GroundLost, Overtaken
 from sessiond.engines.steps import Fail, Finish, Step, Vanish
 from sessiond.reading import tail
 from sessiond.writing.transaction import Store
@@ -91,4 +92,6 @@ class Batch:
 
 
 def _of_the_index(error: Exception) -> bool:
-    return isinstance(error, apsw.Error) and not caused_by_data(error)
+    if isinstance(error, apsw.Error):
+        return not caused_by_data(error)
+    return isinstance(error, GroundLost | Overtaken)

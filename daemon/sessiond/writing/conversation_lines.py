@@ -167,6 +167,11 @@ class Lines:
                 (part.id, offset),
             )
         ]
+        # First out of the way: no two chunks may have the same place, not even for a moment.
+        self._db.executemany(
+            "UPDATE chunks SET offset = -id WHERE id = ?",
+            [(row_id,) for table, row_id, _ in found if table == "chunks"],
+        )
         for table, row_id, line in found:
             self._db.execute(f"UPDATE {table} SET offset = ? WHERE id = ?", (_place(line), row_id))
         self._db.executemany(

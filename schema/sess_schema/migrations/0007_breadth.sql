@@ -65,3 +65,16 @@ ALTER TABLE sources ADD COLUMN edition INTEGER NOT NULL DEFAULT 0;
 -- Pieces archived until now have no checksum; the writer adds them.
 INSERT INTO facts (name, value)
 SELECT 'chunks_without_checksum', max(id) FROM chunks HAVING max(id) IS NOT NULL;
+
+-- No part of a file is archived twice. Two writers at a time, possible until now, archived parts twice:
+-- equal ones are dropped, others kept as if they were of an earlier content.
+DELETE FROM chunks WHERE EXISTS (
+    SELECT 1 FROM chunks o WHERE o.source_id = chunks.source_id AND o.retired = chunks.retired
+        AND o.offset = chunks.offset AND o.id < chunks.id AND o.data = chunks.data
+);
+UPDATE chunks SET retired = 1000000000 + id WHERE EXISTS (
+    SELECT 1 FROM chunks o WHERE o.source_id = chunks.source_id AND o.retired = chunks.retired
+        AND o.offset = chunks.offset AND o.id < chunks.id
+);
+DROP INDEX chunks_by_place;
+CREATE UNIQUE INDEX chunks_by_place ON chunks (source_id, retired, offset);
