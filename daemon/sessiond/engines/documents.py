@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import apsw
 
-from sessiond.engines.known_rows import GONE, KnownRows
+from sessiond.engines.known_rows import GONE, KnownRows, prefix_of
 from sessiond.engines.slices import hash64
 from sessiond.engines.steps import (
     ChangeConversation,
@@ -71,7 +71,7 @@ def _changes(
         for conversation in documents.conversations(file.path, data):
             native_id = conversation.spec.native_id
             seen.add(native_id)
-            reduce(conversation, known, _prefix(native_id))
+            reduce(conversation, known, prefix_of(native_id))
             yield ChangeConversation(file, source, conversation)
     for change in _lost(known, seen) if source.id else ():
         yield ChangeConversation(file, source, change)
@@ -130,9 +130,5 @@ def _lost(known: KnownRows, seen: set[str]) -> Iterator[Conversation]:
     """Conversations that are no longer in the document; the index keeps them."""
     for native_id in known.conversations():
         if native_id not in seen:
-            rows = known.under(_prefix(native_id))
+            rows = known.under(prefix_of(native_id))
             yield Conversation(SessionSpec(native_id), gone=True, removed=list(rows))
-
-
-def _prefix(native_id: str) -> str:
-    return f"{native_id}/"

@@ -98,3 +98,11 @@ class KnownRows:
 def after(prefix: str) -> str:
     """The first string that sorts after all strings with the prefix."""
     return prefix[:-1] + chr(ord(prefix[-1]) + 1)
+
+
+def prefix_of(conversation: str) -> str:
+    """What the keys of its records start with, and those of no other conversation.
+
+    Some ids have slashes: that of a subagent may start with that of its parent and a slash.
+    """
+    return conversation.replace("%", "%25").replace("/", "%2F") + "/"

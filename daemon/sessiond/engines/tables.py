@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from sessiond.engines.documents import reduce
 from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import GONE, KnownRow, KnownRows
+from sessiond.engines.known_rows import GONE, KnownRow, KnownRows, prefix_of
 from sessiond.engines.slices import hash64
 from sessiond.sourcekit.base import (
     LOOK_AGAIN,
@@ -211,18 +211,18 @@ class _Read:
             yield self._gone(name)
             return
         if change.items:
-            reduce(change, self._known, _prefix(name))
+            reduce(change, self._known, prefix_of(name))
             change.items.append(head)
             yield change
             return
-        known = self._known.under(_prefix(name))
-        listed = {_prefix(name) + row.key: row for row in self._layout.listing(self._db, name)}
+        known = self._known.under(prefix_of(name))
+        listed = {prefix_of(name) + row.key: row for row in self._layout.listing(self._db, name)}
         newest = max((row.changed_at or 0 for row in listed.values()), default=0)
         if self._now - newest < ACTIVE_FOR:
             self._active.append(name)
         missing = [key for key, row in known.items() if key not in listed and row.place != GONE]
         dropped = [
-            key for key in missing if self._layout.is_dropped(key.removeprefix(_prefix(name)))
+            key for key in missing if self._layout.is_dropped(key.removeprefix(prefix_of(name)))
         ]
         change.order = [*self._known.in_order(dropped), *listed]
         change.removed = [key for key in missing if key not in dropped]
@@ -259,9 +259,9 @@ class _Read:
         listed: dict[str, Listed],
         known: dict[str, KnownRow],
     ) -> None:
-        keys = [key.removeprefix(_prefix(name)) for key in wanted]
+        keys = [key.removeprefix(prefix_of(name)) for key in wanted]
         for short, value in self._layout.fetch(self._db, name, keys):
-            key = _prefix(name) + short
+            key = prefix_of(name) + short
             raw = as_line(value)
             item = Item(key, self._place(listed[key]), hash64(raw), raw)
             before = known.get(key)
@@ -274,20 +274,16 @@ class _Read:
 
     def _broken(self, name: str, head: Item, problem: str) -> Conversation:
         """A note in a conversation that cannot be decoded, after what is known of it."""
-        key = _prefix(name) + "broken"
+        key = prefix_of(name) + "broken"
         note = Item(key, 0, 0, as_line({"unreadable": name}), Record("broken", warnings=[problem]))
-        known = [one for one in self._known.under(_prefix(name)) if one != key]
+        known = [one for one in self._known.under(prefix_of(name)) if one != key]
         order = [*self._known.in_order(known), key]
         return Conversation(SessionSpec(name), order=order, items=[note, head])
 
     def _gone(self, name: str) -> Conversation:
         """The whole conversation was deleted; the index keeps it."""
-        keys = [*self._known.under(_prefix(name)), HEAD + name]
+        keys = [*self._known.under(prefix_of(name)), HEAD + name]
         return Conversation(SessionSpec(name), gone=True, removed=keys)
-
-
-def _prefix(name: str) -> str:
-    return f"{name}/"
 
 
 def _mark(value: Any) -> int:
