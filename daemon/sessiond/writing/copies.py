@@ -11,12 +11,27 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sessiond.engines.slices import Turn
+from sessiond.sourcekit.base import Record
+from sessiond.writing.event_rows import clean
 from sessiond.writing.sessions import Session
 
 if TYPE_CHECKING:
     from sessiond.writing.transaction import Transaction
 
 _TWIN = "id, session_id, source_id, retired, superseded, forked, copy_of"
+_IMAGE = "[image]"  # the text of a prompt without words
+# Turns with events and results of that very time that a session shows.
+_SHOWN_THEN = (
+    "SELECT e.turn_id FROM events e JOIN event_texts x ON x.id = e.id WHERE e.ts = ?1"
+    " AND e.retired = 0 AND e.unjoined IS NULL AND EXISTS (SELECT 1 FROM turns t"
+    " WHERE t.session_id = ?2 AND t.retired = 0 AND (t.id = e.turn_id OR t.copy_of = e.turn_id))"
+)
+_ANSWERED_THEN = (
+    "SELECT e.result_turn_id FROM events e WHERE e.answered = ?1 AND e.call_id = ?3"
+    " AND e.status = ?4 AND e.retired = 0 AND EXISTS (SELECT 1 FROM turns t WHERE"
+    " t.session_id = ?2 AND t.retired = 0"
+    " AND (t.id = e.result_turn_id OR t.copy_of = e.result_turn_id))"
+)
 
 
 @dataclass(slots=True)
@@ -113,14 +128,36 @@ class Copies:
         here = self._replays.get((session.id, record.ts, turn.digest))
         if here is not None:
             return [here]
-        return [
-            Twin(*row)
-            for row in self._db.execute(
-                f"SELECT {_TWIN} FROM turns WHERE session_id = ? AND ts = ? AND digest = ?"
-                " AND retired = 0 AND superseded = 0 LIMIT 1",
-                (session.id, record.ts, turn.digest),
-            )
+        same = self._db.execute(
+            f"SELECT {_TWIN} FROM turns WHERE session_id = ? AND ts = ? AND digest = ?"
+            " AND retired = 0 AND superseded = 0 LIMIT 1",
+            (session.id, record.ts, turn.digest),
+        )
+        return [Twin(*row) for row in same] or self._replayed_in_part(session, record)
+
+    def _replayed_in_part(self, session: Session, record: Record) -> list[Twin]:
+        """Find the record of which this one repeats some blocks, as resumed sessions may do."""
+        self._transaction.turns.flush()
+        when = record.ts, session.id
+        found: list[set[int]] = []
+        for event in record.events:
+            said: tuple[object, ...] = (event.type, clean(event.text), clean(event.input))
+            same = "x.text = ?4 AND x.input = ?5"
+            if event.images and event.text == _IMAGE:  # the words are in another block
+                said, same = (event.type, event.images), "e.images >= ?4"
+            found.append(self._turns_of(f"{_SHOWN_THEN} AND e.type = ?3 AND {same}", *when, *said))
+        found += [
+            self._turns_of(_ANSWERED_THEN, *when, result.call_id, result.status)
+            for result in record.results
         ]
+        common = set.intersection(*found)
+        if not common:
+            return []
+        row = self._db.execute(f"SELECT {_TWIN} FROM turns WHERE id = ?", (min(common),))
+        return [Twin(*next(row))]
+
+    def _turns_of(self, query: str, *values: object) -> set[int]:
+        return {turn_id for (turn_id,) in self._db.execute(query, values)}
 
     def owner_of(self, session: Session, turn: Turn, turn_id: int, same: list[Twin]) -> int | None:
         """The turn that owns the events of a new one; None if it owns them itself.

@@ -62,3 +62,36 @@ def test_a_file_written_anew_elsewhere_repeats_nothing(world):
     for part in ("events", "usage"):
         assert world.dump()[part] == before[part]
     assert world.sql("SELECT events, prompts, tool_calls FROM sessions") == [(6, 1, 2)]
+
+
+@pytest.mark.parametrize("piecewise", [False, True])
+def test_a_resumed_session_repeats_the_blocks_of_its_records(world, piecewise):
+    """Each with a new id and the old time: nothing is asked, called or answered twice."""
+    t = world.transcript(OLD)
+    editor, image = (
+        {"type": "text", "text": "<ide_opened_file>a</ide_opened_file>"},
+        {"type": "image"},
+    )
+    asked = [editor, image, {"type": "text", "text": "what is this?"}]
+    prompt = t.record("user", {"role": "user", "content": asked})
+    calls = [t.call("c1", command="ls"), t.call("c2", command="cat")]
+    answers = [{"type": "tool_result", "tool_use_id": f"c{n}", "content": "x"} for n in (1, 2)]
+    answered = t.record("user", {"role": "user", "content": answers})
+    first = [prompt, *calls, answered, t.answer("a teapot")]
+    again = [
+        {**line, "uuid": f"{line['uuid']}-{at}", "message": {**line["message"], "content": [block]}}
+        for line in first
+        for at, block in enumerate(line["message"]["content"])
+    ]
+    resumed = {**t.prompt(""), "type": "queue-operation", "operation": "dequeue"}
+    t.append(*first)
+    for line in (resumed, *again, t.prompt("what is this?")):
+        if piecewise:
+            world.ingest()
+        t.append(line)
+    world.ingest()
+    kinds = [kind for kind, _, _ in world.shown(OLD)]
+    assert kinds == ["system", "user", "tool_use", "tool_use", "assistant", "user"]
+    assert world.sql("SELECT events, prompts, tool_calls FROM sessions") == [(6, 2, 2)]
+    assert world.sql("SELECT count(*), sum(output_tokens) FROM usage WHERE counted") == [(3, 30)]
+    world.check()
