@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sess_schema import labels
@@ -72,13 +73,21 @@ class Prompt:
                 if self._queued == labels.BASH:
                     text = f"! {text}"
                 events.append(Event("user", text, label=self._queued, images=images))
-        return events
+        return _as_one(events)
 
     def titles(self) -> list[Title]:
         found = (
             prompt_title(event.text, event.label) for event in self.events() if event.type == "user"
         )
         return [Title(title, TITLE_PROMPT) for title in found if title]
+
+
+def _as_one(events: list[Event]) -> list[Event]:
+    """A command and the words after it are one prompt."""
+    if len(events) < 2 or events[-1].type != "user" or events[-2].label != labels.COMMAND:
+        return events
+    *rest, command, words = events
+    return [*rest, replace(words, text=f"{command.text}\n{words.text}", label=labels.COMMAND)]
 
 
 def machine_label(value: dict[str, Any]) -> str | None:

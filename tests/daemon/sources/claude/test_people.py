@@ -74,3 +74,12 @@ def test_messages_of_teammates_in_a_mailbox():
         Event("system", "ann: counted", label=labels.TEAMMATE),
         Event("system", f"bob: {IDLE}", label="teammate-notice"),
     ]
+
+
+def test_a_command_with_words_after_it_is_one_prompt():
+    """Whether they are in the same text or in the next block."""
+    command = "<command-name>review</command-name><command-args>a.py</command-args>"
+    prompt = Event("user", "/review a.py\nmind the tests", label=labels.COMMAND)
+    assert said(f"{command}\nmind the tests") == [prompt]
+    blocks = [{"type": "text", "text": text} for text in (command, "mind the tests")]
+    assert said(blocks) == [prompt]
