@@ -6,11 +6,11 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import KnownRows
 from sessiond.sourcekit.base import Conversation, Source
 
 if TYPE_CHECKING:
+    from sessiond.engines.foreign import Foreign
+    from sessiond.engines.known_rows import KnownRows
     from sessiond.engines.tables import Layout
 
 

@@ -58,7 +58,9 @@ class OmpSource(Source):
         return SessionSpec(session, attachments=attachments, resume=("omp", "--resume", session))
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        return entry_log.EntryParser(spec, state)
+        from sessiond.families.entry_log.entries import EntryParser  # noqa: PLC0415 - when something changed
+
+        return EntryParser(spec, state)
 
 
 def _main_log(path: str) -> str | None:

@@ -42,7 +42,9 @@ class PiSource(Source):
         return SessionSpec(session, resume=("pi", "--session", session))
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        return entry_log.EntryParser(spec, state)
+        from sessiond.families.entry_log.entries import EntryParser  # noqa: PLC0415 - when something changed
+
+        return EntryParser(spec, state)
 
     def _moved(self, variable: str) -> str:
         return self.folders.expand(self.environ.get(variable, "").strip())

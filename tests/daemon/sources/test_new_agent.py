@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import runpy
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -267,3 +269,24 @@ def test_shared_code_names_no_agent():
 
 def _is_prose(text: str) -> bool:
     return text[:1].isupper() or "\n" in text
+
+
+def test_an_agent_that_is_not_there_costs_next_to_nothing():
+    """Asking every agent for its places loads no parser, no engine and few modules."""
+    script = (
+        "import sys; from sessiond.sources import all_sources; from sessiond.config import Config;"
+        " from sessiond.reading.territory import Territory;"
+        " every = all_sources(Config()); Territory(every);"
+        " print(len(every), *sorted(sys.modules))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    count, *loaded = done.stdout.split()
+    heavy = {
+        "zoneinfo", "sessiond.engines", "sessiond.writing", "sessiond.prices",
+        "sessiond.sourcekit.toolbox", "sessiond.families.blocks", "urllib.request",
+    }  # fmt: skip
+    assert heavy.isdisjoint(loaded)
+    own = [name for name in loaded if name.startswith(("sessiond.sources.", "sessiond.families."))]
+    assert len(own) <= 2 * int(count)

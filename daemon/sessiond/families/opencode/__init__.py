@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from sessiond.engines.foreign import Foreign
 from sessiond.families.in_tables import InTables
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation
 
 if TYPE_CHECKING:
+    from sessiond.engines.foreign import Foreign
     from sessiond.engines.tables import Layout
 
 _STORAGE, _SESSION, _INFO, _PROJECTS = "storage", "session", "info", "project"

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sessiond.engines.foreign import Foreign
 from sessiond.families.in_tables import InTables
 from sessiond.sourcekit.base import SOURCE_CODE
 from sessiond.sourcekit.files import small_json
@@ -14,6 +13,7 @@ from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.values import as_dict
 
 if TYPE_CHECKING:
+    from sessiond.engines.foreign import Foreign
     from sessiond.engines.tables import Layout
 
 __all__ = ["SOURCE", "CrushSource"]

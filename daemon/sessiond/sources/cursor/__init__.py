@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from sess_schema.decode import at_pointer
-from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import KnownRows
 from sessiond.reading import tail
 from sessiond.sourcekit.base import (
     REAL_FILES,
@@ -27,6 +25,8 @@ from sessiond.sourcekit.folders import ProjectFolder
 from sessiond.sourcekit.values import as_dict
 
 if TYPE_CHECKING:
+    from sessiond.engines.foreign import Foreign
+    from sessiond.engines.known_rows import KnownRows
     from sessiond.sources.cursor.workspaces import Workspaces
 
 __all__ = ["SOURCE", "CursorSource"]

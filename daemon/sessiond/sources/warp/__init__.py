@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from sessiond.engines.foreign import Foreign
 from sessiond.families.in_tables import InTables
 from sessiond.sourcekit.base import SOURCE_CODE
 
 if TYPE_CHECKING:
+    from sessiond.engines.foreign import Foreign
     from sessiond.engines.tables import Layout
 
 __all__ = ["SOURCE", "WarpSource"]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import KnownRows
 from sessiond.sourcekit.base import ONE_READER, Conversation, Source
+
+if TYPE_CHECKING:
+    from sessiond.engines.foreign import Foreign
+    from sessiond.engines.known_rows import KnownRows
 
 __all__ = ["SOURCE", "WindsurfSource"]
 

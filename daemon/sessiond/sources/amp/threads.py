@@ -1,4 +1,4 @@
-"""Amp: the threads that it kept on this machine, one JSON document each."""
+"""Reads the threads of Amp."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any
 from sess_schema import kinds, labels
 from sessiond.sourcekit.base import (
     LINK_META,
-    ONE_READER,
     TITLE_PROMPT,
     Conversation,
     Event,
@@ -19,7 +18,6 @@ from sessiond.sourcekit.base import (
     Record,
     Result,
     SessionSpec,
-    Source,
     Title,
     Usage,
 )
@@ -30,9 +28,6 @@ from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.toolbox import Toolbox, run_by_user
 from sessiond.sourcekit.values import as_count, as_dict, as_line, as_text, as_time, strings
 
-__all__ = ["SOURCE", "AmpSource"]
-
-_THREAD, _DOCUMENT = "T-", ".json"
 _TOOLS = Toolbox(
     {
         kinds.SHELL: ("Bash", "shell_command", "run_terminal_command"),
@@ -51,46 +46,12 @@ _TOOLS = Toolbox(
 _ENDS = {"done": "ok", "error": "error", "cancelled": "denied", "rejected-by-user": "denied"}
 
 
-class AmpSource(Source):
-    agent = "amp"
-    title = "Amp"
-    variables = ("AMP_DATA_DIR", "XDG_DATA_HOME")
-    reads = "Threads that Amp wrote to this machine, until its versions of March 2026."
-    leaves = (
-        ("threads since 2026-03-31", "Amp keeps them on its server only"),
-        ("~/.cache/amp/logs/", "logs without conversations"),
-        ("secrets.json, history.jsonl", "credentials; prompts that the threads have"),
-    )
-    known_from = ONE_READER
-
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
-        self.documents = _Threads()
-
-    def places(self) -> list[str]:
-        moved = [one.strip() for one in self.environ.get("AMP_DATA_DIR", "").split(",")]
-        data = [self.folders.expand(one) for one in moved if one]
-        data = data or [os.path.join(self.folders.data_home(), "amp")]
-        return [
-            *(os.path.join(one, "threads") for one in data),
-            *self.folders.extension_storages("sourcegraph.amp"),
-        ]
-
-    def classify(self, path: str) -> str | None:
-        name = os.path.basename(path)
-        return "document" if name.startswith(_THREAD) and name.endswith(_DOCUMENT) else None
-
-    def claims(self, path: str, head: bytes) -> bool:
-        return self.classify(path) is not None and b'"messageId"' in head
-
-
-class _Threads:
-    def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        thread = whole_json(data)
-        if not isinstance(thread, dict) or not isinstance(thread.get("messages"), list):
-            raise NotReady("is not a thread of Amp")
-        stem = os.path.basename(path).removesuffix(_DOCUMENT)
-        yield _conversation(as_text(thread.get("id")) or stem, thread)
+def read_thread(path: str, data: bytes) -> Conversation:
+    thread = whole_json(data)
+    if not isinstance(thread, dict) or not isinstance(thread.get("messages"), list):
+        raise NotReady("is not a thread of Amp")
+    stem = os.path.splitext(os.path.basename(path))[0]
+    return _conversation(as_text(thread.get("id")) or stem, thread)
 
 
 def _conversation(name: str, thread: dict[str, Any]) -> Conversation:
@@ -265,6 +226,3 @@ def _billed(name: str, thread: dict[str, Any]) -> Iterator[Item]:
             cache_read_tokens=0,
         )
         yield Item(key, raw=as_line(given), record=record)
-
-
-SOURCE = AmpSource

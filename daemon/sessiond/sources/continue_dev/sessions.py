@@ -1,16 +1,15 @@
-"""Continue: sessions of its extensions and its command line, one JSON document each."""
+"""Reads the sessions of Continue."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
 from sess_schema import kinds
 from sessiond.sourcekit.base import (
-    SOURCE_CODE,
     TITLE_PROMPT,
     Conversation,
     Event,
@@ -19,7 +18,6 @@ from sessiond.sourcekit.base import (
     Record,
     Result,
     SessionSpec,
-    Source,
     Title,
     Usage,
 )
@@ -31,9 +29,6 @@ from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.toolbox import Toolbox
 from sessiond.sourcekit.values import as_count, as_dict, as_line, as_text, as_time
 
-__all__ = ["SOURCE", "ContinueSource"]
-
-_DOCUMENT, _INDEX = ".json", "sessions.json"
 _LARGEST_INDEX = 16 << 20
 _TOOLS = Toolbox(
     {
@@ -77,64 +72,31 @@ _ENDS = {"done": "ok", "errored": "error", "canceled": "denied"}
 _UNTITLED = frozenset({"New Session", "Untitled Session"})
 
 
-class ContinueSource(Source):
-    agent = "continue"
-    title = "Continue"
-    variables = ("CONTINUE_GLOBAL_DIR",)
-    reads = "Sessions of the VS Code and JetBrains extensions and of the command line."
-    leaves = (
-        ("dev_data/", "counts that name no session"),
-        ("index/, config.yaml, .env", "an index of code, settings and credentials"),
-        ("remote sessions", "Continue keeps them on its server only"),
+def read_session(path: str, data: bytes, index: str) -> Conversation:
+    session = whole_json(data)
+    if not isinstance(session, dict) or not isinstance(session.get("history"), list):
+        raise NotReady("is not a session of Continue")
+    name = as_text(session.get("sessionId")) or os.path.splitext(os.path.basename(path))[0]
+    reader = _Reader(name, as_text(session.get("chatModelTitle")))
+    items = list(reader.items(session["history"]))
+    if not reader.counted and (total := _total(name, session)):
+        items.append(total)
+    began = _began(index, name)
+    title = as_text(session.get("title"))
+    project = of_uri(session.get("workspaceDirectory"))
+    return Conversation(
+        SessionSpec(
+            name,
+            title=title if title not in _UNTITLED else None,
+            resume=("cn", "--resume", name),
+        ),
+        items=items,
+        times=borrowed_times(items, began),
+        project=project,
+        project_rank=1 if project else 0,
+        mode=as_text(session.get("mode")),
+        created_at=began,
     )
-    known_from = SOURCE_CODE
-
-    def __init__(self, *given: Any, **named: Any) -> None:
-        super().__init__(*given, **named)
-        self.documents = _Sessions()
-
-    def places(self) -> list[str]:
-        moved = self.folders.expand(self.environ.get("CONTINUE_GLOBAL_DIR", "").strip())
-        home = moved or os.path.join(self.folders.home(), ".continue")
-        return [os.path.join(home, "sessions")]
-
-    def classify(self, path: str) -> str | None:
-        name = os.path.basename(path)
-        return "document" if name.endswith(_DOCUMENT) and name != _INDEX else None
-
-    def claims(self, path: str, head: bytes) -> bool:
-        return self.classify(path) is not None and b'"workspaceDirectory"' in head
-
-    def sidecars(self, path: str) -> Sequence[str]:
-        return (os.path.join(os.path.dirname(path), _INDEX),)  # knows when it began
-
-
-class _Sessions:
-    def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        session = whole_json(data)
-        if not isinstance(session, dict) or not isinstance(session.get("history"), list):
-            raise NotReady("is not a session of Continue")
-        name = as_text(session.get("sessionId")) or os.path.basename(path).removesuffix(_DOCUMENT)
-        reader = _Reader(name, as_text(session.get("chatModelTitle")))
-        items = list(reader.items(session["history"]))
-        if not reader.counted and (total := _total(name, session)):
-            items.append(total)
-        began = _began(os.path.join(os.path.dirname(path), _INDEX), name)
-        title = as_text(session.get("title"))
-        project = of_uri(session.get("workspaceDirectory"))
-        yield Conversation(
-            SessionSpec(
-                name,
-                title=title if title not in _UNTITLED else None,
-                resume=("cn", "--resume", name),
-            ),
-            items=items,
-            times=borrowed_times(items, began),
-            project=project,
-            project_rank=1 if project else 0,
-            mode=as_text(session.get("mode")),
-            created_at=began,
-        )
 
 
 def _began(index: str, session: str) -> int | None:
@@ -295,6 +257,3 @@ def _total(name: str, session: dict[str, Any]) -> Item | None:
     record = Record("usage", role="system", native_id=f"{name}/usage")
     record.usage = _usage(used, record.native_id, as_text(session.get("chatModelTitle")))
     return Item("usage", raw=as_line(used), record=record) if record.usage else None
-
-
-SOURCE = ContinueSource

@@ -1,16 +1,9 @@
-"""Logs of entries that form a tree: a header, messages, and changes of settings and titles.
-
-Branches stay in the log, in the order in which they were written. A fork copies entries with their
-ids and times into another log.
-"""
+"""Reads the entries of such a log."""
 
 from __future__ import annotations
 
-import os
 import re
 from typing import Any
-
-import orjson
 
 from sess_schema import kinds, labels
 from sessiond.sourcekit.base import (
@@ -57,25 +50,6 @@ _STOPPED = ("Operation aborted", "Command aborted", "Tool execution was aborted"
 _DENIED = ("Blocked by user", "Denied by user", "User denied", "Tool call denied", "Rejected by")
 _ARTIFACT = re.compile(r"artifact://(\d+)")
 _TAIL = 600
-
-
-def header_of(head: bytes) -> dict[str, Any]:
-    """The header: the first line, or the second after a title."""
-    for line in head.split(b"\n")[:2]:
-        try:
-            value = orjson.loads(line)
-        except orjson.JSONDecodeError:
-            continue
-        if as_dict(value).get("type") == "session":
-            return as_dict(value)
-    return {}
-
-
-def session_of(path: str, head: bytes) -> tuple[str, dict[str, Any]]:
-    """The id of a session, from its header or else its file's name, and the header."""
-    header = header_of(head)
-    stem = os.path.basename(path).removesuffix(".jsonl")
-    return as_text(header.get("id")) or stem.rpartition("_")[2], header
 
 
 class EntryParser:
