@@ -1,4 +1,4 @@
-"""Only sources name an agent's tools: shared code uses kinds."""
+"""Only sources and the formats they share name an agent's tools: other code uses kinds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHARED = [
     path
     for folder in ("schema", "cli", "daemon")
     for path in sorted((ROOT / folder).rglob("*.py"))
-    if "sources" not in path.parts and "sample" not in path.parts
+    if not {"sources", "families", "sample"} & set(path.parts)
 ]
 
 

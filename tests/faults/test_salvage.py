@@ -48,6 +48,10 @@ def intact_pieces(index):
     return {data for data in every if is_intact(data)}
 
 
+def said_of(session):
+    return session[:-4] + session[-3:]
+
+
 def is_intact(data):
     try:
         archive.unpack(data)
@@ -108,10 +112,8 @@ def test_a_salvaged_index_is_what_it_was(spoiled, tmp_path):
         assert got["sources"] == expected["sources"]
         kept = {row[0] for row in got["usage"]}  # of records that left their file nothing is read
         assert got["usage"] == [row for row in expected["usage"] if row[0] in kept]
-        said = slice(0, 12)  # without the number of all records ever read
-        assert [row[said] + row[13:] for row in got["sessions"]] == [
-            row[said] + row[13:] for row in expected["sessions"]
-        ]
+        # Without the number of all records ever read.
+        assert list(map(said_of, got["sessions"])) == list(map(said_of, expected["sessions"]))
         assert [row for row in got["events"] if not row[13]] == [
             row for row in expected["events"] if not row[13]
         ]

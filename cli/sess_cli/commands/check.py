@@ -31,8 +31,9 @@ def check(
     ] = "100%",
     as_json: AsJson = False,
 ) -> None:
-    """Verify the index: pages, archive, full text, references and sums.
+    """Verify the index and every archived byte.
 
+    Pages, archive, full text, references and sums are checked.
     Every archived piece is compared with its checksum, and with its file if that is unchanged.
     Exits with 0 if all is well, 4 if anything is damaged.
     """

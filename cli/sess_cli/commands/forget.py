@@ -39,10 +39,10 @@ def forget(
     utc: Utc = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Delete sessions, with their subagents and archived transcripts, for good.
+    """Delete sessions from the index for good.
 
-    This is the only way anything leaves the index. Transcripts that still exist are not touched,
-    and are not read again.
+    Their subagents and archived transcripts go with them. This is the only way anything leaves the
+    index. Transcripts that still exist are not touched, and are not read again.
     """
     from sess_cli import fresh  # noqa: PLC0415
     from sess_schema import paths, requests  # noqa: PLC0415

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -53,6 +54,8 @@ class KiloSource(Source):
         return self._of(path).classify(path)
 
     def claims(self, path: str, head: bytes) -> bool:
+        if "opencode" in path.split(os.sep):  # the same format, but the other program's folder
+            return False
         return self._of(path).claims(path, head)
 
     def enters(self, directory: str) -> bool:

@@ -33,9 +33,8 @@ class PiSource(Source):
 
     def claims(self, path: str, head: bytes) -> bool:
         header = entry_log.header_of(head)
-        return (
-            path.endswith(".jsonl") and "cwd" in header and not head.startswith(b'{"type":"title"')
-        )
+        of_omp = head.startswith(b'{"type":"title"') or b'{"type":"session_init"' in head
+        return path.endswith(".jsonl") and "cwd" in header and not of_omp
 
     def identify(self, path: str, head: bytes) -> SessionSpec:
         session, _ = entry_log.session_of(path, head)
