@@ -1,0 +1,206 @@
+"""Kiro: where its command line and its editor keep their sessions, in four generations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import orjson
+
+from sessiond.engines.foreign import Foreign
+from sessiond.engines.known_rows import KnownRows
+from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Parser, SessionSpec, Source
+from sessiond.sourcekit.files import small_file, small_json
+from sessiond.sourcekit.folders import absolute
+from sessiond.sourcekit.values import as_text
+
+__all__ = ["SOURCE", "KiroSource"]
+
+_HOME, _SESSIONS, _CLI = ".kiro", "sessions", "cli"
+_MESSAGES, _SESSION, _SUBAGENTS = "messages.jsonl", "session.json", "sub-executions"
+_DATABASE, _EXTENSION, _WORKSPACES = "data.sqlite3", "kiro.kiroagent", "workspace-sessions"
+_LIST = "sessions.json"
+_LARGEST = 64 << 20
+_CREATED_BY_AGENT = "subagent"
+
+
+class KiroSource(Source):
+    agent = "kiro"
+    title = "Kiro"
+    variables = ("KIRO_HOME", "XDG_DATA_HOME")
+    reads = (
+        "Sessions of the command line and of the editor with their subagents, in all formats so"
+        " far: the database of version 1, the logs of version 2 and those that both share since"
+        " version 3. Kiro counts credits; it records few tokens or none. The source code of"
+        " versions 1 and 2 was read; the rest is known from public readers."
+    )
+    leaves = (
+        ("other tables of data.sqlite3", "sign-in data and settings"),
+        ("*.chat and execution files of the editor before 1.0", "copies of what the model saw"),
+        ("snapshots/, tool-outputs/, *.history", "copies of files, outputs and prompts"),
+    )
+    known_from = SOURCE_CODE
+    subscription = True
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.databases = _Databases()
+        self.documents = _Documents()
+
+    def places(self) -> list[str]:
+        homes = [os.path.join(self.folders.home(), _HOME)]
+        if moved := self.environ.get("KIRO_HOME", "").strip():
+            homes.append(self.folders.expand(moved))
+        editor = os.path.join(self.folders.application_data(), "Kiro", "User", "globalStorage")
+        return [
+            *(os.path.join(home, _SESSIONS) for home in homes),
+            self._data(),
+            os.path.join(editor, _EXTENSION, _WORKSPACES),
+        ]
+
+    def _data(self) -> str:
+        if self.platform == "win32":
+            return os.path.join(self.folders.local(), "Kiro-Cli")
+        mac = self.platform == "darwin"
+        return os.path.join(
+            self.folders.application_data() if mac else self.folders.data_home(), "kiro-cli"
+        )
+
+    def classify(self, path: str) -> str | None:
+        folder, name = os.path.split(path)
+        inner, outer = os.path.basename(folder), os.path.basename(os.path.dirname(folder))
+        if name in (_MESSAGES, _SESSION):
+            return "document" if name == _SESSION else "transcript"
+        if name == _DATABASE:
+            return "database" if inner.casefold() == "kiro-cli" else None
+        if inner == _CLI and outer == _SESSIONS:
+            kind = os.path.splitext(name)[1]
+            return {".jsonl": "transcript", ".json": "document"}.get(kind)
+        if outer == _WORKSPACES and name.endswith(".json"):
+            return "sidecar" if name == _LIST else "document"
+        return "transcript" if inner == _SUBAGENTS and name.endswith(".jsonl") else None
+
+    def claims(self, path: str, head: bytes) -> bool:
+        first = head.partition(b"\n")[0]
+        if b'"payload"' in first and b'"timestamp"' in first and b'"type"' in first:
+            return os.path.basename(path) == _MESSAGES or b'"executionId"' in head
+        return b'"version":"v1"' in first and b'"kind":"' in first and b'"message_id"' in first
+
+    def enters(self, directory: str) -> bool:
+        return os.path.basename(directory) not in ("snapshots", "tool-outputs")
+
+    def sidecars(self, path: str) -> Sequence[str]:
+        folder, name = os.path.split(path)
+        if name == _DATABASE:
+            return super().sidecars(path)
+        if os.path.basename(os.path.dirname(folder)) == _WORKSPACES:
+            return (os.path.join(folder, _LIST),)
+        facts = _facts_of(path)
+        return () if facts == path else (facts,)
+
+    def owner(self, sidecar: str) -> str:
+        folder, name = os.path.split(sidecar)
+        return folder if name == _LIST else super().owner(sidecar)
+
+    def readers(self, path: str) -> Sequence[str]:
+        """What the title and the folder of a log are in changes without it."""
+        folder, name = os.path.split(path)
+        if name == _SESSION:
+            return (os.path.join(folder, _MESSAGES),)
+        if os.path.basename(folder) == _CLI and name.endswith(".json"):
+            return (path + "l",)
+        return ()
+
+    def identify(self, path: str, head: bytes) -> SessionSpec:  # noqa: ARG002 - its place says all
+        folder, name = os.path.split(path)
+        if os.path.basename(folder) == _SUBAGENTS:
+            above = spec_of(_facts_of(path), small_json(_facts_of(path), _LARGEST))
+            return SessionSpec(
+                os.path.splitext(name)[0],
+                kind="subagent",
+                parent=above.native_id,
+                project=above.project,
+            )
+        return spec_of(path, small_json(_facts_of(path), _LARGEST))
+
+    def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
+        from sessiond.sources.kiro.parser import KiroParser  # noqa: PLC0415 - when something changed
+
+        return KiroParser(spec, state)
+
+    def probe(self, word: str) -> dict[str, bytes]:
+        session = "sess_d0c70000-0000-4000-8000-0000000000ab"
+        record = {
+            "id": "d0c70000-0000-4000-8000-0000000000ac",
+            "timestamp": "2026-01-01T00:00:00.000Z",
+            "payload": {"type": "user", "content": f"put the {word} on"},
+        }
+        path = os.path.join(self.places()[0], "d0c7", session, _MESSAGES)
+        return {path: orjson.dumps(record) + b"\n"}
+
+
+def spec_of(path: str, facts: dict[str, Any]) -> SessionSpec:
+    """The session of a log or of the file beside it that describes it."""
+    folder, name = os.path.split(path)
+    project = absolute(as_text(facts.get("cwd")))
+    parent = as_text(facts.get("parent_session_id"))
+    if name in (_MESSAGES, _SESSION):
+        session = os.path.basename(folder)
+        made = facts.get("createdReason") == _CREATED_BY_AGENT
+        parent = as_text(facts.get("parentSessionId")) if made else None
+        for listed in (facts.get("workspacePaths"), facts.get("rootPaths")):
+            project = project or (
+                absolute(listed[0]) if isinstance(listed, list) and listed else None
+            )
+        resume = ("kiro-cli", "--v3", "--resume-id", session)
+    else:
+        session = os.path.splitext(name)[0]
+        resume = ("kiro-cli", "chat", "--resume-id", session)
+    title = as_text(facts.get("title"))
+    return SessionSpec(
+        session,
+        kind="subagent" if parent else "main",
+        parent=parent,
+        title=None if title == "New Session" else title,
+        project=project,
+        resume=() if parent else resume,
+    )
+
+
+def _facts_of(path: str) -> str:
+    """The file that describes the session of a log."""
+    folder, name = os.path.split(path)
+    if os.path.basename(folder) == _SUBAGENTS:
+        return os.path.join(os.path.dirname(folder), _SESSION)
+    if name in (_MESSAGES, _SESSION):
+        return os.path.join(folder, _SESSION)
+    return os.path.splitext(path)[0] + ".json"
+
+
+class _Documents:
+    def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
+        from sessiond.sources.kiro import state  # noqa: PLC0415 - when something changed
+
+        folder, name = os.path.split(path)
+        if os.path.basename(os.path.dirname(folder)) == _WORKSPACES:
+            yield state.editor_session(
+                path, data, small_file(os.path.join(folder, _LIST), _LARGEST)
+            )
+        elif name == _SESSION:
+            yield state.session(path, data)
+        else:
+            yield state.turns(path, data)
+
+
+class _Databases:
+    def conversations(
+        self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
+    ) -> Iterator[Conversation]:
+        from sessiond.engines.tables import TableReader  # noqa: PLC0415 - when something changed
+        from sessiond.sources.kiro.tables import KiroTables  # noqa: PLC0415
+
+        yield from TableReader(KiroTables()).conversations(foreign, known, state)
+
+
+SOURCE = KiroSource
