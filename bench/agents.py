@@ -8,6 +8,7 @@ smaller than real ones, so the shares tell more than the speeds.
 """
 
 import argparse
+import hashlib
 import re
 import resource
 import shutil
@@ -42,12 +43,14 @@ def ids_of(agent: str, folder: Path) -> list[str]:
 
 
 def renamed(text: str, ids: list[str], number: int) -> str:
-    """The same text with other ids of the same length."""
+    """The same text with other ids of the same length, which are as different as before."""
     end = f"{number:04x}"
     for name in ids:
-        text = text.replace(
-            name, name[:-4] + end if len(name) > 8 else name[:1] + end[-3:] + name[4:]
-        )
+        if len(name) <= 8:
+            text = text.replace(name, name[:1] + end[-3:] + name[4:])
+        elif name in text:
+            rest = hashlib.blake2b(f"{name} {number}".encode(), digest_size=16).hexdigest()
+            text = text.replace(name, name[:8] + rest[: len(name) - 8])
     return text
 
 

@@ -97,7 +97,8 @@ class WarpTables(Layout):
         token = as_text(facts.get("forked_from_server_conversation_token"))
         if not token:
             return None
-        for _, data in self._selected(db, _CONVERSATIONS, "conversation_data"):
+        rest = "WHERE instr(conversation_data, ?)"
+        for _, data in self._selected(db, _CONVERSATIONS, "conversation_data", rest, (token,)):
             other = as_dict(decoded(data))
             if other.get("server_conversation_token") == token:
                 return as_dict(other.get("conversation_usage_metadata"))
