@@ -57,12 +57,15 @@ def defined(of: Numbers) -> dict[str, int]:
     }
 
 
-def differences(db: apsw.Connection, folder: Path) -> Iterator[str]:
-    """Every number that an output gives and that is not the session's."""
+def differences(db: apsw.Connection, folder: Path, *, sqlite: bool = False) -> Iterator[str]:
+    """Every number that an output gives and that is not the session's.
+
+    `sqlite`: also in a database, which has the objects of the JSON export and takes long to make.
+    """
     rows = [*Listing(every=True, limit=0).rows(db)]
     many = numbers.of_many(db, rows)
     sites = _site(db, folder / "site")
-    copies = _database(db, rows, folder / "sessions.db")
+    copies = _database(db, rows, folder / "sessions.db") if sqlite else {}
     groups = Stats().groups(db, "session")
     alone = Stats().total(db)
     assert _added(groups) == alone
@@ -76,7 +79,8 @@ def differences(db: apsw.Connection, folder: Path) -> Iterator[str]:
         }
         if plan.key_of(row) in sites:
             outputs["site"] = sites[plan.key_of(row)]
-        outputs["sqlite"] = copies[row.session, row.source]
+        if sqlite:
+            outputs["sqlite"] = copies[row.session, row.source]
         for name, said in outputs.items():
             for what, value in said.items():
                 right = wanted[what]

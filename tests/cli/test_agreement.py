@@ -100,6 +100,6 @@ def test_awkward_sessions_have_one_answer_too(world, tmp_path):
         undated.append({name: value for name, value in record.items() if name != "timestamp"})
     world.ingest()
     with closing(open_reader(world.state / "index.db")) as db:
-        assert [*agreement.differences(db, tmp_path)] == []
+        assert [*agreement.differences(db, tmp_path, sqlite=True)] == []
         every = {row.session for row in Listing(every=True, limit=0).rows(db)}
     assert every >= {MAIN, FORK, BACK, LATE, UNDATED, "agent-sub1", "agent-sub1b", "agent-sub2"}
