@@ -27,6 +27,7 @@ _SILENT = (
     *("runtime.", "plugin.", "background.", "context.update_token_count", "wolfpack."),
 )
 _REFUSED = 16  # calls that wait for their result
+_OPEN = 64
 _STEP = "context.append_loop_event"
 _CONTEXT = re.compile(r"\A<git-context>.*?(?:</git-context>\s*|\Z)", re.DOTALL)
 
@@ -41,9 +42,15 @@ class CodeRecords:
         step, refused = state.get("step"), state.get("refused")
         self._step: list[Any] = step if isinstance(step, list) else []  # its id and its tokens
         self._refused = [*filter(as_text, refused)] if isinstance(refused, list) else []
+        self._calls = as_dict(state.get("calls"))  # by the id in the log: in any session
 
     def state(self) -> dict[str, Any]:
-        kept = {"model": self._model, "step": self._step, "refused": list(self._refused)}
+        kept = {
+            "model": self._model,
+            "step": self._step,
+            "refused": list(self._refused),
+            "calls": dict(self._calls),
+        }
         return {name: value for name, value in kept.items() if value}
 
     def read(self, value: dict[str, Any], native_id: str | None) -> Record:
@@ -128,7 +135,7 @@ class CodeRecords:
             elif text and text.strip():
                 record.events.append(Event("assistant", text.strip()))
         elif kind == "tool.call":
-            call_id = event.get("toolCallId") or event.get("uuid")
+            call_id = self._begin(event)
             record.events.append(call(event.get("name"), event.get("args"), call_id, "/event/args"))
         elif kind == "tool.result":
             self._read_result(record, event)
@@ -140,18 +147,31 @@ class CodeRecords:
         elif kind != "step.begin":
             record.warnings.append("step of an unknown type")
 
+    def _begin(self, event: dict[str, Any]) -> str | None:
+        """Ids of calls are numbers within a session; the id of the step makes them unique."""
+        number, step = as_text(event.get("toolCallId")), as_text(event.get("stepUuid"))
+        if number and step:
+            self._calls = {**self._calls, number: f"{step}/{number}"}
+            if len(self._calls) > _OPEN:
+                del self._calls[next(iter(self._calls))]
+        return self._named(number)
+
+    def _named(self, number: str | None) -> str | None:
+        return (as_text(self._calls.get(number)) or number) if number else None
+
     def _read_result(self, record: Record, event: dict[str, Any]) -> None:
         record.role = "user"
-        call_id = as_text(event.get("toolCallId"))
+        number = as_text(event.get("toolCallId"))
+        call_id = self._named(number)
         returned = as_dict(event.get("result")) or event
         output, images = content(returned.get("output"))
-        if call_id is None:
+        if number is None or call_id is None:
             return
         failed = returned.get("isError") is True or returned.get("is_error") is True
         found = result(call_id, output, failed=failed, images=images, pointer="/event/result")
-        if call_id in self._refused:
+        if number in self._refused:
             found.status = "denied"
-            self._refused = [one for one in self._refused if one != call_id]
+            self._refused = [one for one in self._refused if one != number]
         record.results.append(found)
         if agent := started(output):
             record.links.append(Link(agent, call_id, LINK_RESULT, home=self._home))
