@@ -44,6 +44,8 @@ def test_the_end_of_a_call_gives_its_status(end, status):
     [
         ({"content": "go"}, "user"),
         ({"content": "go", "source": "user"}, "user"),
+        ({"content": "go", "source": "immediate-prompt"}, "user"),
+        ({"content": "go", "source": "agent-explore-1"}, "system"),
         ({"content": "go", "source": "skill-pdf"}, "system"),
         ({"content": "go", "isAutopilotContinuation": True}, "system"),
     ],

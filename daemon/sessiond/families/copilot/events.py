@@ -26,8 +26,11 @@ _REMEMBERED = 64  # calls that may be written twice
 _PUT = "cacheCreationInputTokens"
 _COMPARED = 200  # characters of a thought
 _ROUTED = frozenset({"auto"})  # not a model, but a choice of one
-# Who sent a message with the user role; anyone else is the program.
-_PEOPLE = frozenset({"", "user", "human", "immediate-prompt"})
+# Who else than a person sends messages with the user role.
+_PROGRAMS = (
+    *("agent", "autopilot", "command", "hook", "jit", "memory", "notification", "schedule"),
+    *("skill", "system", "task"),
+)
 _DELAYED = ("queued", "steering")
 # Kinds of events that say nothing to people, or repeat what others say.
 _SILENT = (
@@ -145,7 +148,7 @@ class EventParser:
     def _read_prompt(self, record: Record, data: dict[str, Any]) -> None:
         record.role = "user"
         text, sender = as_text(data.get("content")) or "", as_text(data.get("source")) or ""
-        injected = sender not in _PEOPLE or data.get("isAutopilotContinuation") is True
+        injected = sender.startswith(_PROGRAMS) or data.get("isAutopilotContinuation") is True
         if injected and not record.sidechain:
             _notice(record, text, sender.partition("-")[0] or "continue")
             return

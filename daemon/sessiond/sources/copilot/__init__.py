@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from sessiond.sourcekit.base import SOURCE_CODE, Parser, SessionSpec, Source
+from sessiond.sourcekit.base import DOCUMENTATION, Parser, SessionSpec, Source
 from sessiond.sourcekit.files import small_file
 from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.copilot import early
@@ -32,7 +32,7 @@ class CopilotSource(Source):
         ("checkpoints/, rewind-file-snapshots/, files/", "copies of files"),
         ("logs/, config.json", "the program's own log and settings"),
     )
-    known_from = SOURCE_CODE
+    known_from = DOCUMENTATION
     subscription = True
     documents = early.Sessions()
     databases = Store()

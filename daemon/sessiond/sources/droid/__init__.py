@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from sessiond.sourcekit.base import (
-    REAL_FILES,
+    ONE_READER,
     Conversation,
     Item,
     Parser,
@@ -37,7 +37,7 @@ class DroidSource(Source):
         ("history.json, logs/", "prompts only, and the program's own log"),
         ("auth.*, settings.json", "sign-in data and settings"),
     )
-    known_from = REAL_FILES
+    known_from = ONE_READER
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
