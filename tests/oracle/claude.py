@@ -51,6 +51,7 @@ class _Reading:
         self._ids: set[str] = set()
         self._seen: set[tuple[str | None, str]] = set()
         self._prompts: list[str] = []
+        self._asked: dict[str, str] = {}  # by moment
         self._calls: set[str] = set()
         self._answers: dict[str, bool] = {}
         self._queue: list[str] = []
@@ -123,8 +124,12 @@ class _Reading:
             isinstance(block, dict) and block.get("type") in ("image", "document")
             for block in blocks
         )
-        if _typed(text) or pictures:
+        at = moment(value.get("timestamp"))
+        # A message may be written whole and once more in pieces, all at the same moment.
+        said = self._asked.setdefault(at or f"undated {len(self._prompts)}", "")
+        if (_typed(text) or pictures) and not (said and text in said):
             self._prompts.append(text)
+            self._asked[at or ""] = said + text
 
     def _queued(self, value: dict[str, Any]) -> None:
         text = _text(value.get("content"))
