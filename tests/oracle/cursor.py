@@ -12,7 +12,7 @@ from tests.oracle.model import Session
 
 
 def read(path: Path) -> dict[str, Session]:
-    """Conversations in the layouts that keep messages in the global database, by id."""
+    """Conversations whose messages are rows of their own, by id."""
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
         rows = {
             str(key): _decoded(value) for key, value in db.execute("SELECT * FROM cursorDiskKV")
@@ -22,10 +22,8 @@ def read(path: Path) -> dict[str, Session]:
         if not key.startswith("composerData:") or not isinstance(composer, dict):
             continue
         name = key.partition(":")[2]
-        inline = composer.get("conversation")
-        headers = composer.get("fullConversationHeadersOnly")
-        messages = [one for one in inline or [] if isinstance(one, dict)]
-        for header in headers or []:
+        messages = []
+        for header in composer.get("fullConversationHeadersOnly") or []:
             bubble = rows.get(f"bubbleId:{name}:{header.get('bubbleId')}")
             messages += [bubble] if isinstance(bubble, dict) else []
         if messages:
@@ -45,7 +43,7 @@ def _session(name: str, composer: dict[str, Any], messages: list[dict[str, Any]]
     for message in messages:
         tool = message.get("toolFormerData")
         if message.get("type") == 1:
-            session.prompts += 1
+            session.prompts += not composer.get("subagentInfo")  # another agent asked
         elif isinstance(tool, dict) and (tool.get("name") or tool.get("tool")):
             session.calls += 1
             session.failed += tool.get("status") in ("error", "cancelled", "rejected")
