@@ -84,10 +84,12 @@ class Prompt:
 
 def _as_one(events: list[Event]) -> list[Event]:
     """A command and the words after it are one prompt."""
-    if len(events) < 2 or events[-1].type != "user" or events[-2].label != labels.COMMAND:
+    commands = [event for event in events[:-1] if event.label == labels.COMMAND]
+    if not commands or events[-1].type != "user":
         return events
-    *rest, command, words = events
-    return [*rest, replace(words, text=f"{command.text}\n{words.text}", label=labels.COMMAND)]
+    words = "\n".join(event.text for event in (*commands, events[-1]))
+    rest = [event for event in events[:-1] if event not in commands]
+    return [*rest, replace(events[-1], text=words, label=labels.COMMAND)]
 
 
 def machine_label(value: dict[str, Any]) -> str | None:
