@@ -40,6 +40,19 @@ def reordered(value):
     return [reordered(one) for one in value] if isinstance(value, list) else value
 
 
+def queued(transcript, text, rng):
+    """A message typed meanwhile: some of the records that a version may write for it."""
+    operation = {"type": "queue-operation", "sessionId": transcript.session, "content": text}
+    attached = {"type": "queued_command", "prompt": text, "commandMode": "prompt"}
+    left = transcript.prompt(text)["timestamp"]
+    told = [
+        {**operation, "operation": "remove", "timestamp": left},
+        transcript.record("attachment", None, attachment=attached),
+    ]
+    rng.shuffle(told)
+    return [{**operation, "operation": "enqueue"}, *told[: rng.randint(0, 2)]][: rng.randint(0, 3)]
+
+
 def conversation(world, rng):
     """A session and its forks: session id → records. Copies keep uuid and time."""
     files = {}
@@ -56,6 +69,7 @@ def conversation(world, rng):
             lines.append(
                 original.assistant([block], message_id=f"msg_{number}", output_tokens=tokens)
             )
+        lines += queued(original, f"and {number % 2}", rng)
     files[original.session] = list(lines)
     for letter in LETTERS[1 : rng.randint(2, 5)]:
         base = rng.choice(list(files.values()))
