@@ -75,7 +75,8 @@ def rows(db: apsw.Connection) -> list[Finding]:
     found = [Finding(REFERENCES, problem) for problem in references.broken(db)]
     for table, wrong in sums.differences(db).items():
         if wrong:
-            found.append(Finding(SUMS, f"{wrong:,} rows of {table} are not what they sum up"))
+            rows = "row" if wrong == 1 else "rows"
+            found.append(Finding(SUMS, f"{wrong:,} {rows} of {table} not what they sum up"))
     return found
 
 

@@ -64,9 +64,9 @@ def test_damaged_bytes_are_named(world, checked):
             "are archived twice",
         ),
         ("DELETE FROM events WHERE type = 'user'", "1 of event_texts.id are not in events"),
-        ("UPDATE event_sums SET calls = 7 WHERE calls", "1 rows of event_sums are not"),
-        ("UPDATE usage_sums SET requests = 7", "1 rows of usage_sums are not"),
-        ("UPDATE spans SET active_ms = 7", "1 rows of spans are not"),
+        ("UPDATE event_sums SET calls = 7 WHERE calls", "1 row of event_sums not what"),
+        ("UPDATE usage_sums SET requests = 7", "1 row of usage_sums not what"),
+        ("UPDATE spans SET active_ms = 7", "1 row of spans not what"),
         ("UPDATE event_texts SET text = 'other' WHERE text <> ''", "does not match the texts"),
     ],
 )

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import KnownRows
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Parser, SessionSpec, Source
 from sessiond.sourcekit.files import small_file, small_json
 from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.values import as_text
+
+if TYPE_CHECKING:
+    from sessiond.engines.foreign import Foreign
+    from sessiond.engines.known_rows import KnownRows
 
 __all__ = ["SOURCE", "KiroSource"]
 
