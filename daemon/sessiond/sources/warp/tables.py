@@ -6,7 +6,7 @@ Warp keeps the last 10,000 prompts and 200 conversations: either may be there wi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sess_schema import labels
 from sessiond.engines.foreign import Foreign
@@ -26,26 +26,37 @@ _ENDINGS = {"Cancelled": labels.INTERRUPTED, "Failed": labels.API_ERROR}
 _BY_PROMPT = 5
 
 
+class _Prompt(NamedTuple):
+    key: str
+    started: Any
+    status: Any
+    size: Any
+    folder: Any
+    model: Any
+
+
 class WarpTables(Layout):
     def __init__(self) -> None:
+        self._prompts: dict[str, list[_Prompt]] = {}  # by conversation
         # Of the conversation that is read:
         self._used: dict[str, dict[str, Any]] = {}  # by key
         self._proposed = False  # Warp asked on its own, to propose a change
 
-    def tables(self, db: Foreign) -> Sequence[Table]:
-        return [Table(_PROMPTS, "conversation_id")] if db.has_table(_PROMPTS) else []
+    def tables(self, db: Foreign) -> Sequence[Table]:  # noqa: ARG002 - the heads have all rows
+        return ()
 
     def heads(self, db: Foreign) -> Iterable[tuple[str, Any]]:
-        found: dict[str, list[Any]] = {}
-        for name, *mark in self._selected(
-            db, _PROMPTS, "max(id), group_concat(output_status)", "GROUP BY conversation_id"
-        ):
-            found.setdefault(name, []).append(mark)
-        for name, *mark in self._selected(
-            db, _CONVERSATIONS, "last_modified_at, octet_length(conversation_data)"
-        ):
-            found.setdefault(name, []).append(mark)
-        return found.items()
+        """Of all prompts, as Warp has no index of them by conversation."""
+        columns = (
+            "exchange_id, start_ts, output_status, octet_length(input), working_directory, model_id"
+        )
+        self._prompts = {}
+        for name, *row in self._selected(db, _PROMPTS, columns, "ORDER BY start_ts, id"):
+            self._prompts.setdefault(name, []).append(_Prompt(*row))
+        columns = "last_modified_at, octet_length(conversation_data)"
+        about = {name: mark for name, *mark in self._selected(db, _CONVERSATIONS, columns)}
+        for name in dict.fromkeys([*self._prompts, *about]):
+            yield name, (self._prompts.get(name), about.get(name))
 
     @staticmethod
     def _selected(
@@ -56,20 +67,18 @@ class WarpTables(Layout):
         return db.rows(f"SELECT conversation_id, {columns} FROM {table} {rest}", given)
 
     def whole(self, db: Foreign, conversation: str) -> Conversation | None:
-        only = "WHERE conversation_id = ?"
-        given = (conversation,)
-        names = "start_ts, working_directory, model_id"
-        prompts = self._selected(db, _PROMPTS, names, f"{only} ORDER BY id", given)
+        prompts = self._prompts.get(conversation, [])
         summary = "summary" if db.has(_CONVERSATIONS, "summary") else "NULL"
         names = f"conversation_data, last_modified_at, {summary}"
-        rows = self._selected(db, _CONVERSATIONS, names, only, given)
+        only = "WHERE conversation_id = ?"
+        rows = self._selected(db, _CONVERSATIONS, names, only, (conversation,))
         if not prompts and not rows:
             return None
         data, modified, told = rows[0][1:] if rows else (None, None, None)
         facts, about = as_dict(decoded(data)), as_dict(decoded(told))
-        times = [as_time(start) for _, start, _, _ in prompts] or [as_time(modified)]
-        folders = [folder for _, _, folder, _ in prompts if as_text(folder)]
-        models = [model for _, _, _, model in prompts if as_text(model)]
+        times = [as_time(one.started) for one in prompts] or [as_time(modified)]
+        folders = [folder for one in prompts if (folder := as_text(one.folder))]
+        models = [model for one in prompts if (model := as_text(one.model))]
         parent = as_text(facts.get("parent_conversation_id"))
         self._proposed = about.get("is_unlisted_auto_code_diff") is True
         change = Conversation(
@@ -104,24 +113,25 @@ class WarpTables(Layout):
                 return as_dict(other.get("conversation_usage_metadata"))
         return None
 
-    def listing(self, db: Foreign, conversation: str) -> list[Listed]:
-        columns = "exchange_id, start_ts, output_status, octet_length(input)"
-        rest = "WHERE conversation_id = ? ORDER BY start_ts, id"
+    def listing(self, db: Foreign, conversation: str) -> list[Listed]:  # noqa: ARG002
         found = [
-            Listed(name, (*mark, self._proposed), as_time(mark[0]))
-            for _, name, *mark in self._selected(db, _PROMPTS, columns, rest, (conversation,))
+            Listed(one.key, (one, self._proposed), as_time(one.started))
+            for one in self._prompts.get(conversation, ())
         ]
         return found + [Listed(key, (repr(value),)) for key, value in self._used.items()]
 
     def fetch(
-        self, db: Foreign, conversation: str, keys: Sequence[str]
+        self,
+        db: Foreign,
+        conversation: str,  # noqa: ARG002 - the id of an exchange is enough
+        keys: Sequence[str],
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         for key in keys:
             if key.startswith(_USAGE):
                 yield key, self._used[key]
                 continue
-            rest = "WHERE conversation_id = ? AND exchange_id = ?"
-            for row in self._selected(db, _PROMPTS, ", ".join(_PROMPT), rest, (conversation, key)):
+            rest = "WHERE exchange_id = ?"
+            for row in self._selected(db, _PROMPTS, ", ".join(_PROMPT), rest, (key,)):
                 value = dict(zip(_PROMPT, row[1:], strict=True))
                 value["input"] = decoded(value["input"])
                 value["output_status"] = decoded(value["output_status"])
