@@ -222,7 +222,7 @@ class World:
             " e.duration_ms, e.summary, e.images, e.call_id, e.pointer, e.retired, x.text, x.input,"
             " x.output, x.marks FROM events e JOIN event_texts x ON x.id = e.id"
             " JOIN sessions s ON s.id = e.session_id JOIN turns t ON t.id = e.turn_id"
-            " ORDER BY 1, 2, 3, x.text, e.call_id, e.retired, 4"
+            " ORDER BY 1, 2, 3, x.text, e.call_id, e.retired, 4, e.ts"
         )
         sessions = self.sql(
             "SELECT native_id, home, alias, kind, call_id, project, title, git_branch, models,"
