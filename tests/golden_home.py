@@ -114,6 +114,7 @@ class GoldenWorld(World):
             for made in source_classes()
         ]
         self.source = next(one for one in self.sources if one.agent == agent)
+        self._roots: dict[str, list[str]] = {}
         self.env = {"HOME": str(self.root), "SESSIOND_HOME": str(self.state), "TZ": "UTC"}
         self.env |= {name: os.environ[name] for name in ("PATH", "TMPDIR") if name in os.environ}
 
@@ -123,7 +124,15 @@ class GoldenWorld(World):
         self.state.mkdir(mode=0o700)
 
     def places(self):
-        return Territory(self.sources).places
+        """Those of the agent, and of others whose roots are in this home."""
+        found = [one for one in self.sources if one is self.source or self._is_here(one)]
+        return Territory(found).places
+
+    def _is_here(self, source) -> bool:
+        roots = self._roots.setdefault(source.agent, [])
+        if not roots:
+            roots += source.roots() or [os.devnull + "/none"]
+        return any(map(os.path.lexists, roots))
 
     def ingest(self, *, settle=True):
         with closing(opened(self.state / "index.db")) as db:
@@ -152,6 +161,16 @@ class GoldenWorld(World):
     def lay_all(self) -> None:
         for part in self.parts:
             self.lay(part)
+
+
+def clean(folder: Path, agent: str, index: str = "clean") -> GoldenWorld:
+    """A home that was read once."""
+    world = GoldenWorld(folder, agent, index)
+    world.lay_all()
+    summary = world.ingest()
+    home = str(world.root)
+    world.skipped = sorted([path.replace(home, "{HOME}"), why] for path, why in summary.skipped)
+    return world
 
 
 def facts(world: GoldenWorld) -> dict:
