@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 BIG = 1 << 20  # bytes to read that may have used up the memory; less can only have hung
 HUNG_SECONDS = 60
@@ -32,31 +32,36 @@ class Note:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._written = False  # it may have to be cleared
+        self._fd: int | None = None  # open during a pass
+        self._length = 0
 
     def left(self) -> Reading | None:
         """What a process that died was reading."""
         try:
             with open(self._path, "rb", opener=_open) as file:
-                self._written = True
-                return Reading(**json.loads(file.read(1 << 16)))
+                raw = file.read(1 << 16)
+            self._length = len(raw)
+            return Reading(**json.loads(raw))
         except (OSError, ValueError, TypeError):
             return None
 
     def write(self, path: str, offset: int, unread: int) -> None:
-        text = json.dumps(asdict(Reading(path, offset, unread, time.time()))).encode()
-        with (
-            contextlib.suppress(OSError),  # a full disk: do without
-            open(self._path, "wb", buffering=0, opener=_open) as file,
-        ):
-            self._written = True
-            file.write(text)
+        reading = {"path": path, "offset": offset, "unread": unread, "at": time.time()}
+        text = json.dumps(reading).encode()
+        with contextlib.suppress(OSError):  # a full disk: do without
+            if self._fd is None:
+                self._fd = _open(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC)
+            self._length = max(self._length, len(text))
+            os.pwrite(self._fd, text.ljust(self._length), 0)
 
     def clear(self) -> None:
-        if self._written:
-            with contextlib.suppress(OSError):
-                os.truncate(self._path, 0)
-            self._written = False
+        with contextlib.suppress(OSError):
+            if self._length:
+                os.truncate(self._path if self._fd is None else self._fd, 0)
+        self._length = 0
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
 
 
 def _open(path: str, flags: int) -> int:
