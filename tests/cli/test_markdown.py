@@ -65,7 +65,7 @@ def test_a_session_reads_as_a_document(world):
 
 - session `{MAIN}` of claude, `claude-opus-4-5`
 - project `/code/demo` on `main`
-- 2026-02-01 10:00 to 2026-02-01 10:00 UTC (6.0s)
+- 2026-02-01 10:00 UTC (6.0s)
 - 2 prompts, 2 tool calls, 1 failed
 - 52 tokens, $0.0011
 

@@ -149,7 +149,7 @@ class ConversationWriter:
         if not outranked:
             session.started_at = first if first is not None else change.created_at
             # Without events its log is elsewhere, and this is only what it used.
-            session.opened_at = session.started_at if self._has_events(session) else opened
+            session.opened_at = session.started_at if self._has_events(session, part) else opened
             session.ended_at = last if last is not None else change.updated_at or change.created_at
             if session.project_rank == 0 and not session.has_project:
                 touched = common_folder(self._touched(session))
@@ -168,9 +168,15 @@ class ConversationWriter:
         if part.state != LIVE or part.error:
             part.save_state(self._db, LIVE)
 
-    def _has_events(self, session: Session) -> bool:
-        query = "SELECT 1 FROM events WHERE session_id = ? LIMIT 1"
-        return self._db.execute(query, (session.id,)).get is not None
+    def _has_events(self, session: Session, part: Tracked) -> bool:
+        return bool(
+            self._db.execute(
+                "SELECT EXISTS (SELECT 1 FROM turns t JOIN events e"
+                " ON e.turn_id = coalesce(t.copy_of, t.id)"
+                " WHERE t.session_id = ? AND t.source_id = ?)",
+                (session.id, part.id),
+            ).get
+        )
 
     def _touched(self, session: Session) -> Iterable[str]:
         for (path,) in self._db.execute(

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from sess_schema.decode import decode
-from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import KnownRows
 from sessiond.sourcekit.base import (
     ONE_READER,
     Conversation,
@@ -22,6 +20,10 @@ from sessiond.sourcekit.base import (
 )
 from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.values import as_dict, as_line, as_text, as_time
+
+if TYPE_CHECKING:
+    from sessiond.engines.foreign import Foreign
+    from sessiond.engines.known_rows import KnownRows
 
 __all__ = ["SOURCE", "AntigravitySource"]
 

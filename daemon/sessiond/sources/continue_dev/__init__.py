@@ -41,7 +41,9 @@ class ContinueSource(Source):
         name = os.path.basename(path)
         return "document" if name.endswith(_DOCUMENT) and name != _INDEX else None
 
-    def claims(self, path: str, head: bytes) -> bool:  # noqa: ARG002 - the content decides
+    def claims(self, path: str, head: bytes) -> bool:
+        if "kiro.kiroagent" in path:  # its list of sessions has these names, too
+            return False
         return b'"workspaceDirectory"' in head and b'"sessionId"' in head
 
     def sidecars(self, path: str) -> Sequence[str]:
