@@ -60,10 +60,11 @@ def no_sessions() -> SessError:
             hint="sessiond is running; `sessiond status` shows what it has read and where it looks",
             code=Exit.NOTHING_FOUND,
         )
-    looked = "".join(f"\n  {root}" for root in roots())
+    places = roots()
+    looked = f"; looked in {len(places)} places" if places else ""
     return SessError(
-        "no transcripts found" + (f"; looked in:{looked}" if looked else ""),
-        hint="`sess demo` runs on a built-in sample",
+        f"no transcripts found{looked}",
+        hint="`sess demo` runs on a built-in sample; `sessiond agents --all` lists the places",
         code=Exit.NOTHING_FOUND,
     )
 

@@ -36,6 +36,7 @@ from sessiond.writing.transaction import Store
 WAIT_FOR_OTHER_SYNC = 5.0
 BAR_FROM = 8 << 20
 MOST_SKIPPED_SHOWN = 10
+MOST_ROOTS_SHOWN = 10
 
 
 def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -> int:
@@ -107,8 +108,12 @@ def _report(
     _report_skipped(summary.skipped)
     if not summary.seen and not summary.gone:
         if not summary.skipped:
-            sys.stdout.write("no transcripts found in:\n")
-            sys.stdout.writelines(f"  {root}\n" for root in roots)
+            if len(roots) > MOST_ROOTS_SHOWN:
+                sys.stdout.write(f"no transcripts found in {len(roots)} places\n")
+                sys.stdout.write("hint: `sessiond agents --all` lists them\n")
+            else:
+                sys.stdout.write("no transcripts found in:\n")
+                sys.stdout.writelines(f"  {root}\n" for root in roots)
         return
     rate = f", {summary.read_bytes / 1e6 / seconds:.0f} MB/s" if summary.read_bytes > 1e6 else ""
     sys.stdout.write(
