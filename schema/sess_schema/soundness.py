@@ -26,7 +26,6 @@ SUMS = "sums"
 LIVE_FILE = "live file"  # differs from the archive although nothing says that it changed
 
 _MOST_PROBLEMS = 100
-_READ = 1 << 20
 
 
 class Finding(NamedTuple):
