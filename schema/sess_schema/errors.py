@@ -21,6 +21,9 @@ class Exit(IntEnum):
     NO_DAEMON = 3
     INDEX_UNUSABLE = 4
     SKIPPED_SOME = 5
+    OVER_BUDGET = 6
+    PROGRAM_FAILED = 69  # or is missing: another program, or a package that is an extra
+    INTERNAL = 70
     ALREADY_RUNNING = 75
     INTERRUPTED = 130
 

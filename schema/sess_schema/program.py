@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 from collections.abc import Callable
@@ -21,9 +22,13 @@ Exit codes:
     3  daemon not running
     4  index unusable
     5  done, some items skipped
+    6  above the budget
+   69  a program that was needed is missing or failed
+   70  internal error
    75  another daemon is running
   130  interrupted
 """
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Ended(Exception):
@@ -80,21 +85,23 @@ def _open_closed_streams() -> None:
 
 def outcome(name: str, body: Callable[[], None], *, debug: bool = False) -> int:
     """Run `body`; its exit code."""
+    code = 0
     try:
-        body()
+        try:
+            body()
+        except Ended as done:
+            code = done.code
         sys.stdout.flush()
-    except Ended as done:
-        return _flushed(done.code)
     except BrokenPipeError:
         stop_writing()
-        return 0
+        return code
     except KeyboardInterrupt:
         return 130
     except Exception as error:
         if debug:
             raise
         return explain(name, error)
-    return _damage_met(name)
+    return code or _damage_met(name)
 
 
 def _damage_met(name: str) -> int:
@@ -108,12 +115,15 @@ def _damage_met(name: str) -> int:
     return 5
 
 
-def _flushed(code: int) -> int:
+def _output_failed(name: str, error: OSError) -> bool:
+    """Whether it was stdout that could not be written to."""
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
+        sys.stdout.flush()  # what failed is still in the buffer, if there is one
+    except OSError:
         stop_writing()
-    return code
+        return True
+    # The client writes nothing else without naming the file.
+    return name == "sess" and error.filename is None and error.errno in _NO_SPACE
 
 
 def explain(name: str, error: Any) -> int:
@@ -121,6 +131,9 @@ def explain(name: str, error: Any) -> int:
     from sess_schema import paths  # noqa: PLC0415 - only when something is wrong
     from sess_schema.errors import explained  # noqa: PLC0415
 
+    if isinstance(error, OSError) and _output_failed(name, error):
+        say(f"{name}: cannot write to standard output: {(error.strerror or '').lower()}")
+        return 2
     told = explained(error, str(paths.home().index))
     if told is not None:
         say(f"{name}: {told.message}")
@@ -132,14 +145,14 @@ def explain(name: str, error: Any) -> int:
         say(f"{name}: {message[:1].lower()}{message[1:].rstrip('.')}")
         context = getattr(error, "ctx", None)
         say(f"hint: `{context.command_path if context else name} --help`")
-        return int(error.exit_code)
+        return 2
     if isinstance(error, OSError) and error.strerror:
         what = f'use "{error.filename}"' if error.filename else "read or write"
         say(f"{name}: cannot {what}: {error.strerror.lower()}")
         return 2
     say(f"{name}: {type(error).__name__}: {error}")
     say(f"hint: `{name} --debug …` shows where; please report this")
-    return 2
+    return 70
 
 
 def counted(number: int, noun: str) -> str:

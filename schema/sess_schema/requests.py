@@ -75,7 +75,7 @@ def _ask_child(request: dict[str, Any]) -> dict[str, Any]:
     try:
         answer: dict[str, Any] = json.loads(child.stdout)
     except ValueError:
-        raise Ended(child.returncode or Exit.INDEX_UNUSABLE) from None  # it has printed why
+        raise Ended(max(child.returncode, 0) or Exit.INTERNAL) from None  # it has printed why
     return answer
 
 

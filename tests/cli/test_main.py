@@ -214,7 +214,7 @@ def test_a_traceback_comes_only_with_debug(monkeypatch, capsys):
         raise RuntimeError("unforeseen")
 
     monkeypatch.setattr(fresh, "open_with_sessions", surprise)
-    assert program.outcome("sess", lambda: program.follow(main.app, "sess", ["list"])) == 2
+    assert program.outcome("sess", lambda: program.follow(main.app, "sess", ["list"])) == 70
     assert capsys.readouterr().err == (
         "sess: RuntimeError: unforeseen\nhint: `sess --debug …` shows where; please report this\n"
     )

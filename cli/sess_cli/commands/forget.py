@@ -115,4 +115,4 @@ def _ask(count: int) -> None:
     if not sys.stdin.isatty():
         raise SessError("nobody to ask", hint="`--yes` forgets without asking")
     if not typer.confirm(f"Forget {counted(count, 'session')} for good?", err=True):
-        raise typer.Exit(1)
+        raise typer.Abort

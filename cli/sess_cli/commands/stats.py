@@ -59,7 +59,7 @@ def stats(
         typer.Option(
             metavar="LIMIT",
             help="With `windows`: 50, 100/week or 10/day in dollars, 5M/day in tokens."
-            " Exits with 3 if exceeded.",
+            " Exits with 6 if exceeded.",
         ),
     ] = None,
     session: Annotated[

@@ -18,6 +18,7 @@ def upload(files: list[str]) -> None:
         raise SessError(
             "gh is not on PATH, so nothing was uploaded",
             hint="https://cli.github.com, then `gh auth login`; the files were written",
+            code=Exit.PROGRAM_FAILED,
         )
     say(f"uploading {counted(len(files), 'file')} to gist.github.com as a secret gist")
     done = subprocess.run(
@@ -25,7 +26,9 @@ def upload(files: list[str]) -> None:
     )
     if done.returncode:
         why = (done.stderr.strip() or f"exit code {done.returncode}").splitlines()[-1]
-        raise SessError(f"gh cannot upload: {why}", hint="`gh auth status`", code=Exit.USAGE)
+        raise SessError(
+            f"gh cannot upload: {why}", hint="`gh auth status`", code=Exit.PROGRAM_FAILED
+        )
     address = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
     say(f"gist: {address}")
     if files[0].endswith(".html"):

@@ -10,7 +10,7 @@ from sess_cli.export.redact import Redactor
 from sess_cli.export.story import Story
 from sess_schema import paths
 from sess_schema.citations import Citations
-from sess_schema.errors import SessError
+from sess_schema.errors import Exit, SessError
 from sess_schema.program import say
 from sess_schema.queries import sessions
 
@@ -27,4 +27,6 @@ def open_at(db: apsw.Connection, session: int, event: int, *, utc: bool) -> None
     address = f"{path.as_uri()}#{Citations(db).key(event, session)}"
     say(address)
     if not webbrowser.open(address):
-        raise SessError("cannot open a browser", hint="open the address above")
+        raise SessError(
+            "cannot open a browser", hint="open the address above", code=Exit.PROGRAM_FAILED
+        )

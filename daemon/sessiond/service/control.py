@@ -40,7 +40,7 @@ def start_detached(say: Say) -> int:
             raise SessError(
                 f"sessiond failed to start: exit code {process.returncode}",
                 hint="see `sessiond logs`, or run `sessiond start` in the foreground",
-                code=process.returncode or Exit.NO_DAEMON,
+                code=max(process.returncode, 0) or Exit.NO_DAEMON,
             )
         if heartbeat.read(home.status).get("pid") == process.pid:
             say(f"sessiond started (pid {process.pid})")
@@ -87,9 +87,15 @@ def _restart_service() -> None:
         command = ["launchctl", "kickstart", "-k", f"gui/{os.getuid()}/io.github.sessiond"]
     else:
         command = ["systemctl", "--user", "restart", "sessiond.service"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SessError(f"`{' '.join(command)}` failed: {done.stderr.strip()}", code=Exit.NO_DAEMON)
+    try:
+        subprocess.run(command, capture_output=True, text=True, check=True)
+    except OSError as error:
+        trouble = f"cannot run `{command[0]}`: {error.strerror}"
+    except subprocess.CalledProcessError as error:
+        trouble = f"`{' '.join(command)}` failed: {error.stderr.strip()}"
+    else:
+        return
+    raise SessError(trouble, code=Exit.PROGRAM_FAILED)
 
 
 def _end(holder: dict[str, Any]) -> None:
@@ -105,6 +111,6 @@ def _end(holder: dict[str, Any]) -> None:
             raise SessError(
                 f"sessiond (pid {pid}) did not stop within {STOP_SECONDS:.0f} s",
                 hint=f"`kill -9 {pid}` is safe: the index stays consistent",
-                code=Exit.NO_DAEMON,
+                code=Exit.PROGRAM_FAILED,
             )
         time.sleep(0.02)

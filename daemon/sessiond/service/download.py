@@ -68,5 +68,5 @@ def _failed(address: str, why: str) -> SessError:
     return SessError(
         f'cannot download "{address}": {why}',
         hint="save the file yourself and import it from disk",
-        code=Exit.NOTHING_FOUND,
+        code=Exit.PROGRAM_FAILED,
     )

@@ -292,7 +292,7 @@ def _by_hand(trouble: str, commands: Sequence[Command], say: Say) -> Exit:
     say("run these commands in a login session of this user:")
     for command in commands:
         say(f"  {shlex.join(command)}")
-    return Exit.SKIPPED_SOME
+    return Exit.PROGRAM_FAILED
 
 
 def _run(command: Command) -> str:

@@ -49,7 +49,7 @@ def answer(store: Store, request: dict[str, Any]) -> dict[str, Any]:
         told = explained(error, store.db.filename)
         if told is None:
             log.exception("request failed")
-            told = SessError(f"{type(error).__name__}: {error}", code=Exit.INDEX_UNUSABLE)
+            told = SessError(f"{type(error).__name__}: {error}", code=Exit.INTERNAL)
         return {"error": told.message, "hint": told.hint, "code": told.code}
 
 

@@ -321,7 +321,7 @@ def test_the_failure_of_vhs_is_reported(world, transcript, tmp_path, script, wor
     world.env["PATH"] = fake_vhs(tmp_path / "bin", script)
     film = tmp_path / "out.mp4"
     done = world.run("sess", "export", "video", MAIN, "--no-sync", "--backend", "vhs", "-o", film)
-    assert done.returncode == 2
+    assert done.returncode == 69
     assert words in done.stderr
     assert not film.exists()
 
@@ -331,7 +331,7 @@ def test_without_vhs_one_message_says_how_to_get_it(world, transcript, tmp_path)
     world.ingest()
     world.env["PATH"] = str(tmp_path / "nothing")
     done = world.run("sess", "export", "video", MAIN, "--no-sync", "--backend", "vhs")
-    assert done.returncode == 2
+    assert done.returncode == 69
     assert done.stderr.splitlines()[0] == "sess: vhs is not on PATH"
     assert "brew install vhs" in done.stderr
     assert "built-in renderer" in done.stderr

@@ -238,9 +238,9 @@ def test_a_plain_install_takes_the_hardening_back(user, manager, said):
 
 
 def test_without_a_bus_the_rest_is_named(user, manager, said):
-    """When systemd does not answer, the unit stays, the code is 5, and the commands are listed."""
+    """When systemd does not answer, the unit stays, the code is 69, and the commands are listed."""
     manager.fails("enable")
-    assert install.install(hardened=False, say=said.append) == Exit.SKIPPED_SOME
+    assert install.install(hardened=False, say=said.append) == Exit.PROGRAM_FAILED
     assert unit_of(user).exists()
     assert said == [
         f"wrote {unit_of(user)}",
@@ -255,7 +255,7 @@ def test_without_a_bus_the_rest_is_named(user, manager, said):
 def test_without_systemctl_all_of_it_is_named(user, said, monkeypatch, tmp_path):
     """On a machine without systemd the file is written and all three commands are listed."""
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
-    assert install.install(hardened=False, say=said.append) == Exit.SKIPPED_SOME
+    assert install.install(hardened=False, say=said.append) == Exit.PROGRAM_FAILED
     assert said[1:-1] == [
         "cannot run `systemctl`: No such file or directory",
         "run these commands in a login session of this user:",
@@ -318,7 +318,7 @@ def test_uninstall_without_a_bus_still_removes_the_files(user, manager, said):
     install.install(hardened=False, say=said.append)
     manager.fails("disable")
     said.clear()
-    assert install.uninstall(say=said.append) == Exit.SKIPPED_SOME
+    assert install.uninstall(say=said.append) == Exit.PROGRAM_FAILED
     assert not unit_of(user).exists()
     assert said[1:] == [
         "`systemctl --user disable --now sessiond.service` failed: no bus at all",
@@ -365,7 +365,7 @@ def test_launchd_that_cannot_stop_the_old_agent_names_all_steps(user, manager, s
     agent = user / "Library/LaunchAgents/io.github.sessiond.plist"
     domain = f"gui/{os.getuid()}"
     manager.fails("bootout")
-    assert install.install(hardened=False, say=said.append) == Exit.SKIPPED_SOME
+    assert install.install(hardened=False, say=said.append) == Exit.PROGRAM_FAILED
     assert said[1:] == [
         f"`launchctl bootout {domain}/io.github.sessiond` failed: no bus at all",
         "run these commands in a login session of this user:",

@@ -330,12 +330,13 @@ def _write_text(lines: Iterable[str], path: str, redactor: Redactor | None) -> N
 def _need_extra() -> None:
     from importlib.util import find_spec  # noqa: PLC0415
 
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
 
     if find_spec("av") is None or find_spec("PIL") is None:
         raise SessError(
             "films need PyAV and Pillow",
             hint="`pip install 'sessiond[video]'`; `sess export cast` and `tape` work without",
+            code=Exit.PROGRAM_FAILED,
         )
 
 

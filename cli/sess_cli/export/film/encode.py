@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from sess_cli.export import files
 from sess_cli.export.film import fonts, themes
 from sess_cli.export.film.frames import Film, Row
-from sess_schema.errors import SessError
+from sess_schema.errors import Exit, SessError
 
 if TYPE_CHECKING:
     import av
@@ -232,7 +232,9 @@ def _painter(theme: str, width: int, height: int, font_size: int, fps: int) -> P
         import PIL  # noqa: F401, PLC0415
     except ImportError as error:
         raise SessError(
-            "films need PyAV and Pillow", hint="`pip install 'sessiond[video]'`"
+            "films need PyAV and Pillow",
+            hint="`pip install 'sessiond[video]'`",
+            code=Exit.PROGRAM_FAILED,
         ) from error
     from sess_cli.export.film.picture import Painter  # noqa: PLC0415
 

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterable
 from typing import BinaryIO
 
-from sess_schema.errors import SessError
+from sess_schema.errors import Exit, SessError
 
 TAPE = "session.tape"
 
@@ -23,6 +23,7 @@ def program() -> str:
             "vhs is not on PATH",
             hint="`brew install vhs` or https://github.com/charmbracelet/vhs (it needs ttyd and"
             " ffmpeg); without --backend vhs the built-in renderer needs none of them",
+            code=Exit.PROGRAM_FAILED,
         )
     return found
 
@@ -37,12 +38,16 @@ def film(tape: Iterable[str], output: str, into: BinaryIO) -> None:
             [vhs, TAPE], cwd=folder, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False
         )
         if done.returncode:
-            raise SessError(f"vhs {_ended(done.returncode)}", hint="its output is above")
+            raise _failed(_ended(done.returncode))
         try:
             with open(os.path.join(folder, output), "rb") as file:
                 shutil.copyfileobj(file, into)
         except FileNotFoundError:
-            raise SessError("vhs succeeded but wrote no film", hint="its output is above") from None
+            raise _failed("succeeded but wrote no film") from None
+
+
+def _failed(how: str) -> SessError:
+    return SessError(f"vhs {how}", hint="its output is above", code=Exit.PROGRAM_FAILED)
 
 
 def _ended(status: int) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from sess_cli.export.html import chunks, page, shell
 from sess_cli.export.story import Story
-from sess_schema.errors import SessError
+from sess_schema.errors import Exit, SessError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -34,7 +34,9 @@ def require() -> type[AESGCM]:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - an extra
     except ImportError:
         raise SessError(
-            "--encrypt needs the cryptography package", hint="`pip install 'sessiond[encrypt]'`"
+            "--encrypt needs the cryptography package",
+            hint="`pip install 'sessiond[encrypt]'`",
+            code=Exit.PROGRAM_FAILED,
         ) from None
     return AESGCM
 

@@ -10,7 +10,7 @@ from sess_cli.export.report import days as calendar
 from sess_cli.export.report import figures
 from sess_cli.export.report.markup import flat
 from sess_cli.render import amounts, layout, tallies
-from sess_schema.errors import SessError
+from sess_schema.errors import Exit, SessError
 from sess_schema.queries.views.calendar import streaks
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def write(db: apsw.Connection, asked: Stats, path: str) -> None:
         import PIL  # noqa: F401, PLC0415 - fail before counting
     except ImportError as error:
         raise SessError(
-            "--png needs Pillow, which is not installed", hint="`pip install 'sessiond[video]'`"
+            "--png needs Pillow, which is not installed",
+            hint="`pip install 'sessiond[video]'`",
+            code=Exit.PROGRAM_FAILED,
         ) from error
     total, days = figures.days(db, asked)
     picture = _Picture(asked, total, days).drawn()

@@ -12,11 +12,10 @@ from sess_cli.render import amounts
 from sess_cli.render.stats.report import Column, Report, Section, ViewOptions, clock, number
 from sess_cli.render.tallies import money, short, tokens
 from sess_schema import times
+from sess_schema.errors import Exit
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import budget, windows
 from sess_schema.queries.views.windows import LENGTH, Window
-
-OVER_BUDGET = 3
 
 
 def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
@@ -58,7 +57,7 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
             *(_spent(spent) if spent else ()),
         ],
         notes=["Windows are estimated as ccusage does; the service may reset at other times."],
-        code=OVER_BUDGET if spent is not None and spent.exceeded else 0,
+        code=Exit.OVER_BUDGET if spent is not None and spent.exceeded else 0,
     )
 
 
