@@ -17,6 +17,7 @@ from sess_cli.commands import (
     forget,
     import_,
     list_,
+    record,
     restore,
     search,
     show,
@@ -30,7 +31,7 @@ from sess_schema.program import say
 
 VERBS = (
     search, list_, show, stats, statusline, export, import_,
-    restore, check, backup, forget, sql, doctor, demo,
+    record, restore, check, backup, forget, sql, doctor, demo,
 )  # fmt: skip
 
 app = typer.Typer(

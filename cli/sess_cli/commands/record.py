@@ -1,0 +1,114 @@
+"""`sess record`: write a transcript of any agent from events on stdin."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from sess_cli.recording.recorder import Recorder
+
+_MOST_SHOWN = 20
+_PREVIEW = 80
+
+
+def register(app: typer.Typer) -> None:
+    app.command("record")(record)
+
+
+def record(
+    *,
+    project: Annotated[
+        str | None,
+        typer.Option("--project", metavar="DIR", help="Working directory; default: this one."),
+    ] = None,
+    model: Annotated[str, typer.Option("--model", metavar="NAME", help="The model.")] = "",
+    provider: Annotated[
+        str, typer.Option("--provider", metavar="NAME", help="Who runs the model.")
+    ] = "",
+    session: Annotated[
+        str | None,
+        typer.Option("--session", metavar="ID", help="Append to this session, or begin it."),
+    ] = None,
+    teammate: Annotated[
+        str | None,
+        typer.Option("--teammate", metavar="NAME", help="A teammate that works for --session."),
+    ] = None,
+) -> None:
+    """Record the events on stdin as a session.
+
+    Each line is a JSON object: an event such as {"type": "user", "content": "..."}, or a message of
+    a chat with "role". See docs/record.md. The ID of the session is printed when it begins.
+    """
+    import sys  # noqa: PLC0415
+
+    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+    from sess_schema.program import counted, say  # noqa: PLC0415
+
+    if sys.stdin.isatty():
+        raise SessError("nothing to record: stdin is a terminal", hint="`your-agent | sess record`")
+    recorder = _recorder(project, model, provider, session, teammate)
+    skipped, failure = _write(recorder)
+    if failure is not None:
+        raise SessError(f'cannot write "{recorder.path}": {failure}', code=Exit.USAGE)
+    if not recorder.has_recording:
+        raise SessError("nothing was recorded", hint="see docs/record.md", code=Exit.NOTHING_FOUND)
+    if skipped:
+        say(f"sess: skipped {counted(skipped, 'line')}")
+        raise typer.Exit(Exit.SKIPPED_SOME)
+
+
+def _recorder(
+    project: str | None, model: str, provider: str, session: str | None, teammate: str | None
+) -> Recorder:
+    from sess_cli.recording.recorder import Recorder, check_id  # noqa: PLC0415
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    for given in (session, teammate):
+        try:
+            check_id("-" if given is None else given)
+        except ValueError as error:
+            raise SessError(str(error)) from None
+    if teammate is None:
+        recorder = Recorder(project, model=model, provider=provider)
+        if session is not None:
+            recorder.resume(session)
+        return recorder
+    if session is None:
+        raise SessError("--teammate needs --session", hint="the session that it works for")
+    return Recorder.teammate(session, teammate, model=model)
+
+
+def _write(recorder: Recorder) -> tuple[int, Exception | None]:
+    """(lines that were skipped, why an entry could not be written)."""
+    import sys  # noqa: PLC0415
+
+    from sess_cli.recording.incoming import Incoming, Refused  # noqa: PLC0415
+    from sess_schema.program import say  # noqa: PLC0415
+
+    incoming, skipped, announced = Incoming(), 0, False
+    with recorder:
+        # A line at a time: iterating over a pipe would wait for more of them.
+        for number, line in enumerate(iter(sys.stdin.buffer.readline, b""), 1):
+            if not line.strip():
+                continue
+            try:
+                entries = incoming.entries(line)
+            except Refused as error:
+                skipped += 1
+                if skipped <= _MOST_SHOWN:
+                    say(f"sess: line {number} skipped: {error}: {_preview(line)}")
+                continue
+            for entry in entries:
+                if not recorder.entry(entry):
+                    return skipped, recorder.error
+            if not announced and recorder.has_recording:
+                announced = True
+                typer.echo(recorder.session)
+    return skipped, None
+
+
+def _preview(line: bytes) -> str:
+    text = " ".join(line[: _PREVIEW * 4].decode("utf-8", "replace").split())
+    return text if len(text) <= _PREVIEW else text[:_PREVIEW] + "…"

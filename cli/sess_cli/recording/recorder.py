@@ -1,0 +1,303 @@
+"""Writes a conversation, entry by entry, in the format of jcode's sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Self
+
+from sess_cli.recording import listing, outputs, private_files
+
+_START, _PROMPT = "session_start", "system_prompt"
+
+
+class InvalidId(ValueError):
+    """An id that must not become a file name; the message says why."""
+
+
+def check_id(given: str) -> str:
+    """The id of a session or teammate, if it is safe as a file name."""
+    if not given:
+        raise InvalidId("the ID is empty")
+    if given in (".", ".."):
+        raise InvalidId(f'"{given}" is a directory, not an ID')
+    if "/" in given or "\\" in given:
+        raise InvalidId(f'the ID "{given}" contains a path separator')
+    if ".." in given:
+        raise InvalidId(f'the ID "{given}" contains ".."')
+    if not given.isprintable():
+        raise InvalidId("the ID contains control characters")
+    return given
+
+
+class Recorder:
+    """One conversation. Nothing is written before its first entry, and each entry is then on disk
+    when its method returns.
+
+    A method returns False if the entry could not be written; `error` says why. Recording must not
+    break the program that is recorded, so nothing is raised.
+    """
+
+    def __init__(
+        self,
+        project: str | None = None,
+        *,
+        model: str = "",
+        provider: str = "",
+        folder: str | None = None,
+    ) -> None:
+        """`project`: the working directory, by default the current one.
+
+        `folder`: where sessions are kept, by default `~/.jcode/sessions`.
+        """
+        self.folder = os.path.abspath(os.path.expanduser(folder or "~/.jcode/sessions"))
+        self.session = str(uuid.uuid4())
+        self.path = os.path.join(self.folder, f"{self.session}.json")
+        self.project = project if project is not None else _working_directory()
+        self.error: Exception | None = None
+        self._provider, self._model = provider, model
+        self._listed, self._titled = True, False
+        self._prompt: dict[str, Any] | None = None  # waits for the first entry
+        self._opened = _now()
+        self._fd: int | None = None
+
+    @classmethod
+    def teammate(
+        cls, leader: str, name: str, *, model: str = "", folder: str | None = None
+    ) -> Recorder:
+        """The transcript of an agent that works for another one; `leader` is a session."""
+        recorder = cls(check_id(name), model=model, provider="teammate", folder=folder)
+        recorder.session = f"{check_id(leader)}/{name}"
+        below = os.path.join(recorder.folder, leader, "subagents")
+        recorder.path = os.path.join(below, f"agent-{name}.jsonl")
+        recorder._listed, recorder._titled = False, True
+        return recorder
+
+    def resume(self, session: str) -> bool:
+        """Append to this session; if there is none, give the new one this id.
+
+        False if the id is not safe as a file name: then nothing changes.
+        """
+        try:
+            self.session = check_id(session)
+        except InvalidId as error:
+            self.error = error
+            return False
+        self.close()
+        self.path = os.path.join(self.folder, f"{session}.json")
+        self._listed, self._titled = True, self.has_recording  # whoever began it named it
+        return True
+
+    @property
+    def has_recording(self) -> bool:
+        """Whether anything is on disk."""
+        return os.path.exists(self.path)
+
+    # -- what can be recorded
+
+    def user(self, text: str, images: Sequence[Mapping[str, str]] = ()) -> bool:
+        """A prompt; images are `{"media_type": "image/png", "data": BASE64}`."""
+        return self.entry({"type": "user", "content": text, "images": [*images]})
+
+    def assistant(self, text: str) -> bool:
+        return self.entry({"type": "assistant", "content": text})
+
+    def tool_call(self, name: str, arguments: Any, call_id: str = "") -> bool:
+        """`arguments`: an object, or JSON as a model wrote it."""
+        return self.entry(
+            {"type": "tool_call", "name": name, "args": arguments, "tool_call_id": call_id}
+        )
+
+    def tool_result(
+        self,
+        name: str,
+        output: str,
+        call_id: str = "",
+        *,
+        error: str | BaseException | None = None,
+        denied: bool = False,
+        duration_ms: int = 0,
+    ) -> bool:
+        """A long output is cut in the middle, and all of it is written to a file beside."""
+        said = {"type": "tool_result", "name": name, "output": output, "tool_call_id": call_id}
+        more = {"error": str(error) if error else "", "denied": denied, "duration_ms": duration_ms}
+        return self.entry(said | more)
+
+    def plan(self, status: str, title: str = "", content: str = "", feedback: str = "") -> bool:
+        """`status`: draft, submitted, approved or rejected."""
+        said = {"plan_status": status, "plan_title": title, "plan_content": content}
+        return self.entry({"type": "plan_update", **said, "feedback": feedback})
+
+    def todos(self, todos: Iterable[Mapping[str, Any]]) -> bool:
+        """The whole list: `{"id": 1, "title": "...", "status": "pending"}`."""
+        return self.entry({"type": "todo_snapshot", "todos": [*todos]})
+
+    def mode(self, mode: str) -> bool:
+        return self.entry({"type": "mode_change", "mode": mode})
+
+    def compact(self, summary: str, compacted: int = 0, kept: int = 0) -> bool:
+        """A summary takes the place of the messages so far, but for the last `kept`."""
+        counts = {"compacted_n": compacted, "kept_n": kept}
+        return self.entry({"type": "compact", "summary": summary, **counts})
+
+    def subagent_start(self, name: str, kind: str = "") -> bool:
+        """What follows, up to its result, the subagent does."""
+        said = {"subagent_name": name, "subagent_type": kind}
+        return self.entry({"type": "subagent_start", **said})
+
+    def subagent_result(
+        self, name: str, output: str = "", error: str | BaseException | None = None
+    ) -> bool:
+        said = {"subagent_name": name, "output": output, "error": str(error) if error else ""}
+        return self.entry({"type": "subagent_result", **said})
+
+    def subagent_async(self, name: str, task: str, kind: str = "") -> bool:
+        """A subagent that works in the background."""
+        said = {"subagent_name": name, "subagent_type": kind, "output": task}
+        return self.entry({"type": "subagent_async", **said})
+
+    def system_prompt(self, text: str, env_info: str = "") -> bool:
+        """Kept until there is a conversation to write it to."""
+        return self.entry({"type": _PROMPT, "content": text, "env_info": env_info})
+
+    def entry(self, fields: Mapping[str, Any]) -> bool:
+        """Any entry, of a type above or not. Empty fields are left out."""
+        kept = _kept(fields)
+        kind = kept.get("type")
+        if kind == _PROMPT and not self.has_recording:
+            self._prompt = kept if kept.get("content") or kept.get("env_info") else None
+            return True
+        kept.setdefault("timestamp", _now())
+        try:
+            self._append(self._fitted(kept))
+        except (OSError, ValueError, RecursionError) as error:
+            self.error = error
+            return False
+        if kind == "user" and not self._titled:
+            self._titled = True
+            self._list(listing.entitle, listing.title_from(str(kept.get("content") or "")))
+        return True
+
+    def close(self) -> None:
+        """Close the file. A later entry opens it again and is appended."""
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # -- the file
+
+    def _fitted(self, entry: dict[str, Any]) -> dict[str, Any]:
+        output, given = entry.get("output"), entry.get("args", "")
+        if entry.get("type") == "tool_result" and isinstance(output, str):
+            call = str(entry.get("tool_call_id") or "")
+            entry["output"] = outputs.shortened(output, self._overflow(), call)
+        if entry.get("type") == "tool_call" and not isinstance(given, str):
+            entry["args"] = _json(given)
+        return entry
+
+    def _list(self, change: Callable[..., None], *given: Any) -> None:
+        """The list of sessions only adds a title: the entry is safe without it."""
+        if self._listed:
+            try:
+                change(self.folder, self.session, *given)
+            except (OSError, ValueError) as error:
+                self.error = error
+
+    def _overflow(self) -> str:
+        return os.path.join(self.folder, "overflow", *self.session.split("/"))
+
+    def _append(self, entry: dict[str, Any]) -> None:
+        while True:
+            fd = self._open()
+            with private_files.locked(fd):
+                if private_files.is_at(fd, self.path):  # not replaced by an edit meanwhile
+                    begun = self._write(fd, entry)
+                    break
+            self.close()
+        if begun:
+            private_files.sync_folder(os.path.dirname(self.path))
+            self._list(listing.add, self._meta())
+
+    def _open(self) -> int:
+        if self._fd is not None and not private_files.is_at(self._fd, self.path):
+            self.close()
+        if self._fd is None:
+            private_files.make_folder(os.path.dirname(self.path))
+            self._fd = private_files.open_to_append(self.path)
+        return self._fd
+
+    def _write(self, fd: int, entry: dict[str, Any]) -> bool:
+        """Append an entry, with the header if it is the first; all of it or nothing."""
+        size = os.fstat(fd).st_size
+        entries = [entry]
+        if size == 0:
+            entries = [self._header(), *self._prompts(entry["timestamp"]), entry]
+        data = b"".join(map(_line, entries))
+        if size and _last_byte(fd, size) != b"\n":
+            data = b"\n" + data  # whoever wrote the last line was killed within it
+        try:
+            while data:
+                data = data[os.write(fd, data) :]
+            os.fsync(fd)
+        except OSError:
+            os.ftruncate(fd, size)
+            raise
+        self._prompt = None
+        return size == 0
+
+    def _prompts(self, moment: str) -> list[dict[str, Any]]:
+        return [{"timestamp": moment} | self._prompt] if self._prompt else []
+
+    def _header(self) -> dict[str, Any]:
+        said = {"project": self.project, "provider": self._provider, "model": self._model}
+        return _kept({"type": _START, "uuid": self.session, **said, "timestamp": self._opened})
+
+    def _meta(self) -> dict[str, str]:
+        said = {"project": self.project, "provider": self._provider, "model": self._model}
+        return {"uuid": self.session, **said, "start_time": self._opened}
+
+
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it was deleted
+        return ""
+
+
+def _last_byte(fd: int, size: int) -> bytes:
+    os.lseek(fd, size - 1, os.SEEK_SET)
+    return os.read(fd, 1)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(
+        value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=str
+    )
+
+
+def _kept(fields: Mapping[str, Any]) -> dict[str, Any]:
+    empty: tuple[Any, ...] = (None, "", [], {})
+    return {k: v for k, v in fields.items() if v is not False and v != 0 and v not in empty}
+
+
+def _line(entry: Mapping[str, Any]) -> bytes:
+    return _json(entry).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _now() -> str:
+    return datetime.now().astimezone().isoformat(timespec="milliseconds")
