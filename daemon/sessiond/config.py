@@ -33,6 +33,10 @@ paths = ["~/.claude/projects/-home-me-scratch"]
 # Seconds between full scans of all files (changes are noticed at once without them).
 [daemon]
 reconcile_seconds = 120
+
+# Days for which `sess undo` can undo an edit of a transcript.
+[edit]
+keep_days = 30
 """
 
 
@@ -54,9 +58,10 @@ def load(path: Path) -> Config:
         raise _wrong(path, str(error)) from error
     except tomllib.TOMLDecodeError as error:
         raise _wrong(path, str(error)) from error
-    unknown = set(values) - {"roots", "daemon", "search", "prices", "exclude"}
+    unknown = set(values) - {"roots", "daemon", "search", "prices", "exclude", "edit"}
     if unknown:
         raise _wrong(path, f"unknown section [{min(unknown)}]")
+    _check_edit(path, values.get("edit", {}))
     return Config(
         _roots(path, values.get("roots", {})),
         _seconds(path, values.get("daemon", {})),
@@ -97,6 +102,15 @@ def _seconds(path: Path, section: Any) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 1:
         raise _wrong(path, "daemon.reconcile_seconds must be a number of 1 or more")
     return float(seconds)
+
+
+def _check_edit(path: Path, section: Any) -> None:
+    """Only `sess` uses it."""
+    if not isinstance(section, dict) or set(section) - {"keep_days"}:
+        raise _wrong(path, "[edit] allows only keep_days")
+    days = section.get("keep_days", 30)
+    if isinstance(days, bool) or not isinstance(days, int | float) or not days > 0:
+        raise _wrong(path, "edit.keep_days must be a number above 0")
 
 
 def _prices(path: Path, section: Any) -> dict[str, dict[str, int]]:

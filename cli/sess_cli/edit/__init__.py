@@ -1,0 +1,1 @@
+"""Edits transcripts on request: every change has a snapshot first, and can be undone."""

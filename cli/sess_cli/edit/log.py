@@ -1,0 +1,267 @@
+"""The log of edits: what each one changed, and a snapshot of the file before it.
+
+An edit is `ID.json` in `edits/` below the data directory, and its snapshot `ID.zst`; both private.
+The entry is there before the file changes, so that a crash leaves nothing that cannot be undone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields, replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO, Any
+
+from sess_schema import lock, paths
+from sess_schema.errors import Exit, SessError
+
+KEEP_DAYS = 30.0
+BEGUN, DONE, UNDONE = "begun", "done", "undone"
+PIECE = 4 << 20
+_WAIT_FOR_OTHERS = 10.0
+_SHORTEST_ID = 4
+_DAY = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Size and digest of a file's bytes."""
+
+    size: int
+    digest: str
+
+    def fits(self, fd: int) -> bool:
+        """Whether the open file begins with these bytes."""
+        return os.fstat(fd).st_size >= self.size and digest_of(fd, self.size) == self.digest
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change of one file."""
+
+    id: str
+    group: str  # edits of one command; they are undone together
+    ts: int
+    command: str
+    path: str  # the file itself, not a link to it
+    session: str | None
+    agent: str | None
+    state: str
+    before: Content | None  # None: there was no file
+    after: Content | None  # None: the file was removed
+    lines: bool  # what is appended later is kept when this is undone
+    mode: int
+    owner: tuple[int, int]
+    left: tuple[int, ...] = ()  # the file's stat after the edit
+    undoes: str | None = None
+    cut: tuple[str, ...] = ()  # records that were chosen
+    pulled: tuple[str, ...] = ()  # records that had to go with them
+    expired: bool = False  # the snapshot is gone
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a command is about to do, as it goes into the log."""
+
+    command: str
+    session: str | None = None
+    agent: str | None = None
+    cut: Sequence[str] = ()
+    pulled: Sequence[str] = ()
+    undoes: str | None = None
+    group: str | None = None  # a `new_id` shared by the edits of one command
+    lines: bool = True
+
+
+def folder() -> Path:
+    return paths.home().data / "edits"
+
+
+@contextmanager
+def editing() -> Iterator[None]:
+    """Only one process edits at a time."""
+    paths.make_private(folder())
+    held = lock.acquire(folder() / "lock", wait=_WAIT_FOR_OTHERS)
+    if held is None:
+        raise SessError("another edit is running", hint="try again when it has ended")
+    try:
+        yield
+    finally:
+        held.release()
+
+
+def new_id() -> str:
+    while (folder() / f"{(made := secrets.token_hex(4))}.json").exists():
+        pass
+    return made
+
+
+def now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+# -- snapshots
+
+
+def take_snapshot(edit: str, fd: int, size: int) -> Content:
+    """Keep the first `size` bytes of an open file, and check what was written."""
+    import zstandard  # noqa: PLC0415
+
+    path = folder() / f"{edit}.zst"
+    digest = blake2b(digest_size=16)
+    packer = zstandard.ZstdCompressor(level=1, write_checksum=True)
+    with _private(path) as out:
+        with packer.stream_writer(out, closefd=False) as stream:
+            for piece in pieces(fd, 0, size):
+                digest.update(piece)
+                stream.write(piece)
+        out.flush()
+        os.fsync(out.fileno())
+    return Content(size, digest.hexdigest())
+
+
+def snapshot(edit: Edit) -> Iterator[bytes]:
+    """The bytes from before an edit; an error at the end if they are not what they were."""
+    import zstandard  # noqa: PLC0415
+
+    assert edit.before is not None
+    damaged = SessError(
+        f"the snapshot of edit {edit.id} is damaged",
+        hint="`sess restore --list` shows what the archive has of this file",
+        code=Exit.INDEX_UNUSABLE,
+    )
+    digest, size = blake2b(digest_size=16), 0
+    try:
+        with open(folder() / f"{edit.id}.zst", "rb") as file:
+            reader = zstandard.ZstdDecompressor().stream_reader(file)
+            while piece := reader.read(PIECE):
+                digest.update(piece)
+                size += len(piece)
+                yield piece
+    except (zstandard.ZstdError, FileNotFoundError) as error:
+        raise damaged from error
+    if Content(size, digest.hexdigest()) != edit.before:
+        raise damaged
+
+
+def pieces(fd: int, start: int, end: int) -> Iterator[bytes]:
+    """The bytes of an open file; fewer if it has become shorter."""
+    while start < end and (piece := os.pread(fd, min(PIECE, end - start), start)):
+        yield piece
+        start += len(piece)
+
+
+def digest_of(fd: int, size: int) -> str:
+    digest = blake2b(digest_size=16)
+    for piece in pieces(fd, 0, size):
+        digest.update(piece)
+    return digest.hexdigest()
+
+
+# -- entries
+
+
+def write(edit: Edit) -> None:
+    """Add or replace an entry, whole or not at all."""
+    path = folder() / f"{edit.id}.json"
+    beside = path.with_suffix(".part")
+    with _private(beside) as out:
+        out.write(json.dumps(asdict(edit)).encode("utf-8", "surrogatepass"))
+        out.flush()
+        os.fsync(out.fileno())
+    os.replace(beside, path)
+    sync_folder(path.parent)
+
+
+def drop(edit: str) -> None:
+    """Forget an edit that did not happen, or that nobody may undo any more."""
+    for suffix in (".part", ".json", ".zst"):
+        (folder() / f"{edit}{suffix}").unlink(missing_ok=True)
+
+
+def entries() -> list[Edit]:
+    """All edits, the newest first."""
+    found = [_read(path) for path in folder().glob("*.json")]
+    return sorted(found, key=lambda edit: (edit.ts, edit.id), reverse=True)
+
+
+def by_id(given: str) -> Edit | None:
+    """The edit that an id or its beginning names."""
+    found = [edit for edit in entries() if edit.id == given or edit.id.startswith(given)]
+    if len(given) < _SHORTEST_ID or not found:
+        return None
+    if len(found) > 1:
+        ids = ", ".join(edit.id for edit in found[:5])
+        raise SessError(f'"{given}" matches {len(found)} edits: {ids}')
+    return found[0]
+
+
+def expire() -> None:
+    """Remove the snapshots that are older than config.toml says."""
+    limit = now() - keep_days() * _DAY
+    for edit in entries():
+        if edit.ts < limit and not edit.expired:
+            (folder() / f"{edit.id}.zst").unlink(missing_ok=True)
+            write(replace(edit, expired=True))
+
+
+def discard(sessions: set[str], files: set[str]) -> None:
+    """Remove everything that is kept of these sessions and files, for `sess forget`."""
+    if not folder().is_dir():
+        return
+    with editing():
+        for edit in entries():
+            if edit.session in sessions or edit.path in files:
+                drop(edit.id)
+
+
+def keep_days() -> float:
+    """How long edits can be undone: `keep_days` in section [edit] of config.toml."""
+    path = paths.home().config_file
+    if not path.exists():
+        return KEEP_DAYS
+    import tomllib  # noqa: PLC0415
+
+    try:
+        section = tomllib.loads(path.read_text("utf-8")).get("edit", {})
+        days = section.get("keep_days", KEEP_DAYS)
+    except (OSError, ValueError, AttributeError):  # the daemon reports what is wrong with it
+        return KEEP_DAYS
+    return float(days) if isinstance(days, int | float) and days > 0 else KEEP_DAYS
+
+
+def sync_folder(path: str | Path) -> None:
+    """Make names in a directory durable, where the system can."""
+    with contextlib.suppress(OSError):
+        fd = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+
+
+def _read(path: Path) -> Edit:
+    try:
+        values: dict[str, Any] = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
+        known = {one.name for one in fields(Edit)}
+        values = {name: value for name, value in values.items() if name in known}
+        for name in ("before", "after"):
+            values[name] = Content(**values[name]) if values[name] else None
+        for name in ("owner", "left", "cut", "pulled"):
+            values[name] = tuple(values[name])
+        return Edit(**values)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise SessError(
+            f'cannot read "{path}"', hint="this entry of the log of edits is damaged"
+        ) from error
+
+
+def _private(path: Path) -> IO[bytes]:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+    return os.fdopen(os.open(path, flags, 0o600), "wb")
