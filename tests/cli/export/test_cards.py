@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from tests.cli.export.card_items import Looked, body, call, drawn, item
 
@@ -9,6 +11,7 @@ from sess_cli.export.forge import Repository
 from sess_cli.export.html.cards import Drawer
 from sess_cli.export.records import Image
 from sess_cli.export.story import Commit, Spent
+from sess_schema.edits import Edit
 
 MOMENT = 1_771_597_805_250  # 2026-02-20T14:30:05.250Z
 PATCH = [{"oldStart": 9, "newStart": 9, "lines": [" a", "-b = 1", "+b = 2", " c"]}]
@@ -149,6 +152,17 @@ def test_an_edit_of_an_unknown_place_has_no_line_numbers():
     )
 
 
+def test_what_a_diff_tells_is_not_told_again():
+    """Whatever an agent calls the texts of an edit, only its other arguments stand below it."""
+    change = Edit("f", "x y", "x z")
+    for given in (
+        {"TargetFile": "f", "TargetContent": "x y", "ReplacementContent": "x z\n", "all": False},
+        {"edit": {"old": "x y", "new": "x z"}, "all": False},
+    ):
+        html = body(item("tool_use", tool="e", call_kind="edit", input=given, edits=[change]))
+        assert re.sub("<[^>]+>", " ", html).split() == ["x", "y", "x", "z", "all", "false"]
+
+
 def test_every_edit_of_several_is_shown():
     edits = [{"old_string": "a", "new_string": "b"}, {"old_string": "c", "new_string": "d"}]
     html = body(call("MultiEdit", {"file_path": "f", "edits": edits}))
@@ -287,6 +301,11 @@ def test_a_short_notice_is_one_line():
     assert '<span class="who">Interrupted</span>' in html
     assert '<span class="gist">[Request interrupted by user]</span>' in html
     assert "body" not in html
+
+
+def test_a_notice_does_not_say_its_name_twice():
+    html = drawn(item("system", label="interrupted", text="interrupted"))
+    assert html.casefold().count(">interrupted<") == 1
 
 
 def test_a_long_notice_is_folded():

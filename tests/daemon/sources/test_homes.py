@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import random
+import re
 from contextlib import ExitStack, closing
 
 import apsw
@@ -30,6 +31,7 @@ from tests.golden_home import (
 
 from sess_schema import archive
 from sess_schema.connection import open_reader
+from sess_schema.session.reader import Reader
 from sessiond.reading.territory import recognised
 from sessiond.sources import source_classes
 
@@ -61,6 +63,23 @@ def test_a_clean_read_gives_the_facts(tmp_path, agent):
     assert found["sessions"]
     assert again(world) == 0
     world.check()
+
+
+@every_agent
+def test_a_call_shows_the_input_that_was_indexed(tmp_path, agent):
+    """However many records a call is written in, what is found by its words is shown.
+
+    Edits are left out, which are shown as diffs, and agents, whose prompts are their sessions'.
+    """
+    world = clean(tmp_path, agent)
+    with closing(open_reader(world.state / "index.db")) as db:
+        sessions = [session for (session,) in db.execute("SELECT id FROM sessions").fetchall()]
+        for reader in (Reader(db, session) for session in sessions):
+            for entry in reader.entries():
+                if entry.type == "tool_use" and entry.call_kind not in ("edit", "agent"):
+                    given = orjson.dumps(reader.input(entry)).decode()
+                    shown = re.findall(r"\w+", re.sub(r"\\[nrt]", " ", given))
+                    assert {*re.findall(r"\w+", entry.input)} <= {*shown}, entry
 
 
 def again(world):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -22,7 +22,7 @@ _WRAPPED = re.compile(r"<tool_use_error>(.*)</tool_use_error>\s*", re.DOTALL)
 _LINKS = re.compile(r"^Links: (\[.*\])$", re.MULTILINE)
 _TODO_STATES = {"done": ("✓", "done"), "doing": ("▸", "in progress"), "open": ("○", "to do")}
 _PATHS = ("filepath", "path", "targetfile", "notebookpath", "relativeworkspacepath")
-_EDITED = ("oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "edits")
+_EDITED = ("oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "edits", "diff")
 _WRITTEN = ("content", "contents", "filetext", "codeedit", "newsource")
 
 
@@ -94,7 +94,9 @@ def answered(item: Item, kind: str) -> str:
 
 def _shell(item: Item) -> str:
     command = shapes.command(item)
-    rest = _rest(item, "command", "cmd", "script", shown=(shapes.description(item),))
+    rest = _rest(
+        item, "command", "cmd", "script", shown=(shapes.description(item),), told=(command,)
+    )
     if not command:
         return rest
     shown = highlight.coloured(text(command), "shell")
@@ -105,7 +107,13 @@ def _edit(item: Item) -> str:
     drawn = "".join(_diff(edit) for edit in edits.shown(item.edits))
     if patch := shapes.patch_text(item):
         return drawn + markup.details("Original patch", values.terminal(patch))
-    return drawn + _rest(item, *_EDITED, *_PATHS, *_WRITTEN)
+    return drawn + _rest(item, *_EDITED, *_PATHS, *_WRITTEN, told=_edited(item))
+
+
+def _edited(item: Item) -> list[str]:
+    """What the diffs tell, by whatever names the arguments have."""
+    told = [words for edit in item.edits for words in (edit.path, edit.old, edit.new) if words]
+    return [*told, *(words.removesuffix("\n") for words in told)]
 
 
 def _diff(edit: Edit) -> str:
@@ -149,11 +157,11 @@ def _web(item: Item) -> str:
 
 def _search(item: Item) -> str:
     about = _said(item, "pattern") or _said(item, "query")
-    return _rest(item, shown=(about, shapes.path_of(item)))
+    return _rest(item, shown=(about, shapes.path_of(item), item.summary))
 
 
 def _read(item: Item) -> str:
-    return _rest(item, "offset", "limit", *_PATHS)
+    return _rest(item, "offset", "limit", *_PATHS, shown=(item.summary,))
 
 
 def _plan(item: Item) -> str:
@@ -209,16 +217,23 @@ def _arguments(item: Item) -> str:
     return _rest(item, shown=(item.summary,))
 
 
-def _rest(item: Item, *names: str, shown: tuple[str, ...] = ()) -> str:
-    """Arguments not shown elsewhere on the card; `shown` is in its header, if it fits there."""
+def _rest(item: Item, *names: str, shown: tuple[str, ...] = (), told: Sequence[str] = ()) -> str:
+    """Arguments not `told` elsewhere on the card; `shown` is in its header, if it fits there."""
     if not isinstance(item.input, dict):
         return ""
     fits = [one for one in shown if one and markup.line(one) == one]
     return values.arguments(
         (name, value)
         for name, value in item.input.items()
-        if _bare(str(name)) not in names and value not in fits
+        if _bare(str(name)) not in names and value not in fits and not _is_told(value, told)
     )
+
+
+def _is_told(value: Any, told: Sequence[str]) -> bool:
+    """Whether all that a value says is told: a text, or several under names of their own."""
+    if isinstance(value, dict):
+        return bool(value) and all(_is_told(one, told) for one in value.values())
+    return isinstance(value, str) and (value in told or value.removesuffix("\n") in told)
 
 
 # -- results

@@ -79,6 +79,8 @@ def is_line(item: Item) -> bool:
 def gist(item: Item) -> str:
     """The rest of the header, as markup."""
     said = item.text.strip()
+    if said.casefold() == name(item).casefold():
+        return ""
     if is_line(item):
         shown = markup.text(said)
         return markup.link(said, shown) or shown

@@ -35,6 +35,7 @@ class KimiSource(Source):
         ("user-history/, logs/, credentials/", "prompts only, the program's own log, sign-in data"),
     )
     known_from = SOURCE_CODE
+    edition = 2  # calls in pieces have their whole input
 
     def places(self) -> list[str]:
         return [os.path.join(home, _SESSIONS) for home in (self._share(), self._code_home())]

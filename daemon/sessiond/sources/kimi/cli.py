@@ -80,7 +80,7 @@ class CliRecords:
                 record.retires.append(Retire(as_text(self._open.get("record"))))
                 given = (as_text(self._open.get("given")) or "") + more
                 self._open = self._open | {"record": record.native_id, "given": given}
-                self._call(record, f"{place}/arguments_part")
+                self._call(record, None)  # no single record has the input
         elif kind == "ToolResult":
             self._result(record, payload, place)
         elif kind == "StatusUpdate":
@@ -117,7 +117,7 @@ class CliRecords:
         elif text and text.strip():
             record.events.append(Event("assistant", text.strip()))
 
-    def _call(self, record: Record, pointer: str) -> None:
+    def _call(self, record: Record, pointer: str | None) -> None:
         record.role = "assistant"
         found = self._open
         record.events.append(call(found.get("name"), found.get("given"), found.get("id"), pointer))

@@ -41,7 +41,7 @@ _COUNTS = (
 )
 
 
-def call(name: Any, given: Any, call_id: Any, pointer: str) -> Event:
+def call(name: Any, given: Any, call_id: Any, pointer: str | None) -> Event:
     """Kimi CLI writes arguments as JSON in a string."""
     if isinstance(given, str):
         with suppress(orjson.JSONDecodeError):
