@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -43,9 +42,7 @@ class Messages:
         self._open: list[tuple[str, str]] = []  # (tool, call id) of written calls without a result
         self._tools: dict[str, str] = {}  # by call id
         self.facts = prompts.Facts()  # of the last message that had any
-        self.calls: list[
-            dict[str, str]
-        ] = []  # the written ones of the last message; see `_written`
+        self.calls: list[dict[str, str]] = []  # written ones of the last message, see `_written`
 
     def read(self, key: str, message: dict[str, Any], place: str) -> Record:
         """`place` is the pointer to the message within its record."""
@@ -169,7 +166,7 @@ class Messages:
         elif answer is not None and answer.texts:
             self._close(record, answer)
             answer = None
-        elif answer is None and not headed and self._open and _is_bare(text):
+        elif answer is None and not headed and self._open and prompts.may_be_result(text):
             answer = self._opened(self._open[0][0])
         if answer is None:
             self._typed(record, text)
@@ -228,7 +225,7 @@ class Messages:
         if tool in _ANSWERED or status == "denied" or output.startswith("The user "):
             for text in prompts.typed_in(output):
                 _add(record, "user", text)
-        if (feedback := _feedback(output)) is not None:
+        if (feedback := prompts.feedback(output)) is not None:
             _add(record, "user", feedback)
 
     def _typed(self, record: Record, text: str) -> None:
@@ -261,11 +258,6 @@ def _texts(blocks: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
             yield text
 
 
-def _is_bare(text: str) -> bool:
-    """Whether a text may be a result: neither typed nor only details."""
-    return bool(prompts.without_details(text)) and not prompts.typed_in(text)
-
-
 def _reasoning(message: dict[str, Any], blocks: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
     """Reasoning that stands beside the blocks."""
     if content := as_text(message.get("reasoning_content")) or (
@@ -284,18 +276,6 @@ def _reasoning(message: dict[str, Any], blocks: list[tuple[str, dict[str, Any]]]
             if text := "".join(filter(None, texts)):
                 yield text
                 return
-
-
-def _feedback(output: str) -> str | None:
-    """What a person typed when they allowed or denied a call."""
-    if not output.startswith("{"):
-        return None
-    try:
-        value, _ = json.JSONDecoder().raw_decode(output)
-    except (ValueError, RecursionError):
-        return None
-    found = as_dict(value)
-    return as_text(found.get("feedback")) if "status" in found else None
 
 
 def _add(record: Record, kind: str, text: str | None, label: str | None = None) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import NamedTuple
 
 from sessiond.sourcekit.folders import absolute
+from sessiond.sourcekit.values import as_dict, as_text
 
 # What people typed stands in one of these; everything else in a message is the extension's.
 _TYPED = re.compile(
@@ -113,3 +115,20 @@ def _labelled(texts: list[str]) -> list[tuple[str, str]]:
 
 def _label(text: str) -> str:
     return "resumption" if text.startswith("[TASK RESUMPTION]") else "context"
+
+
+def may_be_result(text: str) -> bool:
+    """Whether a text may be a result: neither typed nor only details."""
+    return bool(without_details(text)) and not typed_in(text)
+
+
+def feedback(output: str) -> str | None:
+    """What a person typed when they allowed or denied a call."""
+    if not output.startswith("{"):
+        return None
+    try:
+        value, _ = json.JSONDecoder().raw_decode(output)
+    except (ValueError, RecursionError):
+        return None
+    found = as_dict(value)
+    return as_text(found.get("feedback")) if "status" in found else None
