@@ -25,7 +25,7 @@ from sess_cli.commands import (
     stats,
     statusline,
 )
-from sess_cli.parsing import keep_only
+from sess_cli.parsing import keep_only, with_verb
 from sess_schema import __version__, program
 from sess_schema.program import say
 
@@ -84,5 +84,11 @@ def _without_a_verb() -> None:
 
 
 def run() -> None:
-    keep_only(app, sys.argv[1:])
-    program.run(app, "sess")
+    given = sys.argv[1:]
+
+    def follow() -> None:
+        words = with_verb(app, given)
+        keep_only(app, words)
+        program.follow(app, "sess", words)
+
+    program.run_plain("sess", follow, debug=given[:1] == ["--debug"])

@@ -8,6 +8,7 @@ words and the status line need no typer at all.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import typer
@@ -15,12 +16,54 @@ from typer.core import TyperCommand
 
 from sess_schema.errors import SessError
 
-_NUMBERED = ("-A", "-B", "-C")  # options only before a number
+_BEFORE = ("--debug",)  # options of `sess` itself
+_SHORTEST_SLIP = 3
+_SHORT = re.compile(r"-[A-Za-z]{1,2}")  # longer ones exclude a word
+# What other search programs call it.
+_ELSEWHERE = {
+    "--max-count": "-n N", "-m": "-n N", "--head": "-n N", "--word-regexp": "-w", "-E": "--regex",
+    "-P": "--regex", "-e": "--regex", "--regexp": "--regex", "-v": '-"WORD"', "--reverse":
+    "--sort oldest", "--invert-match": '-"WORD"', "--after": "--since", "--before": "--until",
+    "--list": "-l", "-k": "-n N", "-f": "--file",
+}  # fmt: skip
+
+
+def with_verb(app: typer.Typer, given: list[str]) -> list[str]:
+    """A command line that names a command: words that are none are searched for."""
+    before = given[: next((n for n, word in enumerate(given) if word not in _BEFORE), len(given))]
+    rest = given[len(before) :]
+    verbs = [str(one.name) for one in app.registered_commands]
+    verbs += [str(one.name) for one in app.registered_groups]
+    if not rest or rest[0] in verbs or (rest[0].startswith("-") and rest[0] != "--"):
+        return given
+    if rest[0] == "help":
+        return [*before, *rest[1:], "--help"]
+    for verb in verbs:
+        if _one_slip(rest[0], verb):
+            import shlex  # noqa: PLC0415
+
+            raise SessError(
+                f"no such command: {rest[0]}",
+                hint=f"did you mean `sess {verb}`? `{shlex.join(['sess', 'search', *rest])}`"
+                " searches for it",
+            )
+    return [*before, "search", *rest]
+
+
+def _one_slip(typed: str, verb: str) -> bool:
+    """Whether one letter is missing, wrong or too many, or two are swapped."""
+    if abs(len(typed) - len(verb)) > 1 or typed == verb or len(typed) < _SHORTEST_SLIP:
+        return False
+    same = next((n for n, (a, b) in enumerate(zip(typed, verb, strict=False)) if a != b), None)
+    if same is None:
+        return True
+    a, b = typed[same:], verb[same:]
+    return a[1:] == b[1:] or a[1:] == b or a == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
 
 
 def keep_only(app: typer.Typer, given: list[str]) -> None:
     """Drop every command but the one a command line names."""
-    verb = next((word for word in given if word != "--debug"), None)
+    verb = next((word for word in given if word not in _BEFORE), None)
     commands = [command for command in app.registered_commands if command.name == verb]
     groups = [group for group in app.registered_groups if group.name == verb]
     if commands or groups:
@@ -28,12 +71,10 @@ def keep_only(app: typer.Typer, given: list[str]) -> None:
 
 
 class WordsCommand(TyperCommand):
-    """Only known options are options; `-word` excludes, a pasted `--flag` is searched for."""
+    """Options and words in any order: `-word` excludes, and a pasted command is words."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args == ["-h"]:  # with other words it excludes `h`
-            args = ["--help"]
-        options, words = self.expanded(*self._divide(args))
+        options, words = self.expanded(*_Division(self.params, args).made())
         ctx.meta["typed"] = [*options, "--", *words]
         return super().parse_args(ctx, [*options, "--", *words])
 
@@ -41,52 +82,100 @@ class WordsCommand(TyperCommand):
         """With saved searches filled in."""
         return options, words
 
-    def _divide(self, args: list[str]) -> tuple[list[str], list[str]]:
-        takes_value = {"--help": False}
-        for parameter in self.params:
+
+class _Division:
+    """Divides a command line into options and words."""
+
+    def __init__(self, parameters: list[Any], args: list[str]) -> None:
+        self._takes_value = {"--help": False, "-h": False}
+        for parameter in parameters:
             if parameter.param_type_name == "option":
                 for name in (*parameter.opts, *parameter.secondary_opts):
-                    takes_value[name] = not getattr(parameter, "is_flag", False)
-        options: list[str] = []
-        words: list[str] = []
-        at = 0
-        while at < len(args):
-            word, at = args[at], at + 1
-            name, equals, _ = word.partition("=")
+                    self._takes_value[name] = not getattr(parameter, "is_flag", False)
+        self._args = args
+        self._at = 0
+        self._options: list[str] = []
+        self._words: list[str] = []
+
+    @property
+    def _pasted(self) -> bool:
+        from sess_cli.search.pasted import is_command  # noqa: PLC0415
+
+        return is_command([*self._words[:1], *self._args[self._at :]])
+
+    def made(self) -> tuple[list[str], list[str]]:
+        while self._at < len(self._args):
+            word = self._args[self._at]
+            self._at += 1
             if word == "--":
-                words += args[at:]
+                self._words += self._args[self._at :]
                 break
-            if word[:2] in _NUMBERED and word[2:].isdigit():
-                options += [word[:2], word[2:]]
-            elif word in _NUMBERED:
-                if at < len(args) and args[at].isdigit():
-                    options += [word, args[at]]
-                    at += 1
-                else:
-                    words.append(word)
-            elif name not in takes_value or (equals and not takes_value[name]):
-                _refuse_slip(name, list(takes_value))
-                words.append(word)
-            elif takes_value[name] and not equals:
-                if at == len(args):
-                    raise SessError(
-                        f"{name} needs a value", hint=f"`-- {name}` searches for it as a word"
-                    )
-                options += [word, args[at]]
-                at += 1
+            if word[:2] == "--" and word[2:3].isalpha():
+                self._long(word)
+            elif word[:1] == "-" and word[1:2].isalpha():
+                self._short(word)
             else:
-                options.append(word)
-        return options, words
+                self._words.append(word)
+        return self._options, self._words
 
+    def _long(self, word: str) -> None:
+        name, equals, _ = word.partition("=")
+        if name not in self._takes_value:
+            self._unknown(word, name)
+        elif not self._takes_value[name]:
+            if equals:
+                raise SessError(f"{name} takes no value")
+            self._options.append(word)
+        elif equals:
+            self._options.append(word)
+        elif self._at == len(self._args):
+            raise SessError(f"{name} needs a value", hint=_as_word(name))
+        else:
+            self._options += [word, self._args[self._at]]
+            self._at += 1
 
-def _refuse_slip(name: str, known: list[str]) -> None:
-    """A mistyped option must not silently become a word that matches nothing."""
-    if not name.startswith("--") or len(name) == len("--"):
-        return
-    import difflib  # noqa: PLC0415
+    def _short(self, word: str) -> None:
+        """`-n 3`, `-n3`, `-w`, `-lw`; the values of short options are numbers."""
+        name, rest = word[:2], word[2:]
+        if self._takes_value.get(name) and (rest.isdigit() or not rest):
+            value = rest or "".join(self._args[self._at : self._at + 1])
+            if value.isdigit():
+                self._options += [name, value]
+                self._at += not rest
+            elif self._pasted:
+                self._words.append(word)
+            else:
+                raise SessError(f"{name} needs a number", hint=_as_word(word))
+        elif word == "-h" and self._pasted:
+            self._words.append(word)
+        elif all(self._takes_value.get(f"-{letter}") is False for letter in word[1:]):
+            self._options += ["--help" if letter == "h" else f"-{letter}" for letter in word[1:]]
+        elif _SHORT.fullmatch(word):
+            self._unknown(word, word)
+        else:
+            self._words.append(word)
 
-    if close := difflib.get_close_matches(name, known, 1, 0.75):
+    def _unknown(self, word: str, name: str) -> None:
+        """An error, because as a word it would silently match nothing; a pasted one is a word."""
+        import difflib  # noqa: PLC0415
+
+        known = [option for option in self._takes_value if option.startswith("--")]
+        pasted = self._pasted
+        close = difflib.get_close_matches(name, known, 1, _SAME if pasted else _SIMILAR)
+        if pasted and not close:
+            self._words.append(word)
+            return
+        suggested = _ELSEWHERE.get(name) or (close[0] if close and len(name) > 2 else None)
         raise SessError(
             f"no such option: {name}",
-            hint=f"did you mean {close[0]}? `-- {name}` searches for it as a word",
+            hint=(f"did you mean {suggested}? " if suggested else "") + _as_word(word),
         )
+
+
+_SIMILAR, _SAME = 0.7, 0.85
+
+
+def _as_word(word: str) -> str:
+    import shlex  # noqa: PLC0415
+
+    return f"`sess search -- {shlex.quote(word)}` searches for it as a word"

@@ -61,7 +61,6 @@ def test_the_version_is_the_packages(world):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["frobnicate"], "sess: no such command"),
         (["list", "--nonsense"], "sess: no such option"),
         (["list", "--limit", "many"], "sess: invalid value"),
     ],

@@ -92,9 +92,14 @@ def search(
     regex: Annotated[
         bool, typer.Option("--regex", help="WORDS is a regular expression (Python syntax).")
     ] = False,
-    case: Annotated[bool, typer.Option("--case-sensitive", help="Match case exactly.")] = False,
+    case: Annotated[
+        bool, typer.Option("-s", "--case-sensitive", help="Match case exactly.")
+    ] = False,
+    ignore_case: Annotated[
+        bool, typer.Option("-i", "--ignore-case", help="Ignore case, which is the default.")
+    ] = False,
     whole: Annotated[
-        bool, typer.Option("--whole-word", help="Match whole words only, like grep -w.")
+        bool, typer.Option("-w", "--whole-word", help="Match whole words only, like grep -w.")
     ] = False,
     tools_only: Annotated[
         bool,
@@ -105,7 +110,8 @@ def search(
     ] = "relevance",
     flat: Annotated[bool, typer.Option("--flat", help="Do not group by session.")] = False,
     limit: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Show at most N hits; 0 for all.")
+        int,
+        typer.Option("-n", "--limit", min=0, metavar="N", help="Show at most N hits; 0 for all."),
     ] = 20,
     cursor: Annotated[
         str | None,
@@ -127,13 +133,17 @@ def search(
     fields: Annotated[
         str | None, typer.Option(metavar="A,B", help="Print only these JSON fields.")
     ] = None,
-    count: Annotated[bool, typer.Option("--count", help="Print only the number of hits.")] = False,
+    count: Annotated[
+        bool, typer.Option("-c", "--count", help="Print only the number of hits.")
+    ] = False,
     ids: Annotated[
         bool, typer.Option("--ids", help="Print only SESSION#EVENT of each hit.")
     ] = False,
     files_with_matches: Annotated[
         bool,
-        typer.Option("--files-with-matches", help="Print only paths of transcripts with a hit."),
+        typer.Option(
+            "-l", "--files-with-matches", help="Print only paths of transcripts with a hit."
+        ),
     ] = False,
     max_tokens: Annotated[
         int | None,
@@ -168,8 +178,11 @@ def search(
     from sess_cli.search import saved_searches  # noqa: PLC0415
     from sess_cli.search.output import OutputOptions  # noqa: PLC0415
     from sess_cli.search.run import perform  # noqa: PLC0415
+    from sess_schema.errors import SessError  # noqa: PLC0415
     from sess_schema.queries.search import Search  # noqa: PLC0415
 
+    if case and ignore_case:
+        raise SessError("--case-sensitive and --ignore-case cannot be combined")
     if saved_searches.manage(listed=list_saved, unsave=unsave, past=list_history):
         return
     filters = _filters(

@@ -1,4 +1,4 @@
-"""Hints for a search without hits: what wider searches would find."""
+"""Hints for a search with few hits or none: what wider searches would find."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def hint(db: apsw.Connection, request: Search, typed: list[str]) -> None:
         say("nothing found")
     for note in request.results(db).query.notes:
         say(f"note: {safe(note)}")
-    options = [option for option in typed[: typed.index("--")] if option != "--no-sync"]
+    options = _options(typed)
     for one in relaxations(db, request):
         kept = [option for option in options if option not in one.drops]
         if "filters" in one.drops:
@@ -36,3 +36,19 @@ def hint(db: apsw.Connection, request: Search, typed: list[str]) -> None:
         match = "matches" if one.count == 1 and one.counted else "match"
         command = shlex.join(["sess", "search", *one.adds, *kept, one.words])
         say(f"hint: {number} {match} {safe(one.why)}: `{safe(command)}`")
+
+
+def hint_inside_words(db: apsw.Connection, request: Search, typed: list[str]) -> None:
+    """Say how many more events have the words inside longer ones."""
+    from sess_cli.search.besides import inside_words  # noqa: PLC0415 - on terminals only
+
+    more, all_read = inside_words(db, request)
+    if more:
+        number = amounts.plural(more, "more event") + ("" if all_read else " or more")
+        command = shlex.join(["sess", "search", "--substring", *_options(typed), request.text])
+        verb = "has" if more == 1 and all_read else "have"
+        say(f"hint: {number} {verb} it inside longer words: `{safe(command)}`")
+
+
+def _options(typed: list[str]) -> list[str]:
+    return [option for option in typed[: typed.index("--")] if option != "--no-sync"]

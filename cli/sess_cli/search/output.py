@@ -34,6 +34,12 @@ class OutputOptions:
     before: int = 0
     after: int = 0
 
+    @property
+    def for_people(self) -> bool:
+        """Hits as text, and nothing else."""
+        only = (self.json, self.fields, self.count, self.ids, self.files, self.max_tokens)
+        return not any(only) and not (self.explain or self.open or self.paged)
+
     def check(self) -> None:
         chosen = [
             name

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING
+
 from sess_cli import fresh
 from sess_cli.search import saved_searches
 from sess_cli.search.output import OutputOptions, write
 from sess_schema.errors import Exit
 from sess_schema.program import Ended, say
 from sess_schema.queries.search import Search
+
+if TYPE_CHECKING:
+    import apsw
 
 
 def perform(
@@ -22,17 +28,34 @@ def perform(
     if save is not None:
         saved_searches.check_name(save)
     with fresh.open_with_sessions(sync=sync) as db, db:
-        found = write(db, request, options)
+        found = write(db, request, options) or _as_session(db, request, options)
         if not found and not options.explain:
             from sess_cli.search.nothing_found import hint  # noqa: PLC0415
 
             hint(db, request, typed)
+        elif options.for_people and sys.stdout.isatty():
+            from sess_cli.search.nothing_found import hint_inside_words  # noqa: PLC0415
+
+            hint_inside_words(db, request, typed)
     if save is not None:
         saved_searches.save(save, typed)
         say(f"saved as @{save}")
     saved_searches.remember(typed)
     if not found and not options.explain:
         raise Ended(Exit.NOTHING_FOUND)
+
+
+def _as_session(db: apsw.Connection, request: Search, options: OutputOptions) -> bool:
+    """If no text has it, the query may be a session's ID: then its events are the hits."""
+    if not any(character.isdigit() for character in request.text):
+        return False
+    from sess_cli.search import besides  # noqa: PLC0415
+
+    row = besides.named_session(db, request)
+    if row is None:
+        return False
+    say(f"note: {request.text.strip()} is a session; `sess show` shows all of it")
+    return write(db, besides.events_of(request, row), options)
 
 
 def for_words(words: list[str], *, sync: bool) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sess_schema import paths
 from sess_schema.errors import SessError
+from sess_schema.program import say
 
 _NAME = re.compile(r"\w[\w.-]{0,59}")
 _MOST_REMEMBERED = 1000
@@ -52,7 +53,7 @@ def remove(name: str) -> None:
 
 
 def expanded(options: list[str], words: list[str]) -> tuple[list[str], list[str]]:
-    """With each `@name` replaced by the search saved under it; an unknown name stays a word."""
+    """With each `@name` replaced by what is saved under it; an unknown name stays a word."""
     if not any(word.startswith("@") and _NAME.fullmatch(word[1:]) for word in words):
         return options, words
     known = names() if _file().exists() else {}
@@ -61,6 +62,8 @@ def expanded(options: list[str], words: list[str]) -> tuple[list[str], list[str]
         saved = known.get(word[1:]) if word.startswith("@") else None
         if saved is None:
             made.append(word)
+            if word.startswith("@") and _NAME.fullmatch(word[1:]):
+                say(f"note: no saved search {word}; searching for the word")
             continue
         at = saved.index("--") if "--" in saved else len(saved)
         options = [*saved[:at], *options]

@@ -224,6 +224,8 @@ def _guesses(db: apsw.Connection, given: str) -> Iterator[Iterable[SessionRow]]:
         (given, given, bare, bare),
     )
     yield _rows(db, f"s.turns > 0 AND {begins.format('s.alias')}", (given, given))
+    if given != (lower := given.lower()):  # an ID as some programs print it
+        yield from _guesses(db, lower)
 
 
 def _ambiguous(db: apsw.Connection, given: str, found: list[SessionRow]) -> SessError:

@@ -10,7 +10,7 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, islice
 from operator import itemgetter
 from typing import Any, Literal
@@ -105,16 +105,22 @@ class Search:
     def results(self, db: apsw.Connection) -> Results:
         return Results(db, self)
 
+    def without_filters(self, db: apsw.Connection) -> str:
+        """The words, without the filters that are written among them."""
+        return language.without_filters(self.text, lambda one: self._fault(db, one))
+
+    def _fault(self, db: apsw.Connection | None, one: Filter) -> str | None:
+        return fields.fault(db, one.field, one.value, self._setting())
+
     def _query(self, db: apsw.Connection | None, tokenize: language.Tokenize) -> Query:
         matching = Matching(self.mode, case=self.case, whole=self.whole)
         given = list(self.filters)
 
-        def fault(one: Filter) -> str | None:
-            return fields.fault(db, one.field, one.value, self._setting())
-
         if given and not self.text.strip() and self.mode == "words":
             return Query(language.together(given))
-        query = language.parse(self.text, tokenize, matching, fault, alone=not given)
+        query = language.parse(
+            self.text, tokenize, matching, partial(self._fault, db), alone=not given
+        )
         if given:
             query = query.narrowed(language.together(given))
         # Next to it, any other type is a contradiction, not an alternative.

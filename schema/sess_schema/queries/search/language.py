@@ -1,7 +1,7 @@
 """Parses search queries. Any text is a valid query.
 
 All words must occur; "several words" must be adjacent; `word*` is a prefix; `-word` must not
-occur; `a OR b`; parentheses; `field:value` filters. Anything else is a word.
+occur, nor the one after NOT; `a OR b`; parentheses; `field:value` filters. Anything else is a word.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _FIELD = re.compile(r"(-?)([A-Za-z]+):(.+)", re.DOTALL)
 _SENTENCE_END = ".,;:!?"
 # A pasted command: its `-x` is a flag, not an exclusion.
 _COMMAND = re.compile(r"(?:^|\s)(?:\||&&|;|\d?>{1,2}|--[a-z]|\.{1,2}/|\$)")
+# NOT is an operator unless it is part of a message: NOT NULL, COULD NOT CONNECT.
+_OPERAND = re.compile(r"\s+(?![-)\s]|[A-Z]{2,}\b)(?=.)")
 _FLAG = re.compile(r"-(?:[A-Za-z]{1,2}|\d+)")
 _HASH = re.compile(r"(?=.*\d)(?=[0-9]{7}|.*[a-f])[0-9a-f]{6,64}(?:-[0-9a-f]{1,12})*", re.IGNORECASE)
 _MOST_TERMS = 500
@@ -113,6 +115,19 @@ def parse(
     return Query(tree, tuple(notes))
 
 
+def without_filters(text: str, check: Check) -> str:
+    """The words of a query that has filters among them."""
+    kept, at = "", 0
+    for found in _LEXEMES.finditer(text):
+        value, field = found["quoted"], found["field"]
+        if found["word"] and (written := _FIELD.fullmatch(found["word"].rstrip(")"))):
+            _, field, value = written.groups()
+        if field and value and check(Filter(field.lower(), value)) is None:
+            kept += text[at : found.start()]
+            at = found.end() - (found["word"] or "").endswith(")")
+    return " ".join((kept + text[at:]).split())
+
+
 class _Parser:
     """One pass over the lexemes, with a stack of open groups instead of recursion."""
 
@@ -151,6 +166,7 @@ class _Parser:
         depth = 0
         end = len(self._text)
         at = 0
+        negated = False
         while at < end:
             if self._terms == _MOST_TERMS:
                 self.notes.append(f"only the first {_MOST_TERMS} terms are used")
@@ -160,27 +176,31 @@ class _Parser:
                 at += 1
                 continue
             at = found.end()
+            if found["word"] == "NOT" and not negated and _OPERAND.match(self._text, at):
+                negated = True
+                continue
             if found["open"]:
                 if depth < _DEEPEST:
                     depth += 1
-                    yield found["open"]
+                    yield "-(" if negated else found["open"]
             elif found["close"]:
                 if depth:
                     depth -= 1
                     yield ")"
             elif found["quoted"] is not None:
-                yield from self._quoted(found)
+                yield from self._quoted(found, negated=negated)
             else:
                 word, closing = found["word"], 0
                 while depth > closing and word.endswith(")") and word.count(")") > word.count("("):
                     word, closing = word[:-1], closing + 1
-                yield from self._word(word)
+                yield from self._word(word, negated=negated)
                 depth -= closing
                 yield from ")" * closing
+            negated = False
 
-    def _quoted(self, found: re.Match[str]) -> Iterator[Node | str]:
+    def _quoted(self, found: re.Match[str], *, negated: bool) -> Iterator[Node | str]:
         text = found["quoted"]
-        negated = found["minus"] is not None
+        negated = negated or found["minus"] is not None
         if field := found["field"]:
             if node := self._filter(field, text):
                 yield Not(node) if negated else node
@@ -190,20 +210,20 @@ class _Parser:
         if term is not None:
             yield Not(term) if negated else term
 
-    def _word(self, word: str) -> Iterator[Node | str]:
+    def _word(self, word: str, *, negated: bool) -> Iterator[Node | str]:
         if word in ("OR", "AND"):
             yield word
             return
         if field := _FIELD.fullmatch(word):
             minus, name, value = field.groups()
             if node := self._filter(name, value):
-                yield Not(node) if minus else node
+                yield Not(node) if minus or negated else node
                 return
-        negated = word.startswith("-") and len(word) > 1 and not word.startswith("--")
-        if negated and (self._command or _FLAG.fullmatch(word)):
-            negated = False
+        minus = word.startswith("-") and len(word) > 1 and not word.startswith("--")
+        if minus and (self._command or _FLAG.fullmatch(word)):
+            minus = False
             self.notes.append(f'{word} is searched for as a flag; -"{word[1:]}" excludes the word')
-        yield from self._term(word[1:] if negated else word, negated=negated)
+        yield from self._term(word[1:] if minus else word, negated=negated or minus)
 
     def _term(self, word: str, *, negated: bool) -> Iterator[Node]:
         prefix = False

@@ -66,8 +66,9 @@ def _ways(db: apsw.Connection, search: Search, query: Query) -> Iterator[Way]:
         yield Way("ignoring case", replace(search, case=False), drops=("--case-sensitive",))
     if search.whole:
         yield Way("inside words", replace(search, whole=False), drops=("--whole-word",))
-    if search.filters and search.text.strip():
-        yield Way("without the filters", replace(search, filters=()), drops=("filters", "--error"))
+    if words := _unfiltered(search, db):
+        wider = replace(search, filters=(), text=words)
+        yield Way("without the filters", wider, drops=("filters", "--error"))
     if search.mode != "words":
         return
     for term in terms[:_MOST_WORDS]:
@@ -86,6 +87,14 @@ def _ways(db: apsw.Connection, search: Search, query: Query) -> Iterator[Way]:
     if 1 < len(terms) <= _FEW and query.tree == And((*terms,)):
         either = " OR ".join(map(_typed, terms))
         yield Way("any of the words", replace(search, text=either))
+
+
+def _unfiltered(search: Search, db: apsw.Connection) -> str | None:
+    """The words alone, if there are filters beside them."""
+    words = search.text.strip()
+    if search.mode in ("words", "substring"):
+        words = search.without_filters(db)
+    return words if search.filters or words != search.text.strip() else None
 
 
 def near(db: apsw.Connection, term: Term) -> list[str]:
