@@ -53,7 +53,7 @@ bench: .venv/installed ## measure load, search and startup time on a generated c
 	$(BIN)/python bench/run.py
 
 faults: .venv/installed-dev ## run the tests of kills, damages and I/O faults at length
-	SESSIOND_DAMAGES=200 $(BIN)/pytest -n 2 -m 'soak or not soak' tests/faults tests/daemon/test_model.py tests/daemon/test_order.py
+	SESSIOND_FAULTS=1 $(BIN)/pytest -n 2 -m 'soak or not soak' tests/faults tests/daemon/test_model.py tests/daemon/test_order.py
 
 soak: .venv/installed-dev ## run the tests that take several minutes
 	$(BIN)/pytest -m soak

@@ -19,6 +19,7 @@ import apsw
 import pytest
 from hypothesis import settings
 from tests import forked
+from tests.at_length import amount
 
 from sess_schema import archive, event_blocks
 from sess_schema.connection import open_reader, open_writer
@@ -40,7 +41,9 @@ for number in (signal.SIGHUP, signal.SIGINT):
         signal.signal(number, lambda *_: None)
 
 # A busy machine must not fail a test; in CI the same examples run each time.
-settings.register_profile("patient", deadline=None, derandomize="CI" in os.environ)
+settings.register_profile(
+    "patient", deadline=None, derandomize="CI" in os.environ, max_examples=amount(40, 400)
+)
 settings.load_profile("patient")
 
 

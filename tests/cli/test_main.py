@@ -176,10 +176,17 @@ def test_without_an_index_and_a_sync_it_says_so(world):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("closing", [">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize(
-    ("command", "code"),
-    [("list", 0), ("list --json", 0), ("search nowhere", 1), ("show nope", 1), ("--version", 0)],
+    ("command", "code", "closing"),
+    [
+        ("list", 0, ">&-"),
+        ("list", 0, "2>&-"),
+        ("list --json", 0, ">&-"),
+        ("search nowhere", 1, "2>&-"),
+        ("search nowhere", 1, "<&- >&- 2>&-"),
+        ("show nope", 1, "2>&-"),
+        ("--version", 0, "<&- >&- 2>&-"),
+    ],
 )
 def test_a_closed_stream_is_no_error(world, command, code, closing):
     """Nobody wants to read it; the exit code still tells."""

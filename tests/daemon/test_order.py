@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 
 pytestmark = pytest.mark.slow
 
@@ -123,7 +124,7 @@ def comparable(world):
     return dump
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=amount(20, 180), deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32), order=st.integers(0, 2**32))
 def test_any_order_and_any_portions_give_the_same_index(world, seed, order):
     """Forks, forks of forks, replays, summaries and answers in forks: one index in the end."""

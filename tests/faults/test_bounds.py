@@ -7,6 +7,7 @@ import os
 import random
 
 import pytest
+from tests.at_length import amount
 
 from sess_schema.decode import decode, is_crowded
 from sessiond.engines.lines import MOST_TURNS, LogReader
@@ -134,27 +135,30 @@ def test_a_text_of_endless_different_words_is_indexed_in_part(monkeypatch):
     )
 
 
+MEGA = amount(10, 30) << 20  # bytes of a hostile line
+
+
 def crowded(line):
-    """A record whose content is ten million empty lists."""
-    return line.replace(b'"HERE"', b"[" + b"[]," * (10 << 20) + b"[]]")
+    """A record whose content is millions of empty lists."""
+    return line.replace(b'"HERE"', b"[" + b"[]," * (MEGA // 3) + b"[]]")
 
 
 def broken(line):
-    """A record of 30 MB that ends in the middle of a string."""
+    """A record that ends in the middle of a string."""
     before, _, _ = line.partition(b"HERE")
-    return before + b"some words, here and there " * ((30 << 20) // 27) + b"\n"
+    return before + b"some words, here and there " * (MEGA // 27) + b"\n"
 
 
 def nested(line):
-    """30 MB of brackets that open at random and never close."""
+    """Brackets that open at random and never close."""
     choose = random.Random(5).choices
-    return b"".join(choose((b"[", b'{"a":', b"1,"), weights=(4, 4, 1), k=9 << 20)) + b"\n"
+    return b"".join(choose((b"[", b'{"a":', b"1,"), weights=(4, 4, 1), k=MEGA * 3 // 10)) + b"\n"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [crowded, broken, nested], ids=lambda make: make.__name__)
 def test_hostile_lines_need_bounded_memory(world, measured, make):
-    """30 MB of it: under 350 MB in the daemon and in the client; the next line is found."""
+    """Under 350 MB in the daemon and in the client; the next line is found."""
     t = world.transcript(SESSION)
     t.append(make(t.encode(t.prompt("HERE"))), t.prompt("behind it"))
     done = measured("sessiond", "sync")

@@ -177,17 +177,21 @@ def status_of(world, path):
 
 
 def assert_reported(world, path, reason):
-    """Status and doctor name it with the reason; the other transcript is indexed."""
+    """Status names it with the reason; the other transcript is indexed."""
     source = status_of(world, path)
     assert source is not None
     assert (source["agent"], source["state"]) == ("cursor", "unreadable")
     assert source["error"] == reason
+    assert world.found("good") == ["good words"]
+
+
+def assert_diagnosed(world, reason):
+    """`sess doctor` names it, too."""
     done = world.run("sess", "doctor", "--json")
     checks = {check["check"]: check for check in map(json.loads, done.stdout.splitlines())}
     assert done.returncode == 5
     assert checks["sources"]["state"] == "warn"
     assert any(reason in detail for detail in checks["sources"]["details"])
-    assert world.found("good") == ["good words"]
 
 
 def assert_well(world, path, names=("c1",)):
@@ -220,6 +224,7 @@ def test_a_database_in_trouble_from_the_start(world, good, database, plain_user,
             done = world.run("sessiond", "sync", check=5, preexec_fn=plain_user)
             assert f'sessiond: skipped "{database}": {reason}' in done.stderr.splitlines()
             assert_reported(world, database, reason)
+        assert_diagnosed(world, reason)
     assert world.run("sessiond", "sync", check=0, preexec_fn=plain_user).stderr == ""
     assert_well(world, database)
 

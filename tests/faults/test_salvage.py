@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 from contextlib import closing
 
 import apsw
 import pytest
+from tests.at_length import seeds
+from tests.conftest import World
 from tests.faults import damage
 
 from sess_schema import archive
-from sess_schema.connection import open_reader
+from sess_schema.connection import open_reader, open_writer
+from sessiond.ingest import Ingest
+from sessiond.writing.transaction import Store
 
 SESSIONS = 12
+IMMUTABLE = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
 
 
 @pytest.fixture(scope="module")
 def spoiled(tmp_path_factory):
     """A world whose transcripts were read and deleted, and its index."""
-    from tests.conftest import World  # noqa: PLC0415
-
     world = World(tmp_path_factory.mktemp("spoiled"))
     chance = random.Random(7)
     for number in range(SESSIONS):
@@ -61,15 +65,11 @@ def is_intact(data):
     return True
 
 
-def seeds():
-    return range(int(os.environ.get("SESSIOND_DAMAGES", "10")))
-
-
-@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("seed", seeds(10, 200))
 def test_every_piece_on_an_untouched_page_comes_back(spoiled, tmp_path, seed):
-    """Bit flips, torn, zeroed and missing pages, a lost header: `check` fails, `repair` keeps all.
+    """Bit flips, torn, zeroed and missing pages, a lost header: `check` tells, `repair` keeps all.
 
-    The seed reproduces the damage; SESSIOND_DAMAGES sets how many are tried.
+    The seed reproduces the damage.
     """
     index = spoiled.state / "index.db"
     pristine = index.read_bytes()
@@ -83,8 +83,10 @@ def test_every_piece_on_an_untouched_page_comes_back(spoiled, tmp_path, seed):
     tmp_path.chmod(0o700)
     spoiled.env, before = env, spoiled.env
     try:
+        checked = spoiled.run("sess", "check")
         done = spoiled.run("sessiond", "repair")
         assert done.returncode in (0, 4), done.stderr
+        assert checked.returncode == 4 or done.stderr == "the index is sound\n", checked
         expected = {data for data, pages in where.values() if not pages & touched}
         kept = intact_pieces(tmp_path / "index.db")
         assert expected <= kept
@@ -96,6 +98,71 @@ def test_every_piece_on_an_untouched_page_comes_back(spoiled, tmp_path, seed):
         spoiled.run("sess", "search", "prompt", "--no-sync", check=0 if kept else None)
     finally:
         spoiled.env = before
+
+
+def cut(wal, chance):
+    os.truncate(wal, chance.randrange(wal.stat().st_size))
+
+
+def flip(wal, chance):
+    raw = bytearray(wal.read_bytes())
+    damage.flip_bits(raw, chance)
+    wal.write_bytes(raw)
+
+
+def delete(wal, _chance):
+    wal.unlink()
+
+
+def delete_lock(wal, _chance):
+    wal.with_name("sessiond.lock").unlink()
+
+
+@pytest.fixture(scope="module")
+def logged(tmp_path_factory):
+    """The files of an index whose last commits are only in its WAL; the transcripts are gone."""
+    world = World(tmp_path_factory.mktemp("logged"))
+    kept = world.root / "kept"
+    for number in range(6):
+        t = world.transcript(f"{number:08}-1111-4111-8111-111111111111")
+        t.append(*(t.prompt(f"prompt {number} {turn} {'words ' * 900}") for turn in range(5)))
+        if number < 3:
+            world.ingest()
+    (world.state / "sessiond.lock").touch()
+    index = world.state / "index.db"
+    with closing(open_writer(index)) as db:
+        db.wal_autocheckpoint(0)
+        Ingest(Store(db)).reconcile(world.places())
+        shutil.copytree(world.state, kept)
+    shutil.rmtree(world.projects)
+    world.pieces = intact_pieces(index)
+    return world, kept
+
+
+@pytest.mark.parametrize("seed", seeds(4, 40))
+def test_a_damaged_or_lost_wal_costs_only_what_is_in_it(logged, tmp_path, seed):
+    """Cut off, flipped, deleted, or only the lock is: what was in the index stays."""
+    world, kept = logged
+    chance = random.Random(seed)
+    harm = (cut, flip, delete, delete_lock)[seed % 4]
+    home = tmp_path / "home"
+    shutil.copytree(kept, home)
+    with closing(apsw.Connection(f"file:{home / 'index.db'}?immutable=1", flags=IMMUTABLE)) as db:
+        expected = {bytes(data) for (data,) in db.execute("SELECT data FROM chunks")}
+    assert 0 < len(expected) < len(world.pieces)
+    (home / "index.db-shm").unlink()
+    harm(home / "index.db-wal", chance)
+    before, world.env = world.env, {**world.env, "SESSIOND_HOME": str(home)}
+    try:
+        done = world.run("sessiond", "repair", check=0)
+        assert done.stderr.endswith("the index is sound\n")
+        world.run("sess", "check", check=0)
+    finally:
+        world.env = before
+    found = intact_pieces(home / "index.db")
+    assert expected <= found <= world.pieces
+    if harm is delete_lock:
+        assert found == world.pieces
 
 
 def test_a_salvaged_index_is_what_it_was(spoiled, tmp_path):

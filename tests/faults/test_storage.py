@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import secrets
 import shutil
@@ -13,6 +12,9 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.at_length import amount, spread
+from tests.faults.disk import READS, WRITES, Trouble
+from tests.faults.history import close, facts, history
 from tests.schema.stored import make
 
 from sess_schema.connection import open_writer
@@ -22,88 +24,6 @@ from sessiond.ingest import Ingest
 from sessiond.writing.transaction import Store
 
 BIN = Path(sys.executable).parent
-SPREAD = 60  # points of failure per kind; every one when SESSIOND_ALL_FAULTS is set
-
-
-class Disk(apsw.VFS):
-    """The ordinary file system, until write or sync `fail_at` fails."""
-
-    def __init__(self, error=None, fail_at=0) -> None:
-        self.base = apsw.vfs_names()[0]
-        self.calls = 0
-        self.error, self.fail_at = error, fail_at
-        super().__init__("failing-disk", self.base, makedefault=True)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.unregister()
-
-    def xOpen(self, name, flags):  # noqa: N802 - SQLite's name
-        return DiskFile(self, name, flags)
-
-    def touch(self, *, takes_space):
-        self.calls += 1
-        if self.error is apsw.FullError:  # a full disk stays full until someone frees space
-            fails = takes_space and self.calls >= self.fail_at
-        else:
-            fails = self.error is not None and self.calls == self.fail_at
-        if fails:
-            raise self.error("injected")
-
-    def mend(self):
-        self.error = None
-
-
-class DiskFile(apsw.VFSFile):
-    def __init__(self, disk, name, flags) -> None:
-        self._disk = disk
-        super().__init__(disk.base, name, flags)
-
-    def xWrite(self, data, offset):  # noqa: N802
-        self._disk.touch(takes_space=True)
-        super().xWrite(data, offset)
-
-    def xSync(self, _flags):  # noqa: N802
-        # No real sync, which is slow: the power stays on.
-        self._disk.touch(takes_space=False)
-
-    def xTruncate(self, size):  # noqa: N802
-        self._disk.touch(takes_space=False)
-        super().xTruncate(size)
-
-
-ORIGINAL, FORK = "aaaaaaaa-1111-4111-8111-111111111111", "bbbbbbbb-1111-4111-8111-111111111111"
-MOVED, GONE = "cccccccc-1111-4111-8111-111111111111", "dddddddd-1111-4111-8111-111111111111"
-
-
-def history(world):
-    """Changes of the files, one before each `yield`, which is followed by a sync."""
-    original, fork = world.transcript(ORIGINAL), world.transcript(FORK)
-    moved, gone = world.transcript(MOVED), world.transcript(GONE)
-    lines = [original.prompt("where is it"), original.call("c1", command="grep -r it")]
-    original.append(*lines, b"broken line\n")
-    fork.append(*({**line, "sessionId": FORK} for line in lines), b'{"half')
-    moved.append(moved.prompt("move me"))
-    gone.append(gone.prompt("delete me"))
-    yield
-    original.append(original.result("c1", "found it " * 50, is_error=True))
-    fork.path.write_bytes(fork.encode(fork.prompt("rewritten")) * 2)
-    gone.path.unlink()
-    there = moved.path.parent.with_name("-elsewhere")
-    there.mkdir()
-    moved.path.rename(there / moved.path.name)
-    yield
-    original.append(original.answer("that is all"))
-    yield
-
-
-def close(db):
-    """SQLite ignores a failed last checkpoint, but the injected exception propagates."""
-    if db is not None:
-        with suppress(apsw.FullError, apsw.IOError):
-            db.close()
 
 
 def passes(world, disk, *, same_connection):
@@ -131,57 +51,47 @@ def passes(world, disk, *, same_connection):
     return len(failures)
 
 
-def facts(world):
-    """The content of the index, with paths that do not depend on where the test runs."""
-    found = world.dump()
-    found["chunks"] = [
-        (os.path.relpath(path, world.projects), world.restored(path))
-        for (path,) in world.sql("SELECT path FROM sources ORDER BY path")
-    ]
-    found["titles"] = world.sql("SELECT native_id, title FROM sessions ORDER BY 1")
-    return found
-
-
-def points(total):
-    if os.environ.get("SESSIOND_ALL_FAULTS") or total <= SPREAD:
-        return range(1, total + 1)
-    return sorted({1 + number * (total - 1) // (SPREAD - 1) for number in range(SPREAD)})
+TROUBLES = [
+    pytest.param(apsw.FullError, WRITES, id="full"),
+    pytest.param(apsw.IOError, WRITES, id="failing"),
+    pytest.param(apsw.IOError, READS, id="unreadable"),
+]
 
 
 @pytest.mark.parametrize("same_connection", [False, True], ids=["reopened", "same connection"])
-@pytest.mark.parametrize("error", [apsw.FullError, apsw.IOError])
-def test_a_write_or_sync_that_fails_changes_nothing(world, tmp_path, error, same_connection):
+@pytest.mark.parametrize(("error", "calls"), TROUBLES)
+def test_a_call_that_fails_changes_nothing(world, tmp_path, error, calls, same_connection):
     """Call N fails, for N from the migration to the end: the final index is the same."""
     world.state.mkdir(mode=0o700)
-    with Disk() as disk:
+    with Trouble(calls=calls) as disk:
         passes(world, disk, same_connection=same_connection)
     total = disk.calls
     undisturbed = facts(world)
-    assert total > SPREAD
     assert len(undisturbed["events"]) == 7
     disturbed = 0
-    for call in points(total):
+    most = amount(12, 80)
+    for call in spread(total, most):
         other = type(world)(tmp_path / "faulty")
         other.state.mkdir(mode=0o700)
-        with Disk(error, call) as disk:
+        with Trouble(error, call, calls) as disk:
             disturbed += passes(other, disk, same_connection=same_connection)
         assert facts(other) == undisturbed, f"call {call} of {total}"
         other.check()
         shutil.rmtree(other.root)
-    assert disturbed > SPREAD // 2
+    assert disturbed > 1
 
 
 def test_a_migration_that_fails_half_way_leaves_no_table(world):
     """Until all migrations are done, none of them is visible."""
     index = world.state / "index.db"
     world.state.mkdir(mode=0o700)
-    with Disk() as disk:
+    with Trouble() as disk:
         open_writer(index).close()
     seen, said = set(), set()
-    for call in range(1, disk.calls + 1):
+    for call in spread(disk.calls, amount(15, 1000)):
         for path in world.state.iterdir():
             path.unlink()
-        with Disk(apsw.FullError, call):
+        with Trouble(apsw.FullError, call):
             try:
                 close(open_writer(index))
             except SessError as error:
@@ -201,20 +111,20 @@ def test_an_upgrade_that_fails_half_way_loses_nothing(tmp_path):
     stored = index.read_bytes()
     with closing(apsw.Connection(str(index))) as db:
         texts = list(db.execute("SELECT * FROM event_texts"))
-    with Disk() as disk:
+    with Trouble() as disk:
         open_writer(index).close()
     seen = set()
-    for call in points(disk.calls)[::3]:
+    for call in spread(disk.calls, amount(10, 60)):
         for path in index.parent.iterdir():
             path.unlink()
         index.write_bytes(stored)
-        with Disk(apsw.FullError, call), suppress(SessError):
+        with Trouble(apsw.FullError, call), suppress(SessError):
             close(open_writer(index))
         with closing(apsw.Connection(str(index))) as db:
             seen.add(db.pragma("user_version"))
             if db.pragma("user_version") == 1:
                 assert list(db.execute("SELECT * FROM event_texts")) == texts
-        with Disk(), closing(open_writer(index)) as db:
+        with Trouble(), closing(open_writer(index)) as db:
             found = db.execute("SELECT id, text, input, output FROM event_texts")
             assert list(found) == [row[:4] for row in texts]
             assert db.pragma("integrity_check") == "ok"

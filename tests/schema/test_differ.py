@@ -6,6 +6,7 @@ import random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 
 from sess_schema.differ import DiffLine, between, from_hunks, from_patch
 
@@ -64,7 +65,7 @@ def test_a_very_long_line_is_compared_at_its_ends():
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "d e f", "d e g", "}"]), max_size=30)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=amount(83, 750), deadline=None)
 @given(LINES, LINES)
 def test_both_sides_can_be_rebuilt_and_numbers_count_them(old, new):
     before, after = "\n".join(old), "\n".join(new)

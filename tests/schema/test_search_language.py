@@ -6,6 +6,7 @@ import apsw
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 
 from sess_schema.errors import SessError
 from sess_schema.queries import fields
@@ -168,7 +169,7 @@ def test_a_faulty_expression_is_a_usage_error(text):
     assert caught.value.code == 2
 
 
-@settings(max_examples=400)
+@settings(max_examples=amount(133, 1200))
 @given(
     st.one_of(st.text(), st.text(alphabet='ab"*-()^:{}+\\\0\ud800 \nORis日é́', max_size=60)),
     st.sampled_from(["words", "substring"]),

@@ -10,6 +10,7 @@ import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 from tests.schema.search_corpus import DEEP, SYNTAX, TERMS, WORDS
 from tests.schema.search_oracle import (
     Ask,
@@ -84,7 +85,7 @@ def test_the_beginning_of_a_hash_finds_it(index):
 def test_phrases_from_the_texts(index):
     """Words in a row, and stretches cut anywhere with all their punctuation and white space."""
     pick = random.Random(2)
-    for _ in range(250):
+    for _ in range(amount(80, 800)):
         text = pick.choice(index.texts)
         found = re.findall(r"[^\W_]+", text)
         start = pick.randrange(max(len(found), 1))
@@ -104,9 +105,9 @@ def _stretch(pick: random.Random, text: str) -> str:
 def test_terms_are_combined(index):
     """All of them, either, none, in any nesting, wherever in the event each one stands."""
     pick = random.Random(3)
-    for _ in range(250):
+    for _ in range(amount(100, 1000)):
         index.check(combined(pick, 3, lambda text: term(text, quoted=True)))
-    for _ in range(50):
+    for _ in range(amount(20, 200)):
         index.check(combined(pick, 3, lambda text: part(text, quoted=True)), mode="substring")
 
 
@@ -114,7 +115,7 @@ def test_bare_words_are_combined(index):
     """Plain words need no quotes: together, either, excluded, in parentheses."""
     pick = random.Random(4)
     words = [word for word in WORDS if len(word) > 2 and word.isalpha()]
-    for _ in range(80):
+    for _ in range(amount(30, 300)):
         a, b, c, d = (term(word) for word in pick.choices(words, k=4))
         either = Ask(f"{a.text} OR {b.text} {c.text}", (a | (b & c)).holds)
         for ask in (a & b, a & b & c, a & excluding(b), either, (a | b) & excluding(c | d)):
@@ -124,7 +125,7 @@ def test_bare_words_are_combined(index):
 def test_parts_of_words(index):
     """Any stretch of any text is found in whatever has it, in either case."""
     pick = random.Random(5)
-    for _ in range(300):
+    for _ in range(amount(100, 1000)):
         text = _stretch(pick, pick.choice(index.texts))
         text = pick.choice([text, text.upper(), text.lower(), text.strip()])
         if text.strip() and '"' not in text:
@@ -137,7 +138,7 @@ def test_parts_of_words(index):
 def test_parts_of_what_tools_were_told_and_said(index):
     """Tool calls only, input and output as one text, nothing in the query means anything."""
     pick = random.Random(6)
-    for _ in range(150):
+    for _ in range(amount(50, 500)):
         text = _stretch(pick, pick.choice(index.texts))
         if text.strip():
             index.check(in_a_tool(text), mode="tools")
@@ -167,8 +168,8 @@ EXPRESSIONS = [
 def test_regular_expressions(index, case):
     """Python's own engine over every text agrees, whatever was screened before."""
     pick = random.Random(7)
-    texts = [*EXPRESSIONS, *map(re.escape, pick.sample(TERMS, 60))]
-    for _ in range(60):
+    texts = [*EXPRESSIONS, *map(re.escape, pick.sample(TERMS, 25))]
+    for _ in range(amount(25, 200)):
         stretch = _stretch(pick, pick.choice(index.texts))
         kinds = ("{}", ".", r"\w", "[{}x]", "{}+")
         texts.append(
@@ -239,7 +240,7 @@ def _accepts(found, text: str) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:Possible")
-@settings(max_examples=1000, deadline=None, derandomize=True)
+@settings(max_examples=amount(333, 3000), deadline=None, derandomize=True)
 @given(
     st.sampled_from(["", "", "(?s)", "(?i)", "(?a)", "(?x)"]),
     patterns,
@@ -264,7 +265,7 @@ PIECES = ["{}"] * 12 + [
 ]  # fmt: skip
 
 
-@settings(max_examples=600, deadline=None, derandomize=True)
+@settings(max_examples=amount(200, 1800), deadline=None, derandomize=True)
 @given(st.data(), st.text(letters, min_size=4, max_size=10), st.booleans())
 def test_no_screen_refuses_a_text_in_another_case(data, text, case):
     """Letters in all kinds of brackets against the same letters in any case."""

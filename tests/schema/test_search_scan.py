@@ -8,6 +8,7 @@ import apsw
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 from tests.schema.search_oracle import Index
 from tests.schema.test_search_oracle import letters, patterns
 from tests.schema.test_search_pages import QUERIES
@@ -90,7 +91,7 @@ def test_plain_expressions_need_no_comparison():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Possible")
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=amount(166, 1500), deadline=None, derandomize=True)
 @given(
     patterns,
     st.lists(st.lists(st.text(letters, max_size=8), min_size=3, max_size=3), max_size=8),
@@ -107,7 +108,7 @@ def test_what_is_sure_matches(pattern, events, case, most):
 
 
 @pytest.mark.slow
-@settings(max_examples=1000, deadline=None, derandomize=True)
+@settings(max_examples=amount(333, 3000), deadline=None, derandomize=True)
 @given(st.text(letters, min_size=1, max_size=4), st.lists(st.text(letters, max_size=12)))
 def test_like_is_necessary_or_enough(needle, texts):
     """Each of the two patterns of a part of a word, against what lowering both finds."""

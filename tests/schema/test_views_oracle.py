@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 from tests.conftest import World
 
 from sess_schema.connection import open_reader
@@ -225,7 +226,7 @@ def indexed(homes, sessions):
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=amount(10, 90), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SESSIONS)
 def test_every_view_equals_a_plain_reading(homes, sessions):
     """Tools, errors, latency, interruptions, edits, cache, context, windows and explanations."""

@@ -10,6 +10,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 from tests.conftest import TEN_O_CLOCK, World
 
 from sess_schema.connection import open_reader
@@ -98,7 +99,7 @@ def _at_work(session, ts):
     return ts in moments or any(first <= ts <= last for first, last in stretches)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=amount(8, 75), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(WORK, min_size=1, max_size=4),
     st.integers(0, 4000),

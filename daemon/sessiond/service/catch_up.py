@@ -1,4 +1,4 @@
-"""What is left to do, once, after an older version wrote the index.
+"""What is left to do, once, after an older version or a killed process wrote the index.
 
 Everything here continues where it was stopped, and costs a look at `facts` when there is nothing.
 """
@@ -42,6 +42,11 @@ def catch_up(
         from sessiond.writing.checksums import add_checksums  # noqa: PLC0415
 
         done.append(f"added {counted(add_checksums(db, progress, stopped), 'checksum')}")
+    if "forgotten_to_wipe" in left:
+        from sessiond.writing.forget import wipe_if_needed  # noqa: PLC0415
+
+        wipe_if_needed(db)
+        done.append("wiped out what was forgotten")
     return done
 
 

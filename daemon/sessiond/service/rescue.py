@@ -6,6 +6,7 @@ step, and the damaged one is kept.
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import time
@@ -176,8 +177,7 @@ def _put_in_place(home: paths.Home, new: Path) -> None:
 
 def _keep(home: paths.Home, why: str = "damaged") -> Path:
     """Keep the present files under another name, and note that a repair is under way."""
-    folder = home.data / time.strftime(f"{why}-%Y%m%d-%H%M%S", time.gmtime())
-    folder.mkdir(mode=0o700)
+    folder = _new_folder(home.data / time.strftime(f"{why}-%Y%m%d-%H%M%S", time.gmtime()))
     for end in ("", "-wal"):
         old = home.index.with_name(home.index.name + end)
         with suppress(FileNotFoundError):
@@ -186,6 +186,16 @@ def _keep(home: paths.Home, why: str = "damaged") -> Path:
     note.with_suffix(".part").write_text(str(folder / home.index.name), "utf-8")
     os.replace(note.with_suffix(".part"), note)
     return folder / home.index.name
+
+
+def _new_folder(wanted: Path) -> Path:
+    """One that an attempt a moment ago has not made already."""
+    for number in itertools.count(2):
+        with suppress(FileExistsError):
+            wanted.mkdir(mode=0o700)
+            break
+        wanted = wanted.with_name(f"{wanted.name.partition('+')[0]}+{number}")
+    return wanted
 
 
 def _link(old: Path, new: Path) -> None:

@@ -16,6 +16,7 @@ from sessiond.reading.tracked import FORGOTTEN, now_ms
 from sessiond.writing.purge import purge
 from sessiond.writing.transaction import Store
 
+TO_WIPE = "forgotten_to_wipe"  # a fact as long as deleted rows can still be read in the file
 _WITH_SUBAGENTS = (
     "WITH RECURSIVE doomed (id) AS (SELECT value FROM json_each(?) UNION"
     " SELECT s.id FROM sessions s JOIN doomed d ON s.parent_id = d.id) SELECT id FROM doomed"
@@ -29,11 +30,13 @@ def forget(store: Store, sessions: list[int]) -> dict[str, Any]:
     ids = ",".join(map(str, doomed))
     exists = db.execute(f"SELECT count(*) FROM sessions WHERE id IN ({ids})").get
     if not exists:
+        wipe_if_needed(db)
         return {"sessions": 0, "shared": []}
     db.execute("INSERT INTO event_index (event_index, rank) VALUES ('secure-delete', 1)")
     store.begin()
     try:
         shared = _delete(store, ids)
+        db.execute("INSERT OR REPLACE INTO facts VALUES (?, '')", (TO_WIPE,))
         store.commit(flushed=True)
     except BaseException:
         store.roll_back()
@@ -93,9 +96,16 @@ def _delete(store: Store, ids: str) -> list[str]:
     return shared
 
 
+def wipe_if_needed(db: apsw.Connection) -> None:
+    """Finish what a process that was killed after the deletion has left."""
+    if db.execute("SELECT 1 FROM facts WHERE name = ?", (TO_WIPE,)).get:
+        _wipe(db)
+
+
 def _wipe(db: apsw.Connection) -> None:
     """Deleted rows stay readable in merged words and free pages until these are rewritten."""
     db.execute("INSERT INTO event_index (event_index) VALUES ('optimize')")
     db.execute("INSERT INTO event_index (event_index, rank) VALUES ('secure-delete', 0)")
     db.execute("VACUUM")
     db.pragma("wal_checkpoint(TRUNCATE)")
+    db.execute("DELETE FROM facts WHERE name = ?", (TO_WIPE,))

@@ -8,6 +8,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 
 from sess_cli.export.ansi import PLAIN, Style, plain, runs
 
@@ -88,7 +89,7 @@ PIECES = st.one_of(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=amount(133, 1200), deadline=None)
 @given(st.lists(PIECES, max_size=20).map("".join))
 def test_no_control_character_stays_and_runs_join_to_the_plain_text(text):
     shown = plain(text)

@@ -9,6 +9,7 @@ from dataclasses import fields
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 from tests.cli.export.card_items import Looked, call, drawn, item
 
 from sess_cli.export.html import prose
@@ -201,7 +202,7 @@ VALUES = st.recursive(
 KNOWN = st.sampled_from([*arguments("x")])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=amount(50, 450), deadline=None)
 @given(
     st.sampled_from(TOOLS) | WORDS,
     VALUES | st.dictionaries(KNOWN, VALUES, max_size=4),
@@ -213,14 +214,14 @@ def test_any_call_is_well_formed(tool, given_, output, status, moment):
     Looked(drawn(call(tool, given_, output, status=status, summary=output, ts=moment)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=amount(50, 450), deadline=None)
 @given(st.sampled_from(["user", "assistant", "thinking", "system", "summary"]) | WORDS,
        st.sampled_from(LABELS) | WORDS, WORDS)  # fmt: skip
 def test_any_saying_is_well_formed(kind, label, said):
     Looked(drawn(item(kind, label=label, text=said)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=amount(50, 450), deadline=None)
 @given(st.text(st.sampled_from("ab|-:[]() \n>*#`1."), max_size=120))
 def test_no_letter_of_a_markdown_text_is_lost(said):
     """If Markdown drops words, the source follows."""

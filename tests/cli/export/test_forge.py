@@ -9,6 +9,7 @@ import subprocess
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 
 from sess_cli.export.forge import Repository, detect, parse
 from sess_schema.errors import SessError
@@ -155,7 +156,7 @@ def test_a_missing_relative_or_hostile_folder_names_no_repository(tmp_path):
         assert detect([], project) is None
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=amount(133, 1200), deadline=None)
 @given(
     st.lists(
         st.sampled_from([

@@ -42,8 +42,14 @@ def stopped(world, folder, number, *arguments):
     return process.returncode
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-@pytest.mark.parametrize("kind", ["html", "json", "md", "sqlite"])
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+KINDS = ("html", "json", "md", "sqlite")
+
+
+@pytest.mark.parametrize(
+    ("kind", "number"),
+    [*(("html", number) for number in SIGNALS), *zip(KINDS[1:], SIGNALS, strict=True)],
+)
 def test_no_partial_file_is_left(large, tmp_path, number, kind):
     folder = tmp_path / "out"
     assert stopped(large, folder, number, kind, MAIN, "-o", "whole") == 128 + number

@@ -9,6 +9,7 @@ import sys
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 
 from sess_cli.export.redact import Redactor
 from sess_cli.export.secrets import PATTERNS
@@ -242,7 +243,7 @@ PIECES = st.sampled_from([
 ])  # fmt: skip
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=amount(200, 1800), deadline=None)
 @given(st.lists(PIECES, max_size=14).map("".join))
 @example(":///home/demo/home/demo")
 def test_redacting_twice_changes_nothing_more(text):
@@ -250,7 +251,7 @@ def test_redacting_twice_changes_nothing_more(text):
     assert clean(once) == once
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=amount(100, 900), deadline=None)
 @given(st.text(max_size=60), st.sampled_from(PATTERNS), st.text(max_size=60))
 def test_known_secrets_never_survive_among_any_text(before, pattern, after):
     if pattern.judge is not None or pattern.compiled.groups != 1:

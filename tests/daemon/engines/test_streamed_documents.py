@@ -8,6 +8,7 @@ import tracemalloc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 from tests.golden_home import GoldenWorld
 
 from sessiond.engines import documents
@@ -26,7 +27,7 @@ def split(data, block=1 << 20):
     return list(elements(lambda length, offset: data[offset : offset + min(length, block)]))
 
 
-@settings(max_examples=40)
+@settings(max_examples=amount(13, 120))
 @given(st.lists(st.dictionaries(st.text(), JSON), max_size=5), st.integers(1, 9), st.booleans())
 def test_elements_are_found_wherever_the_blocks_end(values, block, pretty):
     """Objects of any content come out byte for byte, in blocks of any size."""

@@ -7,6 +7,7 @@ import os
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 
 from sessiond.reading import tail
 
@@ -29,7 +30,7 @@ def read_all(path, checkpoint):
         os.close(fd)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=amount(66, 600), deadline=None)
 @given(
     lines=st.lists(st.binary(max_size=200).map(lambda b: b.replace(b"\n", b"")), max_size=12),
     cuts=st.lists(st.integers(0, 2000), max_size=8),

@@ -1,6 +1,6 @@
 """Every agent's golden home, damaged: nothing crashes, other files are read, all are restored.
 
-The damages are a sample, the same each time; `SESSIOND_THOROUGH=1 pytest ...` tries them all.
+The damages are a sample, the same each time; with SESSIOND_FAULTS=1 it is twenty times as large.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import apsw
 import orjson
 import pytest
 from tests import golden_damage as damage
+from tests.at_length import amount
 from tests.conftest import opened
 from tests.golden_home import GoldenWorld, agents, clean, database
 
@@ -24,8 +25,8 @@ from sessiond.reading.array_elements import NotAnArray, elements
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import NotReady
 
-THOROUGH = bool(os.environ.get("SESSIOND_THOROUGH"))
-MOST_RECORDS, MOST_DOCUMENTS, MOST_DATABASES = 400, 80, 20  # spoilt, for each agent
+MOST_RECORDS, MOST_DOCUMENTS, MOST_DATABASES = 200, 40, 12  # spoilt, for each agent
+MOST_DAMAGES = 8  # of files, for each agent
 CRASH = re.compile(r"^\w*(Error|Exception|Iteration|Exit)\b|^parser failed")
 PER_FILE = (
     "SELECT s.path, count(t.id) FROM sources s LEFT JOIN turns t ON t.source_id = s.id"
@@ -54,7 +55,7 @@ def test_damaged_files_crash_nothing(tmp_path, agent):
 
 def passes(world, originals):
     """Every damage of each kind of file, several at once, but never all files."""
-    waiting = list(damages(world, originals))
+    waiting = sampled(damages(world, originals), MOST_DAMAGES, world.agent)
     most = max(1, len(world.parts) // 2)
     while waiting:
         broken = {}
@@ -125,7 +126,8 @@ def test_a_wrong_type_in_any_field_is_survived(tmp_path, agent):
 
 def sampled(tasks, most, seed):
     tasks = list(tasks)
-    if THOROUGH or len(tasks) <= most:
+    most = amount(most, 20 * most)
+    if len(tasks) <= most:
         return tasks
     return random.Random(seed).sample(tasks, most)
 

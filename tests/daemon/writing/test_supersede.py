@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 from tests.conftest import opened
 from tests.gemini_home import (
     OTHER,
@@ -232,7 +233,7 @@ def log_of(steps):
     return records, list(shown.values())
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=amount(8, 75), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=OPERATIONS, seed=st.integers(0, 1 << 16))
 def test_any_log_in_any_chunks_gives_the_same_index(tmp_path_factory, steps, seed):
     """The index is that of a single read, and shows what a simple model predicts."""

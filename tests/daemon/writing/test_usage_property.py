@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 
 pytestmark = pytest.mark.slow
 
@@ -303,7 +304,7 @@ def written_in_pieces(world, files, rng):
 
 
 @settings(
-    max_examples=120,
+    max_examples=amount(40, 360),
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),

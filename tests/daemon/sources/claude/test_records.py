@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 
 from sess_schema import ansi
 from sessiond.sourcekit.base import Record, SessionSpec, Title
@@ -316,7 +317,7 @@ RECORDS = st.dictionaries(NAMES, JSON, max_size=8)
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=amount(50, 450), deadline=None)
 @given(st.lists(RECORDS, max_size=5))
 def test_no_record_raises(values: list[dict[str, Any]]) -> None:
     """Any JSON object gives one record that can be stored, and a state that is JSON."""

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 from tests.daemon.sources.codex.rollouts import (
     CodexHome,
     Rollout,
@@ -200,7 +201,7 @@ def grown(home, rng):
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=amount(13, 120), deadline=None, suppress_health_check=list(HealthCheck))
 @given(seed=st.integers(0, 2**32), order=st.integers(0, 2**32))
 def test_any_order_and_any_chunks_give_the_same_index(seed, order):
     """Files grow by one line or many at a time, in any order; the final index is the same."""

@@ -7,6 +7,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 from tests.daemon.sources.codex.rollouts import (
     CodexHome,
     Rollout,
@@ -309,7 +310,7 @@ LINES = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=amount(100, 900), deadline=None)
 @given(lines=st.lists(LINES | st.dictionaries(st.text(max_size=5), VALUES, max_size=3), max_size=6))
 def test_no_record_makes_the_parser_fail(lines):
     """Any value may be anywhere, and another parser can continue from the state in JSON."""

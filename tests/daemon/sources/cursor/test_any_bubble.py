@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 
 from sessiond.sourcekit.values import strings
 from sessiond.sources.cursor.bubbles import parse_bubble
@@ -63,7 +64,7 @@ BUBBLES = st.fixed_dictionaries(
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=amount(33, 300), deadline=None)
 @given(BUBBLES, CALLS | st.none())
 def test_no_bubble_raises(bubble: dict[str, Any], extra: dict[str, Any] | None) -> None:
     """Any JSON in any field gives one record that can be stored."""
@@ -77,7 +78,7 @@ def test_no_bubble_raises(bubble: dict[str, Any], extra: dict[str, Any] | None) 
     assert all(title.text for title in record.titles)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=amount(33, 300), deadline=None)
 @given(CALLS)
 def test_no_call_raises(data: dict[str, Any]) -> None:
     """Any JSON in any field gives one event with a name, a status and a line."""
@@ -88,7 +89,7 @@ def test_no_call_raises(data: dict[str, Any]) -> None:
     assert "\n" not in event.summary
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=amount(33, 300), deadline=None)
 @given(JSON)
 def test_no_document_raises(value: Any) -> None:
     """Any JSON has some text, if only an empty one."""

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 
 from sessiond.sources.cursor.composers import Composer, read_composer, read_header, unwrap
 
@@ -220,7 +221,7 @@ JSON = st.recursive(
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=amount(50, 450), deadline=None)
 @given(st.dictionaries(NAMES, JSON, max_size=10) | JSON)
 def test_no_composer_raises(value: Any) -> None:
     """Any JSON in any field gives a composer or none."""

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 from tests.conftest import opened
 from tests.cursor_databases import (
     CREATED,
@@ -45,7 +46,7 @@ KINDS = (
 )  # fmt: skip
 INFO = {"parentComposerId": "c0", "subagentTypeName": "explore", "toolCallId": "call_1"}
 SETTINGS = settings(
-    max_examples=25,
+    max_examples=amount(8, 75),
     deadline=None,
     derandomize=True,
     suppress_health_check=list(HealthCheck),

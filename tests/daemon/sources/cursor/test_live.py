@@ -7,6 +7,7 @@ import json
 import random
 import select
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.at_length import AT_LENGTH, count, seeds
 from tests.cursor_databases import global_database, user_directory
 from tests.cursor_generations import GENERATIONS
 from tests.waiting import LIMIT, let_it_write, wait_until
@@ -26,7 +28,11 @@ from sess_schema.session.reader import Reader
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[4]
-STYLES = pytest.mark.parametrize("style", ["insert", "update"])
+STYLES = ["insert", "update"]
+BOTH = pytest.mark.parametrize("style", STYLES)
+INSERT, UPDATE = (
+    pytest.mark.parametrize("style", STYLES if AT_LENGTH else [style]) for style in STYLES
+)
 ZSTD = b"\x28\xb5\x2f\xfd"
 
 
@@ -304,13 +310,13 @@ def follow(world, writer, daemon, tmp_path):
     assert_as_read_at_once(world, writer, tmp_path)
 
 
-@STYLES
+@BOTH
 def test_the_daemon_follows_a_writer(world, write, daemon, tmp_path, style):
     """After the last write all is told, once; the file is as if nobody had read it."""
-    follow(world, write("--conversations", 14, "--style", style), daemon, tmp_path)
+    follow(world, write("--conversations", 10, "--style", style), daemon, tmp_path)
 
 
-@STYLES
+@UPDATE
 def test_the_daemon_follows_a_writer_of_a_large_database(world, write, daemon, tmp_path, style):
     """The same among so many old bubbles that their keys are not compared each time."""
     options = ("--conversations", 8, "--style", style, "--old", 11_000)
@@ -318,10 +324,10 @@ def test_the_daemon_follows_a_writer_of_a_large_database(world, write, daemon, t
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", range(100, 124))
+@pytest.mark.parametrize("seed", seeds(24, 12))
 def test_the_daemon_follows_other_writers(world, write, daemon, tmp_path, seed):
     """The same with other conversations."""
-    style, old = ("insert", "update")[seed % 2], seed // 2 % 2 * 11_000
+    style, old = STYLES[seed % 2], seed // 2 % 2 * 11_000
     options = ("--conversations", 20, "--style", style, "--seed", seed, "--old", old)
     follow(world, write(*options), daemon, tmp_path)
 
@@ -334,7 +340,7 @@ def disturb(world, writer, tmp_path, seed):
         process = world.start()
         let_it_write(world, rng.randrange(6), or_until=lambda: not writer.busy)
         process.kill()
-        process.wait()
+        count("kills", process.wait() == -signal.SIGKILL)
         kills += 1
     process = world.start()
     try:
@@ -349,7 +355,7 @@ def disturb(world, writer, tmp_path, seed):
     return kills
 
 
-@STYLES
+@INSERT
 def test_killing_the_daemon_meanwhile_changes_nothing(world, write, tmp_path, style):
     """kill -9 again and again; the last daemon tells what an undisturbed one does."""
     writer = write("--conversations", 14, "--style", style, "--seed", 2, "--pace", 0.004)
@@ -357,15 +363,15 @@ def test_killing_the_daemon_meanwhile_changes_nothing(world, write, tmp_path, st
 
 
 @pytest.mark.soak
-@STYLES
-@pytest.mark.parametrize("seed", range(200, 210))
+@BOTH
+@pytest.mark.parametrize("seed", seeds(10, 6))
 def test_killing_the_daemon_beside_other_writers(world, write, tmp_path, style, seed):
     """The same with other conversations."""
     writer = write("--conversations", 20, "--style", style, "--seed", seed, "--pace", 0.004)
     assert disturb(world, writer, tmp_path, seed) > 5
 
 
-@STYLES
+@UPDATE
 def test_syncing_meanwhile_gives_what_one_reading_gives(world, write, tmp_path, style):
     """`sessiond sync` in a loop beside the writer; each of them reads a whole state."""
     writer = write("--conversations", 10, "--style", style, "--seed", 3)

@@ -6,6 +6,7 @@ import json
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.at_length import amount
 from tests.gemini_home import GeminiWorld, document, encoded, header, prompt
 
 from sessiond.sourcekit.base import SessionSpec
@@ -33,7 +34,7 @@ VALUES = st.recursive(
 RECORDS = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=8)
 
 
-@settings(max_examples=300)
+@settings(max_examples=amount(100, 900))
 @given(values=st.lists(RECORDS, max_size=4))
 def test_any_record_is_parsed(values):
     """Calls are described from the archive as they were from the log."""
@@ -48,7 +49,7 @@ def test_any_record_is_parsed(values):
                 assert (again.summary, again.files) == (event.summary, event.files)
 
 
-@settings(max_examples=20)
+@settings(max_examples=amount(8, 60))
 @given(values=st.lists(RECORDS, max_size=5))
 def test_any_log_and_any_document_are_read(tmp_path_factory, values):
     """The lines around hostile ones are shown, and the log is restored byte for byte."""
