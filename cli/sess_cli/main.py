@@ -15,13 +15,16 @@ from sess_cli.commands import (
     doctor,
     export,
     forget,
+    history,
     import_,
     list_,
     record,
     restore,
+    resume,
     search,
     show,
     sql,
+    state,
     stats,
     statusline,
 )
@@ -31,7 +34,7 @@ from sess_schema.program import say
 
 VERBS = (
     search, list_, show, stats, statusline, export, import_,
-    record, restore, check, backup, forget, sql, doctor, demo,
+    state, history, resume, record, restore, check, backup, forget, sql, doctor, demo,
 )  # fmt: skip
 
 app = typer.Typer(

@@ -32,6 +32,16 @@ TOOL_RESULT: Final = "tool_result"  # a result that names no call
 HOOK_BLOCKED: Final = "hook_blocking_error"
 HOOK_FAILED: Final = "hook_non_blocking_error"
 
+# -- of notices that say what holds from then on; the last one counts
+
+MODE: Final = "mode_change"  # that the agent works in
+ENVIRONMENT: Final = "environment"  # where commands run, if not on this machine
+PLAN: Final = "plan"
+TODO: Final = "todo"  # the whole list
+GOAL: Final = "goal"
+PROFILE: Final = "agent_change"  # as whom the agent works
+SYSTEM_PROMPT: Final = "system_prompt"
+
 # -- of summaries
 
 SUMMARY_TITLE: Final = "summary"
@@ -40,6 +50,7 @@ CUSTOM_TITLE: Final = "custom-title"  # given by the user
 
 # Messages that answers refer to, though no person typed them.
 MESSAGES: Final = frozenset({TEAMMATE})
+STATE: Final = frozenset({MODE, ENVIRONMENT, PLAN, TODO, GOAL, PROFILE, SYSTEM_PROMPT})
 TITLES: Final = frozenset({SUMMARY_TITLE, AI_TITLE, CUSTOM_TITLE})
 OUTPUTS: Final = frozenset({BASH_OUTPUT, COMMAND_OUTPUT, TOOL_RESULT})
 ALARMS: Final = frozenset({API_ERROR, API_REFUSAL, BROKEN, ERROR, HOOK_BLOCKED, HOOK_FAILED})

@@ -1,25 +1,14 @@
-"""The command that resumes a session, as text to copy."""
+"""The command that resumes a session, as text to copy from an export."""
 
 from __future__ import annotations
 
-import json
-import re
 import shlex
 from typing import TYPE_CHECKING
 
+from sess_cli.resuming import arguments
+
 if TYPE_CHECKING:
     from sess_cli.export.story import Story
-    from sess_schema.queries.sessions import SessionRow
-
-# An id comes from a file name; it must not become an option.
-_HARMLESS = re.compile(r"[0-9A-Za-z][0-9A-Za-z_.-]*")
-
-
-def arguments(row: SessionRow) -> tuple[str, ...]:
-    """The program and its arguments; empty if none is known or the id looks like an option."""
-    if row.resume is None or not _HARMLESS.fullmatch(row.session):
-        return ()
-    return tuple(map(str, json.loads(row.resume)))
 
 
 def command(story: Story) -> str:

@@ -9,65 +9,21 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import apsw
 
-from sess_cli.export import resuming
 from sess_cli.render import markdown
+from sess_cli.resuming import Resume, resume
 from sess_schema.citations import Citations
-from sess_schema.errors import SessError
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 
+__all__ = ["Resume", "as_markdown", "export", "name_of", "read_in_pager", "resume"]
+
 _FILE_NAME = re.compile(r"[^0-9A-Za-z_-]+")
 _LONGEST_NAME = 80
-
-
-@dataclass(frozen=True, slots=True)
-class Resume:
-    """A command that replaces the finder."""
-
-    arguments: tuple[str, ...]
-    directory: str | None
-
-    def as_typed(self) -> str:
-        command = shlex.join(self.arguments)
-        return f"cd {shlex.quote(self.directory)} && {command}" if self.directory else command
-
-    def program(self) -> str | None:
-        found = shutil.which(self.arguments[0])
-        return None if found is None else os.path.abspath(found)
-
-    def replace_this_process(self) -> None:
-        program = self.program()
-        if program is None:
-            raise SessError(f"{self.arguments[0]} is not on PATH", hint=f"`{self.as_typed()}`")
-        if self.directory is not None:
-            os.chdir(self.directory)
-        os.execv(program, self.arguments)  # noqa: S606 - no shell is the point
-
-
-def resume(db: apsw.Connection, session: int) -> Resume:
-    """How to resume a session; for a subagent, the session that started it."""
-    row = sessions.by_key(db, session)
-    seen = {row.key}
-    while row.parent_key is not None and row.parent_key not in seen:
-        row = sessions.by_key(db, row.parent_key)
-        seen.add(row.key)
-    if row.resume is None:
-        raise SessError("no command resumes this session", hint=f"open it in {row.agent} itself")
-    command = resuming.arguments(row)
-    if not command:
-        raise SessError("this session has no ID to resume")
-    if row.source_gone:
-        raise SessError(
-            "the agent deleted this transcript", hint=f"`sess restore {row.session} -o FILE`"
-        )
-    exists = row.directory is not None and os.path.isdir(row.directory)
-    return Resume(command, row.directory if exists else None)
 
 
 def export(db: apsw.Connection, session: int, folder: Path, *, utc: bool) -> Path:

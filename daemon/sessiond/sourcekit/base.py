@@ -160,6 +160,7 @@ class Record:
     git_branch: str | None = None
     version: str | None = None
     model: str | None = None
+    mode: str | None = None  # that the agent works in from here on: plan, ask, auto ...
     events: list[Event] = field(default_factory=list)
     results: list[Result] = field(default_factory=list)
     usage: Usage | None = None

@@ -71,6 +71,8 @@ class Session:
             self.version = record.version
         if record.model and record.model not in self.models:
             self.models.append(record.model)
+        if record.mode:
+            self.mode = record.mode
         if record.session_alias and not self.alias:
             self.alias = record.session_alias
 
@@ -103,6 +105,7 @@ class Session:
     def unlearn(self) -> None:
         """Reset what is learnt from its file, which is read again from the first byte."""
         self.project = self.project_from = self.git_branch = self.version = self.alias = None
+        self.mode = None
         self.opened_at = self.started_at = self.ended_at = None
         self.title = self.first_prompt = None
         self.title_rank = 0

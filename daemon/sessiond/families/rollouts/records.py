@@ -98,6 +98,7 @@ class RolloutParser:
         elif kind == "turn_context":
             record.cwd = as_text(payload.get("cwd"))
             record.model = self._model = as_text(payload.get("model")) or self._model
+            record.mode = _mode(payload)
         elif kind == "compacted":
             record.events.append(Event("system", "Conversation compacted", label=labels.COMPACT))
             text = as_text(payload.get("message"))
@@ -126,7 +127,7 @@ class RolloutParser:
         elif kind == "thread_goal_updated":
             goal = as_text(as_dict(payload.get("goal")).get("objective"))
             if goal and goal != self._goal:
-                record.events.append(Event("system", goal, label="goal"))
+                record.events.append(Event("system", goal, label=labels.GOAL))
             self._goal = goal
         elif kind in _TURN_STARTS:
             self._outcomes.begin_turn()
@@ -164,6 +165,13 @@ class RolloutParser:
             self._mirrors = []
         elif kind == "event_msg" and mirrored(payload) and record.events:
             self._mirrors = [*self._mirrors, record.native_id or ""][-_MIRRORS:]
+
+
+def _mode(context: dict[str, Any]) -> str | None:
+    """`plan`, or else when it asks for approval."""
+    chosen = context.get("collaboration_mode")
+    mode = as_text(as_dict(chosen).get("mode")) or as_text(chosen)
+    return mode if mode == "plan" else as_text(context.get("approval_policy"))
 
 
 def _unwrapped(value: dict[str, Any]) -> tuple[str, dict[str, Any], str]:

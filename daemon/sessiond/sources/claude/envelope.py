@@ -20,6 +20,7 @@ def read_envelope(record: Record, value: dict[str, Any], spec: SessionSpec) -> N
     record.cwd = as_text(value.get("cwd"))
     record.git_branch = as_text(value.get("gitBranch"))
     record.version = as_text(value.get("version"))
+    record.mode = as_text(value.get("permissionMode"))
     record.sidechain = value.get("isSidechain") is True
     if record.sidechain:
         agent_id = as_text(value.get("agentId"))

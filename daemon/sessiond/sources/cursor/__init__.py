@@ -56,6 +56,7 @@ _COMPOSER_ID = re.compile(rb'"composerId"\s*:\s*"([\w.:-]{1,200})"')
 class CursorSource(Source):
     agent = "cursor"
     title = "Cursor"
+    edition = 2
     variables = ("CURSOR_CONFIG_DIR", "XDG_CONFIG_HOME")
     reads = (
         "Conversations in the databases of the editor and its windows, chats of cursor-agent, and"

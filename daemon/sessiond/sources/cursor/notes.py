@@ -43,7 +43,7 @@ def read_note(bubble: dict[str, Any]) -> Record | None:
         return Record(_SUMMARY, events=[Event("summary", text, label=labels.COMPACT)])
     if bubble.get("type") == _TODOS and isinstance(bubble.get("todos"), list):
         text = "\n".join(_lines(bubble["todos"]))
-        return Record(_TODOS, events=[Event("system", text, label=_TODOS)])
+        return Record(_TODOS, events=[Event("system", text, label=labels.TODO)])
     return None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from sess_schema import kinds
+from sess_schema import kinds, labels
 from sessiond.sourcekit.base import (
     LINK_PROMPT,
     TITLE_AI,
@@ -43,6 +43,7 @@ _TAIL = 400
 _SAVED = re.compile(r"^Full output saved to: .*?([^/\\\n]+\.txt)$", re.MULTILINE)
 _MARKS = {"done": "x", "completed": "x", "in_progress": ">", "running": ">"}
 _MOST_WAITING = 1000
+_MOVE = "switch_env"  # to another machine or container
 # About the program's own work; the archive keeps them.
 _SILENT = frozenset({"tool_observation", "generation_operation", "provider_tool_operation"})
 _INSIDE = frozenset({"assistant", "tool_call", "tool_result"})  # what a subagent may add
@@ -57,6 +58,7 @@ class JcodeParser:
         self._project = as_text(state.get("project"))
         self._calls = int(state.get("calls") or 0)  # without an id so far
         self._started = int(state.get("started") or 0)  # subagents so far
+        self._moves: dict[str, str] = dict(state.get("moves") or {})  # call to environment
         # Calls without a result (name, id, the subagent that made it or ""), then subagents
         # without one (name, id).
         self._waiting: list[tuple[str, str, str]] = [*map(tuple, state.get("waiting") or ())]
@@ -67,6 +69,7 @@ class JcodeParser:
             "project": self._project,
             "calls": self._calls,
             "started": self._started,
+            "moves": dict(self._moves),
             "waiting": [list(one) for one in self._waiting],
             "running": [list(one) for one in self._running],
         }
@@ -90,7 +93,10 @@ class JcodeParser:
             record.cwd = self._project = as_text(value.get("project"))
 
     def read_user(self, record: Record, value: dict[str, Any]) -> None:
-        self._waiting, self._running = [], []  # nothing of before is answered now
+        if self._running:
+            record.warnings.append("a subagent without a result")
+        # Nothing of before is answered now.
+        self._waiting, self._running, self._moves = [], [], {}
         text = (as_text(value.get("content")) or "").strip()
         images = value.get("images")
         count = len(images) if isinstance(images, list) else 0
@@ -114,13 +120,20 @@ class JcodeParser:
             call_id = f"{self._session}#{self._calls}"
         self._waiting = self._waiting[-_MOST_WAITING:]
         self._waiting.append((tool or "", call_id, record.subagent or ""))
-        record.events.append(_TOOLS.call(tool, _given(value.get("args")), call_id, "/args"))
+        given = _given(value.get("args"))
+        record.events.append(_TOOLS.call(tool, given, call_id, "/args"))
+        target = as_text(as_dict(given).get("target")) if tool == _MOVE else None
+        if target and not record.sidechain:
+            self._moves[call_id] = target
 
     def read_tool_result(self, record: Record, value: dict[str, Any]) -> None:
         record.role = "tool"
         call_id = self._answered(record, value)
         output, error = as_text(value.get("output")) or "", as_text(value.get("error"))
         saved = _SAVED.search(output)
+        target = self._moves.pop(call_id, None)
+        if target and not error and value.get("denied") is not True:
+            _note(record, [target], labels.ENVIRONMENT)
         record.results.append(
             Result(
                 call_id,
@@ -185,7 +198,7 @@ class JcodeParser:
         names = ("plan_title", "plan_content", "feedback")
         status = as_text(value.get("plan_status"))
         lines = [f"plan {status}" if status else None, *(as_text(value.get(n)) for n in names)]
-        _note(record, lines, "plan")
+        _note(record, lines, labels.PLAN)
 
     def read_todo_snapshot(self, record: Record, value: dict[str, Any]) -> None:
         todos = value.get("todos")
@@ -193,14 +206,19 @@ class JcodeParser:
         for todo in todos if isinstance(todos, list) else ():
             mark = _MARKS.get(as_text(as_dict(todo).get("status")) or "", " ")
             lines.append(f"[{mark}] {as_text(as_dict(todo).get('title')) or ''}".rstrip())
-        _note(record, lines, "todo")
+        _note(record, lines, labels.TODO)
+
+    def read_mode_change(self, record: Record, value: dict[str, Any]) -> None:
+        record.mode = as_text(value.get("mode"))
+        _note(record, [record.mode], labels.MODE)
 
     def read_system_prompt(self, record: Record, value: dict[str, Any]) -> None:
-        _note(record, [as_text(value.get("content")), as_text(value.get("env_info"))], record.kind)
+        said = [as_text(value.get("content")), as_text(value.get("env_info"))]
+        _note(record, said, labels.SYSTEM_PROMPT)
 
     def read_goal_update(self, record: Record, value: dict[str, Any]) -> None:
         said = [as_text(value.get("goal_objective")), as_text(value.get("goal_status"))]
-        _note(record, said, "goal")
+        _note(record, said, labels.GOAL)
 
     def read_artifact(self, record: Record, value: dict[str, Any]) -> None:
         said = [as_text(value.get("artifact_title")), as_text(value.get("artifact_path"))]

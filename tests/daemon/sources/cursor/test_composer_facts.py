@@ -183,7 +183,7 @@ def test_the_todos_of_a_conversation_are_shown_at_its_end(cursor):
     assert [(e.type, e.label, e.text) for e in entries] == [
         ("assistant", None, "one"),
         ("assistant", None, "two"),
-        ("system", "todos", "[x] read it\n[x] fix it\n[ ] ship it"),
+        ("system", "todo", "[x] read it\n[x] fix it\n[ ] ship it"),
     ]
     assert entries[-1].ts == CREATED + 2000
     assert cursor.facts("c", "ended_at") == CREATED + 2000

@@ -1,0 +1,182 @@
+"""Where a session stands: plan, to-dos, mode, environment, system prompt, what is unfinished."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import apsw
+
+from sess_cli.continuing.todos import Todos
+from sess_cli.export.shapes import bare
+from sess_schema import kinds, labels, times
+from sess_schema.queries import sessions
+from sess_schema.queries.sessions import SessionRow
+from sess_schema.session import shown
+from sess_schema.session.reader import Entry, Reader
+
+LOCAL = "local"
+_CLEARED = "cleared"
+_PREFIXES = ("plan", "goal")  # as in `plan_title`
+_TOLD = (
+    f"SELECT DISTINCT e.id FROM {shown.EVENTS} WHERE t.session_id = ?1 AND {shown.CURRENT}"
+    " AND (e.kind = ?2 OR e.label IN (SELECT value FROM json_each(?3)) OR (e.type = 'summary'"
+    " AND coalesce(e.label, '') NOT IN (SELECT value FROM json_each(?4)))"
+    " OR (e.type = 'tool_use' AND e.status = 'pending'))"
+)
+_LAST = (
+    f"SELECT e.id FROM {shown.EVENTS} WHERE t.session_id = ?1 AND {shown.CURRENT} AND e.type = ?2"
+    " AND coalesce(e.label, '') NOT IN (SELECT value FROM json_each(?3))"
+    " ORDER BY t.source_id DESC, t.offset DESC, e.block DESC LIMIT 1"
+)
+_MODEL = (
+    "SELECT model FROM usage WHERE session_id = ? AND counted AND model IS NOT NULL"
+    " ORDER BY ts DESC, id DESC LIMIT 1"
+)
+
+
+@dataclass(slots=True)
+class Plan:
+    """The last plan. An update without a title or content keeps those of before."""
+
+    status: str | None = None  # draft, submitted, approved, rejected
+    title: str | None = None
+    content: str | None = None
+    feedback: str | None = None
+
+
+@dataclass(slots=True)
+class State:
+    model: str | None = None
+    mode: str | None = None
+    environment: str = LOCAL
+    profile: str | None = None
+    goal: str | None = None
+    plan: Plan | None = None
+    todos: Todos = field(default_factory=Todos)
+    system_prompt: str | None = None
+    env_info: str | None = None
+    compactions: int = 0
+    summary: str | None = None  # of the last compaction
+    pending: list[dict[str, str | None]] = field(default_factory=list)  # calls without a result
+    last_prompt: str | None = None
+    last_answer: str | None = None
+
+    def as_object(self, db: apsw.Connection, row: SessionRow) -> dict[str, Any]:
+        return {
+            "session": row.session,
+            "agent": row.agent,
+            "title": sessions.title_of(db, row),
+            "project": row.project,
+            "git_branch": row.git_branch,
+            "agent_version": row.version,
+            "ended": times.iso(row.ended),
+            "source_gone": bool(row.source_gone),
+            "model": self.model,
+            "models": json.loads(row.models),
+            "mode": self.mode,
+            "environment": self.environment,
+            "profile": self.profile,
+            "goal": self.goal,
+            "plan": asdict(self.plan) if self.plan else None,
+            "todos": [todo.as_object() for todo in self.todos.all],
+            "system_prompt": self.system_prompt,
+            "env_info": self.env_info,
+            "compactions": self.compactions,
+            "summary": self.summary,
+            "pending": self.pending,
+            "last_prompt": self.last_prompt,
+            "last_answer": self.last_answer,
+        }
+
+
+def read(db: apsw.Connection, row: SessionRow) -> State:
+    """The state at the end of the session. What subagents did is not part of it."""
+    reader = Reader(db, row.key)
+    state = State(mode=row.mode, model=_model(db, row))
+    asked = (row.key, kinds.PLAN, json.dumps([*labels.STATE]), json.dumps([*labels.TITLES]))
+    wanted = {event for (event,) in db.execute(_TOLD, asked)}
+    for entry in reader.some([event for event in reader.order if event in wanted]):
+        _follow(state, reader, entry)
+    state.last_prompt = _last(db, reader, row, "user")
+    state.last_answer = _last(db, reader, row, "assistant")
+    return state
+
+
+def _follow(state: State, reader: Reader, entry: Entry) -> None:
+    if entry.type == "tool_use":
+        if entry.status == "pending" and entry.unjoined is None:
+            state.pending.append({"tool": entry.tool, "summary": entry.summary or None})
+        if entry.call_kind == kinds.PLAN:
+            _follow_call(state, reader, entry)
+    elif entry.type == "summary":
+        state.compactions += 1
+        state.summary = entry.text
+    else:
+        _follow_notice(state, entry, _named(reader.record(entry)))
+
+
+def _follow_call(state: State, reader: Reader, entry: Entry) -> None:
+    given = reader.input(entry)
+    if entry.status not in ("error", "denied") and state.todos.take(given, entry.output):
+        return
+    plan = given.get("plan") if isinstance(given, Mapping) else None
+    if isinstance(plan, str) and plan.strip():
+        refused = entry.status in ("error", "denied")
+        status = "rejected" if refused else "approved" if entry.status == "ok" else "submitted"
+        state.plan = Plan(status, None, plan.strip(), entry.output.strip() if refused else None)
+
+
+def _follow_notice(state: State, entry: Entry, said: Mapping[str, Any]) -> None:
+    if entry.label == labels.MODE:
+        state.mode = entry.text
+    elif entry.label == labels.ENVIRONMENT:
+        state.environment = entry.text
+    elif entry.label == labels.PROFILE:
+        state.profile = entry.text
+    elif entry.label == labels.GOAL:
+        goal = _text(said, "objective") or entry.text
+        state.goal = None if _text(said, "status") == _CLEARED else goal
+    elif entry.label == labels.SYSTEM_PROMPT:
+        state.system_prompt = _text(said, "content") or entry.text
+        state.env_info = _text(said, "envinfo")
+    elif entry.label == labels.TODO:
+        if not state.todos.take(said):
+            state.todos.take({"todos": entry.text})
+    elif entry.label == labels.PLAN:
+        before = state.plan or Plan()
+        state.plan = Plan(
+            _text(said, "status"),
+            _text(said, "title") or before.title,
+            _text(said, "content") or before.content,
+            _text(said, "feedback"),
+        )
+
+
+def _named(record: Any) -> dict[str, Any]:
+    """The fields of a notice, `plan_title` as `title`."""
+    found: dict[str, Any] = {}
+    for name, value in record.items() if isinstance(record, Mapping) else ():
+        plain = bare(str(name))
+        for prefix in _PREFIXES:
+            plain = plain.removeprefix(prefix) or plain
+        found.setdefault(plain, value)
+    return found
+
+
+def _text(said: Mapping[str, Any], name: str) -> str | None:
+    value = said.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def _model(db: apsw.Connection, row: SessionRow) -> str | None:
+    used = db.execute(_MODEL, (row.key,)).get
+    known = json.loads(row.models)
+    return used or (known[-1] if known else None)
+
+
+def _last(db: apsw.Connection, reader: Reader, row: SessionRow, kind: str) -> str | None:
+    event = db.execute(_LAST, (row.key, kind, json.dumps([*labels.ALARMS]))).get
+    return reader.some([event])[0].text if event is not None else None
