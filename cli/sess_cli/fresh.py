@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
 
+from sess_schema.classes import TYPE_CHECKING
 from sess_schema.errors import Exit, SessError
 from sess_schema.program import Ended, module, say
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import apsw
 
     from sess_schema.paths import Home
@@ -31,10 +33,10 @@ def open_index(*, sync: bool = True) -> Iterator[apsw.Connection]:
     home = paths.home()
     failed = _sync(home) if sync else False
     try:
-        with closing(open_reader(home.index)) as db:
+        with closing(open_reader(home.index_file)) as db:
             yield db
     except Exception as error:
-        known = explained(error, str(home.index))
+        known = explained(error, home.index_file)
         if failed and known is not None and known.code == Exit.INDEX_UNUSABLE:
             raise Ended(Exit.INDEX_UNUSABLE) from error  # the child has printed it already
         raise
@@ -54,7 +56,7 @@ def open_with_sessions(*, sync: bool = True) -> Iterator[apsw.Connection]:
 def no_sessions() -> SessError:
     from sess_schema import lock, paths  # noqa: PLC0415
 
-    if lock.holder(paths.home().lock) is not None:
+    if lock.is_held(paths.home().lock_file):
         return SessError(
             "no sessions indexed yet",
             hint="sessiond is running; `sessiond status` shows what it has read and where it looks",
@@ -97,7 +99,7 @@ def _sync(home: Home) -> bool:
     """Run one pass unless a daemon is running; True if it failed and has printed why."""
     from sess_schema import lock  # noqa: PLC0415
 
-    if lock.holder(home.lock) is not None:
+    if lock.is_held(home.lock_file):
         return False
     import subprocess  # noqa: PLC0415 - not needed with a daemon
 

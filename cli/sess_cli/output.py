@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from io import TextIOWrapper
-from typing import IO, Any, cast
 
 from sess_cli.terminal import Terminal
+from sess_schema.classes import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import IO, Any
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -58,6 +59,9 @@ def pager(*, wanted: bool) -> Iterator[Terminal]:
         yield Terminal()
         sys.stdout.flush()
         return
+    import subprocess  # noqa: PLC0415
+    from typing import cast  # noqa: PLC0415
+
     # Without -R, `less` would print colour codes.
     environment = {"LESS": "FRX", **os.environ}
     process = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment)
@@ -77,6 +81,7 @@ def pager(*, wanted: bool) -> Iterator[Terminal]:
 
 
 def _pager_command() -> list[str] | None:
+    import shlex  # noqa: PLC0415
     from shutil import which  # noqa: PLC0415
 
     chosen = os.environ.get("PAGER")

@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import select
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sess_cli.render import amounts
 from sess_cli.render.tallies import money, short
 from sess_schema import times
+from sess_schema.classes import dataclass
 from sess_schema.queries.views import budget, windows
 from sess_schema.queries.views.capacity import window_of
 from sess_schema.session import shown

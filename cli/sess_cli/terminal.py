@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TextIO
 
+from sess_schema.classes import TYPE_CHECKING
 from sess_schema.escape import safe
+
+if TYPE_CHECKING:
+    from typing import TextIO
 
 _CODES = {
     "bold": "1",

@@ -7,7 +7,7 @@ sequence is ESC and a character or two. Each may also start with a single charac
 
 from __future__ import annotations
 
-import re
+from sess_schema.patterns import later
 
 CONTROL = r"(?:\x1b\[|\x9b)"
 PARAMETERS = r"[0-?]*[ -/]*"
@@ -18,8 +18,8 @@ INSIDE = r"[^\x00-\x08\x0a-\x1f\x7f-\x9f]*"
 END = r"(?:\x07|\x1b\\|\x9c)"
 SHORT = r"\x1b[ -/]*[0-~]"
 
-_SEQUENCE = re.compile(f"{CONTROL}{PARAMETERS}{FINAL}|{STRING}{INSIDE}{END}|{SHORT}")
-_BEGINS = re.compile(r"[\x1b\x90\x98\x9b\x9d-\x9f]")
+_SEQUENCE = later(f"{CONTROL}{PARAMETERS}{FINAL}|{STRING}{INSIDE}{END}|{SHORT}")
+_BEGINS = later(r"[\x1b\x90\x98\x9b\x9d-\x9f]")
 
 
 def without(text: str) -> str:

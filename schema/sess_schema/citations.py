@@ -11,12 +11,15 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from typing import Any, NamedTuple
 
 import apsw
 
+from sess_schema.classes import TYPE_CHECKING, dataclass
 from sess_schema.errors import Exit, SessError
 from sess_schema.session import shown
+
+if TYPE_CHECKING:
+    from typing import Any
 
 try:  # hashlib also loads OpenSSL, which takes as long as a search
     from _blake2 import blake2s
@@ -54,7 +57,8 @@ _OF_PLACE = _EVENTS.format("t.session_id = ?1 AND t.offset = ?2 AND t.native_id 
 _OWNER = "SELECT t.session_id FROM events e JOIN turns t ON t.id = e.turn_id WHERE e.id = ?"
 
 
-class Keys(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Keys:
     """The keys of one session's events."""
 
     of: dict[int, str]
@@ -124,7 +128,8 @@ def _assigned(rows: Iterable[Any]) -> tuple[dict[int, str], set[int]]:
     return of, live
 
 
-class Cited(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Cited:
     """The event a citation names."""
 
     event: int

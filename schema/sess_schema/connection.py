@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-from pathlib import Path
 
 import apsw
 
 from sess_schema import migrate
+from sess_schema.classes import TYPE_CHECKING
 from sess_schema.errors import Exit, SessError, sqlite_error
-from sess_schema.paths import create_private_file
+from sess_schema.paths import absolute, create_private_file
 from sess_schema.progress import Progress, unseen
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 OLDEST_SQLITE = 3_051_003
 
@@ -88,6 +91,8 @@ def _keep_older(db: apsw.Connection, path: Path, progress: Progress) -> None:
 
 def interrupted_repair(path: Path) -> Path | None:
     """The kept copy of a damaged index whose repair was interrupted."""
+    from pathlib import Path  # noqa: PLC0415 - only for the writer
+
     try:
         return Path(path.with_name("repairing").read_text("utf-8"))
     except FileNotFoundError:
@@ -136,13 +141,13 @@ def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
     return db
 
 
-def open_reader(path: Path, *, any_schema: bool = False) -> apsw.Connection:
+def open_reader(path: str | Path, *, any_schema: bool = False) -> apsw.Connection:
     """A connection that cannot write. It works even if no file can be created next to the index,
 
     because the directory is read-only or the disk is full.
     """
     refuse_old_sqlite()
-    if not path.exists():
+    if not os.path.exists(path):
         raise SessError(
             f'no index at "{path}" yet',
             hint="run `sessiond sync`",
@@ -152,17 +157,27 @@ def open_reader(path: Path, *, any_schema: bool = False) -> apsw.Connection:
         try:
             return _read_only(path, any_schema=any_schema)
         except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
-            wal = path.with_name(path.name + "-wal")
-            if wal.exists() and wal.stat().st_size:
+            wal = f"{path}-wal"
+            if os.path.exists(wal) and os.path.getsize(wal):
                 raise
             return _read_only(path, "&immutable=1", any_schema=any_schema)
     except (apsw.Error, OSError) as error:
         raise sqlite_error(error, str(path)) from error
 
 
-def _read_only(path: Path, option: str = "", *, any_schema: bool) -> apsw.Connection:
+def _as_uri(path: str | Path) -> str:
+    """As SQLite reads it: what has a meaning in a URI is escaped."""
+    text = absolute(os.fspath(path))
+    if os.sep != "/" or not text.isprintable():
+        from pathlib import Path  # noqa: PLC0415 - drives, backslashes, bytes that are no text
+
+        return Path(text).as_uri()
+    return f"file:{text.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}"
+
+
+def _read_only(path: str | Path, option: str = "", *, any_schema: bool) -> apsw.Connection:
     db = apsw.Connection(
-        f"{path.absolute().as_uri()}?mode=ro{option}",
+        f"{_as_uri(path)}?mode=ro{option}",
         flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
     )
     try:

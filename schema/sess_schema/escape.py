@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from sess_schema import ansi
+from sess_schema.patterns import later
 
-_BREAKS = re.compile("\r\n|[\r\u0085\u2028\u2029\v\f]")
-_HARMFUL = re.compile(
+_BREAKS = later("\r\n|[\r\u0085\u2028\u2029\v\f]")
+_HARMFUL = later(
     "[\x00-\x08\x0e-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )

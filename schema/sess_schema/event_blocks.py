@@ -7,9 +7,13 @@ find the newest of many matches without sorting all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import apsw
+
+from sess_schema.classes import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 BITS = 9  # 512 numbers
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import time
-from pathlib import Path
-from typing import Any
 
+from sess_schema.classes import TYPE_CHECKING
 from sess_schema.errors import Exit, SessError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
 
 try:
     import fcntl
@@ -39,7 +41,7 @@ ASKING_SECONDS = 0.1  # asking for the holder takes the lock for some microsecon
 class WriterLock:
     """Held by the only process that may write to the index."""
 
-    def __init__(self, fd: int, path: Path) -> None:
+    def __init__(self, fd: int, path: str | Path) -> None:
         self._fd = fd
         self.path = path
 
@@ -49,6 +51,8 @@ class WriterLock:
 
     def describe(self, **facts: Any) -> None:
         """Record who holds the lock, for others to read."""
+        import json  # noqa: PLC0415
+
         text = json.dumps({"pid": os.getpid(), **facts}).encode()
         with contextlib.suppress(OSError):  # on a full disk the lock alone must do
             os.ftruncate(self._fd, 0)
@@ -61,7 +65,7 @@ class WriterLock:
         os.close(self._fd)
 
 
-def acquire(path: Path, *, wait: float = 0.0) -> WriterLock | None:
+def acquire(path: str | Path, *, wait: float = 0.0) -> WriterLock | None:
     """The lock, or None if another process still holds it after `wait` seconds."""
     deadline = time.monotonic() + max(wait, ASKING_SECONDS)
     while True:
@@ -77,15 +81,34 @@ def acquire(path: Path, *, wait: float = 0.0) -> WriterLock | None:
     return WriterLock(fd, path)
 
 
-def _is_at(fd: int, path: Path) -> bool:
+def _is_at(fd: int, path: str | Path) -> bool:
     try:
         return os.path.samestat(os.fstat(fd), os.stat(path))
     except OSError:
         return False
 
 
-def holder(path: Path) -> dict[str, Any] | None:
+def is_held(path: str | Path) -> bool:
+    """Whether a writer runs."""
+    return _read(path) is not None
+
+
+def holder(path: str | Path) -> dict[str, Any] | None:
     """The description of the lock's holder, or None if nobody holds it."""
+    import json  # noqa: PLC0415
+
+    description = _read(path)
+    if description is None:
+        return None
+    try:
+        facts: dict[str, Any] = json.loads(description or b"{}")
+    except ValueError:
+        return {}
+    return facts
+
+
+def _read(path: str | Path) -> bytes | None:
+    """What the holder wrote into the lock; None if nobody holds it."""
     try:
         fd = os.open(path, os.O_RDWR)
     except OSError:
@@ -93,15 +116,12 @@ def holder(path: Path) -> dict[str, Any] | None:
     try:
         if _try_lock(fd, shared=True):  # others asking at the same time are not holders
             return None
-        facts: dict[str, Any] = {}
-        with contextlib.suppress(ValueError):
-            facts = json.loads(os.read(fd, 4096) or b"{}")
-        return facts
+        return os.read(fd, 4096)
     finally:
         os.close(fd)
 
 
-def already_running(path: Path) -> SessError:
+def already_running(path: str | Path) -> SessError:
     """The error for an index that another process is writing to."""
     other = holder(path) or {}
     what = "a sync" if other.get("mode") == "sync" else "a daemon"

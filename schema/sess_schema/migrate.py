@@ -7,32 +7,45 @@ our modules, because the rest of the program changes and what they did must not.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 
 import apsw
 
+from sess_schema.classes import TYPE_CHECKING
 from sess_schema.errors import REPAIR, Exit, SessError
 from sess_schema.progress import Progress, unseen, while_running
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 APPLICATION_ID = 0x53455353  # "SESS"
-_FOLDER = Path(__file__).with_name("migrations")
+_SQL = ".sql"
+_FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 
 
 @cache
 def migrations() -> list[tuple[int, str, str]]:
     """(number, name, SQL) in order."""
-    files = sorted(_FOLDER.glob("*.sql"))
-    return [(int(file.name[:4]), file.stem, file.read_text("utf-8")) for file in files]
+    found = []
+    for name in _names():
+        with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
+            found.append((int(name[:4]), name.removesuffix(_SQL), file.read()))
+    return found
 
 
+@cache
 def latest() -> int:
-    return migrations()[-1][0]
+    return int(_names()[-1][:4])
 
 
-def refuse_strangers(db: apsw.Connection, path: Path) -> None:
+def _names() -> list[str]:
+    return sorted(name for name in os.listdir(_FOLDER) if name.endswith(_SQL))
+
+
+def refuse_strangers(db: apsw.Connection, path: str | Path) -> None:
     """Refuse another program's database, or one from a newer version of ours."""
     application = db.pragma("application_id")
     if application != APPLICATION_ID:
@@ -54,7 +67,7 @@ def refuse_strangers(db: apsw.Connection, path: Path) -> None:
         )
 
 
-def refuse_older(db: apsw.Connection, path: Path) -> None:
+def refuse_older(db: apsw.Connection, path: str | Path) -> None:
     """A reader cannot upgrade; the writer does so at its next start."""
     version = db.pragma("user_version")
     if version < 0:
@@ -104,8 +117,8 @@ def _apply(db: apsw.Connection, name: str, sql: str, progress: Progress) -> None
 
 def _code(name: str) -> Callable[[apsw.Connection, Callable[[int, int], None]], None] | None:
     """The function that goes with the SQL. A name that starts with a digit cannot be imported."""
-    path = _FOLDER / f"{name}.py"
-    if not path.exists():
+    path = os.path.join(_FOLDER, f"{name}.py")
+    if not os.path.exists(path):
         return None
     from importlib.util import module_from_spec, spec_from_file_location  # noqa: PLC0415
 

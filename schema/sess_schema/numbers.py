@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import apsw
 
 from sess_schema import moments, sums
+from sess_schema.classes import dataclass, replace
 from sess_schema.queries import sessions, spans, worktime
 from sess_schema.queries.quarters import USAGE, Reader
 from sess_schema.queries.sessions import SessionRow

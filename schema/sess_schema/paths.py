@@ -5,27 +5,48 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from dataclasses import dataclass
-from pathlib import Path
+import sys
 
+from sess_schema.classes import TYPE_CHECKING
 from sess_schema.errors import Exit, SessError
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-@dataclass(frozen=True, slots=True)
+_NAME = "sessiond"
+
+
 class Home:
-    """The directories of one installation."""
+    """The directories of one installation. Every search asks for files, which are plain text here:
 
-    data: Path
-    config: Path
-    logs: Path
+    importing pathlib takes as long as opening the index.
+    """
+
+    def __init__(self, data: str, config: str, logs: str) -> None:
+        self._data, self._config, self._logs = data, config, logs
+        self.index_file = os.path.join(data, "index.db")
+        self.lock_file = os.path.join(data, "sessiond.lock")
+        self.settings_file = os.path.join(config, "config.toml")
+
+    @property
+    def data(self) -> Path:
+        return _path(self._data)
+
+    @property
+    def config(self) -> Path:
+        return _path(self._config)
+
+    @property
+    def logs(self) -> Path:
+        return _path(self._logs)
 
     @property
     def index(self) -> Path:
-        return self.data / "index.db"
+        return _path(self.index_file)
 
     @property
     def lock(self) -> Path:
-        return self.data / "sessiond.lock"
+        return _path(self.lock_file)
 
     @property
     def status(self) -> Path:
@@ -38,7 +59,7 @@ class Home:
 
     @property
     def config_file(self) -> Path:
-        return self.config / "config.toml"
+        return _path(self.settings_file)
 
     @property
     def log(self) -> Path:
@@ -53,16 +74,45 @@ class Home:
 def home() -> Home:
     """This user's installation, or the one in SESSIOND_HOME."""
     if override := os.environ.get("SESSIOND_HOME"):
-        root = Path(override).expanduser().absolute()
+        root = absolute(os.path.expanduser(override))
         return Home(root, root, root)
-    import platformdirs  # noqa: PLC0415 - not needed with an override
+    return Home(*(_on_linux() or _anywhere()))
 
-    name = "sessiond"
-    return Home(
-        Path(platformdirs.user_data_dir(name, appauthor=False)),
-        Path(platformdirs.user_config_dir(name, appauthor=False)),
-        Path(platformdirs.user_log_dir(name, appauthor=False)),
+
+def _on_linux() -> tuple[str, str, str] | None:
+    """What platformdirs says there, whose import takes longer than a search."""
+    if sys.platform != "linux" or "ANDROID_ROOT" in os.environ:
+        return None
+    above = []
+    for variable, usual in (
+        ("XDG_DATA_HOME", "~/.local/share"),
+        ("XDG_CONFIG_HOME", "~/.config"),
+        ("XDG_STATE_HOME", "~/.local/state"),
+    ):
+        chosen = os.environ.get(variable, "").strip()
+        above.append(chosen if os.path.isabs(chosen) else os.path.expanduser(usual))
+    data, config, state = (os.path.join(one, _NAME) for one in above)
+    return data, config, os.path.join(state, "log")
+
+
+def _anywhere() -> tuple[str, str, str]:
+    import platformdirs  # noqa: PLC0415 - only where the rules are less simple
+
+    return (
+        platformdirs.user_data_dir(_NAME, appauthor=False),
+        platformdirs.user_config_dir(_NAME, appauthor=False),
+        platformdirs.user_log_dir(_NAME, appauthor=False),
     )
+
+
+def absolute(path: str) -> str:
+    return path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
+
+
+def _path(text: str) -> Path:
+    from pathlib import Path  # noqa: PLC0415
+
+    return Path(text)
 
 
 def make_private(directory: Path) -> None:
@@ -87,7 +137,7 @@ def make_private(directory: Path) -> None:
             os.chmod(directory, 0o700)
 
 
-def create_private_file(path: Path) -> None:
+def create_private_file(path: str | Path) -> None:
     """Create an empty 0600 file if missing; SQLite gives -wal and -shm the same mode."""
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))

@@ -7,11 +7,13 @@ import errno
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
+from sess_schema.classes import TYPE_CHECKING
 from sess_schema.escape import safe
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import typer
 
 EXIT_CODES = """\b

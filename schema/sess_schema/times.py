@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import time
 from datetime import UTC, datetime, timedelta, tzinfo
 from datetime import time as clock
 
 from sess_schema.errors import SessError
+from sess_schema.patterns import later
 
 SECOND, MINUTE, HOUR, DAY, WEEK = 1000, 60_000, 3_600_000, 86_400_000, 604_800_000
 
@@ -20,8 +20,8 @@ _UNITS = {
     "mo": 30 * DAY, "month": 30 * DAY,
     "y": 365 * DAY, "year": 365 * DAY,
 }  # fmt: skip
-_AMOUNT = re.compile(r"(\d{1,9})\s*([a-z]+?)s?(?:\s+ago)?")
-_CALENDAR = re.compile(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
+_AMOUNT = later(r"(\d{1,9})\s*([a-z]+?)s?(?:\s+ago)?")
+_CALENDAR = later(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 _HINT = "use 7d, 36h, 2w, today, yesterday, 2026-02-20 or 2026-02-20T14:30"
 EARLIEST = 946_684_800_000  # 2000-01-01: what is older is a missing time
 _LATEST = 253_402_300_799_999  # the last millisecond that datetime can represent

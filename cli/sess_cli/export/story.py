@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ import apsw
 from sess_cli.export.records import Image, images_in, text_in
 from sess_cli.export.redact import Redactor
 from sess_schema import labels, numbers
+from sess_schema.classes import replace
 from sess_schema.edits import Edit
 from sess_schema.numbers import Numbers
 from sess_schema.queries import sessions

@@ -20,9 +20,12 @@ from sess_cli.finder.worker import Latest
 from sess_cli.render import amounts, layout
 from sess_schema import labels
 from sess_schema.citations import Citations
+from sess_schema.classes import TYPE_CHECKING
 from sess_schema.escape import safe
-from sess_schema.queries.search.terms import Leaf
 from sess_schema.session.reader import Entry, Reader
+
+if TYPE_CHECKING:
+    from sess_schema.queries.search.terms import Leaf
 
 BEFORE, AFTER = 12, 30  # events around the chosen one
 DEBOUNCE = 0.04

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from sess_cli.finder import wording
 from sess_cli.finder.cards import Card, Cards
 from sess_cli.finder.worker import Latest
 from sess_schema import times
+from sess_schema.classes import TYPE_CHECKING, dataclass, replace
 from sess_schema.queries.fields import Condition, Setting
 from sess_schema.queries.search import Filter, Hit, Results, Search
 from sess_schema.queries.search.groups import Families
@@ -26,8 +26,11 @@ from sess_schema.queries.search.language import And
 from sess_schema.queries.search.newest import newest
 from sess_schema.queries.search.plan import Plan
 from sess_schema.queries.search.ranking import Ranked
-from sess_schema.queries.search.terms import Leaf, Term
+from sess_schema.queries.search.terms import Term
 from sess_schema.queries.sessions import Listing
+
+if TYPE_CHECKING:
+    from sess_schema.queries.search.terms import Leaf
 
 MOST_HITS = 300
 MOST_SESSIONS = 200

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from sess_cli.render import amounts, layout
 from sess_schema import edits, kinds, labels
 from sess_schema.escape import safe
+from sess_schema.patterns import later
 from sess_schema.queries import sessions
 from sess_schema.session.reader import Reader
 
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
 # How much of a long input or output to show: lines from its start and end, and cells per line.
 HEAD, TAIL, WIDEST = 40, 15, 400
 _LATER = 3  # levels below the headings of prompts
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~&])")
-_BACKTICKS = re.compile("`{3,}")
-_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})([ \t]*[\w+#.-]*)(.*)")
-_TAB_BEFORE_FENCE = re.compile(r"\A *\t[ \t]*(?=```|~~~)")
-_HEADING_LINE = re.compile(r" {0,3}(#{1,6})(?=\s|$)")
-_UNDERLINE = re.compile(r" {0,3}(=+|-+)\s*$")
-_HTML = re.compile(r"( {0,3})<(?=[A-Za-z/!?])")
+_SPECIAL = later(r"([\\`*_{}\[\]<>#|~&])")
+_BACKTICKS = later("`{3,}")
+_FENCE = later(r" {0,3}(`{3,}|~{3,})([ \t]*[\w+#.-]*)(.*)")
+_TAB_BEFORE_FENCE = later(r"\A *\t[ \t]*(?=```|~~~)")
+_HEADING_LINE = later(r" {0,3}(#{1,6})(?=\s|$)")
+_UNDERLINE = later(r" {0,3}(=+|-+)\s*$")
+_HTML = later(r"( {0,3})<(?=[A-Za-z/!?])")
 
 
 def event_text(db: apsw.Connection, row: SessionRow, event: int, *, utc: bool = False) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 import time
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import apsw
 
+from sess_schema.classes import TYPE_CHECKING, replace
 from sess_schema.errors import SessError
 from sess_schema.queries import sessions
 from sess_schema.queries.search import Filter, Search

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import apsw
 
 from sess_cli.render import amounts, layout
 from sess_schema.citations import Citations
+from sess_schema.classes import dataclass
 from sess_schema.queries import sessions
 from sess_schema.queries.search import Hit, Results
 

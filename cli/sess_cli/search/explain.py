@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sess_schema.classes import TYPE_CHECKING
 from sess_schema.queries.search import Results, Search
-from sess_schema.queries.search.language import And, Filter, Node, Not, Or
+from sess_schema.queries.search.language import And, Filter, Not, Or
+
+if TYPE_CHECKING:
+    from sess_schema.queries.search.language import Node
 
 
 def explained(search: Search, results: Results) -> Iterator[str]:

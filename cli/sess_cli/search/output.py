@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import apsw
 
 from sess_cli.output import json_line
 from sess_cli.terminal import Terminal
+from sess_schema.classes import TYPE_CHECKING, dataclass
 from sess_schema.errors import SessError
 from sess_schema.program import say
 from sess_schema.queries import sessions
 from sess_schema.queries.search import EXCERPT_WIDTH, Results, Search
+
+if TYPE_CHECKING:
+    from typing import Any
 
 _MOST_GROUPED = 1000  # hits held in memory to be grouped
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import apsw
@@ -34,21 +33,21 @@ def chosen_fields(given: str) -> tuple[str, ...]:
     return names
 
 
-@dataclass(slots=True)
 class Objects:
     """Turns hits into objects."""
 
-    db: apsw.Connection
-    results: Results
-    fields: tuple[str, ...] = FIELDS
-    before: int = 0
-    after: int = 0
-    neighbours: Neighbours = field(init=False)
-    cites: Citations = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.neighbours = Neighbours(self.db)
-        self.cites = Citations(self.db)
+    def __init__(
+        self,
+        db: apsw.Connection,
+        results: Results,
+        fields: tuple[str, ...] = FIELDS,
+        before: int = 0,
+        after: int = 0,
+    ) -> None:
+        self.db, self.results, self.fields = db, results, fields
+        self.before, self.after = before, after
+        self.neighbours = Neighbours(db)
+        self.cites = Citations(db)
 
     def of(self, hit: Hit) -> dict[str, Any]:
         def key(event: int) -> str:

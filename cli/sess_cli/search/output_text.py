@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from functools import cached_property, lru_cache, partial
 
 from sess_cli.render import amounts, layout
 from sess_schema import times
 from sess_schema.citations import Citations
+from sess_schema.classes import TYPE_CHECKING, dataclass
 from sess_schema.queries import sessions
-from sess_schema.queries.neighbours import Neighbour, Neighbours
 from sess_schema.queries.search.excerpt import Excerpt
 from sess_schema.queries.search.groups import Group
 from sess_schema.queries.search.locate import location
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     import apsw
 
     from sess_cli.terminal import Terminal
+    from sess_schema.queries.neighbours import Neighbour, Neighbours
     from sess_schema.queries.search import Hit, Results
 
 STATUS_STYLE = {"error": "red", "denied": "yellow", "pending": "yellow", "ok": "dim"}
@@ -56,7 +55,6 @@ class ResultView:
         self._ids = sessions.ShortIds(db)
         self._row = lru_cache(_RECENT)(partial(sessions.by_key, db))  # hits jump between sessions
         self._cites = Citations(db)
-        self._neighbours = Neighbours(db)
         self._now = times.now_ms()
         self._several_agents = len(sessions.agents(db)) > 1
         self._session: int | None = None
@@ -131,6 +129,12 @@ class ResultView:
         yield from self._beside(hit, before, indent)
         yield from self._event_lines(hit, indent)
         yield from self._beside(hit, after, indent)
+
+    @cached_property
+    def _neighbours(self) -> Neighbours:
+        from sess_schema.queries.neighbours import Neighbours  # noqa: PLC0415 - only with -A or -B
+
+        return Neighbours(self._db)
 
     def _event_lines(self, hit: Hit, indent: str) -> Iterator[str]:
         t = self._terminal

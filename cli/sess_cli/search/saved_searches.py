@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
-from pathlib import Path
 
 from sess_schema import paths
+from sess_schema.classes import TYPE_CHECKING
 from sess_schema.errors import SessError
+from sess_schema.patterns import later
 from sess_schema.program import say
 
-_NAME = re.compile(r"\w[\w.-]{0,59}")
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_NAME = later(r"\w[\w.-]{0,59}")
 _MOST_REMEMBERED = 1000
 
 
@@ -132,7 +135,7 @@ def history() -> list[str]:
 
 
 def _wants_history() -> bool:
-    if not paths.home().config_file.exists():
+    if not os.path.exists(paths.home().settings_file):
         return False
     import tomllib  # noqa: PLC0415 - 3 ms
 

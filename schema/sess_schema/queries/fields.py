@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import apsw
 
 from sess_schema import times
+from sess_schema.classes import dataclass
 from sess_schema.errors import SessError
 
 TYPES = ("user", "assistant", "thinking", "tool_use", "system", "summary")
@@ -197,7 +196,9 @@ def _title(db: apsw.Connection, value: str, _setting: Setting) -> Condition:
         for key, title in db.execute("SELECT id, coalesce(title, first_prompt) FROM sessions")
         if title and wanted in title.lower()
     ]
-    return Condition("e.session_id IN (SELECT value FROM json_each(?))", (json.dumps(keys),))
+    return Condition(
+        "e.session_id IN (SELECT value FROM json_each(?))", (f"[{','.join(map(str, keys))}]",)
+    )
 
 
 _MADE: dict[str, Callable[[str, Setting], Condition]] = {

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import apsw
+
+from sess_schema.classes import TYPE_CHECKING, dataclass
 
 if TYPE_CHECKING:
     from sess_schema.session.reader import Entry, Reader

@@ -6,7 +6,6 @@ import json
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, groupby
 from operator import itemgetter
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from sess_schema import sums
+from sess_schema.classes import dataclass
 from sess_schema.moments import NEAR, QUARTER, Moment, Span, Summed, joined, moments, summed
 from sess_schema.queries import sessions
 from sess_schema.queries.fields import bindable, session_condition

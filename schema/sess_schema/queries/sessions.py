@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import apsw
 
 from sess_schema import times
+from sess_schema.classes import TYPE_CHECKING, dataclass
 from sess_schema.errors import Exit, SessError
 from sess_schema.queries.fields import session_condition
 from sess_schema.session import shown
+
+if TYPE_CHECKING:
+    from typing import Any
 
 SHORT = 8
 SHORTEST_PREFIX = 4

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import apsw
+
+from sess_schema.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,13 @@ here by group. Only quarters that a window cuts through are counted event by eve
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache
 
 import apsw
 
 from sess_schema import sums
+from sess_schema.classes import dataclass
 from sess_schema.moments import QUARTER
 from sess_schema.queries.quarters import NONE, PERIODS, Reader, Row
 from sess_schema.queries.tally import Tally

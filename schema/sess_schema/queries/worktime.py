@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 import apsw
 
+from sess_schema.classes import dataclass
 from sess_schema.moments import IDLE, Span
 from sess_schema.queries.quarters import Reader
 from sess_schema.queries.stats import Stats

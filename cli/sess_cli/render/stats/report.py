@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from sess_cli.output import csv_text, json_line
 from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal
+from sess_schema.classes import dataclass, field
 
 Form = Callable[[Any], str]
 _GAP = 2

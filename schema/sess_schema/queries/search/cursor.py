@@ -6,12 +6,7 @@ the events already returned from the current pool are listed, not counted.
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
-import zlib
-from dataclasses import asdict, dataclass
-
+from sess_schema.classes import asdict, dataclass
 from sess_schema.errors import SessError
 from sess_schema.queries.search.newest import Position
 
@@ -29,11 +24,15 @@ class Cursor:
     last: Position | None = None  # when sorted by time
 
     def encoded(self) -> str:
+        import json  # noqa: PLC0415 - few searches are paged
+        import zlib  # noqa: PLC0415
+        from base64 import urlsafe_b64encode  # noqa: PLC0415
+
         values = asdict(self)
         steps = sorted(self.given)
         values["given"] = [b - a for a, b in zip([0, *steps], steps, strict=False)]
         packed = zlib.compress(json.dumps(list(values.values())).encode(), 9)
-        return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+        return urlsafe_b64encode(packed).decode().rstrip("=")
 
 
 def _position(given: list[int | None] | None) -> Position | None:
@@ -44,8 +43,13 @@ def _position(given: list[int | None] | None) -> Position | None:
 
 
 def decoded(text: str, query: int) -> Cursor:
+    import binascii  # noqa: PLC0415
+    import json  # noqa: PLC0415
+    import zlib  # noqa: PLC0415
+    from base64 import urlsafe_b64decode  # noqa: PLC0415
+
     try:
-        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))
         packed = zlib.decompressobj().decompress(raw, _LONGEST)
         which, now, top, below, edge, steps, last = json.loads(packed)
         given, at = [], 0

@@ -7,17 +7,15 @@ with a term that the index alone cannot decide.
 from __future__ import annotations
 
 import zlib
-from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain, islice
 from operator import itemgetter
-from typing import Any, Literal
 
 import apsw
 
 from sess_schema import times
+from sess_schema.classes import TYPE_CHECKING, dataclass, field, replace
 from sess_schema.queries import fields
 from sess_schema.queries.fields import ANY, Condition, Setting
 from sess_schema.queries.search import cursor as cursors
@@ -27,10 +25,16 @@ from sess_schema.queries.search.language import Filter, Query
 from sess_schema.queries.search.newest import Position
 from sess_schema.queries.search.plan import Comparison, Plan, matching, plan
 from sess_schema.queries.search.ranking import Ranked
-from sess_schema.queries.search.terms import Matching, Mode
+from sess_schema.queries.search.terms import Matching
 from sess_schema.queries.sessions import title_for
 
-Sort = Literal["relevance", "newest", "oldest"]
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    from sess_schema.queries.search.terms import Mode
+
+    Sort = Literal["relevance", "newest", "oldest"]
+
 SORTS = ("relevance", "newest", "oldest")
 TOKENIZER = ("unicode61", ["remove_diacritics", "2"])  # as event_index was created
 EXCERPT_WIDTH = 160
@@ -315,6 +319,8 @@ class Results:
         if self.plan.residual is None:
             yield from self._matches(base, by)
             return
+        from array import array  # noqa: PLC0415 - only for what the index cannot decide
+
         events = array("q", [match[0] for match in self._matches(base)])
         yield from self._db.execute(
             "SELECT e.id, e.ts, e.session_id FROM json_each(?) CROSS JOIN events e ON e.id = value"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 
-from sess_schema.queries.search.terms import Leaf, Span
+from sess_schema.classes import TYPE_CHECKING, dataclass
+from sess_schema.patterns import later
+
+if TYPE_CHECKING:
+    from sess_schema.queries.search.terms import Leaf, Span
 
 _MOST_PLACES = 40  # per term; the best window is nearly always among the first
 _FAR = 1000  # white space beyond this does not matter
-_SPACES = re.compile(r"\s+")
+_SPACES = later(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import apsw
 
+from sess_schema.classes import dataclass, field
 from sess_schema.queries.fields import Condition
 from sess_schema.queries.search.engine import Hit, Results
 from sess_schema.queries.search.ranking import Ranked
@@ -71,7 +70,7 @@ def _count_more(results: Results, families: Families, groups: list[Group]) -> No
 
 def within(members: Iterable[int]) -> Condition:
     """The events of sessions."""
-    keys = json.dumps(list(members))
+    keys = f"[{','.join(map(str, members))}]"
     inside = "IN (SELECT value FROM json_each(?))"
     events = f"FROM events WHERE session_id {inside}"
     between = f"(SELECT min(+id) {events}) AND (SELECT max(+id) {events})"

@@ -7,15 +7,21 @@ occur, nor the one after NOT; `a OR b`; parentheses; `field:value` filters. Anyt
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
+from sess_schema.classes import TYPE_CHECKING, dataclass
 from sess_schema.errors import SessError
-from sess_schema.queries.search.terms import Leaf, Matching, Term
+from sess_schema.patterns import later
+from sess_schema.queries.search.terms import Matching, Term
 
-Tokenize = Callable[[str], list[str]]
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-_LEXEMES = re.compile(
+    from sess_schema.queries.search.terms import Leaf
+
+    Tokenize = Callable[[str], list[str]]
+
+_LEXEMES = later(
     r"""
     (?P<open> -?\( )
   | (?P<close> \) )
@@ -24,15 +30,15 @@ _LEXEMES = re.compile(
     """,
     re.VERBOSE,
 )
-_QUOTED = re.compile(r'-?"[^"]*(?:"|$)')
-_FIELD = re.compile(r"(-?)([A-Za-z]+):(.+)", re.DOTALL)
+_QUOTED = later(r'-?"[^"]*(?:"|$)')
+_FIELD = later(r"(-?)([A-Za-z]+):(.+)", re.DOTALL)
 _SENTENCE_END = ".,;:!?"
 # A pasted command: its `-x` is a flag, not an exclusion.
-_COMMAND = re.compile(r"(?:^|\s)(?:\||&&|;|\d?>{1,2}|--[a-z]|\.{1,2}/|\$)")
+_COMMAND = later(r"(?:^|\s)(?:\||&&|;|\d?>{1,2}|--[a-z]|\.{1,2}/|\$)")
 # NOT is an operator unless it is part of a message: NOT NULL, COULD NOT CONNECT.
-_OPERAND = re.compile(r"\s+(?![-)\s]|[A-Z]{2,}\b)(?=.)")
-_FLAG = re.compile(r"-(?:[A-Za-z]{1,2}|\d+)")
-_HASH = re.compile(r"(?=.*\d)(?=[0-9]{7}|.*[a-f])[0-9a-f]{6,64}(?:-[0-9a-f]{1,12})*", re.IGNORECASE)
+_OPERAND = later(r"\s+(?![-)\s]|[A-Z]{2,}\b)(?=.)")
+_FLAG = later(r"-(?:[A-Za-z]{1,2}|\d+)")
+_HASH = later(r"(?=.*\d)(?=[0-9]{7}|.*[a-f])[0-9a-f]{6,64}(?:-[0-9a-f]{1,12})*", re.IGNORECASE)
 _MOST_TERMS = 500
 _DEEPEST = 12  # FTS5 allows about a hundred parentheses, and each group may need several
 
@@ -60,8 +66,9 @@ class Or:
     nodes: tuple[Node, ...]
 
 
-Node = Leaf | Filter | Not | And | Or
-Check = Callable[[Filter], str | None]
+if TYPE_CHECKING:
+    Node = Leaf | Filter | Not | And | Or
+    Check = Callable[[Filter], str | None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
-
 import apsw
 
+from sess_schema.patterns import later
 from sess_schema.queries.search.engine import Hit
 
-_NUMBERED = re.compile(r"\s*(\d{1,9})(?:→|\t)")  # how agents print a file they read
-_PLACES = re.compile(  # path:12: as in grep output, and Python tracebacks
+_NUMBERED = later(r"\s*(\d{1,9})(?:→|\t)")  # how agents print a file they read
+_PLACES = later(  # path:12: as in grep output, and Python tracebacks
     r":(?P<line>\d{1,9})(?![\w.])|File \"(?P<frame>[^\"]+)\", line (?P<frame_line>\d{1,9})"
 )
-_PATH = re.compile(r"[^\s:\"'`()\[\]]+$")
-_FILE = re.compile(
+_PATH = later(r"[^\s:\"'`()\[\]]+$")
+_FILE = later(
     r"[\w.+-]+\.(?:c|cc|cpp|cs|css|ex|exs|go|h|hpp|html|java|js|json|jsx|kt|lua|md|mjs|php|pl|py|pyi"
     r"|rb|rs|scala|sh|sql|svelte|swift|tf|toml|ts|tsx|txt|vue|xml|yaml|yml|zig)"
 )

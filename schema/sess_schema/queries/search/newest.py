@@ -8,18 +8,21 @@ few are, the blocks of smaller numbers that may hold newer events are read, too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
 
 import apsw
 
 from sess_schema import event_blocks
+from sess_schema.classes import TYPE_CHECKING, replace
 from sess_schema.queries.fields import Condition
 from sess_schema.queries.search import order
 from sess_schema.queries.search.plan import Plan, matching
 
+if TYPE_CHECKING:
+    from typing import Any
+
+    Row = tuple[Any, ...]  # number and time of an event, and what else was asked for
+
 Position = tuple[int | None, int]  # time and number of an event
-Row = tuple[Any, ...]  # number and time of an event, and what else was asked for
 
 _BLOCKS_AT_ONCE = 4  # to begin with
 _BEHIND_ALL = (1 << 63) - 1  # a number that no event has

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import apsw
 
+from sess_schema.classes import TYPE_CHECKING, dataclass, replace
 from sess_schema.marks import FAILED
 from sess_schema.queries.fields import ANY, Condition
-from sess_schema.queries.search.language import And, Filter, Node, Not, Or, Query
-from sess_schema.queries.search.terms import Leaf, Term, occurs
+from sess_schema.queries.search.language import And, Filter, Not, Or
+from sess_schema.queries.search.terms import Term, occurs
 
 if TYPE_CHECKING:
+    from sess_schema.queries.search.language import Node, Query
     from sess_schema.queries.search.screen import Screen
+    from sess_schema.queries.search.terms import Leaf
 
 Conditions = Callable[[Filter], Condition]
 

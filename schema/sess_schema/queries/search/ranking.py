@@ -7,10 +7,9 @@ are ranked in pools, the newest first, and the first pool also has older prompts
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 import apsw
 
+from sess_schema.classes import dataclass, replace
 from sess_schema.queries.fields import Condition
 from sess_schema.queries.search.newest import Newest, Position
 from sess_schema.queries.search.plan import Plan

@@ -6,10 +6,10 @@ import difflib
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
 import apsw
 
+from sess_schema.classes import dataclass, replace
 from sess_schema.queries.search.engine import Search
 from sess_schema.queries.search.language import And, Query
 from sess_schema.queries.search.terms import Term

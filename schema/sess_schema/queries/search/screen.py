@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, islice
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as sre  # type: ignore[attr-defined]
 from typing import Any
+
+from sess_schema.classes import dataclass
 
 _HIGH = r"\x{80}-\x{10FFFF}"
 _ANY = "(?s:.)"

@@ -10,20 +10,53 @@ import re
 import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Literal, Protocol
 
+from sess_schema.classes import TYPE_CHECKING, dataclass
 from sess_schema.marks import FAILED, glue_in
+from sess_schema.patterns import later
 
 if TYPE_CHECKING:
+    from typing import Literal, Protocol
+
     from sess_schema.queries.search.screen import Screen
 
-Mode = Literal["words", "substring", "regex", "tools"]
+    Mode = Literal["words", "substring", "regex", "tools"]
+
+    class Leaf(Protocol):
+        """What a plan needs to know about a term."""
+
+        @property
+        def match(self) -> str | None:
+            """An FTS5 query that every matching event satisfies."""
+
+        @property
+        def like(self) -> str | None:
+            """A LIKE pattern that every matching event satisfies, where the index cannot narrow."""
+
+        @property
+        def enough(self) -> str | None:
+            """A LIKE pattern that only matching events satisfy."""
+
+        @property
+        def screen(self) -> Screen | None:
+            """For RE2: a test that every matching text passes, where LIKE cannot narrow."""
+
+        @property
+        def exact(self) -> bool:
+            """Whether the index alone decides."""
+
+        def places(self, text: str) -> Iterator[Span]:
+            """Where it occurs in a text."""
+
+        def explained(self) -> str:
+            """In words, for `--explain`."""
+
+
 Span = tuple[int, int]
 
-_PLAIN = re.compile(r"[^\W_]+(?:\s+[^\W_]+)*")
+_PLAIN = later(r"[^\W_]+(?:\s+[^\W_]+)*")
 # Letters of scripts without capitals: the index takes them for separators.
 _UNCASED = ("Lo", "Lm")
 _BETWEEN = r"[\W_\u05d0-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
@@ -41,36 +74,6 @@ class Matching:
     mode: Mode = "words"
     case: bool = False  # match case exactly
     whole: bool = False  # as grep -w: no letter, digit or underscore beside it
-
-
-class Leaf(Protocol):
-    """What a plan needs to know about a term."""
-
-    @property
-    def match(self) -> str | None:
-        """An FTS5 query that every matching event satisfies."""
-
-    @property
-    def like(self) -> str | None:
-        """A LIKE pattern that every matching event satisfies, where the index cannot narrow."""
-
-    @property
-    def enough(self) -> str | None:
-        """A LIKE pattern that only matching events satisfy."""
-
-    @property
-    def screen(self) -> Screen | None:
-        """For RE2: a test that every matching text passes, where LIKE cannot narrow."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether the index alone decides."""
-
-    def places(self, text: str) -> Iterator[Span]:
-        """Where it occurs in a text."""
-
-    def explained(self) -> str:
-        """In words, for `--explain`."""
 
 
 @dataclass(frozen=True)

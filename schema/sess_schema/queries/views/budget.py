@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
 from sess_schema import times
+from sess_schema.classes import dataclass, replace
 from sess_schema.errors import SessError
+from sess_schema.patterns import later
 
 if TYPE_CHECKING:
     from sess_schema.queries.stats import Stats
     from sess_schema.queries.tally import Tally
 
 PERIODS = ("day", "week", "month")
-_GIVEN = re.compile(r"(\$)?(\d+(?:\.\d+)?)([kmb])?(?:/(day|week|month))?", re.IGNORECASE)
+_GIVEN = later(r"(\$)?(\d+(?:\.\d+)?)([kmb])?(?:/(day|week|month))?", re.IGNORECASE)
 _UNITS = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
 _MEAN_DAYS = 7
 

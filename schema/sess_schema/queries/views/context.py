@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-
 import apsw
 
 from sess_schema import labels
+from sess_schema.classes import dataclass, field
+from sess_schema.patterns import later
 from sess_schema.queries.sessions import title_for
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import scope
 from sess_schema.queries.views.capacity import window_of
 from sess_schema.sums import MODEL
 
-_TOKENS = re.compile(r"(\d+)(?: to \d+)? tokens\)")
+_TOKENS = later(r"(\d+)(?: to \d+)? tokens\)")
 
 
 @dataclass(slots=True)

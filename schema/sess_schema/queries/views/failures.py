@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 
 import apsw
 
+from sess_schema.classes import dataclass, field
 from sess_schema.labels import API_ERROR
 from sess_schema.queries.quarters import Reader
 from sess_schema.queries.stats import Stats

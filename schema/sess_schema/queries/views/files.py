@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import apsw
 
 from sess_schema import times
+from sess_schema.classes import dataclass, field
 from sess_schema.queries import fields
 from sess_schema.queries.sessions import title_for
 from sess_schema.queries.stats import Stats

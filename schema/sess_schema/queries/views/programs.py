@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from sess_schema import kinds
+from sess_schema.patterns import later
 
 _SEARCH_PROGRAMS = frozenset({
     "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "find", "fd", "fdfind", "ls", "tree",
@@ -15,9 +14,9 @@ _BEFORE = frozenset({
     "sudo", "env", "time", "nohup", "command", "exec", "builtin", "then", "do", "if", "while", "!",
     "{", "(",
 })  # fmt: skip
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-_WORD = re.compile(r"""(?:[^\s;&|'"]|'[^']*'|"[^"]*")+|&&|\|\||[;&|]""")
-_MCP = re.compile(r"mcp__(.+?)__(.+)")
+_ASSIGNMENT = later(r"[A-Za-z_]\w*=")
+_WORD = later(r"""(?:[^\s;&|'"]|'[^']*'|"[^"]*")+|&&|\|\||[;&|]""")
+_MCP = later(r"mcp__(.+?)__(.+)")
 
 
 def is_search(kind: str | None, summary: str | None) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import apsw
 
 from sess_schema import kinds
+from sess_schema.classes import dataclass, field
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import scope
 from sess_schema.queries.views.programs import mcp, program

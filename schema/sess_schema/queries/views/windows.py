@@ -7,22 +7,22 @@ reset at other times.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
 from sess_schema import labels, times
+from sess_schema.classes import dataclass, field, replace
+from sess_schema.patterns import later
 from sess_schema.sums import MODEL
 
 if TYPE_CHECKING:
     from sess_schema.queries.stats import Stats
 
 LENGTH = 5 * times.HOUR
-_RESET = re.compile(r"limit reached\|(\d{10})\b")
+_RESET = later(r"limit reached\|(\d{10})\b")
 
 
 class Bucket(NamedTuple):
