@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from sess_cli import fresh
 from sess_cli.search import saved_searches
 from sess_cli.search.output import OutputOptions, write
+from sess_schema.classes import TYPE_CHECKING
 from sess_schema.errors import Exit
 from sess_schema.program import Ended, say
 from sess_schema.queries.search import Search
