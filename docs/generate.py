@@ -11,8 +11,8 @@ BIN = Path(sys.executable).parent
 TARGET = Path(__file__).parent / "commands.md"
 COMMANDS = {
     "sess": [
-        "search", "list", "show", "stats", "statusline", "import", "state", "history",
-        "resume", "record", "restore",
+        "search", "list", "show", "stats", "statusline", "import", "turns", "cut", "undo",
+        "state", "history", "resume", "record", "restore",
         "check", "backup", "forget", "sql", "doctor", "demo",
         "export", "export html", "export site", "export md", "export json", "export sqlite",
         "export video", "export gif", "export cast", "export tape",

@@ -11,6 +11,7 @@ import typer
 from sess_cli.commands import (
     backup,
     check,
+    cut,
     demo,
     doctor,
     export,
@@ -27,6 +28,8 @@ from sess_cli.commands import (
     state,
     stats,
     statusline,
+    turns,
+    undo,
 )
 from sess_cli.parsing import keep_only, with_verb
 from sess_schema import __version__, program
@@ -34,7 +37,8 @@ from sess_schema.program import say
 
 VERBS = (
     search, list_, show, stats, statusline, export, import_,
-    state, history, resume, record, restore, check, backup, forget, sql, doctor, demo,
+    turns, cut, undo, state, history, resume, record,
+    restore, check, backup, forget, sql, doctor, demo,
 )  # fmt: skip
 
 app = typer.Typer(

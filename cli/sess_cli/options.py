@@ -39,3 +39,11 @@ SessionId = Annotated[
     str,
     typer.Argument(metavar="ID", help="Session ID, its first 4 or more characters, or `last`."),
 ]
+Transcript = Annotated[
+    str | None,
+    typer.Option("--source", metavar="N", help="Which transcript, if there are several."),
+]
+Relink = Annotated[
+    bool,
+    typer.Option("--relink", help="Let records whose parent goes follow the next one that stays."),
+]

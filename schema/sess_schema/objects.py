@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from sess_schema.queries.search import Hit
     from sess_schema.queries.sessions import SessionRow
     from sess_schema.queries.tally import Tally
+    from sess_schema.queries.turns import Turn, Turns
+
+
+_PREVIEW = 120  # characters of a record
 
 
 class EventFields(Protocol):
@@ -77,6 +81,28 @@ def event(
         "subagent": subagent,
         "copied_from": copied_from,
     }
+
+
+def turn(row: Turn, turns: Turns) -> dict[str, Any]:
+    """One record of a transcript."""
+    return {
+        "number": row.number,
+        "turn": row.id,
+        "parent": row.parent_id,
+        "role": row.role,
+        "kind": row.kind,
+        "ts": times.iso(row.ts),
+        "tokens": row.tokens,
+        "preview": _shortened(row.preview),
+        "calls": [{"id": call.id or None, "tool": call.tool} for call in row.calls],
+        "results": [{"id": call.id or None, "tool": call.tool} for call in row.results],
+        "answered_by": sorted(turns.answers[row.number]),
+        "answers": sorted(turns.callers[row.number]),
+    }
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _PREVIEW else text[: _PREVIEW - 3] + "..."
 
 
 def session(row: SessionRow, title: str, numbers: Numbers) -> dict[str, Any]:

@@ -58,11 +58,13 @@ def forget(
         if not chosen:
             raise SessError("no session matches", code=Exit.NOTHING_FOUND)
         _show(db, chosen)
+        kept_of = _names_and_files(db, chosen)
     if dry_run:
         return
     if not yes:
         _ask(len(chosen))
     told = requests.ask(paths.home(), "forget", sessions=[row.key for row in chosen])
+    _discard_snapshots(*kept_of)
     say(f"forgot {counted(told['sessions'], 'session')}, subagents included")
     for path in told["shared"]:
         say(f'note: "{path}" also has other sessions, so its archived copy stays as it is')
@@ -94,6 +96,26 @@ def _chosen(
         }
         found = {key: row for key, row in matching.items() if not ids or key in found}
     return [*found.values()]
+
+
+def _names_and_files(db: apsw.Connection, chosen: list[SessionRow]) -> tuple[set[str], set[str]]:
+    """IDs and transcripts of the sessions and their subagents."""
+    from sess_schema.queries import sessions, sources  # noqa: PLC0415
+
+    keys = {key for row in chosen for key in sessions.family(db, row.key)}
+    names = {sessions.by_key(db, key).session for key in keys}
+    files = {one.path for key in keys for one in sources.of_session(db, key) if not one.is_part}
+    return names, files
+
+
+def _discard_snapshots(names: set[str], files: set[str]) -> None:
+    """What was kept to undo edits of them goes, too."""
+    from sess_schema import paths  # noqa: PLC0415
+
+    if (paths.home().data / "edits").is_dir():
+        from sess_cli.edit import log  # noqa: PLC0415
+
+        log.discard(names, files)
 
 
 def _show(db: apsw.Connection, chosen: list[SessionRow]) -> None:

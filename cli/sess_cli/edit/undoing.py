@@ -21,16 +21,14 @@ class Undone(NamedTuple):
     kept: int  # bytes appended since the edit
 
 
-def last(*, redo: bool = False, files: Iterable[str] | None = None) -> Edit:
+def last(*, redo: bool = False, session: str | None = None) -> Edit:
     """The newest edit that can be undone; with `redo`, the newest undoing."""
-    wanted = None if files is None else {os.path.realpath(path) for path in files}
     for edit in log.entries():
         fits = edit.command == "undo" if redo else edit.undoes is None
-        if wanted is not None and edit.path not in wanted:
-            continue
-        if fits and edit.state != log.UNDONE and not edit.expired:
+        here = session is None or edit.session == session
+        if fits and here and edit.state != log.UNDONE and not edit.expired:
             return edit
-    where = "" if wanted is None else " in this session"
+    where = "" if session is None else f" in session {session}"
     raise SessError(
         f"nothing to {'redo' if redo else 'undo'}{where}",
         hint="`sess undo --list` lists all edits",

@@ -1,0 +1,99 @@
+"""`sess cut`: take records out of a transcript."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sess_cli.options import AsJson, Relink, SessionId, Transcript
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_cli.edit.target import Target
+    from sess_schema.queries.turns import Turns
+
+
+def register(app: typer.Typer) -> None:
+    app.command("cut")(cut)
+
+
+def cut(
+    session: SessionId,
+    numbers: Annotated[
+        str | None,
+        typer.Argument(metavar="[N]...", help="Records by number: 5-7,9. See `sess turns`."),
+    ] = None,
+    *,
+    match: Annotated[
+        list[str] | None,
+        typer.Option("--match", metavar="REGEX", help="Records with a text that this matches."),
+    ] = None,
+    event: Annotated[
+        list[str] | None,
+        typer.Option("--event", metavar="KEY", help="The record of this event: ID#KEY, or KEY."),
+    ] = None,
+    relink: Relink = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Only show what would be cut.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Cut despite warnings, or soon after the agent has written."),
+    ] = False,
+    source: Transcript = None,
+    as_json: AsJson = False,
+) -> None:
+    """Cut records out of a transcript, together with the results of their calls.
+
+    All other bytes of the file stay as they are. A snapshot is taken first: `sess undo` brings
+    everything back. Cursor's databases are not changed; what is left goes into a file beside them.
+    """
+    from sess_cli import fresh  # noqa: PLC0415
+    from sess_cli.edit import cutting, running, target  # noqa: PLC0415
+    from sess_schema.queries import turns as records  # noqa: PLC0415
+
+    if not (numbers or match or event):
+        from sess_schema.errors import SessError  # noqa: PLC0415
+
+        raise SessError("nothing to cut", hint="name records: `5-7,9`, --match or --event")
+    options = running.Options(relink=relink, dry_run=dry_run, yes=yes, force=force, as_json=as_json)
+    with fresh.open_with_sessions() as db:
+        chosen = target.find(db, session, source)
+
+        def plan(db: apsw.Connection) -> cutting.Cut:
+            found = records.read(db, chosen.source)
+            seeds = _seeds(
+                db, chosen, found, numbers=numbers, match=match or [], events=event or []
+            )
+            return cutting.planned(db, chosen, found, seeds, relink=relink)
+
+        running.run(plan, options)
+
+
+def _seeds(
+    db: apsw.Connection,
+    target: Target,
+    turns: Turns,
+    *,
+    numbers: str | None,
+    match: list[str],
+    events: list[str],
+) -> set[int]:
+    from sess_cli import cited  # noqa: PLC0415
+    from sess_cli.edit import cutting  # noqa: PLC0415
+    from sess_cli.edit.plan import parse_range  # noqa: PLC0415
+    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+
+    seeds = parse_range(numbers, len(turns.all)) if numbers else set()
+    for pattern in match:
+        found = cutting.matching(db, turns, target.session.key, pattern)
+        if not found:
+            raise SessError(f'no record matches "{pattern}"', code=Exit.NOTHING_FOUND)
+        seeds |= found
+    for given in events:
+        event = cited.event_of(db, target.session, given.rpartition("#")[2])
+        seeds |= turns.of_event(event)
+    return seeds

@@ -1,0 +1,58 @@
+"""`sess turns`: the records of a transcript, numbered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sess_cli.options import AsJson, NoSync, SessionId, Transcript, Utc
+
+if TYPE_CHECKING:
+    from sess_cli.edit.target import Target
+    from sess_schema.queries.turns import Turns
+
+
+def register(app: typer.Typer) -> None:
+    app.command("turns")(turns)
+
+
+def turns(
+    session: SessionId = "last",
+    *,
+    source: Transcript = None,
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Show which record answers which call.")
+    ] = False,
+    no_pager: Annotated[bool, typer.Option("--no-pager", help="Do not use a pager.")] = False,
+    utc: Utc = False,
+    as_json: AsJson = False,
+    no_sync: NoSync = False,
+) -> None:
+    """List the records of a transcript with their numbers, for `sess cut`.
+
+    The number is the position of a record in its file, from 1. Tokens are an estimate.
+    """
+    from sess_cli import fresh  # noqa: PLC0415
+    from sess_cli.edit import listing, target  # noqa: PLC0415
+    from sess_schema.queries import turns as records  # noqa: PLC0415
+
+    with fresh.open_with_sessions(sync=not no_sync) as db:
+        chosen = target.find(db, session, source)
+        found = records.read(db, chosen.source)
+    if as_json:
+        _write_json(chosen, found)
+        return
+    from sess_cli.output import pager  # noqa: PLC0415
+
+    with pager(wanted=not no_pager) as terminal:
+        for line in listing.lines(terminal, chosen, found, graph=graph, utc=utc):
+            terminal.write(line)
+
+
+def _write_json(chosen: Target, found: Turns) -> None:
+    from sess_cli.output import json_line  # noqa: PLC0415
+    from sess_schema import objects  # noqa: PLC0415
+
+    for turn in found.of(chosen.session.key):
+        json_line({"session": chosen.session.session, **objects.turn(turn, found)})

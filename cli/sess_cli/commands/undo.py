@@ -1,0 +1,159 @@
+"""`sess undo`: bring back what an edit took out of a transcript."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sess_cli.options import AsJson, Utc
+
+if TYPE_CHECKING:
+    from sess_cli.edit.log import Edit
+
+
+def register(app: typer.Typer) -> None:
+    app.command("undo")(undo)
+
+
+def undo(
+    given: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[ID]", help="An edit, or a session: its last edit. Otherwise the last of all."
+        ),
+    ] = None,
+    *,
+    redo: Annotated[bool, typer.Option("--redo", help="Do again what was undone last.")] = False,
+    list_them: Annotated[
+        bool, typer.Option("--list", help="List edits, the newest first, instead.")
+    ] = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force", help="Undo even if the file was rewritten since, or written a moment ago."
+        ),
+    ] = False,
+    utc: Utc = False,
+    as_json: AsJson = False,
+) -> None:
+    """Undo an edit of a transcript: the file gets exactly the bytes that it had before.
+
+    Lines that the agent has appended since are kept at the end. Edits can be undone for 30 days, or
+    as long as `keep_days` in section [edit] of config.toml says.
+    """
+    from sess_cli.edit import following, log, undoing  # noqa: PLC0415
+    from sess_cli.edit.live import Changed, settle  # noqa: PLC0415
+    from sess_cli.render import amounts, layout  # noqa: PLC0415
+    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_schema.program import say  # noqa: PLC0415
+
+    if log.folder().is_dir():
+        with log.editing():
+            settle()
+    if list_them:
+        _show_list(given, utc=utc, as_json=as_json)
+        return
+    edit = _chosen(given, redo=redo)
+    try:
+        done = undoing.undo(edit, force=force)
+    except Changed:
+        raise SessError(
+            f'"{edit.path}" was changed at the same time', hint="try again in a moment"
+        ) from None
+    for one in done:
+        following.after_edit(one.edit.path)
+        if as_json:
+            _write_json(one.edit, one.by)
+        path = layout.home_short(one.edit.path)
+        say(f'{_words(one.edit)} of "{path}"')
+        if one.kept:
+            say(f"kept {amounts.size(one.kept)} that were appended since, at the end")
+    say("undo: sess undo" if edit.undoes else "do it again: sess undo --redo")
+
+
+def _words(undone: Edit) -> str:
+    """`undid cut`; when that is undone, `redid cut`."""
+    from sess_cli.edit import log  # noqa: PLC0415
+
+    first = log.by_id(undone.undoes) if undone.undoes else None
+    return f"redid {first.command}" if first else f"undid {undone.command}"
+
+
+def _chosen(given: str | None, *, redo: bool) -> Edit:
+    from sess_cli.edit import log, undoing  # noqa: PLC0415
+
+    if given is None:
+        return undoing.last(redo=redo)
+    edit = log.by_id(given)
+    if edit is not None:
+        return edit
+    return undoing.last(redo=redo, session=_session(given))
+
+
+def _session(given: str) -> str:
+    from sess_cli import fresh  # noqa: PLC0415
+    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+    from sess_schema.queries import sessions  # noqa: PLC0415
+
+    try:
+        with fresh.open_with_sessions() as db:
+            return sessions.resolve(db, given).session
+    except SessError as error:
+        if error.message.startswith("no such session"):
+            raise SessError(
+                f'no edit and no session "{given}"',
+                hint="`sess undo --list` lists edits",
+                code=Exit.NOTHING_FOUND,
+            ) from None
+        raise
+
+
+def _show_list(given: str | None, *, utc: bool, as_json: bool) -> None:
+    from sess_cli.edit import log  # noqa: PLC0415
+    from sess_cli.render import amounts, layout  # noqa: PLC0415
+    from sess_cli.terminal import Terminal  # noqa: PLC0415
+    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+
+    edits = log.entries()
+    if given is not None:
+        session = _session(given)
+        edits = [edit for edit in edits if edit.session == session]
+    if not edits and not as_json:
+        raise SessError("no edits yet", code=Exit.NOTHING_FOUND)
+    terminal = Terminal()
+    for edit in edits:
+        if as_json:
+            _write_json(edit)
+            continue
+        state = "expired" if edit.expired else edit.state
+        count = amounts.plural(len(edit.cut) + len(edit.pulled), "record")
+        what = f"{edit.command} {count}" if edit.cut else edit.command
+        what += f" {edit.undoes}" if edit.undoes else ""
+        time = amounts.clock(edit.ts, utc=utc)
+        path = terminal.line(layout.home_short(edit.path))
+        terminal.write(f"{edit.id}  {time}  {state:<7}  {what:<16}  {path}")
+
+
+def _write_json(edit: Edit, by: Edit | None = None) -> None:
+    from sess_cli.output import json_line  # noqa: PLC0415
+    from sess_schema import times  # noqa: PLC0415
+
+    json_line(
+        {
+            "edit": edit.id,
+            "ts": times.iso(edit.ts),
+            "command": edit.command,
+            "session": edit.session,
+            "agent": edit.agent,
+            "source": edit.path,
+            "state": "undone" if by else edit.state,
+            "expired": edit.expired,
+            "undoes": edit.undoes,
+            "undone_by": by.id if by else None,
+            "cut": [*edit.cut],
+            "pulled": [*edit.pulled],
+            "bytes_before": edit.before.size if edit.before else None,
+            "bytes_after": edit.after.size if edit.after else None,
+        }
+    )

@@ -1,0 +1,198 @@
+"""Cuts records out of a transcript: plans from the index, checks the file, and rewrites it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from sess_cli.edit import elements, live, log, pieces, sidecar
+from sess_cli.edit.live import LiveFile
+from sess_cli.edit.log import Change, Content, Edit
+from sess_cli.edit.plan import PARENTLESS, Plan, new_parents, plan
+from sess_cli.edit.target import DATABASE, DOCUMENT, Target
+from sess_schema import archive, decode
+from sess_schema.errors import Exit, SessError
+from sess_schema.queries.turns import Turn, Turns
+from sess_schema.records import Records
+
+if TYPE_CHECKING:
+    import apsw
+
+_NEAR = 4  # records between one and another that only repeats it
+_SHORTEST_REPEATED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A planned cut of a transcript."""
+
+    target: Target
+    plan: Plan
+    relink: bool
+
+    @property
+    def warnings(self) -> list[str]:
+        """What stands against it."""
+        return [
+            warning.text
+            for warning in self.plan.warnings
+            if not (self.relink and warning.kind == PARENTLESS)
+        ]
+
+
+def planned(
+    db: apsw.Connection, target: Target, turns: Turns, chosen: Iterable[int], *, relink: bool
+) -> Cut:
+    seeds = set(chosen)
+    if not seeds:
+        raise SessError("nothing to cut", hint="name records: `5-7,9`, --match or --event")
+    _check_editable(target)
+    first = plan(turns, seeds)
+    whole = plan(turns, seeds, _repeats(db, target, turns, first))
+    if len(whole.gone) == len(turns.all):
+        raise SessError("this would cut every record", hint="`sess rm` deletes a whole session")
+    return Cut(target, whole, relink)
+
+
+def perform(db: apsw.Connection, cut: Cut, *, force: bool) -> tuple[Edit, int]:
+    """Cut; also return how many bytes were appended since the plan was made."""
+    target = cut.target
+    gone = cut.plan.removed()
+    change = Change(
+        "cut",
+        session=target.session.session,
+        agent=target.session.agent,
+        cut=[cut.plan.turns.at(number).id for number in sorted(cut.plan.chosen)],
+        pulled=[cut.plan.turns.at(number).id for number in sorted(cut.plan.pulled)],
+        lines=target.kind != DOCUMENT,
+    )
+    if target.kind == DATABASE:
+        return sidecar.write(db, target, cut.plan.turns, gone, change), 0
+    with live.opened(target.path, force=force) as file:
+        content = archived(db, target, file)
+        swaps = (
+            _document_swaps(db, target, cut.plan, file)
+            if target.kind == DOCUMENT
+            else pieces.without_lines(file.fd, cut.plan.turns, cut.plan.gone)
+        )
+        if cut.relink and target.kind != DOCUMENT:
+            swaps += pieces.relinked(file.fd, cut.plan.turns, new_parents(cut.plan))
+        edit = file.rewrite(pieces.around(swaps, content.size), change, content)
+        return edit, file.size - content.size
+
+
+def archived(db: apsw.Connection, target: Target, file: LiveFile) -> Content:
+    """What the file had when it was indexed; raises `Changed` if it does not begin with that."""
+    at = 0
+    for chunk in archive.current(db, target.whole):
+        raw = archive.chunk_bytes(db, chunk)
+        if chunk.offset != at or os.pread(file.fd, len(raw), at) != raw:
+            raise live.Changed
+        at += len(raw)
+    if target.kind == DOCUMENT and at != file.size:
+        raise live.Changed
+    return Content(at, log.digest_of(file.fd, at))
+
+
+def matching(db: apsw.Connection, turns: Turns, session: int, pattern: str) -> set[int]:
+    """The records of a session with a text that a regular expression matches."""
+    try:
+        found = re.compile(pattern)
+    except re.error as error:
+        raise SessError(f'not a regular expression: "{pattern}": {error}') from None
+    return {
+        turn.number
+        for turn in turns.of(session)
+        if any(found.search(text) for text in texts_of(db, turn))
+    }
+
+
+def texts_of(db: apsw.Connection, turn: Turn) -> list[str]:
+    """What a record says in full: its words, inputs of its calls, outputs of its results."""
+    results = {result.event for result in turn.results}
+    calls = {call.event for call in turn.calls}
+    texts = []
+    for event in turn.events:
+        row = db.execute("SELECT text, input, output FROM event_texts WHERE id = ?", (event,))
+        text, given, output = row.fetchone() or ("", "", "")
+        if event in results:
+            texts.append(output)
+        if event in calls:
+            texts.append(given)
+        if event not in results | calls:
+            texts.append(text)
+    return [text for text in texts if text]
+
+
+def _check_editable(target: Target) -> None:
+    if target.state == "gone":
+        raise SessError(
+            f'"{target.path}" no longer exists',
+            hint="`sess restore --in-place` writes it back from the archive",
+            code=Exit.NOTHING_FOUND,
+        )
+    if target.kind == DATABASE and target.session.agent != sidecar.AGENT:
+        raise SessError(
+            f'"{target.path}" is a database of {target.session.agent}, which is never written to',
+            hint="`sess turns` and `sess suggest` work, cutting does not",
+        )
+
+
+def _document_swaps(
+    db: apsw.Connection, target: Target, cut: Plan, file: LiveFile
+) -> list[pieces.Swap]:
+    stored = Records(db)
+    values = [_value(stored, target.source, turn) for turn in cut.turns.all]
+    try:
+        text = b"".join(log.pieces(file.fd, 0, file.size)).decode()
+        swaps = elements.without(text, values, {number - 1 for number in cut.gone})
+    except (ValueError, IndexError, RecursionError):
+        swaps = None
+    if swaps is None:
+        raise SessError(
+            f'cannot cut single records of "{target.path}"',
+            hint=f"{target.session.agent} does not keep them as elements of a list",
+        )
+    return swaps
+
+
+def _value(stored: Records, source: int, turn: Turn) -> Any:
+    try:
+        return decode.decode(stored.bytes_of((source, 0, turn.offset, turn.length)).strip())[0]
+    except ValueError:
+        return None
+
+
+def _repeats(db: apsw.Connection, target: Target, turns: Turns, cut: Plan) -> dict[int, set[int]]:
+    """Records near one that goes that say nothing but what it says, as in Codex's rollouts."""
+    if target.kind != "log":
+        return {}
+    stored = Records(db)
+    found: dict[int, set[int]] = {}
+    for turn in cut.removed():
+        near = turns.all[max(0, turn.number - 1 - _NEAR) : turn.number + _NEAR]
+        silent = [one for one in near if not one.events and one.number not in cut.gone]
+        if not silent:
+            continue
+        said = {text for text in texts_of(db, turn) if len(text) >= _SHORTEST_REPEATED}
+        for one in silent:
+            if said & _strings(_value(stored, target.source, one)):
+                found.setdefault(turn.number, set()).add(one.number)
+    return found
+
+
+def _strings(value: Any) -> set[str]:
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, str):
+            found.add(one)
+        elif isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list):
+            waiting += one
+    return found

@@ -1,0 +1,90 @@
+"""Prints records of a transcript in rows: `sess turns`, `sess cut` and `sess suggest`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from sess_cli.edit.cutting import Cut
+from sess_cli.edit.target import Target
+from sess_cli.render import amounts, layout
+from sess_cli.terminal import Terminal
+from sess_schema.queries.turns import Turn, Turns
+
+COLOURS = {"user": "green", "assistant": "cyan", "tool": "magenta", "system": "dim"}
+_PIPED_WIDTH = 120
+
+
+def tokens(count: int) -> str:
+    """`812`, `1.2k`, `3.4M`."""
+    if count < 1000:
+        return str(count)
+    if count < 999_950:
+        return f"{count / 1000:.1f}k"
+    return f"{count / 1e6:.1f}M"
+
+
+def shown_preview(turn: Turn) -> str:
+    return turn.preview or f"({turn.kind})"
+
+
+def lines(
+    terminal: Terminal, target: Target, turns: Turns, *, graph: bool, utc: bool
+) -> Iterator[str]:
+    shown = turns.of(target.session.key)
+    yield terminal.line(f"{target.session.session}  {target.session.agent}")
+    yield terminal.line(layout.home_short(target.name))
+    total = sum(turn.tokens for turn in shown)
+    yield f"{amounts.plural(len(shown), 'record')}, about {tokens(total)} tokens"
+    yield ""
+    ties = _ties(turns) if graph else {}
+    for turn in shown:
+        yield row(terminal, turn, utc=utc, ties=ties.get(turn.number, "") if graph else None)
+
+
+def row(
+    terminal: Terminal, turn: Turn, *, utc: bool = False, ties: str | None = None, mark: str = ""
+) -> str:
+    """One record in one line."""
+    time = amounts.clock(turn.ts, utc=utc, seconds=True) if turn.ts is not None else ""
+    role = terminal.style(f"{turn.role:<9}", COLOURS[turn.role])
+    start = f"{mark}{turn.number:>5}  "
+    middle = f"  {tokens(turn.tokens):>6}  {time:<8}  "
+    tied = "" if ties is None else layout.pad(ties, 12) + "  "
+    used = len(start) + 9 + len(middle) + layout.cells(tied)
+    width = max(20, (terminal.width or _PIPED_WIDTH) - used)
+    preview = layout.cut(terminal.line(shown_preview(turn)), width)
+    return f"{start}{role}{terminal.style(middle, 'dim')}{tied}{preview}".rstrip()
+
+
+def _ties(turns: Turns) -> dict[int, str]:
+    """`→ 6` for a call that 6 answers, `← 5` for the result of a call in 5, `→ ?` for no result."""
+    found: dict[int, list[str]] = defaultdict(list)
+    answered = {(edge.caller, edge.call.event) for edge in turns.edges}
+    for edge in turns.edges:
+        found[edge.answer].append(f"← {edge.caller}")
+    for turn in turns.all:
+        for call in turn.calls:
+            if (turn.number, call.event) not in answered:
+                found[turn.number].append("→ ?")
+    for edge in turns.edges:
+        found[edge.caller].append(f"→ {edge.answer}")
+    return {number: ", ".join(dict.fromkeys(ties)) for number, ties in found.items()}
+
+
+def cut_lines(terminal: Terminal, cut: Cut) -> Iterator[str]:
+    """What a cut takes out."""
+    plan = cut.plan
+    with_them = f", {len(plan.pulled)} of them because they belong to others" if plan.pulled else ""
+    yield f"{amounts.plural(len(plan.gone), 'record')} to cut{with_them}:"
+    for turn in plan.removed():
+        mark = (
+            terminal.style("-", "red")
+            if turn.number in plan.chosen
+            else terminal.style("+", "yellow")
+        )
+        yield row(terminal, turn, mark=mark)
+    left = plan.before - plan.saved
+    yield f"about {tokens(plan.before)} tokens before, {tokens(left)} after"
+    for text in cut.warnings:
+        yield terminal.style(f"warning: {text}", "yellow")

@@ -1,0 +1,108 @@
+"""Which bytes of a file stay, and which are replaced."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from sess_cli.edit.live import Piece
+from sess_schema.errors import SessError
+from sess_schema.queries.turns import Turn, Turns
+
+_LOOK = 4096
+
+
+class Swap(NamedTuple):
+    """Bytes of a file, and what stands there instead."""
+
+    start: int
+    end: int
+    new: bytes = b""
+
+
+def around(swaps: Iterable[Swap], size: int) -> list[Piece]:
+    """The pieces of a file of this size with some of them swapped."""
+    pieces: list[Piece] = []
+    at = 0
+    for start, end, new in sorted(swaps):
+        if start > at:
+            pieces.append((at, start))
+        if new:
+            pieces.append(new)
+        at = max(at, end)
+    if size > at:
+        pieces.append((at, size))
+    return pieces
+
+
+def without_lines(fd: int, turns: Turns, gone: Iterable[int]) -> list[Swap]:
+    """Records of a log taken out with their newlines. Several may be glued into one line."""
+    cut = set(gone)
+    by_line: dict[int, list[Turn]] = defaultdict(list)
+    for number in cut:
+        by_line[turns.at(number).line].append(turns.at(number))
+    together: dict[int, int] = defaultdict(int)
+    for turn in turns.all:
+        if turn.line in by_line:
+            together[turn.line] += 1
+    swaps = []
+    for line, records in by_line.items():
+        if len(records) == together[line]:
+            first = min(turn.offset for turn in records)
+            last = max(turn.offset + turn.length for turn in records)
+            swaps.append(Swap(_line_start(fd, first), _line_end(fd, last)))
+        else:
+            swaps += [Swap(turn.offset, turn.offset + turn.length) for turn in records]
+    return swaps
+
+
+def relinked(fd: int, turns: Turns, parents: Mapping[int, str | None]) -> list[Swap]:
+    """New values for the field that names a record's parent, and for nothing else."""
+    return [_relink(fd, turns.at(number), parent) for number, parent in parents.items()]
+
+
+def _relink(fd: int, turn: Turn, parent: str | None) -> Swap:
+    raw = os.pread(fd, turn.length, turn.offset)
+    old = json.dumps(turn.parent_id, ensure_ascii=False).encode()
+    new = json.dumps(parent, ensure_ascii=False).encode()
+    name = rb'"(\w*parent\w*)"\s*:\s*(' + re.escape(old) + rb")"
+    for found in re.finditer(name, raw, re.IGNORECASE):
+        start, end = found.span(2)
+        changed = raw[:start] + new + raw[end:]
+        if _differ_only_in(raw, changed, found[1].decode(), parent):
+            return Swap(turn.offset + start, turn.offset + end, new)
+    raise SessError(
+        f"record {turn.number} does not say where it keeps its parent",
+        hint="`--force` cuts without changing it",
+    )
+
+
+def _differ_only_in(raw: bytes, changed: bytes, name: str, value: str | None) -> bool:
+    try:
+        before, after = json.loads(raw), json.loads(changed)
+    except ValueError:
+        return False
+    return isinstance(before, dict) and name in before and after == {**before, name: value}
+
+
+def _line_start(fd: int, at: int) -> int:
+    while at > 0:
+        start = max(0, at - _LOOK)
+        before = os.pread(fd, at - start, start)
+        if (newline := before.rfind(b"\n")) >= 0:
+            return start + newline + 1
+        at = start
+    return 0
+
+
+def _line_end(fd: int, at: int) -> int:
+    """Behind the newline, or the end of the file."""
+    while piece := os.pread(fd, _LOOK, at):
+        if (newline := piece.find(b"\n")) >= 0:
+            return at + newline + 1
+        at += len(piece)
+    return at

@@ -1,0 +1,139 @@
+"""Shows a planned cut, asks, cuts, and tells what was done: for `sess cut` and `sess pick`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from sess_cli.edit import cutting, following, listing, live, sidecar
+from sess_cli.edit.cutting import Cut
+from sess_cli.edit.log import Edit
+from sess_cli.edit.target import DATABASE
+from sess_cli.output import json_line
+from sess_cli.render import amounts, layout
+from sess_cli.terminal import Terminal
+from sess_schema import objects, paths
+from sess_schema.connection import open_reader
+from sess_schema.errors import SessError
+from sess_schema.program import say
+
+if TYPE_CHECKING:
+    import apsw
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    relink: bool = False
+    dry_run: bool = False
+    yes: bool = False
+    force: bool = False
+    as_json: bool = False
+
+
+def run(plan: Callable[[apsw.Connection], Cut], options: Options) -> None:
+    """`plan` is asked again if the file has changed before it could be cut."""
+    shown: frozenset[int] | None = None
+
+    def attempt() -> tuple[Cut, Edit, int] | None:
+        nonlocal shown
+        with closing(open_reader(paths.home().index)) as db:
+            cut = plan(db)
+            if cut.plan.gone != shown:
+                shown = cut.plan.gone
+                if not _agreed(cut, options):
+                    return None
+            return cut, *cutting.perform(db, cut, force=options.force)
+
+    done = None
+    for tries_left in (2, 1, 0):
+        try:
+            done = attempt()
+            break
+        except live.Changed:
+            if not tries_left:
+                raise _restless() from None
+            following.catch_up(_path(plan))
+    if done is not None:
+        _tell(*done, options)
+
+
+def _path(plan: Callable[[apsw.Connection], Cut]) -> str:
+    with closing(open_reader(paths.home().index)) as db:
+        return plan(db).target.path
+
+
+def _restless() -> SessError:
+    return SessError("the file keeps changing", hint="try again when the agent has finished")
+
+
+def _agreed(cut: Cut, options: Options) -> bool:
+    """Show what goes; whether to go on."""
+    blocked = cut.warnings and not options.force
+    if options.as_json and (options.dry_run or blocked):
+        _write_json(cut)
+    elif not options.as_json:
+        terminal = Terminal()
+        for line in listing.cut_lines(terminal, cut):
+            terminal.write(line)
+    if options.dry_run:
+        return False
+    if blocked:
+        parents = any(one.kind == "parentless" for one in cut.plan.warnings) and not cut.relink
+        relink = "`--relink` lets records follow the ones that stay; " if parents else ""
+        raise SessError(
+            f"not cut because of {amounts.plural(len(cut.warnings), 'warning')}",
+            hint=f"{relink}`--force` cuts anyway",
+        )
+    return options.yes or _ask(cut)
+
+
+def _ask(cut: Cut) -> bool:
+    if not sys.stdin.isatty():
+        raise SessError("nobody to ask", hint="`--yes` cuts without asking")
+    if typer.confirm(f"Cut {amounts.plural(len(cut.plan.gone), 'record')}?", err=True):
+        return True
+    say("nothing was changed")
+    return False
+
+
+def _tell(cut: Cut, edit: Edit, appended: int, options: Options) -> None:
+    following.after_edit(cut.target.path)
+    if options.as_json:
+        _write_json(cut, edit)
+    saved = listing.tokens(cut.plan.saved)
+    say(f"cut {amounts.plural(len(cut.plan.gone), 'record')}, about {saved} tokens")
+    if appended:
+        say(f"kept {amounts.size(appended)} that the agent has added meanwhile")
+    if cut.target.kind == DATABASE:
+        path = layout.home_short(sidecar.path_of(cut.target.path))
+        say(f'the database is as it was; what is left is in "{path}"')
+        if edit.before is None:
+            say("there was no such file before, so there is no snapshot of it")
+    say(f"undo: sess undo {edit.id}")
+
+
+def _write_json(cut: Cut, edit: Edit | None = None) -> None:
+    plan = cut.plan
+    json_line(
+        {
+            "session": cut.target.session.session,
+            "source": cut.target.path,
+            "edit": edit.id if edit else None,
+            "done": edit is not None,
+            "chosen": sorted(plan.chosen),
+            "pulled": sorted(plan.pulled),
+            "tokens_before": plan.before,
+            "tokens_after": plan.before - plan.saved,
+            "warnings": [
+                {"kind": one.kind, "number": one.number, "cut": one.about, "text": one.text}
+                for one in plan.warnings
+                if one.text in cut.warnings
+            ],
+            "records": [objects.turn(turn, plan.turns) for turn in plan.removed()],
+        }
+    )

@@ -1,0 +1,229 @@
+"""The records of one transcript as they stand in it, with the calls and results that tie them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import apsw
+
+PER_CALL = 8  # tokens around a call
+_BYTES_PER_TOKEN = 4
+_PREVIEW = 400  # characters of each text that are read
+
+_IN_SOURCE = (
+    "t.source_id = ?1 AND t.retired = 0 AND t.session_id IN"
+    " (SELECT session_id FROM session_sources WHERE source_id = ?1)"
+)
+_TURNS = (
+    "SELECT coalesce(t.copy_of, t.id), t.session_id, t.native_id, t.parent_id, t.kind,"
+    " t.role, t.ts, t.offset, t.length, t.line, t.superseded FROM turns t"
+    f" WHERE {_IN_SOURCE} ORDER BY t.offset, t.id"
+)
+_COLUMNS = (
+    "e.id, e.turn_id, e.result_turn_id, e.type, e.tool, e.call_id, e.unjoined, e.status,"
+    " e.summary, octet_length(x.text), octet_length(x.input), octet_length(x.output),"
+    f" substr(x.text, 1, {_PREVIEW}), substr(x.output, 1, {_PREVIEW})"
+)
+_OWN = (
+    f"SELECT DISTINCT {_COLUMNS}, t.offset, e.block FROM turns t"
+    " JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id) JOIN event_texts x ON x.id = e.id"
+    f" WHERE {_IN_SOURCE} AND (e.retired = 0 OR t.superseded)"
+)
+# Results in this file of calls in another one.
+_ANSWERS = (
+    f"SELECT DISTINCT {_COLUMNS}, t.offset, e.block FROM turns t"
+    " JOIN events e ON e.result_turn_id = coalesce(t.copy_of, t.id)"
+    f" JOIN event_texts x ON x.id = e.id WHERE {_IN_SOURCE} AND (e.retired = 0 OR t.superseded)"
+)
+
+
+class Call(NamedTuple):
+    """A call or a result in a record."""
+
+    id: str
+    tool: str | None
+    event: int
+
+
+@dataclass(slots=True)
+class Turn:
+    """One record of a transcript."""
+
+    number: int  # its position in the transcript, from 1
+    key: int  # row id of the turn that owns its events
+    session: int
+    native_id: str | None
+    parent_id: str | None
+    kind: str
+    written_role: str | None  # what the record says
+    ts: int | None
+    offset: int
+    length: int
+    line: int
+    superseded: int
+    events: list[int] = field(default_factory=list)
+    types: set[str] = field(default_factory=set)  # of its events, without results
+    calls: list[Call] = field(default_factory=list)
+    results: list[Call] = field(default_factory=list)
+    failed: bool = False  # one of its results is an error
+    octets: int = 0  # of text that a model reads
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        """The id that the agent gave it, else its line."""
+        return self.native_id or f"line-{self.line}"
+
+    @property
+    def role(self) -> str:
+        """user, assistant, tool (nothing but results) or system."""
+        if self.results and not self.types:
+            return "tool"
+        known = self.written_role in ("user", "assistant", "tool")
+        return self.written_role or "system" if known else "system"
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens it takes in a prompt; thinking is not sent again."""
+        return -(-self.octets // _BYTES_PER_TOKEN) + PER_CALL * len(self.calls)
+
+    @property
+    def preview(self) -> str:
+        return " ".join(" ".join(self.pieces).split())
+
+
+class Edge(NamedTuple):
+    """A call and the record that has its result, by numbers."""
+
+    caller: int
+    answer: int
+    call: Call
+
+
+@dataclass(slots=True)
+class Turns:
+    """All records of a transcript, in their order."""
+
+    all: list[Turn]
+    edges: list[Edge]
+    answers: dict[int, set[int]] = field(init=False)  # who answers the calls of each record
+    callers: dict[int, set[int]] = field(init=False)  # whose calls each record answers
+
+    def __post_init__(self) -> None:
+        self.answers, self.callers = defaultdict(set), defaultdict(set)
+        for edge in self.edges:
+            self.answers[edge.caller].add(edge.answer)
+            self.callers[edge.answer].add(edge.caller)
+
+    def of(self, session: int) -> list[Turn]:
+        return [turn for turn in self.all if turn.session == session]
+
+    def of_event(self, event: int) -> set[int]:
+        """The record that an event comes from; of a call, the one that makes it."""
+        holding = [turn for turn in self.all if event in turn.events]
+        made = [t for t in holding if event not in {result.event for result in t.results}]
+        return {turn.number for turn in made or holding}
+
+    def at(self, number: int) -> Turn:
+        return self.all[number - 1]
+
+
+class _Event(NamedTuple):
+    id: int
+    turn_id: int
+    result_turn_id: int | None
+    type: str
+    tool: str | None
+    call_id: str | None
+    unjoined: str | None
+    status: str | None
+    summary: str | None
+    text_octets: int
+    input_octets: int
+    output_octets: int
+    text: str
+    output: str
+    offset: int
+    block: int
+
+
+def read(db: apsw.Connection, source: int) -> Turns:
+    turns: list[Turn] = []
+    by_key: dict[int, list[Turn]] = defaultdict(list)
+    row: tuple[Any, ...]
+    for row in db.execute(_TURNS, (source,)):
+        turn = Turn(len(turns) + 1, *row)
+        turns.append(turn)
+        by_key[turn.key].append(turn)
+    events: dict[int, _Event] = {}
+    for sql in (_OWN, _ANSWERS):
+        for row in db.execute(sql, (source,)):
+            events.setdefault(row[0], _Event(*row))
+    edges: set[Edge] = set()
+    for event in sorted(events.values(), key=lambda event: (event.offset, event.block)):
+        if event.type == "tool_use":
+            _add_call(by_key, edges, event)
+        else:
+            _add_words(by_key, event)
+    _join_by_id(turns, edges)
+    return Turns(turns, sorted(edges, key=lambda edge: (edge[:2], edge.call.event)))
+
+
+def _add_words(by_key: dict[int, list[Turn]], event: _Event) -> None:
+    thinking = event.type == "thinking"
+    for turn in by_key.get(event.turn_id, ()):
+        turn.events.append(event.id)
+        turn.types.add(event.type)
+        turn.octets += 0 if thinking else event.text_octets
+        turn.pieces.append(f"[thinking] {event.text}" if thinking else event.text)
+
+
+def _add_call(by_key: dict[int, list[Turn]], edges: set[Edge], event: _Event) -> None:
+    """Add a call to the record that makes it, and its result to the one that has it."""
+    call = Call(event.call_id or "", event.tool, event.id)
+    callers = [] if event.unjoined else by_key.get(event.turn_id, [])
+    answering = event.turn_id if event.unjoined else event.result_turn_id
+    answers = by_key.get(answering, []) if answering else []
+    for turn in callers:
+        turn.events.append(event.id)
+        turn.types.add(event.type)
+        turn.calls.append(call)
+        turn.octets += event.input_octets
+        turn.pieces.append(f"[call: {event.tool or 'unknown'}] {event.summary or ''}")
+    for turn in answers:
+        turn.events.append(event.id)
+        turn.results.append(call)
+        turn.failed = turn.failed or event.status in ("error", "denied")
+        turn.octets += event.output_octets
+        turn.pieces.append(f"[result] {event.output}")
+    for caller in callers:
+        for one in _nearest(caller, answers):
+            edges.add(Edge(caller.number, one.number, call))
+
+
+def _nearest(caller: Turn, answers: list[Turn]) -> list[Turn]:
+    """A record may be in a file twice: each call belongs with the result after it."""
+    later = [one for one in answers if one.number > caller.number]
+    return later[:1] if len(answers) > 1 and later else answers
+
+
+def _join_by_id(turns: Iterable[Turn], edges: set[Edge]) -> None:
+    """Results that the index keeps apart, as after a fork, belong to the call with their id."""
+    called: dict[str, list[tuple[int, Call]]] = defaultdict(list)
+    for turn in turns:
+        for call in turn.calls:
+            if call.id:
+                called[call.id].append((turn.number, call))
+    joined = {(edge.answer, edge.call.id) for edge in edges}
+    for turn in turns:
+        for result in turn.results:
+            if (turn.number, result.id) in joined or result.id not in called:
+                continue
+            candidates = called[result.id]
+            at = bisect_left(candidates, (turn.number,)) - 1
+            number, call = candidates[max(0, at)]
+            edges.add(Edge(number, turn.number, call))
