@@ -12,7 +12,7 @@ TARGET = Path(__file__).parent / "commands.md"
 COMMANDS = {
     "sess": [
         "search", "list", "show", "stats", "statusline", "import", "turns", "cut", "undo",
-        "state", "history", "resume", "record", "restore",
+        "state", "history", "resume", "handoff", "record", "restore",
         "check", "backup", "forget", "sql", "doctor", "demo",
         "export", "export html", "export site", "export md", "export json", "export sqlite",
         "export video", "export gif", "export cast", "export tape",

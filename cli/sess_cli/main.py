@@ -16,6 +16,7 @@ from sess_cli.commands import (
     doctor,
     export,
     forget,
+    handoff,
     history,
     import_,
     list_,
@@ -37,7 +38,7 @@ from sess_schema.program import say
 
 VERBS = (
     search, list_, show, stats, statusline, export, import_,
-    turns, cut, undo, state, history, resume, record,
+    turns, cut, undo, state, history, resume, handoff, record,
     restore, check, backup, forget, sql, doctor, demo,
 )  # fmt: skip
 
