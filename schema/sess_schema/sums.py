@@ -6,7 +6,7 @@ Writer and readers share this SQL: what the writer stores is what a reader would
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apsw
@@ -51,6 +51,34 @@ COUNTED_EVENTS = f"(e.type = 'tool_use' OR {PROMPT}) AND e.retired = 0 AND {CALL
 
 def quarter(ts: str) -> str:
     return f"iif({ts} >= 0, {ts} / {QUARTER}, {UNDATED})"
+
+
+def note_events(db: apsw.Connection, added: Iterable[tuple[int, int | None, int | None]]) -> None:
+    """Mark the sums that new events, given as (session, time, answered), make stale.
+
+    Triggers do so where events change or go; for each of a million new ones they cost too much.
+    """
+    stale: set[tuple[int, int]] = set()
+    for session, ts, answered in added:
+        at = UNDATED if ts is None else ts // QUARTER
+        stale.add((session, at))
+        if ts is not None and ts % QUARTER < NEAR:  # the quarter before is summed up to here
+            stale.add((session, (ts - NEAR) // QUARTER))
+        if answered is not None:
+            stale.add((session, answered // QUARTER))
+            stale.add((session, (answered - NEAR) // QUARTER))
+    _note(db, stale)
+
+
+def note_usage(db: apsw.Connection, added: Iterable[tuple[int, int | None]]) -> None:
+    """Mark the sums that new responses, given as (session, time), make stale."""
+    _note(db, {(session, UNDATED if ts is None else ts // QUARTER) for session, ts in added})
+
+
+def _note(db: apsw.Connection, stale: set[tuple[int, int]]) -> None:
+    db.executemany(
+        "INSERT OR IGNORE INTO stale_sums (session_id, quarter) VALUES (?, max(?, -1))", stale
+    )
 
 
 def renew(db: apsw.Connection) -> None:

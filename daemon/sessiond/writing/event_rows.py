@@ -10,7 +10,7 @@ from typing import Any
 
 import apsw
 
-from sess_schema import ansi, edits, event_blocks, kinds
+from sess_schema import ansi, edits, event_blocks, kinds, sums
 from sess_schema.edits import Edit
 from sess_schema.marks import marks
 from sessiond.sourcekit.base import Event, Record
@@ -181,6 +181,7 @@ class EventRows:
         if old:
             self.remove(old)
         db.executemany(_STORE, map(_columns_of, rows))
+        sums.note_events(db, ((row.session_id, row.ts, row.answered) for row in rows))
         event_blocks.note(db, ((row.id, row.ts) for row in rows))
         db.executemany(
             "INSERT INTO event_texts (id, text, input, output, marks) VALUES (?, ?, ?, ?, ?)",

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from sess_schema import sums
 from sessiond.engines.slices import content_digest, hash64
 from sessiond.prices.pricing import PRICED, Pricer
 from sessiond.sourcekit.base import Record, Usage
@@ -183,6 +184,7 @@ class UsageWriter:
                 # `_choose_owners` may change the owner; until then it stays.
                 self._best[old.response_uid] = new._replace(session_id=old.session_id)
         self._db.executemany(_SAVE, map(self._row, self._best.values()))
+        sums.note_usage(self._db, ((line.session_id, line.ts) for line in self._best.values()))
         self._best = {}
         # Most responses end with a stop reason, and then need no estimate.
         self._db.executemany(
