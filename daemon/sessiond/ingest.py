@@ -2,6 +2,7 @@
 
 It uses one thread. Parsing in a second thread was measured slower, because the writer's many short
 statements then wait for the interpreter each time; committing in a second thread gained nothing.
+Where there is much to read, another process parses (`engines/ahead.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -54,6 +56,10 @@ from sessiond.writing.batch import Batch, SourceCrash, Stopped, UnknownCulprit
 from sessiond.writing.recheck import Recheck
 from sessiond.writing.transaction import Store
 
+if TYPE_CHECKING:
+    from sessiond.engines.ahead import ReadAhead
+
+BULK = 4 << 20  # bytes to read; for less, a second process does not pay
 DIED = "sessiond died while it read this file"
 
 
@@ -72,6 +78,8 @@ class Ingest:
         self._batch = Batch(store)
         self._note = Note(f"{os.path.dirname(store.db.filename)}/reading.json")
         self._died_over = self._note.left()
+        # The file over which a process died may be one that was read ahead.
+        self._alone = self._died_over is not None
         self._recheck = Recheck()
 
     @property
@@ -390,6 +398,26 @@ class Ingest:
     # -- the reader's side
 
     def _read(self, files: Sequence[Candidate]) -> Iterator[Step]:
+        ahead = self._read_ahead(files)
+        try:
+            yield from self._read_each(files, ahead)
+        finally:
+            if ahead is not None:
+                ahead.close()
+
+    def _read_ahead(self, files: Sequence[Candidate]) -> ReadAhead | None:
+        """A process that parses logs meanwhile, if there is much to read."""
+        if self._alone or sum(map(self._unread, files)) < BULK:
+            return None
+        from sessiond.engines import ahead  # noqa: PLC0415 - few passes read so much
+
+        logs = [file for file in files if file.kind == "transcript"]
+        if not ahead.is_possible() or sum(map(self._unread, logs)) < BULK:
+            return None
+        known = [(file, self.tracked.get(file.path) or _new(file)) for file in logs]
+        return ahead.ReadAhead(known, self._store.db, settle=self._settle_all)
+
+    def _read_each(self, files: Sequence[Candidate], ahead: ReadAhead | None) -> Iterator[Step]:
         for file in files:
             if self.stop.is_set():
                 return
@@ -409,6 +437,8 @@ class Ingest:
                 from sessiond.engines.documents import read_document  # noqa: PLC0415
 
                 yield from read_document(file, source, self._store.db)
+            elif ahead is not None:
+                yield from ahead.steps(file, source, self._store.db)
             else:
                 yield from read_log(file, source, self._store.db, settle_all=self._settle_all)
 

@@ -212,11 +212,13 @@ class LogReader:
             self._checkpoint = tail.advance(
                 self._checkpoint, self._edges, start + len(raw), oversize_from
             )
-        packed = archive.pack(raw) if PACK_AHEAD <= len(raw) <= 2 * tail.BLOCK else None
+        packed = None
+        if raw and len(raw) <= 2 * tail.BLOCK and (len(raw) >= PACK_AHEAD or start == 0):
+            packed = archive.pack(raw)
         progress = Progress(self._checkpoint, self._lines, self._blank, self._parser.state())
         turns, problems = self._turns, self._problems
         self._turns, self._problems = [], []
-        return Slice(start, raw, packed, turns, problems, progress, unfinished)
+        return Slice(start, raw, packed, turns, problems, progress, unfinished, len(raw))
 
     def _inside_a_line(self) -> bool:
         """Whether the last slice ended with a whole record whose newline came later."""

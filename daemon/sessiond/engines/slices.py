@@ -33,12 +33,13 @@ class Problem:
 @dataclass(slots=True)
 class Slice:
     start: int
-    raw: bytes
+    raw: bytes  # not needed once it is packed
     packed: bytes | None
     turns: list[Turn]
     problems: list[Problem]
     progress: Progress
     unfinished: bytes = b""  # the last line, if the writer left it without a newline
+    size: int = 0  # of `raw`
 
 
 def hash64(*parts: bytes) -> int:

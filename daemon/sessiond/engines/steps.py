@@ -51,7 +51,7 @@ class AddSlice(Step):
 
     @property
     def weight(self) -> int:
-        return len(self.slice_.raw)
+        return self.slice_.size
 
 
 @dataclass(slots=True)

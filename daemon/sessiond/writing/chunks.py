@@ -46,11 +46,11 @@ class Chunks:
                 ),
             )
             source.has_pending = True
-        if not slice_.raw or self._archived_before(source, slice_):
+        if not slice_.size or self._archived_before(source, slice_):
             return
-        if slice_.packed is not None and len(slice_.raw) <= 2 * CHUNK_SIZE:
-            self._add_chunk(source, archive.LIVE, slice_.start, len(slice_.raw), slice_.packed)
-        elif len(slice_.raw) >= SMALL_CHUNK or not self._grow_chunk(source, slice_):
+        if slice_.packed is not None:
+            self._add_chunk(source, archive.LIVE, slice_.start, slice_.size, slice_.packed)
+        elif slice_.size >= SMALL_CHUNK or not self._grow_chunk(source, slice_):
             self._add_pieces(source, archive.LIVE, slice_.start, slice_.raw)
 
     def drop_unfinished(self, source: Tracked) -> None:
