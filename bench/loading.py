@@ -26,6 +26,10 @@ from textpool import Project
 from toolcalls import command
 
 HUGE_RECORD = 700_000
+ROW = (
+    "| {shape} | {mb:.0f} | {yardstick:.2f} ({orjson:.2f}) | {writer:.2f} | {reader:.2f}"
+    " | {share:.2f} | {wall_share:.2f} | {peak_mb:.0f} | {index:.2f} |"
+)
 SHAPES = ("small", "real", "huge")
 USED = """
 def used(who):
@@ -157,13 +161,7 @@ def main() -> None:
     for mb in given.mb:
         for shape in given.shapes:
             row = measure(shape, mb, given.repeat)
-            print(
-                "| {shape} | {mb:.0f} | {yardstick:.2f} ({orjson:.2f}) | {writer:.2f} |"
-                " {reader:.2f} | {share:.2f} | {wall_share:.2f} | {peak_mb:.0f} | {index:.2f} |".format(
-                    **row
-                ),
-                flush=True,
-            )
+            print(ROW.format(**row), flush=True)
 
 
 if __name__ == "__main__":
