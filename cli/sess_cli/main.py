@@ -29,6 +29,7 @@ from sess_cli.commands import (
     state,
     stats,
     statusline,
+    suggest,
     turns,
     undo,
 )
@@ -38,7 +39,8 @@ from sess_schema.program import say
 
 VERBS = (
     search, list_, show, stats, statusline, export, import_,
-    turns, cut, undo, state, history, resume, handoff, record,
+    turns, cut, undo, suggest,
+    state, history, resume, handoff, record,
     restore, check, backup, forget, sql, doctor, demo,
 )  # fmt: skip
 

@@ -84,7 +84,17 @@ def event(
 
 
 def turn(row: Turn, turns: Turns) -> dict[str, Any]:
-    """One record of a transcript."""
+    """One record of a transcript, with its calls and results."""
+    return {
+        **turn_fields(row),
+        "calls": [{"id": call.id or None, "tool": call.tool} for call in row.calls],
+        "results": [{"id": call.id or None, "tool": call.tool} for call in row.results],
+        "answered_by": sorted(turns.answers[row.number]),
+        "answers": sorted(turns.callers[row.number]),
+    }
+
+
+def turn_fields(row: Turn) -> dict[str, Any]:
     return {
         "number": row.number,
         "turn": row.id,
@@ -94,10 +104,6 @@ def turn(row: Turn, turns: Turns) -> dict[str, Any]:
         "ts": times.iso(row.ts),
         "tokens": row.tokens,
         "preview": _shortened(row.preview),
-        "calls": [{"id": call.id or None, "tool": call.tool} for call in row.calls],
-        "results": [{"id": call.id or None, "tool": call.tool} for call in row.results],
-        "answered_by": sorted(turns.answers[row.number]),
-        "answers": sorted(turns.callers[row.number]),
     }
 
 
