@@ -33,8 +33,9 @@ from sess_cli.commands import (
     turns,
     undo,
 )
+from sess_cli.options import InstallCompletion, ShowCompletion
 from sess_cli.parsing import keep_only, with_verb
-from sess_schema import __version__, program
+from sess_schema import __version__, completion, program, shells
 from sess_schema.program import say
 
 VERBS = (
@@ -50,6 +51,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    add_completion=False,
 )
 for verb in VERBS:
     verb.register(app)
@@ -68,6 +70,8 @@ def options(
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    install_completion: InstallCompletion = False,
+    show_completion: ShowCompletion = False,
 ) -> None:
     """Search, list and show what coding agents did on this machine."""
     if context.invoked_subcommand is None:
@@ -97,6 +101,14 @@ def run() -> None:
     given = sys.argv[1:]
 
     def follow() -> None:
+        if completion.wanted("sess"):
+            from sess_cli.completing import values  # noqa: PLC0415
+
+            keep_only(app, given[:-1])
+            completion.answer(app, "sess", given, values)
+            return
+        if shells.asked("sess", given):
+            return
         words = with_verb(app, given)
         keep_only(app, words)
         program.follow(app, "sess", words)

@@ -47,3 +47,14 @@ Relink = Annotated[
     bool,
     typer.Option("--relink", help="Let records whose parent goes follow the next one that stays."),
 ]
+
+# `shells.asked` reads them, with or without a shell; here they are for --help.
+InstallCompletion = Annotated[
+    bool,
+    typer.Option(
+        "--install-completion", help="Install completion for bash, zsh or fish: name it after."
+    ),
+]
+ShowCompletion = Annotated[
+    bool, typer.Option("--show-completion", help="Print the completion script of a shell.")
+]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
 
-from sess_schema import __version__, program
+from sess_schema import __version__, completion, program, shells
 from sessiond.commands import (
     agents,
     install,
@@ -20,6 +21,7 @@ from sessiond.commands import (
     stop,
     sync,
 )
+from sessiond.commands.options import InstallCompletion, ShowCompletion
 
 app = typer.Typer(
     help="Index coding-agent transcripts as they are written.",
@@ -28,6 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
+    add_completion=False,
 )
 
 
@@ -43,6 +46,8 @@ def options(
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    install_completion: InstallCompletion = False,
+    show_completion: ShowCompletion = False,
 ) -> None:
     """Index coding-agent transcripts as they are written."""
 
@@ -55,4 +60,12 @@ for verb in (
 
 
 def run() -> None:
-    program.run(app, "sessiond")
+    given = sys.argv[1:]
+
+    def follow() -> None:
+        if completion.wanted("sessiond"):
+            completion.answer(app, "sessiond", given, lambda _name, _typed: None)
+        elif not shells.asked("sessiond", given):
+            program.follow(app, "sessiond", given)
+
+    program.run_plain("sessiond", follow, debug=given[:1] == ["--debug"])

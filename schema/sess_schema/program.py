@@ -41,19 +41,11 @@ class Ended(Exception):
         self.code = code
 
 
-def run(app: typer.Typer, name: str) -> None:
-    """The entry point of a program with a command line."""
-    given = sys.argv[1:]
-    run_plain(name, lambda: follow(app, name, given), debug=given[:1] == ["--debug"])
-
-
 def follow(app: typer.Typer, name: str, given: list[str]) -> None:
     """Run a command line."""
     from typer import Abort, Exit  # noqa: PLC0415 - the caller has paid for it
     from typer.main import get_command  # noqa: PLC0415
 
-    if f"_{name.upper()}_COMPLETE" in os.environ:
-        app(given)
     try:
         # Not app(): it turns a broken pipe into exit code 1 before we see it.
         command = get_command(app)

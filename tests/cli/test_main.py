@@ -246,12 +246,6 @@ def test_ctrl_c_is_exit_code_130(world):
     assert (process.returncode, stderr) == (130, b"")
 
 
-def test_completion_knows_the_verbs(world):
-    """The shell completes what the program has."""
-    world.env |= {"_SESS_COMPLETE": "complete_bash", "COMP_WORDS": "sess s", "COMP_CWORD": "1"}
-    assert world.run("sess").stdout.split() == ["search", "show", "stats", "statusline", "sql"]
-
-
 def test_a_search_for_words_loads_no_parser_of_options(world):
     """Half of what `sess search WORDS` would take is the parser that it does not need."""
     script = (

@@ -1,0 +1,220 @@
+"""What `sess` completes: the names in the index, and the words that options know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
+
+from sess_schema.completion import Candidate
+
+if TYPE_CHECKING:
+    import apsw
+
+_RECENT = 100  # sessions to choose from
+_TIMES = ("today", "yesterday", "this week", "last week", "this month", "24h", "7d", "30d")
+
+Found = Iterable[Candidate | str]
+
+
+def values(name: str, typed: str) -> Found | None:
+    """The values of an option, or of the argument with this metavar."""
+    if name in _FIXED:
+        return _FIXED[name]()
+    if name in _LISTED:
+        return _after_comma(_LISTED[name](), typed)
+    if name in _INDEXED:
+        return _from_index(_INDEXED[name], typed)
+    if name == "WORDS":
+        return _words(typed)
+    return None
+
+
+def _words(typed: str) -> Found:
+    """Saved searches, and filters among the words of a search."""
+    from sess_schema.queries.fields import FIELDS  # noqa: PLC0415
+
+    if typed.startswith("@"):
+        return [Candidate(f"@{name}") for name in _saved()]
+    minus = "-" if typed.startswith("-") else ""
+    field, colon, value = typed.removeprefix("-").partition(":")
+    if colon and field in FIELDS:
+        found = values(f"--{field}", value) or ()
+        return [_prefixed(f"{minus}{field}:", one) for one in found]
+    return [f"{field}:" for field in FIELDS] if typed else ()
+
+
+def _prefixed(prefix: str, one: Candidate | str) -> Candidate:
+    value, text = (one, "") if isinstance(one, str) else one
+    return Candidate(f'{prefix}"{value}"' if " " in value else prefix + value, text)
+
+
+def _after_comma(names: Iterable[str], typed: str) -> Found:
+    """A list such as `day,model`: the next name, and none twice."""
+    before, comma, _ = typed.rpartition(",")
+    given = before.split(",")
+    return [f"{before}{comma}{name}" for name in names if name not in given]
+
+
+def _from_index(read: Callable[[apsw.Connection, str], Found], typed: str) -> Found:
+    """Without an index there is nothing to offer, and nothing to complain about."""
+    from contextlib import closing  # noqa: PLC0415
+
+    import apsw  # noqa: PLC0415
+
+    from sess_schema import paths  # noqa: PLC0415
+    from sess_schema.connection import open_reader  # noqa: PLC0415
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    try:
+        with closing(open_reader(paths.home().index)) as db:
+            return [*read(db, typed)]
+    except (SessError, OSError, apsw.Error):
+        return ()
+
+
+def _sql(query: str) -> Callable[[apsw.Connection, str], Found]:
+    return lambda db, _typed: [str(name) for (name,) in db.execute(query)]
+
+
+def _projects(db: apsw.Connection, typed: str) -> Found:
+    import os  # noqa: PLC0415
+
+    home = os.path.expanduser("~")
+    for (path,) in db.execute(
+        "SELECT project FROM sessions WHERE project <> '' AND turns > 0 GROUP BY project"
+        " ORDER BY max(ended_at) DESC"
+    ):
+        if typed.startswith("~") and path.startswith(home + os.sep):
+            yield "~" + path[len(home) :]
+        else:
+            yield path
+            if typed and not typed.startswith(os.sep):  # any part of the path will do
+                yield os.path.basename(path)
+
+
+def _sessions(db: apsw.Connection, typed: str) -> Found:
+    from sess_schema.queries import sessions  # noqa: PLC0415
+
+    short = sessions.ShortIds(db)
+    rows = [*sessions.Listing(limit=0 if typed else _RECENT, every=bool(typed)).rows(db)]
+    for row in sorted(rows, key=lambda row: row.kind != "main"):
+        if row.session.lower().startswith(typed.lower()):
+            name = short.of(row)
+            longer = name if name.lower().startswith(typed.lower()) else row.session
+            yield Candidate(longer, sessions.title_of(db, row))
+    yield Candidate("last", "the newest session")
+
+
+def _views_or_sessions(db: apsw.Connection, typed: str) -> Found:
+    yield from _views()
+    if typed:
+        yield from _sessions(db, typed)
+
+
+def _views() -> Found:
+    from sess_cli.render.stats import VIEWS  # noqa: PLC0415
+
+    return VIEWS
+
+
+def _saved() -> Found:
+    from sess_cli.search import saved_searches  # noqa: PLC0415
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    try:
+        return [*saved_searches.names()]
+    except SessError:
+        return ()
+
+
+def _kinds() -> Found:
+    from sess_schema import kinds  # noqa: PLC0415
+
+    return kinds.ALL
+
+
+def _of_fields(name: str) -> Callable[[], Found]:
+    def read() -> Found:
+        from sess_schema.queries import fields  # noqa: PLC0415
+
+        return [*getattr(fields, name)]
+
+    return read
+
+
+def _types() -> Found:
+    return [*_of_fields("TYPES")(), "error"]
+
+
+def _orders() -> Found:
+    from sess_schema.queries.search import SORTS  # noqa: PLC0415
+
+    return SORTS
+
+
+def _json_fields() -> Iterable[str]:
+    from sess_cli.search.output_json import FIELDS  # noqa: PLC0415
+
+    return FIELDS
+
+
+def _groups() -> Iterable[str]:
+    from sess_schema.queries.stats import GROUPS  # noqa: PLC0415
+
+    return [*GROUPS]
+
+
+def _subagents() -> Found:
+    from sess_schema.queries.stats import SUBAGENTS  # noqa: PLC0415
+
+    return SUBAGENTS
+
+
+def _zones() -> Found:
+    from zoneinfo import available_timezones  # noqa: PLC0415
+
+    return sorted(available_timezones())
+
+
+def _themes() -> Found:
+    from sess_cli.export.film.themes import names  # noqa: PLC0415
+
+    return names()
+
+
+_FIXED: dict[str, Callable[[], Found]] = {
+    "--kind": _kinds,
+    "--type": _types,
+    "--role": _of_fields("ROLES"),
+    "--is": _of_fields("STATES"),
+    "--has": _of_fields("THINGS"),
+    "search --sort": _orders,
+    "--subagents": _subagents,
+    "--tz": _zones,
+    "--theme": _themes,
+    "--save": _saved,
+    "--unsave": _saved,
+    "--cursor": lambda: ["start"],
+    "--budget": lambda: ["10/day", "50/week", "100/month"],
+    "--since": lambda: _TIMES,
+    "--until": lambda: _TIMES,
+    "--older-than": lambda: ("30d", "90d", "1y"),
+}
+_LISTED: dict[str, Callable[[], Iterable[str]]] = {"--fields": _json_fields, "--by": _groups}
+_MODELS = "SELECT value FROM sessions, json_each(models) GROUP BY 1 ORDER BY count(*) DESC"
+_INDEXED: dict[str, Callable[[apsw.Connection, str], Found]] = {
+    "--agent": _sql("SELECT agent FROM sessions WHERE turns > 0 GROUP BY 1 ORDER BY count(*) DESC"),
+    "--project": _projects,
+    "--tool": _sql(
+        "SELECT tool FROM event_sums WHERE tool <> '' GROUP BY 1 ORDER BY sum(calls) DESC, 1"
+    ),
+    "--model": _sql(_MODELS),
+    "--branch": _sql(
+        "SELECT git_branch FROM sessions WHERE git_branch <> '' GROUP BY 1"
+        " ORDER BY max(ended_at) DESC"
+    ),
+    "--session": _sessions,
+    "ID": _sessions,
+    "[ID]...": _sessions,
+    "[VIEW|ID]": _views_or_sessions,
+}
