@@ -40,8 +40,12 @@ def write_ahead(db: apsw.Connection) -> None:
 
 
 def sync_fully(db: apsw.Connection) -> None:
-    """A committed checkpoint survives a power cut, so nothing is read twice."""
-    db.pragma("synchronous", "full")
+    """A committed checkpoint survives a power cut, so nothing is read twice.
+
+    "extra" is "full", and syncs the folder after the journal from before WAL mode is deleted: if
+    that came back, it would take back the whole index.
+    """
+    db.pragma("synchronous", "extra")
 
 
 def wait_for_locks(db: apsw.Connection, seconds: float) -> None:
@@ -120,8 +124,8 @@ def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
         wait_for_locks(db, 5)
         migrate.refuse_strangers(db, path)
         large_pages(db)
-        write_ahead(db)
         sync_fully(db)
+        write_ahead(db)
         strict_sql(db)
         check_references(db)
         bound_the_log(db)

@@ -1,111 +1,135 @@
-"""A random life of transcripts against a model: every line ever complete is there exactly once."""
+"""A random life of a transcript against a model: every line ever complete is there exactly once."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import tempfile
 from pathlib import Path
 
+import hypothesis
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from tests.at_length import amount, count, seeds
+from tests.conftest import World, opened
+from tests.faults import disk
+from tests.faults.disk import KILL, Trouble
+
+from sessiond.ingest import Ingest
+from sessiond.writing.transaction import Store
 
 pytestmark = pytest.mark.slow
 
 
-class TranscriptLife(RuleBasedStateMachine):
-    """Append, cut, replace, delete, restore and move one file; ingest after each step."""
+class Life:
+    """Each action is a method; the number it gets decides what exactly it does."""
 
-    make_world = None  # set by the test below
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.folder = Path(tempfile.mkdtemp())
-        self.world = type(self).make_world(self.folder)
+    def __init__(self, folder: Path) -> None:
+        self.world = World(folder)
+        self.world.state.mkdir(mode=0o700)
         self.transcript = self.world.transcript()
-        self.transcript.path.write_bytes(b"")
-        self.ever: list[str] = []
+        self.path.write_bytes(b"")
+        self.ever: list[str] = []  # complete lines that were there when the file was read
         self.deleted: bytes | None = None
+        self.db = self.reader = None
+        self.edits = 0
 
-    def teardown(self) -> None:
-        shutil.rmtree(self.folder)
+    @property
+    def path(self) -> Path:
+        return self.transcript.path
 
     def line(self) -> bytes:
-        number = self.transcript.count
-        return self.transcript.encode(self.transcript.prompt(f"word{number}"))
+        return self.transcript.encode(self.transcript.prompt(f"w{self.transcript.count:05}"))
 
-    @precondition(lambda self: self.deleted is None)
-    @rule(count=st.integers(1, 3))
-    def append(self, count):
-        self.transcript.append(*(self.line() for _ in range(count)))
+    # -- what happens to the file
 
-    @precondition(lambda self: self.deleted is None)
-    @rule(cut=st.integers(1, 400))
-    def append_part(self, cut):
+    def append(self, number):
+        self.transcript.append(*(self.line() for _ in range(1 + number % 3)))
+
+    def append_a_part(self, number):
         line = self.line()
-        self.transcript.append(line[: min(cut, len(line) - 2)])
+        self.transcript.append(line[: 1 + number % (len(line) - 2)])
 
-    @precondition(lambda self: self.deleted is None)
-    @rule(cut=st.integers(0, 1000))
-    def truncate(self, cut):
-        size = self.transcript.path.stat().st_size
-        os.truncate(self.transcript.path, max(0, size - cut))
+    def truncate(self, number):
+        os.truncate(self.path, max(0, self.path.stat().st_size - number % 1000))
 
-    @precondition(lambda self: self.deleted is None)
-    @rule(pick=st.integers(0, 100))
-    def drop_a_line(self, pick):
-        lines = self.transcript.path.read_bytes().splitlines(keepends=True)
+    def replace_without_a_line(self, number):
+        lines = self.path.read_bytes().splitlines(keepends=True)
         if lines:
-            del lines[pick % len(lines)]
-        new = self.transcript.path.with_suffix(".new")
+            del lines[number % len(lines)]
+        new = self.path.with_suffix(".new")
         new.write_bytes(b"".join(lines))
-        os.replace(new, self.transcript.path)
+        os.replace(new, self.path)
 
-    @precondition(lambda self: self.deleted is None)
-    @rule()
-    def delete(self):
-        self.deleted = self.transcript.path.read_bytes()
-        self.transcript.path.unlink()
+    def edit_in_place(self, number):
+        """Another word of the same length somewhere."""
+        words = self.whole_lines()
+        if words:
+            data = self.path.read_bytes()
+            self.edits += 1
+            with self.path.open("r+b") as file:
+                file.seek(data.rindex(words[number % len(words)].encode()))
+                file.write(b"e%05d" % self.edits)
 
-    @precondition(lambda self: self.deleted is not None)
-    @rule()
-    def restore(self):
-        self.transcript.path.write_bytes(self.deleted)
-        self.deleted = None
-
-    @precondition(lambda self: self.deleted is None)
-    @rule(name=st.sampled_from(["-a", "-b", "-c"]))
-    def move(self, name):
-        there = self.world.projects / name / self.transcript.path.name
+    def move(self, number):
+        there = self.world.projects / "abc"[number % 3] / self.path.name
         there.parent.mkdir(exist_ok=True)
-        self.transcript.path.rename(there)
+        self.path.rename(there)
         self.transcript.path = there
 
-    @rule(settle=st.booleans())
-    def ingest(self, settle):
-        self.world.ingest(settle=settle)
-        self.seen()
+    def delete(self, _number):
+        self.deleted = self.path.read_bytes()
+        self.path.unlink()
+
+    def delete_and_begin_anew(self, number):
+        self.path.unlink()
+        self.append(number)
+
+    def restore(self, _number):
+        if self.deleted is not None:
+            self.path.write_bytes(self.deleted)
+            self.deleted = None
+
+    # -- who reads it
+
+    def read(self, _number=0):
+        if self.reader is None:
+            self.db = opened(self.world.state / "index.db")
+            self.reader = Ingest(Store(self.db))
+        self.reader.reconcile(self.world.places())
+        if self.deleted is None:
+            self.ever += [word for word in self.whole_lines() if word not in self.ever]
+
+    def restart(self, _number=0):
+        if self.db is not None:
+            self.db.close()
+        self.db = self.reader = None
+
+    def read_and_be_killed(self, number):
+        """kill -9 of a process that reads, at one of its writes."""
+        self.restart()
+        opened(self.world.state / "index.db").close()
+
+        def work():
+            self.read()
+            return 0
+
+        disk.in_child(self.world, Trouble(KILL, 1 + number % 40), work)
+
+    # -- what must be true
 
     def whole_lines(self) -> list[str]:
-        data = self.deleted if self.deleted is not None else self.transcript.path.read_bytes()
+        data = self.deleted if self.deleted is not None else self.path.read_bytes()
         return [
             line.rpartition(b'"content":"')[2].partition(b'"')[0].decode()
             for line in data.splitlines()
             if line.endswith(b'"}}') and line.startswith(b"{") and line.count(b'"type"') == 1
         ]
 
-    def seen(self) -> None:
-        if self.deleted is None:
-            self.ever += [word for word in self.whole_lines() if word not in self.ever]
-
-    @invariant()
-    def everything_once(self):
-        if self.deleted is not None or not (self.world.state / "index.db").exists():
-            return
-        self.world.ingest()
-        self.seen()
+    def check(self):
+        self.restore(0)
+        self.read()
+        self.read()  # an edit with an append is found at the second look
         stored = [
             text
             for (text,) in self.world.sql(
@@ -114,22 +138,44 @@ class TranscriptLife(RuleBasedStateMachine):
         ]
         for word in self.ever:
             assert stored.count(word) == 1, (word, stored)
-        shown = [
-            text for kind, text, _ in self.world.shown(self.transcript.session) if kind == "user"
-        ]
-        assert [word for word in shown if word in self.whole_lines()] == self.whole_lines()
-        if content := self.transcript.path.read_bytes():  # an emptied file is kept as it was
-            assert self.world.restored(self.transcript.path) == content
+        now = self.whole_lines()
+        shown = [text for kind, text, _ in self.world.shown(self.transcript.session)]
+        assert [word for word in shown if word in now] == now
+        if content := self.path.read_bytes():  # an emptied file is kept as it was
+            assert self.world.restored(self.path) == content
 
 
-def test_any_life_of_a_file_ends_in_the_right_index(world):
+NEED_NO_FILE = {"restore", "read", "restart", "read_and_be_killed"}
+ACTIONS = (
+    *("append",) * 3, "append_a_part", "truncate", "replace_without_a_line", "edit_in_place",
+    "move", "delete", "delete_and_begin_anew", "restore", *("read",) * 3, "restart",
+    "read_and_be_killed",
+)  # fmt: skip
+LIVES = st.lists(
+    st.tuples(st.sampled_from(ACTIONS), st.integers(0, 1 << 16)), min_size=4, max_size=16
+)
+
+
+def live(life):
+    count("cases")
+    with tempfile.TemporaryDirectory() as folder:
+        one = Life(Path(folder))
+        try:
+            for action, number in life:
+                if one.deleted is None or action in NEED_NO_FILE:
+                    getattr(one, action)(number)
+            one.check()
+        finally:
+            one.restart()
+
+
+@pytest.mark.parametrize("seed", seeds(1, 20))
+def test_any_life_of_a_file_ends_in_the_right_index(seed):
     """Hypothesis finds no sequence of changes that loses, doubles or misplaces a line."""
-    TranscriptLife.make_world = staticmethod(type(world))
-    machine = TranscriptLife.TestCase
-    machine.settings = settings(
-        max_examples=40,
-        stateful_step_count=20,
+    how = settings(
+        max_examples=amount(25, 260),
         deadline=None,
+        database=None,
         suppress_health_check=list(HealthCheck),
     )
-    machine().runTest()
+    hypothesis.seed(seed)(how(given(life=LIVES)(live)))()

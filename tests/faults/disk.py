@@ -84,10 +84,11 @@ class _Disk(apsw.VFS):
         return _File(self, name, flags)
 
 
-class _File(apsw.VFSFile):
-    def __init__(self, disk, name, flags) -> None:
-        self._touch = disk.trouble.touch
-        super().__init__(disk.base, name, flags)
+class ShimFile(apsw.VFSFile):
+    """A file of the ordinary file system."""
+
+    def __init__(self, base, name, flags) -> None:
+        super().__init__(base, name, flags)
         self._read_only = bool(flags[1] & apsw.SQLITE_OPEN_READONLY)
 
     def xLock(self, level):  # noqa: N802
@@ -95,6 +96,12 @@ class _File(apsw.VFSFile):
         if self._read_only and level == apsw.SQLITE_LOCK_EXCLUSIVE:
             raise apsw.BusyError("opened for reading")
         super().xLock(level)
+
+
+class _File(ShimFile):
+    def __init__(self, disk, name, flags) -> None:
+        self._touch = disk.trouble.touch
+        super().__init__(disk.base, name, flags)
 
     def xRead(self, amount, offset):  # noqa: N802
         self._touch("read")
