@@ -6,12 +6,12 @@ export Q
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 BIN := .venv/bin
-LENGTHY := browser faults cli/export cli/finder daemon/sources/cursor # not in `make check`
+LENGTHY := browser faults fuzz cli/export cli/finder daemon/sources/cursor # not in `make check`
 # An editable install copies the service files, so a change of them reinstalls.
 PACKAGE := pyproject.toml $(wildcard systemd/*.service systemd/*/*.conf launchd/*.plist)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test browser lint bench faults soak new-source clean
+.PHONY: help run check test browser lint bench faults soak fuzz new-source clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -52,17 +52,21 @@ lint: .venv/installed-dev ## check style, types and import layers
 bench: .venv/installed ## measure load, search and startup time on a generated corpus
 	$(BIN)/python bench/run.py
 
-faults: .venv/installed-dev ## run the tests of kills, damages and I/O faults at length
-	SESSIOND_FAULTS=1 $(BIN)/pytest -n 2 -m 'soak or not soak' tests/faults tests/daemon/test_model.py tests/daemon/test_order.py
+faults: .venv/installed-dev ## kills, power cuts, I/O faults, damages and fuzzing at length (up to 30 minutes)
+	$(BIN)/python -m tests.faults $(SEED)
 
-soak: .venv/installed-dev ## run the tests that take several minutes
-	$(BIN)/pytest -m soak
+soak: ## `make faults` again and again, with another seed each time, until something fails
+	@while $(MAKE) faults; do :; done; exit 1
+
+fuzz: .venv/installed-dev ## look for fatal inputs, each target for SECONDS (default 60)
+	@$(BIN)/python -m pip install --quiet -e '.[fuzz]' || true
+	$(BIN)/python -m tests.fuzz $(SECONDS)
 
 new-source: ## lay out a new agent: make new-source NAME=teapot
 	@$(PYTHON) scripts/new_source.py "$(NAME)"
 
 clean: ## remove everything the other targets made
-	rm -rf .venv build dist bench/data .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv build dist bench/data fuzz-found .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find schema daemon cli tests bench -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:

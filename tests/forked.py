@@ -29,6 +29,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from tests import at_length
 from tests.rights import obey_permissions
 
 BIN = Path(sys.executable).parent
@@ -167,6 +168,7 @@ def _import_programs() -> None:
 
 def _serve(requests: socket.socket) -> None:
     waiting: dict[int, tuple[int, socket.socket]] = {}  # pidfd → pid, where to report its end
+    commands: dict[int, str] = {}  # by pid
     with selectors.DefaultSelector() as selector:
         selector.register(requests, selectors.EVENT_READ)
         while True:
@@ -189,12 +191,15 @@ def _serve(requests: socket.socket) -> None:
                     reply.send(str(pid).encode())
                     watched = os.pidfd_open(pid)
                     waiting[watched] = pid, reply
+                    program, command, *_ = json.loads(request)
+                    commands[pid] = " ".join([program, *command[1:3]])
                     selector.register(watched, selectors.EVENT_READ)
                 else:
                     pid, reply = waiting.pop(key.fd)
                     selector.unregister(key.fd)
                     os.close(key.fd)
-                    status = os.waitpid(pid, 0)[1]
+                    _, status, used = os.wait4(pid, 0)
+                    at_length.peak(used.ru_maxrss, commands.pop(pid))
                     with contextlib.suppress(OSError), reply:
                         reply.send(str(status).encode())
 

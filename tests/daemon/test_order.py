@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.at_length import amount
+from tests.at_length import amount, count
 
 pytestmark = pytest.mark.slow
 
@@ -129,6 +129,7 @@ def comparable(world):
 def test_any_order_and_any_portions_give_the_same_index(world, seed, order):
     """Forks, forks of forks, replays, summaries and answers in forks: one index in the end."""
     make = type(world)
+    count("cases")
     with tempfile.TemporaryDirectory() as folder:
         clean, disturbed = make(Path(folder) / "clean"), make(Path(folder) / "disturbed")
         files = conversation(clean, random.Random(seed))

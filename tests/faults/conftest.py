@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests import at_length
 from tests.rights import obey_permissions
 from tests.waiting import wait_until
 
@@ -47,6 +48,7 @@ def measured(world, tmp_path):
                 peak = max(peak, told_by_kernel(process.pid, "status", "VmHWM:"))
                 read = max(read, told_by_kernel(process.pid, "io", "rchar:"))
                 time.sleep(0.01)
+        at_length.peak(peak, f"{program} {' '.join(map(str, arguments[:2]))}")
         return Measured(
             process.returncode,
             out.read_text(),

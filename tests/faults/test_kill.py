@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 import shutil
+import signal
 import threading
 import time
 
 import pytest
+from tests.at_length import amount, count, seeds
 from tests.waiting import let_it_write
 
 
@@ -47,7 +49,7 @@ def kill_often(world, kills, seed):
             daemon = world.start()
             let_it_write(world, rng.randrange(8))
             daemon.kill()
-            daemon.wait()
+            count("kills", daemon.wait() == -signal.SIGKILL)
     finally:
         stop.set()
         writer.join()
@@ -67,14 +69,8 @@ def assert_as_undisturbed(world, tmp_path):
     assert len(disturbed["events"]) > 20
 
 
-def test_killing_the_daemon_changes_nothing(world, tmp_path):
+@pytest.mark.parametrize("seed", seeds(1, 8))
+def test_killing_the_daemon_changes_nothing(world, tmp_path, seed):
     """After kill -9 again and again: the same events, turns, usage and checkpoints as without."""
-    kill_often(world, 16, seed=1)
-    assert_as_undisturbed(world, tmp_path)
-
-
-@pytest.mark.soak
-def test_killing_the_daemon_for_long_changes_nothing(world, tmp_path):
-    """The same, for minutes."""
-    kill_often(world, 400, seed=2)
+    kill_often(world, amount(12, 40), seed)
     assert_as_undisturbed(world, tmp_path)

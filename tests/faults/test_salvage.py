@@ -9,7 +9,7 @@ from contextlib import closing
 
 import apsw
 import pytest
-from tests.at_length import seeds
+from tests.at_length import count, seeds
 from tests.conftest import World
 from tests.faults import damage
 
@@ -96,6 +96,7 @@ def test_every_piece_on_an_untouched_page_comes_back(spoiled, tmp_path, seed):
         said = spoiled.run("sess", "check").stdout
         assert said.count("fail") == said.count("fail  archive"), said
         spoiled.run("sess", "search", "prompt", "--no-sync", check=0 if kept else None)
+        count("damages")
     finally:
         spoiled.env = before
 
@@ -161,6 +162,7 @@ def test_a_damaged_or_lost_wal_costs_only_what_is_in_it(logged, tmp_path, seed):
         world.env = before
     found = intact_pieces(home / "index.db")
     assert expected <= found <= world.pieces
+    count("damages")
     if harm is delete_lock:
         assert found == world.pieces
 
