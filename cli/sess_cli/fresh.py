@@ -31,9 +31,9 @@ def open_index(*, sync: bool = True) -> Iterator[apsw.Connection]:
     from sess_schema.errors import explained  # noqa: PLC0415
 
     home = paths.home()
-    failed = _sync(home) if sync else False
+    db, failed = _updated(home) if sync else (None, False)
     try:
-        with closing(open_reader(home.index_file)) as db:
+        with closing(db or open_reader(home.index_file)) as db:
             yield db
     except Exception as error:
         known = explained(error, home.index_file)
@@ -95,12 +95,39 @@ def agents() -> list[dict[str, Any]]:
     return [json.loads(line) for line in asked.stdout.splitlines()]
 
 
-def _sync(home: Home) -> bool:
-    """Run one pass unless a daemon is running; True if it failed and has printed why."""
+def _updated(home: Home) -> tuple[apsw.Connection | None, bool]:
+    """Run one pass unless a daemon is running, or nothing changed since the last one.
+
+    A reader, if one had to be opened to know that; and True if the pass failed and printed why.
+    """
     from sess_schema import lock  # noqa: PLC0415
 
     if lock.is_held(home.lock_file):
-        return False
+        return None, False
+    db = _unchanged(home)
+    return (db, False) if db is not None else (None, _sync())
+
+
+def _unchanged(home: Home) -> apsw.Connection | None:
+    """A reader of the index, if another pass would find nothing to do."""
+    from sess_schema import receipt  # noqa: PLC0415
+    from sess_schema.connection import open_reader  # noqa: PLC0415
+
+    number = receipt.number_if_unchanged(home)
+    if number is None:
+        return None
+    try:
+        db = open_reader(home.index_file)
+    except SessError:
+        return None  # the pass says what is wrong, or mends it
+    if receipt.is_of(db, number):
+        return db
+    db.close()
+    return None
+
+
+def _sync() -> bool:
+    """Run one pass; True if it failed and has printed why."""
     import subprocess  # noqa: PLC0415 - not needed with a daemon
 
     child = subprocess.run([*module("sessiond.service.one_pass"), "--quiet"], check=False)

@@ -11,8 +11,8 @@ import gc
 import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -81,6 +81,8 @@ class Ingest:
         # The file over which a process died may be one that was read ahead.
         self._alone = self._died_over is not None
         self._recheck = Recheck()
+        self.walking: AbstractContextManager[Any] = nullcontext()  # around each walk
+        self.walked = Survey()
 
     @property
     def tracked(self) -> dict[str, Tracked]:
@@ -116,9 +118,10 @@ class Ingest:
 
         Roots may be missing. Other places were asked for by name: parked files get another try.
         """
-        there = [place for place in places if not roots or os.path.lexists(place.path)]
-        outer = frozenset(place.path for place in places) if roots else frozenset()
-        seen = survey(there, outer)
+        with self.walking:
+            there = [place for place in places if not roots or os.path.lexists(place.path)]
+            outer = frozenset(place.path for place in places) if roots else frozenset()
+            self.walked = seen = survey(there, outer)
         if roots:
             with self._undone_on_error():
                 if compare_rules(self._store.db, self.exclude):
@@ -129,6 +132,11 @@ class Ingest:
             gone = vanished(self.tracked, seen.files, [place.path for place in places])
             summary.gone += self._mark_gone(list(gone))
         return summary
+
+    def is_settled(self) -> bool:
+        """Whether there would be nothing to read if the last walk were repeated."""
+        wanted = [file for file in self.walked.files if not self.exclude.has_path(file.path)]
+        return not any(map(self._changed, wanted))
 
     def mark_deleted(self, paths: Sequence[str]) -> int:
         """Mark files that a hint reports as deleted or moved."""

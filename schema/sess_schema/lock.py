@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 
+from sess_schema import receipt
 from sess_schema.classes import TYPE_CHECKING
 from sess_schema.errors import Exit, SessError
 
@@ -78,6 +79,7 @@ def acquire(path: str | Path, *, wait: float = 0.0) -> WriterLock | None:
         time.sleep(0.02)
     with contextlib.suppress(OSError):
         os.ftruncate(fd, 0)  # the description left by a killed holder
+    receipt.remove(os.fspath(path))
     return WriterLock(fd, path)
 
 

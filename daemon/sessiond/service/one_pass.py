@@ -16,7 +16,9 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Self
 
-from sess_schema import __version__, lock, paths, program
+import apsw
+
+from sess_schema import __version__, lock, paths, program, receipt
 from sess_schema.connection import open_writer
 from sess_schema.errors import Exit
 from sess_schema.ground import standing_on
@@ -27,7 +29,9 @@ from sessiond.engines.steps import Summary
 from sessiond.ingest import Ingest
 from sessiond.prices.repricing import pricer_of, reprice_if_due
 from sessiond.reading import handed, tail
+from sessiond.reading.survey import Survey
 from sessiond.reading.territory import Place, Territory
+from sessiond.reading.witness import Witness
 from sessiond.service.catch_up import catch_up
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
@@ -43,14 +47,16 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
     """Bring the index up to date and report what was done."""
     home = paths.home()
     home.create()
+    before = receipt.last_number(home)
     held = lock.acquire(home.lock, wait=0 if _daemon_runs(home) else WAIT_FOR_OTHER_SYNC)
     if held is None:
         raise lock.already_running(home.lock)
     try:
         held.describe(mode="sync", version=__version__)
-        settings = config.load(home.config_file)
-        sources = all_sources(settings)
-        territory = Territory(sources, handed.listed(home))
+        with Witness() as witness:
+            settings = config.load(home.config_file)
+            sources = all_sources(settings, witness.environ)
+            territory = Territory(sources, handed.listed(home))
         places = _places(sources, territory, targets) if targets else territory.places
         with progress_line(show=not as_json) as progress:
             db = open_writer(home.index, progress)
@@ -63,12 +69,31 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
             started = time.monotonic()
             with _Bar(show=not as_json and sys.stderr.isatty()) as bar:
                 ingest.on_progress = bar.update
+                ingest.walking = witness
                 summary = ingest.reconcile(places, roots=not targets)
+            if not targets and ingest.is_settled():
+                unchanged = not summary.changed and not summary.gone
+                _leave_receipt(home, db, witness, ingest.walked, before if unchanged else None)
             seconds = time.monotonic() - started
     finally:
         held.release()
     _report(summary, seconds, as_json=as_json, quiet=quiet, roots=[place.path for place in places])
     return Exit.SKIPPED_SOME if summary.skipped else Exit.OK
+
+
+def _leave_receipt(
+    home: paths.Home, db: apsw.Connection, witness: Witness, walked: Survey, before: str | None
+) -> None:
+    """So that `sess` need not start another pass to learn that nothing changed."""
+    witness.found(walked)
+    witness.code()
+    if os.name != "posix" or not witness.is_certain():
+        return
+    number = before
+    if number is None or not receipt.is_of(db, number):
+        number = os.urandom(8).hex()
+        db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (receipt.FACT, number))
+    receipt.write(home, number, sorted(witness.environ.asked), witness.looked)
 
 
 def _daemon_runs(home: paths.Home) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
@@ -17,10 +19,10 @@ def source_classes() -> tuple[type[Source], ...]:
     return tuple(import_module(f"{__name__}.{name}").SOURCE for name in names)
 
 
-def all_sources(config: Config) -> list[Source]:
+def all_sources(config: Config, environ: Mapping[str, str] = os.environ) -> list[Source]:
     """The agents to read."""
     return [
-        made(config.roots.get(made.agent, ()))
+        made(config.roots.get(made.agent, ()), environ)
         for made in source_classes()
         if made.agent not in config.exclude.agents
     ]
