@@ -12,7 +12,7 @@ TARGET = Path(__file__).parent / "commands.md"
 COMMANDS = {
     "sess": [
         "search", "list", "show", "stats", "statusline", "import", "turns", "cut", "undo",
-        "suggest",
+        "suggest", "prune",
         "state", "history", "resume", "handoff", "record", "restore",
         "check", "backup", "forget", "sql", "doctor", "demo",
         "export", "export html", "export site", "export md", "export json", "export sqlite",

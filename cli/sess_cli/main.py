@@ -20,6 +20,7 @@ from sess_cli.commands import (
     history,
     import_,
     list_,
+    prune,
     record,
     restore,
     resume,
@@ -40,7 +41,7 @@ from sess_schema.program import say
 
 VERBS = (
     search, list_, show, stats, statusline, export, import_,
-    turns, cut, undo, suggest,
+    turns, cut, undo, suggest, prune,
     state, history, resume, handoff, record,
     restore, check, backup, forget, sql, doctor, demo,
 )  # fmt: skip

@@ -44,7 +44,7 @@ def forget(
     Their subagents and archived transcripts go with them. This is the only way anything leaves the
     index. Transcripts that still exist are not touched, and are not read again.
     """
-    from sess_cli import fresh  # noqa: PLC0415
+    from sess_cli import choosing, fresh  # noqa: PLC0415
     from sess_schema import paths, requests  # noqa: PLC0415
     from sess_schema.errors import Exit, SessError  # noqa: PLC0415
     from sess_schema.program import counted, say  # noqa: PLC0415
@@ -54,7 +54,7 @@ def forget(
             "nothing to forget", hint="name sessions, or use --project, --agent, --older-than"
         )
     with fresh.open_with_sessions(sync=not no_sync) as db:
-        chosen = _chosen(db, sessions or [], agents, projects, older_than, utc=utc)
+        chosen = choosing.chosen(db, sessions or [], agents, projects, older_than, utc=utc)
         if not chosen:
             raise SessError("no session matches", code=Exit.NOTHING_FOUND)
         _show(db, chosen)
@@ -70,32 +70,6 @@ def forget(
         say(f'note: "{path}" also has other sessions, so its archived copy stays as it is')
     if told["shared"]:
         raise typer.Exit(Exit.SKIPPED_SOME)
-
-
-def _chosen(
-    db: apsw.Connection,
-    ids: list[str],
-    agents: list[str] | None,
-    projects: list[str] | None,
-    older_than: str | None,
-    *,
-    utc: bool,
-) -> list[SessionRow]:
-    from sess_schema import times  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
-    from sess_schema.queries.sessions import Listing  # noqa: PLC0415
-
-    found = {row.key: row for row in (sessions.resolve(db, given) for given in ids)}
-    if agents or projects or older_than:
-        before = times.since(older_than, utc=utc) if older_than else None
-        listing = Listing(agents or (), projects or (), every=True, limit=0)
-        matching = {
-            row.key: row
-            for row in listing.rows(db)
-            if before is None or (row.ended is not None and row.ended < before)
-        }
-        found = {key: row for key, row in matching.items() if not ids or key in found}
-    return [*found.values()]
 
 
 def _names_and_files(db: apsw.Connection, chosen: list[SessionRow]) -> tuple[set[str], set[str]]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import AsJson, NoSync
+from sess_cli.options import AsJson, NoSync, Transcript
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import apsw
 
@@ -32,10 +32,10 @@ def restore(
         str | None,
         typer.Option("-o", "--output", metavar="FILE", help="Write to this file; - for stdout."),
     ] = None,
-    source: Annotated[
-        str | None,
-        typer.Option("--source", metavar="N", help="Which transcript, if there are several."),
-    ] = None,
+    in_place: Annotated[
+        bool, typer.Option("--in-place", help="Write it to where the agent had it.")
+    ] = False,
+    source: Transcript = None,
     generation: Annotated[
         int | None,
         typer.Option("--generation", metavar="N", help="An earlier content; see --list."),
@@ -53,14 +53,18 @@ def restore(
     """Restore a transcript byte for byte, even a deleted one.
 
     A file that was rewritten has several contents, called generations. Without --generation you get
-    the last one that is not empty.
+    the last one that is not empty. What --in-place --force replaces can be brought back with
+    `sess undo`.
     """
     from sess_cli import fresh, restoring  # noqa: PLC0415
     from sess_cli.render import amounts  # noqa: PLC0415
     from sess_schema.errors import Exit, SessError  # noqa: PLC0415
     from sess_schema.program import say  # noqa: PLC0415
+    from sess_schema.queries import sessions  # noqa: PLC0415
 
-    if output is None and sys.stdout.isatty() and not list_them:
+    if in_place and output is not None:
+        raise SessError("--in-place and --output exclude each other")
+    if output is None and not in_place and sys.stdout.isatty() and not list_them:
         raise SessError(
             "refusing to write a transcript to the terminal",
             hint="name a file with `-o FILE`, or use `-o -` to write it here anyway",
@@ -72,7 +76,15 @@ def restore(
         chosen = _source(db, session, source)
         content = restoring.content(db, chosen, generation)
         pieces = content.pieces(db, skip_damaged=skip_damaged)
-        if output is None or output == "-":
+        if in_place:
+            _put_back(
+                chosen,
+                lambda: content.pieces(db, skip_damaged=skip_damaged),
+                None if os.sep in session else sessions.resolve(db, session).session,
+                force=force,
+            )
+            written = content.size
+        elif output is None or output == "-":
             written = 0
             for piece in pieces:
                 written += sys.stdout.buffer.write(piece)
@@ -86,6 +98,27 @@ def restore(
     if written < expected:
         say(f'sess: the index has {written:,} of the {expected:,} bytes of "{chosen.path}"')
         raise typer.Exit(Exit.SKIPPED_SOME)
+
+
+def _put_back(
+    source: SourceRow, pieces: Callable[[], Iterator[bytes]], session: str | None, *, force: bool
+) -> None:
+    from sess_cli.edit import following, in_place, live  # noqa: PLC0415
+    from sess_cli.render import amounts, layout  # noqa: PLC0415
+    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_schema.program import say  # noqa: PLC0415
+
+    path = layout.home_short(source.path)
+    try:
+        edit = in_place.put_back(source, pieces, session, force=force)
+    except live.Changed:
+        raise SessError(f'"{source.path}" is being changed', hint="try again in a moment") from None
+    if edit is None or edit.after is None:
+        say(f'"{path}" is there already, byte for byte')
+        return
+    following.after_edit(source.path)
+    say(f'wrote {amounts.size(edit.after.size)} to "{path}"')
+    say(f"undo: sess undo {edit.id}")
 
 
 def _sources(db: apsw.Connection, given: str) -> list[SourceRow]:

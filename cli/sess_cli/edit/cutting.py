@@ -72,7 +72,7 @@ def perform(db: apsw.Connection, cut: Cut, *, force: bool) -> tuple[Edit, int]:
     if target.kind == DATABASE:
         return sidecar.write(db, target, cut.plan.turns, gone, change), 0
     with live.opened(target.path, force=force) as file:
-        content = archived(db, target, file)
+        content = archived(db, target.whole, file, whole=target.kind == DOCUMENT)
         swaps = (
             _document_swaps(db, target, cut.plan, file)
             if target.kind == DOCUMENT
@@ -84,15 +84,18 @@ def perform(db: apsw.Connection, cut: Cut, *, force: bool) -> tuple[Edit, int]:
         return edit, file.size - content.size
 
 
-def archived(db: apsw.Connection, target: Target, file: LiveFile) -> Content:
-    """What the file had when it was indexed; raises `Changed` if it does not begin with that."""
+def archived(db: apsw.Connection, source: int, file: LiveFile, *, whole: bool = False) -> Content:
+    """What the file had when it was indexed.
+
+    Raises `Changed` if it does not begin with that; with `whole`, also if there is more.
+    """
     at = 0
-    for chunk in archive.current(db, target.whole):
+    for chunk in archive.current(db, source):
         raw = archive.chunk_bytes(db, chunk)
         if chunk.offset != at or os.pread(file.fd, len(raw), at) != raw:
             raise live.Changed
         at += len(raw)
-    if target.kind == DOCUMENT and at != file.size:
+    if whole and at != file.size:
         raise live.Changed
     return Content(at, log.digest_of(file.fd, at))
 
@@ -134,6 +137,8 @@ def _check_editable(target: Target) -> None:
             hint="`sess restore --in-place` writes it back from the archive",
             code=Exit.NOTHING_FOUND,
         )
+    if not os.path.exists(target.path) and os.path.exists(f"{target.path}.zst"):
+        raise SessError(f'"{target.path}.zst" is compressed', hint="decompress it first")
     if target.kind == DATABASE and target.session.agent != sidecar.AGENT:
         raise SessError(
             f'"{target.path}" is a database of {target.session.agent}, which is never written to',

@@ -1,0 +1,118 @@
+"""`sess prune`: delete transcripts that the archive has."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sess_cli.options import Agents, Projects, Utc
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_cli.edit.in_place import File
+
+_MOST_SHOWN = 20
+
+
+def register(app: typer.Typer) -> None:
+    app.command("prune")(prune)
+
+
+def prune(
+    sessions: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Session IDs, or their first characters."),
+    ] = None,
+    *,
+    agents: Agents = None,
+    projects: Projects = None,
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="TIME", help="Only sessions that ended before: 90d."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Only list what would be deleted.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    utc: Utc = False,
+) -> None:
+    """Delete transcripts that are archived, to free space.
+
+    Each file is compared with the archive first, byte for byte. The sessions stay searchable, and
+    `sess restore --in-place` writes a transcript back at any time. Databases are left alone.
+    """
+    from sess_cli import choosing, fresh  # noqa: PLC0415
+    from sess_cli.edit import in_place  # noqa: PLC0415
+    from sess_cli.render import amounts  # noqa: PLC0415
+    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+    from sess_schema.program import say  # noqa: PLC0415
+
+    if not (sessions or agents or projects or older_than):
+        raise SessError(
+            "nothing to prune", hint="name sessions, or use --project, --agent, --older-than"
+        )
+    with fresh.open_with_sessions() as db:
+        chosen = choosing.chosen(db, sessions or [], agents, projects, older_than, utc=utc)
+        files, shared = in_place.files_of(db, chosen)
+        for path in shared:
+            say(f'note: "{path}" also has other sessions, so it stays')
+        if not files:
+            raise SessError("no transcript to delete", code=Exit.NOTHING_FOUND)
+        _show(files)
+        if dry_run:
+            return
+        if not yes:
+            _ask(len(files))
+        removed = _remove(db, files)
+    say(f"deleted {amounts.plural(len(removed), 'file')}, {amounts.size(sum(removed))}")
+    if removed:
+        say("undo: sess undo")
+    if shared or len(removed) < len(files):
+        raise typer.Exit(Exit.SKIPPED_SOME)
+
+
+def _remove(db: apsw.Connection, files: list[File]) -> list[int]:
+    """Delete what can be; the sizes of those files."""
+    from sess_cli.edit import following, in_place  # noqa: PLC0415
+    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_schema.program import say  # noqa: PLC0415
+
+    group = in_place.new_group()
+    removed = {}
+    for file in files:
+        try:
+            in_place.remove(db, file, group)
+            removed[file.path] = file.size
+        except SessError as error:
+            say(f"not deleted: {error.message}")
+    for path in removed:
+        following.after_edit(path)
+    return [*removed.values()]
+
+
+def _show(files: list[File]) -> None:
+    from sess_cli.render import amounts, layout  # noqa: PLC0415
+    from sess_cli.terminal import Terminal  # noqa: PLC0415
+
+    terminal = Terminal()
+    for file in files[:_MOST_SHOWN]:
+        size = amounts.size(file.size)
+        terminal.write(terminal.line(f"{size:>9}  {layout.home_short(file.path)}"))
+    if len(files) > _MOST_SHOWN:
+        terminal.write(f"and {len(files) - _MOST_SHOWN:,} more")
+    total = amounts.size(sum(file.size for file in files))
+    terminal.write(f"{amounts.plural(len(files), 'file')}, {total}")
+
+
+def _ask(count: int) -> None:
+    import sys  # noqa: PLC0415
+
+    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_schema.program import counted  # noqa: PLC0415
+
+    if not sys.stdin.isatty():
+        raise SessError("nobody to ask", hint="`--yes` deletes without asking")
+    if not typer.confirm(f"Delete {counted(count, 'file')}?", err=True):
+        raise typer.Exit
