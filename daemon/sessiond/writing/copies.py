@@ -7,31 +7,19 @@ session that started first.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sessiond.engines.slices import Turn
-from sessiond.sourcekit.base import Record
-from sessiond.writing.event_rows import clean
+from sessiond.reading.tracked import Tracked
+from sessiond.writing.replays import Replays
 from sessiond.writing.sessions import Session
 
 if TYPE_CHECKING:
     from sessiond.writing.transaction import Transaction
 
 _TWIN = "id, session_id, source_id, retired, superseded, forked, copy_of"
-_IMAGE = "[image]"  # the text of a prompt without words
-# Turns with events and results of that very time that a session shows.
-_SHOWN_THEN = (
-    "SELECT e.turn_id FROM events e JOIN event_texts x ON x.id = e.id WHERE e.ts = ?1"
-    " AND e.retired = 0 AND e.unjoined IS NULL AND EXISTS (SELECT 1 FROM turns t"
-    " WHERE t.session_id = ?2 AND t.retired = 0 AND (t.id = e.turn_id OR t.copy_of = e.turn_id))"
-)
-_ANSWERED_THEN = (
-    "SELECT e.result_turn_id FROM events e WHERE e.answered = ?1 AND e.call_id = ?3"
-    " AND e.status = ?4 AND e.retired = 0 AND EXISTS (SELECT 1 FROM turns t WHERE"
-    " t.session_id = ?2 AND t.retired = 0"
-    " AND (t.id = e.result_turn_id OR t.copy_of = e.result_turn_id))"
-)
 
 
 @dataclass(slots=True)
@@ -52,7 +40,15 @@ class Twin:
         return bool(self.retired or self.superseded)
 
 
-Twins = dict[tuple[str | None, int], list[Twin]]  # by native id and digest
+@dataclass(slots=True)
+class Alike:
+    """Turns with one id and the same words, oldest first."""
+
+    twins: deque[Twin] = field(default_factory=deque)
+    returning: deque[Twin] = field(default_factory=deque)  # they left the file that is being read
+
+
+Twins = dict[tuple[str | None, int], Alike]  # by native id and digest
 
 
 class Copies:
@@ -66,11 +62,12 @@ class Copies:
         self._retires = False
         self._by_id: dict[int, Twin] = {}
         self._by_name: dict[str, list[Twin]] = {}
-        self._replays: dict[tuple[int, int | None, int], Twin] = {}  # by session, time, digest
+        self._replays = Replays(transaction)
 
-    def begin(self, turns: list[Turn]) -> Twins:
-        """Stored turns by native id and digest, which a fork or a hard link may copy."""
-        self._replays, self._by_id, self._by_name = {}, {}, {}
+    def begin(self, source: Tracked, turns: list[Turn]) -> Twins:
+        """Stored turns of the agent by native id and digest, which a fork or a link may copy."""
+        self._by_id, self._by_name = {}, {}
+        self._replays.begin(source.id)
         self._retires = any(turn.record.retires for turn in turns)
         known: Twins = {}
         named = [turn.record.native_id for turn in turns if turn.record.native_id]
@@ -82,21 +79,27 @@ class Copies:
             if not wanted:
                 continue
             for native_id, digest, *rest in self._db.execute(
-                f"SELECT native_id, digest, {_TWIN} FROM turns WHERE {condition} ORDER BY id",
-                (json.dumps(wanted),),
+                f"SELECT native_id, digest, {_TWIN} FROM turns WHERE {condition}"
+                " AND (SELECT agent FROM sources s WHERE s.id = source_id) = ? ORDER BY id",
+                (json.dumps(wanted), source.agent),
             ):
                 twin = Twin(*rest)
                 self._note(native_id, twin)
-                known.setdefault((native_id, digest), []).append(twin)
+                alike = known.setdefault((native_id, digest), Alike())
+                alike.twins.append(twin)
+                if twin.retired and twin.source_id == source.id:
+                    alike.returning.append(twin)
         return known
 
-    def add(self, twin: Twin, turn: Turn) -> None:
+    def add(self, session: Session, twin: Twin, turn: Turn, original: Twin | None) -> None:
         """Add a turn of the current slice that is not in the index yet."""
         self._unwritten[twin.id] = twin
         if self._retires:
             self._note(turn.record.native_id, twin)
-        if turn.record.events or turn.record.results:
-            self._replays.setdefault((twin.session_id, turn.record.ts, turn.digest), twin)
+        if original is None:
+            self._replays.add(session, turn)
+        elif original.session_id != session.id or twin.copy_of is None:
+            self._replays.forget()  # the session shows what another one says, or owns it now
 
     def _note(self, native_id: str | None, twin: Twin) -> None:
         self._by_id[twin.id] = twin
@@ -111,10 +114,15 @@ class Copies:
             if twin.source_id == source_id and twin.session_id == session_id and not twin.left
         ]
 
+    def returned(self, twin: Twin) -> None:
+        """A record that had left its file is in it again."""
+        twin.retired = twin.superseded = 0
+        self._replays.forget()
+
     def written(self) -> None:
         self._unwritten.clear()
 
-    def replayed(self, session: Session, turn: Turn) -> list[Twin]:
+    def replayed(self, session: Session, turn: Turn) -> Twin | None:
         """Find the original of a record that a compaction repeats: new id, same time and text."""
         record = turn.record
         if (
@@ -124,49 +132,23 @@ class Copies:
             or record.ts >= session.ended_at
             or not (record.events or record.results)
         ):
-            return []
-        here = self._replays.get((session.id, record.ts, turn.digest))
-        if here is not None:
-            return [here]
-        same = self._db.execute(
-            f"SELECT {_TWIN} FROM turns WHERE session_id = ? AND ts = ? AND digest = ?"
-            " AND retired = 0 AND superseded = 0 LIMIT 1",
-            (session.id, record.ts, turn.digest),
+            return None
+        turn_id = self._replays.original(session, turn)
+        return None if turn_id is None else self._turn(turn_id)
+
+    def _turn(self, turn_id: int) -> Twin:
+        return self._unwritten.get(turn_id) or Twin(
+            *next(self._db.execute(f"SELECT {_TWIN} FROM turns WHERE id = ?", (turn_id,)))
         )
-        return [Twin(*row) for row in same] or self._replayed_in_part(session, record)
 
-    def _replayed_in_part(self, session: Session, record: Record) -> list[Twin]:
-        """Find the record of which this one repeats some blocks, as resumed sessions may do."""
-        self._transaction.turns.flush()
-        when = record.ts, session.id
-        found: list[set[int]] = []
-        for event in record.events:
-            said: tuple[object, ...] = (event.type, clean(event.text), clean(event.input))
-            same = "x.text = ?4 AND x.input = ?5"
-            if event.images and event.text == _IMAGE:  # the words are in another block
-                said, same = (event.type, event.images), "e.images >= ?4"
-            found.append(self._turns_of(f"{_SHOWN_THEN} AND e.type = ?3 AND {same}", *when, *said))
-        found += [
-            self._turns_of(_ANSWERED_THEN, *when, result.call_id, result.status)
-            for result in record.results
-        ]
-        common = set.intersection(*found)
-        if not common:
-            return []
-        row = self._db.execute(f"SELECT {_TWIN} FROM turns WHERE id = ?", (min(common),))
-        return [Twin(*next(row))]
-
-    def _turns_of(self, query: str, *values: object) -> set[int]:
-        return {turn_id for (turn_id,) in self._db.execute(query, values)}
-
-    def owner_of(self, session: Session, turn: Turn, turn_id: int, same: list[Twin]) -> int | None:
+    def owner_of(self, session: Session, turn: Turn, turn_id: int, twin: Twin | None) -> int | None:
         """The turn that owns the events of a new one; None if it owns them itself.
 
         It takes them over from a twin if its session started first or the twin has left.
         """
-        if not same:
+        if twin is None:
             return None
-        owner = self._root(same[0])
+        owner = self._root(twin)
         if owner.session_id == session.id and not owner.left:
             return owner.id
         new = (False, int(turn.record.forked), *session.age())
@@ -184,13 +166,7 @@ class Copies:
     def _root(self, twin: Twin) -> Twin:
         """The turn that owns a copy's events."""
         while twin.copy_of is not None:
-            twin = self._unwritten.get(twin.copy_of) or Twin(
-                *next(
-                    iter(
-                        self._db.execute(f"SELECT {_TWIN} FROM turns WHERE id = ?", (twin.copy_of,))
-                    )
-                )
-            )
+            twin = self._turn(twin.copy_of)
         return twin
 
     def hand_over(
@@ -198,6 +174,7 @@ class Copies:
     ) -> None:
         """Make another turn, of the time `ts`, the owner of a copied record's events and usage."""
         db = self._db
+        self._replays.forget()
         self._transaction.usage.save()
         self._transaction.events.move(old, new, session_id)
         self._transaction.counters.changed(old_session, session_id)
@@ -221,6 +198,7 @@ class Copies:
 
     def retire(self, turn_id: int, session_id: int, generation: int) -> None:
         """Retire a record that left its source; a copy inherits its events, if there is one."""
+        self._replays.forget()
         copies: list[tuple[bool, Any, int, int, int | None]] = [
             (bool(superseded), self._transaction.sessions.by_id(holder).age(), copy, holder, ts)
             for copy, holder, ts, superseded in self._db.execute(

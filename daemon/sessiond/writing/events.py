@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import apsw
@@ -11,11 +12,10 @@ import apsw
 from sess_schema.edits import hunks_of, with_hunks, without_hunks
 from sessiond.engines.slices import Turn
 from sessiond.sourcekit.base import LINK_PROMPT, Event, Record, Result, SessionSpec
+from sessiond.writing.calls import ANSWER, ORPHAN, Calls
 from sessiond.writing.chunks import Chunks
 from sessiond.writing.event_rows import EventRows, Row, clean, row_of
 from sessiond.writing.sessions import Session, Sessions
-
-ORPHAN, ANSWER = "orphan", "answer"  # results that are separate events
 
 
 class EventWriter:
@@ -26,7 +26,7 @@ class EventWriter:
         self._sessions = sessions
         self._chunks = chunks
         self.rows = EventRows(db)
-        self._calls: dict[str, list[Row]] = {}
+        self._calls = Calls(self.rows)
         self._prompts: list[tuple[Session, Session, str]] = []
         # When a copy was written, by its session and the turn that it is a copy of.
         self._shared: dict[tuple[int, int], int | None] = {}
@@ -36,18 +36,13 @@ class EventWriter:
     def begin(self, spec: SessionSpec, turns: list[Turn]) -> None:
         """Look up the stored calls that this slice may complete."""
         self._attachments = spec.attachments
-        self._calls, self._prompts = {}, []
+        self._prompts = []
         self._shared.clear()
         wanted: set[str] = set()
         for turn in turns:
             wanted.update(event.call_id for event in turn.record.events if event.call_id)
             wanted.update(result.call_id for result in turn.record.results)
-        if not wanted:
-            return
-        for row in self.rows.stored(
-            "e.call_id IN (SELECT value FROM json_each(?)) ORDER BY e.id", json.dumps(list(wanted))
-        ):
-            self._calls.setdefault(row.call_id or "", []).append(row)
+        self._calls.begin(wanted)
 
     def add(self, session: Session, turn_id: int, record: Record) -> None:
         """Add the events of a new turn, and count those that are new to the session."""
@@ -69,26 +64,27 @@ class EventWriter:
     def _keep(self, row: Row) -> None:
         self.rows.add(row)
         if row.call_id is not None:
-            self._calls.setdefault(row.call_id, []).append(row)
+            self._calls.add(row)
 
     def _complete_orphan(
         self, session: Session, turn_id: int, block: int, record: Record, event: Event
     ) -> bool:
         """Complete the event of a call whose result came first."""
-        for row in self._calls.get(event.call_id or "", ()):
-            if row.session_id == session.id and row.unjoined == ORPHAN and not row.call_retired:
-                self.rows.load(row)
-                row.unjoined, row.label = None, event.label
-                row.turn_id, row.block = turn_id, block
-                row.tool, row.summary, row.pointer = event.tool, event.summary, event.pointer
-                row.ts = record.ts
-                row.input, row.files, row.kind = event.input, event.files, event.kind
-                row.edits = with_hunks(event.edits, hunks_of(self.rows.edits(row)))
-                row.duration_ms = _duration(row.duration_ms, _own_time(record), row.answered)
-                self.rows.replace(row)
-                self._reshape(row)  # now it is a call
-                return True
-        return False
+        row = self._calls.orphan(event.call_id, session.id)
+        if row is None:
+            return False
+        self.rows.load(row)
+        self._calls.complete(row)
+        row.label = event.label
+        row.turn_id, row.block = turn_id, block
+        row.tool, row.summary, row.pointer = event.tool, event.summary, event.pointer
+        row.ts = record.ts
+        row.input, row.files, row.kind = event.input, event.files, event.kind
+        row.edits = with_hunks(event.edits, hunks_of(self.rows.edits(row)))
+        row.duration_ms = _duration(row.duration_ms, _own_time(record), row.answered)
+        self.rows.replace(row)
+        self._reshape(row)  # now it is a call
+        return True
 
     def _answer(
         self, session: Session, turn_id: int, block: int, record: Record, result: Result
@@ -157,7 +153,7 @@ class EventWriter:
             "SELECT id FROM turns WHERE source_id = ?1 AND retired = ?2 AND session_id IN"
             " (SELECT session_id FROM session_sources WHERE source_id = ?1)"
         )
-        self._calls = {}
+        self._calls.begin(())
         for row in self.rows.stored(
             f"e.result_turn_id IN ({lost}) AND e.unjoined IS NULL AND c.retired = 0",
             source_id,
@@ -190,26 +186,25 @@ class EventWriter:
             (json.dumps(turn_ids),),
         ).fetchall()
         for (call_id,) in found:
-            self._calls[call_id] = self.rows.stored("e.call_id = ? ORDER BY e.id", call_id)
+            self._calls.reload(call_id)
             self._rejoin_calls(call_id)
         self.flush()
 
     def _rejoin_calls(self, call_id: str) -> None:
-        rows = self._calls.get(call_id, [])
-        for call in [row for row in rows if row.unjoined is None and not row.call_retired]:
+        for call in self._calls.newest(call_id):
             if call.result_retired and self._is_superseded(call.result_turn_id):
                 self._detach(call, ANSWER)
-            self._rejoin_call(call, rows)
+            self._rejoin_call(call, self._calls.results(call_id))
 
     def _is_superseded(self, turn_id: int | None) -> bool:
         return bool(self._db.execute("SELECT superseded FROM turns WHERE id = ?", (turn_id,)).get)
 
-    def _rejoin_call(self, call: Row, rows: list[Row]) -> None:
+    def _rejoin_call(self, call: Row, results: list[Row]) -> None:
+        if not results:
+            return
         best: Row | None = None
         rank = self._rank_of_result(call)
-        for row in rows:
-            if row.unjoined is None or row.retired:
-                continue
+        for row in results:
             session = self._sessions.by_id(row.session_id)
             if session.id == call.session_id or self._shares(session, call):
                 other = self._rank(call, session, 0)
@@ -236,7 +231,7 @@ class EventWriter:
 
     def _drop(self, row: Row) -> None:
         self.rows.drop(row)
-        self._calls[row.call_id or ""].remove(row)
+        self._calls.drop(row)
         self._reshape(row)
 
     def _reshape(self, row: Row) -> None:
@@ -255,14 +250,19 @@ class EventWriter:
 
         Some gateways reuse call ids in each response, so the newest open call is taken.
         """
-        calls = [
-            row
-            for row in self._calls.get(result.call_id, ())
-            if row.unjoined is None and not row.call_retired
-        ]
-        own = [row for row in calls if row.session_id == session.id]
-        calls = own or [row for row in calls if self._shares(session, row)]
-        return max(calls, key=lambda row: (row.status == "pending", row.id), default=None)
+        answered: Row | None = None
+        others: list[Row] = []
+        for row in self._calls.newest_first(result.call_id):
+            if row.session_id != session.id:
+                others.append(row)
+            elif row.status == "pending":
+                return row
+            else:
+                answered = answered or row
+        if answered is not None:
+            return answered
+        shared = [row for row in others if self._shares(session, row)]
+        return max(shared, key=lambda row: (row.status == "pending", row.id), default=None)
 
     def _shares(self, session: Session, row: Row) -> bool:
         return (session.id, row.turn_id) in self._shared or (
@@ -294,21 +294,20 @@ class EventWriter:
 
     def move(self, old: int, new: int, session_id: int) -> None:
         """Apply a change of owner to the cached rows, so that they do not undo it."""
-        for rows in self._calls.values():
-            for row in rows:
-                if row.turn_id == old:
-                    row.turn_id, row.session_id = new, session_id
-                    row.call_retired = row.retired = 0
-                if row.result_turn_id == old:
-                    row.result_turn_id, row.result_session = new, session_id
-                    row.result_retired = 0
+        for row in self._calls:
+            if row.turn_id == old:
+                row.turn_id, row.session_id = new, session_id
+                row.call_retired = row.retired = 0
+            if row.result_turn_id == old:
+                row.result_turn_id, row.result_session = new, session_id
+                row.result_retired = 0
 
     def retell(self, turn_id: int, record: Record) -> None:
         """Take the words of a copy that becomes the owner: its JSON may have another order."""
         self.flush()
         for row in self.rows.stored("e.turn_id = ? AND e.unjoined IS NULL", turn_id):
             event = record.events[row.block]
-            cached = (one for one in self._calls.get(row.call_id or "", ()) if one.id == row.id)
+            cached = (one for one in self._calls.of(row.call_id) if one.id == row.id)
             kept = next(cached, row)
             self.rows.load(kept)
             if (clean(kept.text), clean(kept.input)) != (clean(event.text), clean(event.input)):
@@ -334,7 +333,7 @@ class EventWriter:
             if row.duration_ms in (None, computed):
                 took = _duration(None, self._started(new[1], call), ts)
                 self._db.execute("UPDATE events SET duration_ms = ? WHERE id = ?", (took, row.id))
-        for row in (row for rows in self._calls.values() for row in rows if row.stored):
+        for row in [row for row in self._calls if row.stored]:
             if new[0] in (row.turn_id, row.result_turn_id):
                 ((row.ts, row.answered, row.duration_ms),) = self._db.execute(
                     "SELECT ts, answered, duration_ms FROM events WHERE id = ?", (row.id,)
@@ -346,8 +345,7 @@ class EventWriter:
 
     def _original(self, answer: Row) -> Row | None:
         """The call that another result was joined with."""
-        calls = self._calls.get(answer.call_id or "", ())
-        return next((row for row in calls if row.unjoined is None), None)
+        return self._calls.original(answer.call_id)
 
     def _started(self, session_id: int, call: Row) -> int | None:
         """When a call began, by the session's own copy of it."""
@@ -363,25 +361,28 @@ class EventWriter:
 
     def left(self, turn_id: int) -> None:
         """Mark the cached rows of a turn that a later record took back."""
+        for row in self._cached(turn_id):
+            if row.turn_id == turn_id:
+                row.call_retired = row.retired = 1
+            if row.result_turn_id == turn_id:
+                row.result_retired = 1
+
+    def returned(self, turn_id: int) -> None:
+        """Unmark the cached rows of a retired turn that is in its file again."""
+        for row in self._cached(turn_id):
+            if row.turn_id == turn_id:
+                row.call_retired = row.retired = 0
+            if row.result_turn_id == turn_id:
+                row.result_retired = 0
+
+    def _cached(self, turn_id: int) -> Iterator[Row]:
+        """Cached rows with the call ids of a stored turn."""
         for (call_id,) in self._db.execute(
             "SELECT call_id FROM events WHERE turn_id = ?1 AND call_id IS NOT NULL UNION"
             " SELECT call_id FROM events WHERE result_turn_id = ?1 AND call_id IS NOT NULL",
             (turn_id,),
         ):
-            for row in self._calls.get(call_id, ()):
-                if row.turn_id == turn_id:
-                    row.call_retired = row.retired = 1
-                if row.result_turn_id == turn_id:
-                    row.result_retired = 1
-
-    def returned(self, turn_id: int) -> None:
-        """Unmark the cached rows of a retired turn that is in its file again."""
-        for rows in self._calls.values():
-            for row in rows:
-                if row.turn_id == turn_id:
-                    row.call_retired = row.retired = 0
-                if row.result_turn_id == turn_id:
-                    row.result_retired = 0
+            yield from self._calls.of(call_id)
 
     def share(self, session: Session, turn_id: int, ts: int | None) -> None:
         """The session has a copy of a turn that another session owns."""

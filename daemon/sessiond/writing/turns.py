@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from sessiond.engines.slices import Turn
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Record, SessionSpec, Usage
 from sessiond.writing import mirrors, supersede
-from sessiond.writing.copies import Twin
+from sessiond.writing.copies import Alike, Twin
 from sessiond.writing.sessions import Session
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class TurnWriter:
     def write(self, source: Tracked, spec: SessionSpec, turns: list[Turn]) -> None:
         transaction = self._transaction
         main = self._main(source, spec)
-        known = transaction.copies.begin(turns)
+        known = transaction.copies.begin(source, turns)
         transaction.events.begin(spec, turns)
         self._rows, self._chains, self._outranked, self._outranks = [], {}, {}, set()
         for turn in turns:  # most records are new lines of the main session: keep that path short
@@ -50,16 +51,23 @@ class TurnWriter:
             for operation in record.retires:
                 supersede.apply(transaction, source, session, turn, operation)
             key = record.native_id, turn.digest
-            same = known.get(key)
-            if not same:
-                replayed = source.part_of is None and transaction.copies.replayed(session, turn)
-                same = replayed or []
-            if same:
-                if self._return(source, turn, same):
+            alike = known.get(key)
+            twin: Twin | None = None
+            if alike is not None:
+                if alike.returning:
+                    self._return(turn, alike.returning.popleft())
                     continue
-                same = [twin for twin in same if not self._is_past(source, session, twin)]
-            self._add(source, session, turn, same)
-            known[key] = [*same, self._twin(source, session, turn)]
+                while alike.twins and self._is_past(source, session, alike.twins[0]):
+                    alike.twins.popleft()
+                twin = alike.twins[0] if alike.twins else None
+            elif source.part_of is None:
+                twin = transaction.copies.replayed(session, turn)
+                if twin is not None and self._is_past(source, session, twin):
+                    twin = None
+            self._add(source, session, turn, twin)
+            if alike is None:
+                alike = known[key] = Alike(deque([twin] if twin else ()))
+            alike.twins.append(self._twin(source, session, turn, twin))
         self.flush()
         for session_id, outranked in self._outranked.items():
             if outranked or session_id in self._outranks:
@@ -108,11 +116,11 @@ class TurnWriter:
         for link in turn.record.links:
             self._transaction.sessions.link(source.agent, spec, session, link)
 
-    def _add(self, source: Tracked, session: Session, turn: Turn, same: list[Twin]) -> None:
+    def _add(self, source: Tracked, session: Session, turn: Turn, twin: Twin | None) -> None:
         record = turn.record
         turn.id = self._ids.pop((source.id or 0, turn.offset), 0) if self._ids else 0
         turn.id = turn.id or self.new_id()
-        turn.copy_of = self._transaction.copies.owner_of(session, turn, turn.id, same)
+        turn.copy_of = self._transaction.copies.owner_of(session, turn, turn.id, twin)
         self._rows.append(
             (
                 turn.id,
@@ -132,7 +140,7 @@ class TurnWriter:
                 turn.copy_of,
             )
         )
-        if same:
+        if twin is not None:
             self._transaction.counters.changed(session.id)
             self._transaction.events.share(session, turn.copy_of or turn.id, record.ts)
             self._transaction.events.rejoin(record)
@@ -140,7 +148,7 @@ class TurnWriter:
             self._transaction.events.add(session, turn.id, record)
         if record.usage is not None:
             usage = self._transaction.usage
-            self._spend(usage.hold if same else usage.add, session, turn.id, record, record.usage)
+            self._spend(usage.hold if twin else usage.add, session, turn.id, record, record.usage)
 
     def new_id(self) -> int:
         if self._next_id is None:
@@ -152,11 +160,11 @@ class TurnWriter:
         """Give records that are added again the ids under which they were removed."""
         self._ids = ids
 
-    def _twin(self, source: Tracked, session: Session, turn: Turn) -> Twin:
+    def _twin(self, source: Tracked, session: Session, turn: Turn, original: Twin | None) -> Twin:
         twin = Twin(
             turn.id, session.id, source.id or 0, 0, 0, int(turn.record.forked), turn.copy_of
         )
-        self._transaction.copies.add(twin, turn)
+        self._transaction.copies.add(session, twin, turn, original)
         return twin
 
     def _spend(
@@ -199,18 +207,14 @@ class TurnWriter:
             twin.left or (session.id in self._outranks and twin.source_id != source.id)
         )
 
-    def _return(self, source: Tracked, turn: Turn, same: list[Twin]) -> bool:
+    def _return(self, turn: Turn, twin: Twin) -> None:
         """Restore the row and events of a record that a rewritten file still contains."""
-        for twin in same:
-            if twin.retired and twin.source_id == source.id:
-                self._db.execute(
-                    "UPDATE turns SET retired = 0, superseded = 0, offset = ?, length = ?, line = ?"
-                    " WHERE id = ?",
-                    (turn.offset, turn.length, turn.line, twin.id),
-                )
-                self._db.execute("UPDATE events SET retired = 0 WHERE turn_id = ?", (twin.id,))
-                twin.retired = twin.superseded = 0
-                turn.id = twin.id
-                self._transaction.events.returned(twin.id)
-                return True
-        return False
+        self._db.execute(
+            "UPDATE turns SET retired = 0, superseded = 0, offset = ?, length = ?, line = ?"
+            " WHERE id = ?",
+            (turn.offset, turn.length, turn.line, twin.id),
+        )
+        self._db.execute("UPDATE events SET retired = 0 WHERE turn_id = ?", (twin.id,))
+        turn.id = twin.id
+        self._transaction.copies.returned(twin)
+        self._transaction.events.returned(twin.id)

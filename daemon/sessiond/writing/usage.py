@@ -345,24 +345,26 @@ def _counted(lines: dict[int, Line], twins: dict[int, Held], chains: set[int]) -
     main = lines.keys() - chains
     if not main:
         return {_chosen(lines)}
-    groups: list[tuple[set[int], dict[int, Line]]] = []  # sessions, rows
+    groups: dict[int, dict[int, Line]] = {}  # rows by each session of a group
     for row in main:
-        held, members = {lines[row].session_id, *twins.get(row, ())}, {row: lines[row]}
-        apart = []
-        for group in groups:
-            if held.isdisjoint(group[0]):
-                apart.append(group)
-            else:
-                held |= group[0]
-                members |= group[1]
-        groups = [*apart, (held, members)]
-    return {_chosen(members) for _, members in groups}
+        members = {row: lines[row]}
+        for session in {lines[row].session_id, *twins.get(row, ())}:
+            other = groups.get(session, members)
+            if other is not members:
+                small, members = sorted((members, other), key=len)
+                members |= small
+                for line_row in small:
+                    for held in (lines[line_row].session_id, *twins.get(line_row, ())):
+                        groups[held] = members
+            groups[session] = members
+    apart = {id(members): members for members in groups.values()}
+    return {_chosen(members) for members in apart.values()}
 
 
 def _chosen(lines: dict[int, Line]) -> int:
     """The best line of the earliest request; lines without a request id may belong to any."""
     nameless = [row for row, line in lines.items() if line.request_id is None]
-    named = [row for row in lines if row not in nameless]
+    named = [row for row, line in lines.items() if line.request_id is not None]
     if named:
         nameless.append(min(named, key=lambda row: _moment(lines[row])))
     return max(nameless, key=lambda row: (*lines[row].finality(), lines[row].turn_id))

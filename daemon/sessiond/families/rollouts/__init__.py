@@ -93,7 +93,7 @@ class RolloutSource(Source):
 
     def probe(self, word: str) -> dict[str, bytes]:
         thread, moment = "d0c70000-0000-7000-8000-000000000001", "2026-01-01T00:00:00.000Z"
-        prompt = {"type": "input_text", "text": f"put the {word} on, {self.agent}"}
+        prompt = {"type": "input_text", "text": f"put the {word} on"}
         lines = (
             {"type": "session_meta", "payload": {"id": thread, "cwd": "/doctor"}},
             {

@@ -136,7 +136,7 @@ class KiroSource(Source):
         record = {
             "id": "d0c70000-0000-4000-8000-0000000000ac",
             "timestamp": "2026-01-01T00:00:00.000Z",
-            "payload": {"type": "user", "content": f"put the {word} on, kiro"},
+            "payload": {"type": "user", "content": f"put the {word} on"},
         }
         path = os.path.join(self.places()[0], "d0c7", session, _MESSAGES)
         return {path: orjson.dumps(record) + b"\n"}

@@ -89,7 +89,7 @@ def test_the_doctors_probe_is_found(home):
     for path, data in CodexSource(environ={"HOME": str(home.root)}).probe("lantern").items():
         Path(path).write_bytes(data)
     home.ingest()
-    assert home.found("lantern") == ["put the lantern on, codex"]
+    assert home.found("lantern") == ["put the lantern on"]
 
 
 # -- threads

@@ -1,0 +1,97 @@
+"""The events that a slice may complete: calls by their id, and results that found none.
+
+Some gateways use few call ids again and again. So only the newest events with an id are looked at
+where looking at all would make the time grow with their square.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import insort
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
+
+from sessiond.writing.event_rows import EventRows, Row
+
+ORPHAN, ANSWER = "orphan", "answer"  # results that are separate events
+_LOADED = 1000  # events with ids of a slice, at least
+_LOADED_EACH = 4  # for each id: a call, its result, and those of forks
+_NEWEST = 64
+_STORED = (
+    "e.id IN (SELECT id FROM events WHERE call_id IN (SELECT value FROM json_each(?))"
+    " ORDER BY id DESC LIMIT ?) ORDER BY e.id"
+)
+_by_id = attrgetter("id")
+
+
+class Calls:
+    """Rows by call id and state, oldest first."""
+
+    def __init__(self, rows: EventRows) -> None:
+        self._rows = rows
+        self._known: dict[tuple[str | None, str | None], list[Row]] = {}
+
+    def begin(self, wanted: Iterable[str]) -> None:
+        """Load what is stored with these ids."""
+        self._known = {}
+        ids = list(wanted)
+        if ids:
+            most = max(_LOADED, _LOADED_EACH * len(ids))
+            for row in self._rows.stored(_STORED, json.dumps(ids), most):
+                self.add(row)
+
+    def reload(self, call_id: str) -> None:
+        """Read the events with an id again."""
+        for state in (None, ORPHAN, ANSWER):
+            self._known.pop((call_id, state), None)
+        for row in self._rows.stored(_STORED, json.dumps([call_id]), _LOADED):
+            self.add(row)
+
+    def add(self, row: Row) -> None:
+        self._known.setdefault((row.call_id, row.unjoined), []).append(row)
+
+    def drop(self, row: Row) -> None:
+        self._known[row.call_id, row.unjoined].remove(row)
+
+    def complete(self, orphan: Row) -> None:
+        """Make a result that came before its call the event of that call."""
+        self.drop(orphan)
+        orphan.unjoined = None
+        insort(self._known.setdefault((orphan.call_id, None), []), orphan, key=_by_id)
+
+    def __iter__(self) -> Iterator[Row]:
+        for rows in self._known.values():
+            yield from rows
+
+    def of(self, call_id: str | None) -> Iterator[Row]:
+        for state in (None, ORPHAN, ANSWER):
+            yield from self._known.get((call_id, state), ())
+
+    def newest_first(self, call_id: str) -> Iterator[Row]:
+        """Calls that are in their files."""
+        calls = self._known.get((call_id, None), ())
+        return (row for row in reversed(calls) if not row.call_retired)
+
+    def newest(self, call_id: str) -> list[Row]:
+        calls = self._known.get((call_id, None), [])[-_NEWEST:]
+        return [row for row in calls if not row.call_retired]
+
+    def original(self, call_id: str | None) -> Row | None:
+        return next(iter(self._known.get((call_id, None), ())), None)
+
+    def orphan(self, call_id: str | None, session_id: int) -> Row | None:
+        """The first result of a session whose call did not come yet."""
+        for row in self._known.get((call_id, ORPHAN), ()):
+            if row.session_id == session_id and not row.call_retired:
+                return row
+        return None
+
+    def results(self, call_id: str) -> list[Row]:
+        """The newest results that are events of their own, oldest first."""
+        found = [
+            row
+            for state in (ORPHAN, ANSWER)
+            for row in self._known.get((call_id, state), [])[-_NEWEST:]
+            if not row.retired
+        ]
+        return sorted(found, key=_by_id)
