@@ -11,8 +11,8 @@ BIN = Path(sys.executable).parent
 TARGET = Path(__file__).parent / "commands.md"
 COMMANDS = {
     "sess": [
-        "search", "list", "show", "stats", "statusline", "import", "turns", "cut", "undo",
-        "suggest", "prune",
+        "search", "list", "show", "stats", "statusline", "import", "turns", "cut",
+        "truncate", "rm", "undo", "suggest", "prune",
         "state", "history", "resume", "handoff", "record", "restore",
         "check", "backup", "forget", "sql", "doctor", "demo",
         "export", "export html", "export site", "export md", "export json", "export sqlite",

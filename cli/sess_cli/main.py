@@ -24,6 +24,7 @@ from sess_cli.commands import (
     record,
     restore,
     resume,
+    rm,
     search,
     show,
     sql,
@@ -31,6 +32,7 @@ from sess_cli.commands import (
     stats,
     statusline,
     suggest,
+    truncate,
     turns,
     undo,
 )
@@ -41,7 +43,7 @@ from sess_schema.program import say
 
 VERBS = (
     search, list_, show, stats, statusline, export, import_,
-    turns, cut, undo, suggest, prune,
+    turns, cut, truncate, rm, undo, suggest, prune,
     state, history, resume, handoff, record,
     restore, check, backup, forget, sql, doctor, demo,
 )  # fmt: skip

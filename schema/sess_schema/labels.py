@@ -42,6 +42,10 @@ GOAL: Final = "goal"
 PROFILE: Final = "agent_change"  # as whom the agent works
 SYSTEM_PROMPT: Final = "system_prompt"
 
+ARTIFACT: Final = "artifact"  # something the agent has made
+OVERRIDE: Final = "session_tool_override"  # of a tool's settings, for this session
+OPERATIONS: Final = frozenset({"generation_operation", "provider_tool_operation"})
+
 # -- of summaries
 
 SUMMARY_TITLE: Final = "summary"
@@ -51,6 +55,8 @@ CUSTOM_TITLE: Final = "custom-title"  # given by the user
 # Messages that answers refer to, though no person typed them.
 MESSAGES: Final = frozenset({TEAMMATE})
 STATE: Final = frozenset({MODE, ENVIRONMENT, PLAN, TODO, GOAL, PROFILE, SYSTEM_PROMPT})
+# Records about the session itself: they outlive the messages around them.
+LASTING: Final = frozenset({MODE, PROFILE, ARTIFACT, OVERRIDE, CUSTOM_TITLE}) | OPERATIONS
 TITLES: Final = frozenset({SUMMARY_TITLE, AI_TITLE, CUSTOM_TITLE})
 OUTPUTS: Final = frozenset({BASH_OUTPUT, COMMAND_OUTPUT, TOOL_RESULT})
 ALARMS: Final = frozenset({API_ERROR, API_REFUSAL, BROKEN, ERROR, HOOK_BLOCKED, HOOK_FAILED})

@@ -46,10 +46,11 @@ def cut(
     source: Transcript = None,
     as_json: AsJson = False,
 ) -> None:
-    """Cut records out of a transcript, together with the results of their calls.
+    """Cut records out of a transcript.
 
-    All other bytes of the file stay as they are. A snapshot is taken first: `sess undo` brings
-    everything back. Cursor's databases are not changed; what is left goes into a file beside them.
+    The results of calls that go are cut, too. All other bytes of the file stay as they are. A
+    snapshot is taken first: `sess undo` brings everything back. Cursor's databases are not changed;
+    what is left goes into a file beside them.
     """
     from sess_cli import fresh  # noqa: PLC0415
     from sess_cli.edit import cutting, running, target  # noqa: PLC0415

@@ -29,9 +29,10 @@ def handoff(
     as_json: AsJson = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Write a brief in Markdown for an agent that takes over a session.
+    """Write a brief with which another agent can take over.
 
-    Goal, decisions, files, commands, open errors, to-dos and where it stands, with secrets masked.
+    In Markdown: goal, decisions, files, commands, open errors, to-dos and where it stands, with
+    secrets masked.
     """
     from sess_cli.commands.export import shared  # noqa: PLC0415
     from sess_cli.continuing import facts, handoff  # noqa: PLC0415

@@ -45,7 +45,7 @@ def history(
     as_json: AsJson = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Print the messages with which a model could continue a session.
+    """Print the messages of a session as a model takes them.
 
     Subagents and thoughts are left out, and every call has its result. Where the agent has
     compacted the conversation, its summary takes the place of what came before.

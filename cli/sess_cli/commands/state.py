@@ -31,7 +31,7 @@ def show_state(
     as_json: AsJson = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Show where a session stands: plan, to-dos, mode, model, what is unfinished."""
+    """Show where a session stands: plan, to-dos, mode, model."""
     from sess_cli import fresh  # noqa: PLC0415
     from sess_cli.continuing import state  # noqa: PLC0415
     from sess_schema.queries import sessions  # noqa: PLC0415

@@ -30,7 +30,7 @@ def suggest(
     as_json: AsJson = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Suggest records to cut: costly, corrected, failed, repeated or drifting ones.
+    """Suggest records that may be worth cutting.
 
     Nothing is changed. The score adds up the reasons: many tokens (1 to 1.8), several edits of one
     file in a row (1.2), a correction right after it (1 to 1.3), a failed call before a correction

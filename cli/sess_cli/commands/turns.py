@@ -29,7 +29,7 @@ def turns(
     as_json: AsJson = False,
     no_sync: NoSync = False,
 ) -> None:
-    """List the records of a transcript with their numbers, for `sess cut`.
+    """List the records of a transcript with their numbers.
 
     The number is the position of a record in its file, from 1. Tokens are an estimate.
     """

@@ -37,10 +37,11 @@ def undo(
     utc: Utc = False,
     as_json: AsJson = False,
 ) -> None:
-    """Undo an edit of a transcript: the file gets exactly the bytes that it had before.
+    """Undo an edit of a transcript.
 
-    Lines that the agent has appended since are kept at the end. Edits can be undone for 30 days, or
-    as long as `keep_days` in section [edit] of config.toml says.
+    The file gets exactly the bytes that it had before. Lines that the agent has appended
+    since are kept at the end. Edits can be undone for 30 days, or as long as `keep_days` in section
+    [edit] of config.toml says.
     """
     from sess_cli.edit import following, log, undoing  # noqa: PLC0415
     from sess_cli.edit.live import Changed, settle  # noqa: PLC0415

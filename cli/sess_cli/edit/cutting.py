@@ -32,6 +32,7 @@ class Cut:
     target: Target
     plan: Plan
     relink: bool
+    command: str = "cut"
 
     @property
     def warnings(self) -> list[str]:
@@ -62,7 +63,7 @@ def perform(db: apsw.Connection, cut: Cut, *, force: bool) -> tuple[Edit, int]:
     target = cut.target
     gone = cut.plan.removed()
     change = Change(
-        "cut",
+        cut.command,
         session=target.session.session,
         agent=target.session.agent,
         cut=[cut.plan.turns.at(number).id for number in sorted(cut.plan.chosen)],

@@ -49,6 +49,28 @@ def entitle(folder: str, session: str, title: str) -> None:
     _change(folder, change)
 
 
+def path_in(folder: str) -> str:
+    return os.path.join(folder, _NAME)
+
+
+def without(raw: bytes, session: str) -> bytes | None:
+    """A list without a session; None if it is not in there, or if this is no such list."""
+    try:
+        found = json.loads(raw)
+    except ValueError:
+        return None
+    sessions = found.get("sessions") if isinstance(found, dict) else None
+    if not isinstance(sessions, dict):
+        return None
+    gone = [*_metas(sessions, session)]
+    if not gone:
+        return None
+    for listed in sessions.values():
+        if isinstance(listed, list):
+            listed[:] = [one for one in listed if one not in gone]
+    return json.dumps(found, indent=2, ensure_ascii=False).encode("utf-8", "replace")
+
+
 def _metas(sessions: dict[str, Any], session: str) -> Iterator[dict[str, Any]]:
     for listed in sessions.values():
         for one in listed if isinstance(listed, list) else ():
@@ -58,7 +80,7 @@ def _metas(sessions: dict[str, Any], session: str) -> Iterator[dict[str, Any]]:
 
 def _change(folder: str, change: Callable[[dict[str, Any]], bool]) -> None:
     """Read, change and replace the list, one process at a time. A damaged list is left alone."""
-    path = os.path.join(folder, _NAME)
+    path = path_in(folder)
     fd = private_files.open_to_append(os.path.join(folder, _LOCK))
     try:
         with private_files.locked(fd):

@@ -1,0 +1,99 @@
+"""`sess rm`: delete the files of a session."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sess_cli.options import AsJson, SessionId
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_cli.edit.log import Edit
+    from sess_cli.edit.removing import Removal
+
+
+def register(app: typer.Typer) -> None:
+    app.command("rm")(rm)
+
+
+def rm(
+    session: SessionId,
+    *,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Only list what would be deleted.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Even soon after the agent has written.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Delete the files of a session; the index keeps it.
+
+    Transcripts of its subagents and saved outputs go with it. The agent then no longer knows the
+    session. `sess undo` brings the files back; `sess forget` removes a session from the index.
+    """
+    from sess_cli import fresh  # noqa: PLC0415
+    from sess_cli.edit import following, removing  # noqa: PLC0415
+    from sess_cli.edit.ids import checked  # noqa: PLC0415
+    from sess_cli.render import amounts  # noqa: PLC0415
+    from sess_schema.program import say  # noqa: PLC0415
+    from sess_schema.queries import sessions  # noqa: PLC0415
+
+    with fresh.open_with_sessions() as db:
+        removal = removing.planned(db, sessions.resolve(db, checked(session)))
+        if not as_json:
+            _show(db, removal)
+    if dry_run or not (yes or _agreed(removal)):
+        if as_json:
+            _write_json(removal, None)
+        return
+    done = removing.perform(removal, force=force)
+    for path in removal.files:
+        following.after_edit(path)
+    if as_json:
+        _write_json(removal, done[0])
+    say(f"deleted {amounts.plural(len(removal.files), 'file')}; the index keeps the session")
+    say(f"undo: sess undo {done[0].id}")
+
+
+def _show(db: apsw.Connection, removal: Removal) -> None:
+    from sess_cli.render import layout  # noqa: PLC0415
+    from sess_cli.terminal import Terminal  # noqa: PLC0415
+    from sess_schema.queries import sessions  # noqa: PLC0415
+
+    terminal, row = Terminal(), removal.session
+    terminal.write(terminal.line(f"{row.session}  {row.agent}  {sessions.title_of(db, row)}"))
+    for path in removal.files:
+        terminal.write("  " + terminal.line(layout.home_short(path)))
+
+
+def _agreed(removal: Removal) -> bool:
+    from sess_cli.render import amounts  # noqa: PLC0415
+    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_schema.program import say  # noqa: PLC0415
+
+    if not sys.stdin.isatty():
+        raise SessError("nobody to ask", hint="`--yes` deletes without asking")
+    if typer.confirm(f"Delete {amounts.plural(len(removal.files), 'file')}?", err=True):
+        return True
+    say("nothing was changed")
+    return False
+
+
+def _write_json(removal: Removal, done: Edit | None) -> None:
+    from sess_cli.output import json_line  # noqa: PLC0415
+
+    json_line(
+        {
+            "session": removal.session.session,
+            "agent": removal.session.agent,
+            "files": removal.files,
+            "done": done is not None,
+            "edit": done.id if done else None,
+        }
+    )

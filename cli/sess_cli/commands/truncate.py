@@ -1,0 +1,66 @@
+"""`sess truncate`: take out the end of a session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sess_cli.options import AsJson, SessionId, Transcript
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_cli.edit.cutting import Cut
+
+
+def register(app: typer.Typer) -> None:
+    app.command("truncate")(truncate)
+
+
+def truncate(
+    session: SessionId,
+    *,
+    before_user: Annotated[
+        int,
+        typer.Option(
+            "--before-user",
+            min=0,
+            metavar="N",
+            help="Keep the first N prompts and what followed them; 0 keeps none.",
+        ),
+    ],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Only show what would go.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Even soon after the agent has written.")
+    ] = False,
+    source: Transcript = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take everything after the first N prompts out of a session.
+
+    The session keeps its ID and can be resumed from there. A snapshot is taken first: `sess undo`
+    brings everything back.
+    """
+    from sess_cli import fresh  # noqa: PLC0415
+    from sess_cli.edit import running, target, truncating  # noqa: PLC0415
+    from sess_cli.edit.ids import checked  # noqa: PLC0415
+    from sess_schema.program import counted, say  # noqa: PLC0415
+    from sess_schema.queries import turns as records  # noqa: PLC0415
+
+    options = running.Options(dry_run=dry_run, yes=yes, force=force, as_json=as_json)
+    with fresh.open_with_sessions() as db:
+        chosen = target.find(db, checked(session), source)
+
+    def plan(db: apsw.Connection) -> Cut:
+        found = records.read(db, chosen.source)
+        cut = truncating.planned(db, chosen, found, before_user)
+        if cut is None:
+            say(f"the session has no more than {counted(before_user, 'prompt')}: nothing to do")
+            raise typer.Exit
+        return cut
+
+    running.run(plan, options)
