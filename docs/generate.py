@@ -9,6 +9,7 @@ from pathlib import Path
 
 BIN = Path(sys.executable).parent
 TARGET = Path(__file__).parent / "commands.md"
+HELP = Path(__file__).parents[1] / "cli" / "sess_cli" / "help.txt"
 COMMANDS = {
     "sess": [
         "search", "list", "show", "stats", "statusline", "import", "turns", "cut",
@@ -49,11 +50,21 @@ def printed(program: str, arguments: list[str], environment: dict[str, str]) -> 
     ).stdout
 
 
+def short_help() -> str:
+    """What `sess --help` prints on a terminal of 80 columns or more."""
+    code = "import sys; sys.argv = ['sess', '--help']; from sess_cli.main import run; run()"
+    environment = {**os.environ, "COLUMNS": "80"}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
 if __name__ == "__main__":
     import agents_page
     import module_map
     import schema_page
 
+    HELP.write_text(short_help(), "utf-8")
     TARGET.write_text(page(), "utf-8")
     schema_page.TARGET.write_text(schema_page.page(), "utf-8")
     module_map.TARGET.write_text(module_map.page(), "utf-8")

@@ -37,6 +37,11 @@ def test_the_command_page_is_up_to_date(generator):
     assert generator.TARGET.read_text("utf-8") == generator.page()
 
 
+def test_the_stored_help_is_up_to_date(generator):
+    """`sess --help` prints a text that is stored; `python docs/generate.py` renews it."""
+    assert generator.HELP.read_text("utf-8") == generator.short_help()
+
+
 def test_the_schema_page_is_up_to_date():
     """docs/schema.md is what the migrations make and say; `python docs/generate.py` renews it."""
     schema_page = loaded("schema_page")

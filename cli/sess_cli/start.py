@@ -1,4 +1,8 @@
-"""The entry point of `sess`: plain searches and the status line need no option parser."""
+"""The entry point of `sess`.
+
+Loading the option parser takes longer than most of what is asked most often: a search for words,
+the status line, the version, the list of commands. These do without.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import os
 import sys
 
 _NO_SYNC = "--no-sync"
+_HELP_COLUMNS = 80
 
 
 # Most commands end before there is any garbage; looking for it takes 10% of their time.
@@ -15,6 +20,11 @@ _OBJECTS_BEFORE_COLLECTING = 200_000
 
 def run() -> None:
     gc.set_threshold(_OBJECTS_BEFORE_COLLECTING)
+    if "_SESS_COMPLETE" not in os.environ and (text := _known_text(sys.argv[1:])) is not None:
+        from sess_schema import program  # noqa: PLC0415
+
+        program.run_plain("sess", lambda: _print(text))
+        return
     if sys.argv[1:] == ["statusline"] and "_SESS_COMPLETE" not in os.environ:
         _statusline()
         return
@@ -32,6 +42,34 @@ def run() -> None:
         for_words(words, sync=_NO_SYNC not in sys.argv)
 
     program.run_plain("sess", search)
+
+
+def _known_text(given: list[str]) -> str | None:
+    """What is printed whatever the index has."""
+    if given == ["--version"]:
+        from sess_schema import __version__  # noqa: PLC0415
+
+        return f"sess {__version__}\n"
+    if given in (["--help"], ["-h"]) and _columns() >= _HELP_COLUMNS:
+        # Written by docs/generate.py; for a narrower terminal the parser lays it out anew.
+        with open(os.path.join(os.path.dirname(__file__), "help.txt"), encoding="utf-8") as file:
+            return file.read()
+    return None
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text)
+
+
+def _columns() -> int:
+    """The width of the terminal, as the parser would find it out."""
+    chosen = os.environ.get("COLUMNS", "")
+    if chosen.isdecimal() and int(chosen):
+        return int(chosen)
+    try:
+        return os.get_terminal_size(1).columns or _HELP_COLUMNS
+    except (ValueError, OSError):  # no terminal
+        return _HELP_COLUMNS
 
 
 def _statusline() -> None:

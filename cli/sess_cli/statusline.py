@@ -8,17 +8,18 @@ from __future__ import annotations
 import os
 import select
 import sys
-from typing import TYPE_CHECKING, Any
 
 from sess_cli.render import amounts
 from sess_cli.render.tallies import money, short
 from sess_schema import times
-from sess_schema.classes import dataclass
+from sess_schema.classes import TYPE_CHECKING, dataclass
 from sess_schema.queries.views import budget, windows
 from sess_schema.queries.views.capacity import window_of
 from sess_schema.session import shown
 
 if TYPE_CHECKING:
+    from typing import Any
+
     import apsw
 
 _PATIENCE = 0.2  # seconds to wait for input on stdin
@@ -88,7 +89,7 @@ def show(*, as_json: bool = False) -> None:
     from sess_schema.connection import open_reader  # noqa: PLC0415
 
     session = _session_on_stdin()
-    with closing(open_reader(paths.home().index)) as db, db:
+    with closing(open_reader(paths.home().index_file)) as db, db:
         found = read(db, session)
     if as_json:
         from sess_cli.output import json_line  # noqa: PLC0415
@@ -146,10 +147,10 @@ def _session_on_stdin() -> str | None:
             raw += more
     except (OSError, ValueError):
         return None
-    import orjson  # noqa: PLC0415
+    import json  # noqa: PLC0415
 
     try:
-        given = orjson.loads(raw)
+        given = json.loads(raw)
     except ValueError:
         return None
     session = given.get("session_id") if isinstance(given, dict) else None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from sess_schema import ansi
+from sess_schema.classes import TYPE_CHECKING
 from sess_schema.patterns import later
+
+if TYPE_CHECKING:
+    import re
 
 _BREAKS = later("\r\n|[\r\u0085\u2028\u2029\v\f]")
 _HARMFUL = later(

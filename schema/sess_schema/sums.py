@@ -7,12 +7,15 @@ Writer and readers share this SQL: what the writer stores is what a reader would
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import apsw
 
 from sess_schema import labels, moments
+from sess_schema.classes import TYPE_CHECKING
 from sess_schema.moments import NEAR, QUARTER
+
+if TYPE_CHECKING:
+    from typing import Any
 
 UNDATED = -1
 CHARS_PER_TOKEN = 4

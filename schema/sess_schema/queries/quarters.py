@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from sess_schema import sums
-from sess_schema.classes import dataclass
+from sess_schema.classes import TYPE_CHECKING, dataclass
 from sess_schema.moments import NEAR, QUARTER, Moment, Span, Summed, joined, moments, summed
 from sess_schema.queries import sessions
 from sess_schema.queries.fields import bindable, session_condition
@@ -23,6 +22,8 @@ from sess_schema.queries.tally import Tally
 from sess_schema.session import shown
 
 if TYPE_CHECKING:
+    from typing import Any
+
     from sess_schema.queries.stats import Stats
 
 NONE = "none"  # the group of rows without one: responses have no tool
