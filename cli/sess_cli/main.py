@@ -4,48 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from sess_cli.commands import (
-    backup,
-    check,
-    cut,
-    demo,
-    doctor,
-    export,
-    forget,
-    handoff,
-    history,
-    import_,
-    list_,
-    prune,
-    record,
-    restore,
-    resume,
-    rm,
-    search,
-    show,
-    sql,
-    state,
-    stats,
-    statusline,
-    suggest,
-    truncate,
-    turns,
-    undo,
-)
 from sess_cli.options import InstallCompletion, ShowCompletion
 from sess_cli.parsing import keep_only, with_verb
 from sess_schema import __version__, completion, program, shells
 from sess_schema.program import say
 
+# The modules in `commands/`, in the order of the help.
 VERBS = (
-    search, list_, show, stats, statusline, export, import_,
-    turns, cut, truncate, rm, undo, suggest, prune,
-    state, history, resume, handoff, record,
-    restore, check, backup, forget, sql, doctor, demo,
+    "search", "list_", "show", "stats", "statusline", "export", "import_",
+    "turns", "cut", "truncate", "rm", "undo", "suggest", "prune",
+    "state", "history", "resume", "handoff", "record",
+    "restore", "check", "backup", "forget", "sql", "doctor", "demo",
 )  # fmt: skip
 
 app = typer.Typer(
@@ -56,8 +30,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     add_completion=False,
 )
-for verb in VERBS:
-    verb.register(app)
+# One that is named is loaded alone: each of the others would take a few milliseconds.
+_asked = next((word for word in sys.argv[1:] if word != "--debug"), "")
+for verb in [one for one in VERBS if one.strip("_") == _asked] or VERBS:
+    import_module(f"sess_cli.commands.{verb}").register(app)
 
 
 def _version(value: bool) -> None:
@@ -93,6 +69,8 @@ def _without_a_verb() -> None:
         with fresh.open_with_sessions():
             pass
         raise typer.Exit(finder.run(paths.home().index))
+    from sess_cli.commands import list_  # noqa: PLC0415
+
     list_.show_list()
     if terminal:
         say("\nhint: `sess search WORDS` searches, `sess show ID` shows one; see `sess --help`")
