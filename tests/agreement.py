@@ -148,7 +148,9 @@ def _of_show(db: apsw.Connection, row: SessionRow) -> dict[str, Said]:
         for line in header.header_lines(db, terminal, row, names, utc=True)
         if re.match(r"(when|counts) ", line)
     )
-    (line,) = lists.lines(db, terminal, [row], utc=True)
+    (line,) = lists.lines(
+        db, terminal, lists.Chosen([row], numbers.of_many(db, [row]), 1), utc=True
+    )
     shown = {
         "show": {
             **_counted(head["counts"], prompts="prompt", calls="tool call", events="event"),

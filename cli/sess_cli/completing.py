@@ -152,6 +152,12 @@ def _orders() -> Found:
     return SORTS
 
 
+def _list_orders() -> Found:
+    from sess_cli.commands.list_ import SORTS  # noqa: PLC0415
+
+    return SORTS
+
+
 def _json_fields() -> Iterable[str]:
     from sess_cli.search.output_json import FIELDS  # noqa: PLC0415
 
@@ -189,6 +195,7 @@ _FIXED: dict[str, Callable[[], Found]] = {
     "--is": _of_fields("STATES"),
     "--has": _of_fields("THINGS"),
     "search --sort": _orders,
+    "list --sort": _list_orders,
     "--subagents": _subagents,
     "--tz": _zones,
     "--theme": _themes,

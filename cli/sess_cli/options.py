@@ -8,6 +8,7 @@ import typer
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 NoSync = Annotated[bool, typer.Option("--no-sync", help="Do not update the index first.")]
+NoPager = Annotated[bool, typer.Option("--no-pager", help="Do not use a pager.")]
 Agents = Annotated[
     list[str] | None, typer.Option("--agent", metavar="NAME", help="Only this agent's sessions.")
 ]

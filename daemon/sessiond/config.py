@@ -58,7 +58,7 @@ def load(path: Path) -> Config:
         raise _wrong(path, str(error)) from error
     except tomllib.TOMLDecodeError as error:
         raise _wrong(path, str(error)) from error
-    unknown = set(values) - {"roots", "daemon", "search", "prices", "exclude", "edit"}
+    unknown = set(values) - {"roots", "daemon", "search", "output", "prices", "exclude", "edit"}
     if unknown:
         raise _wrong(path, f"unknown section [{min(unknown)}]")
     _check_edit(path, values.get("edit", {}))

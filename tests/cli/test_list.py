@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 MAIN = "11111111-1111-4111-8111-111111111111"
 
 
@@ -133,9 +135,9 @@ def test_an_id_with_a_path_does_not_push_the_others_aside(world, sess):
     other = world.transcript()
     other.append(other.prompt("a title to be seen"))
     world.ingest()
-    text, _ = sess.on_terminal("list", "--no-sync", width=60)
+    text, _ = sess.on_terminal("list", "--no-sync", width=65)
     (line,) = (line for line in text.splitlines() if line.startswith("11111111"))
-    assert len(line) <= 60
+    assert len(line) <= 65
     assert "a title to be seen" in line
 
 
@@ -147,10 +149,13 @@ def test_a_long_id_takes_room_from_its_own_title(world, sess):
     other = world.transcript()
     other.append(other.prompt("please look after the kettle for a while"))
     world.ingest()
-    text, _ = sess.on_terminal("list", "--no-sync", width=80)
-    titles = [re.search("please.*?(…|while)", line)[0] for line in text.splitlines()]
-    assert sorted(titles) == ["please look after the kettle for a while", *["please look af…"] * 2]
-    assert max(map(len, text.splitlines())) <= 80
+    text, _ = sess.on_terminal("list", "--no-sync", width=100)
+    titles = [re.search("plea.*?(…|while)", line)[0] for line in text.splitlines()[1:]]
+    assert sorted(titles) == [
+        "please look after the kettle for a while",
+        *["please look after the k…"] * 2,
+    ]
+    assert max(map(len, text.splitlines())) <= 100
 
 
 def test_a_missing_project_is_a_dash(world, sess):
@@ -206,3 +211,87 @@ def test_without_the_extra_a_hint_stands_below_the_list(story, sess):
     assert code == 0
     assert MAIN[:8] in text
     assert text.splitlines()[-1].startswith("hint: `pip install 'sessiond[tui]'`")
+
+
+@pytest.fixture
+def months(world):
+    """Three sessions: costly and old, cheap and new, and one on another branch and model."""
+    for name, day, model, tokens, branch in (
+        ("aaaa", "2026-01-05", "claude-opus-4-5", 9000, "main"),
+        ("bbbb", "2026-02-05", "claude-opus-4-5", 90, "main"),
+        ("cccc", "2026-03-05", "claude-haiku-4-5-20251001", 10, "feat/list"),
+    ):
+        t = world.transcript(f"{name}0000-0000-4000-8000-000000000000")
+        more = {"timestamp": f"{day}T10:00:00.000Z", "gitBranch": branch}
+        answer = t.assistant([{"type": "text", "text": "ok"}], output_tokens=tokens, **more)
+        answer["message"]["model"] = model
+        t.append(t.prompt(f"work on {name} please", **more), answer)
+    agent = world.transcript(
+        "agent-abc12345", "-code-demo/aaaa0000-0000-4000-8000-000000000000/subagents"
+    )
+    agent.append(agent.prompt("look", isSidechain=True))
+    world.ingest()
+    return world
+
+
+def ids(sess, *arguments):
+    return [row["session"][:4] for row in sess.json("list", *arguments)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], ["cccc", "bbbb", "aaaa"]),
+        (["-r"], ["aaaa", "bbbb", "cccc"]),
+        (["--sort", "cost"], ["aaaa", "bbbb", "cccc"]),
+        (["--sort", "cost", "-r", "-n", "2"], ["cccc", "bbbb"]),
+        (["--sort", "tokens", "-n1"], ["aaaa"]),
+        (["--sort", "title"], ["aaaa", "bbbb", "cccc"]),
+        (["--model", "HAIKU"], ["cccc"]),
+        (["--branch", "feat/*"], ["cccc"]),
+        (["--branch", "main", "--model", "opus"], ["bbbb", "aaaa"]),
+        (["--older-than", "2026-02-01"], ["aaaa"]),
+        (["WORK", "bbbb"], ["bbbb"]),
+        (["demo"], ["cccc", "bbbb", "aaaa"]),
+        (["cccc0000"], ["cccc"]),
+    ],
+)
+def test_sessions_are_chosen_and_ordered(months, sess, arguments, expected):
+    """Each filter and each order, as in the other commands."""
+    assert ids(sess, *arguments) == expected
+
+
+def test_an_unknown_order_names_the_orders(months, sess):
+    """A usage error."""
+    done = sess("list", "--sort", "size", code=2)
+    assert done.stderr.startswith('sess: no such order: "size"\nhint: one of recent, started, ')
+
+
+def test_words_that_no_title_has_lead_to_the_search(months, sess):
+    """The list looks at titles; what sessions say is for `sess search`."""
+    done = sess("list", "kettle", "pot", code=1)
+    assert "hint: `sess search kettle pot` looks inside sessions; " in done.stderr
+
+
+def test_the_list_has_a_header_cost_and_model(months, sess):
+    """On a terminal the columns have names; the model is there if there is room."""
+    text, _ = sess.on_terminal("list", "--no-sync", width=120)
+    header, first, *_ = text.splitlines()
+    assert header.split() == ["ID", "ACTIVE", "PROJECT", "TITLE", "MODEL", "COST", "EVENTS"]
+    assert first.split()[-3:] == ["haiku-4-5", "~$0", "2"] or first.split()[-3] == "haiku-4-5"
+    text, _ = sess.on_terminal("list", "--no-sync", width=80)
+    assert "MODEL" not in text
+    assert "ACTIVE" not in sess("list").stdout
+
+
+def test_what_is_not_listed_is_counted(months, sess):
+    """How many of how many, and how many more --all lists: together all that status counts."""
+    text, _ = sess.on_terminal("list", "--no-sync", "-n", "2")
+    assert text.splitlines()[-1] == (
+        "2 of 3 sessions; -n 0 lists all; 1 more with --all: subagents, logs, empty ones"
+    )
+    done = sess("list", "-n", "2")
+    assert done.stderr == "2 of 3 sessions; -n 0 lists all\n"
+    assert sess("list").stderr == ""
+    ((every,),) = months.sql("SELECT count(*) FROM sessions WHERE turns > 0")
+    assert every == 3 + 1

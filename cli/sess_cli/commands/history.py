@@ -66,7 +66,7 @@ def history(
     if as_json:
         _write_json(found, form)
         return
-    from sess_cli.output import pager  # noqa: PLC0415
+    from sess_cli.paging import pager  # noqa: PLC0415
 
     with pager(wanted=True) as terminal:
         for one in found:

@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import Agents, AsJson, NoSync, Projects, Since, Until, Utc
+from sess_cli.options import (
+    Agents,
+    AsJson,
+    NoPager,
+    NoSync,
+    Projects,
+    Since,
+    Until,
+    Utc,
+)
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_cli.render.listing import Chosen
+    from sess_cli.terminal import Terminal
+    from sess_schema.queries.sessions import Listing
+
+Texts = list[str] | None
+SORTS = ("recent", "started", "cost", "tokens", "events", "duration", "project", "title")
 
 
 def register(app: typer.Typer) -> None:
@@ -14,55 +33,108 @@ def register(app: typer.Typer) -> None:
 
 
 def show_list(
+    words: Annotated[
+        Texts,
+        typer.Argument(
+            metavar="[WORDS]...", help="Only sessions with these in title, project or ID."
+        ),
+    ] = None,
     *,
     agents: Agents = None,
     projects: Projects = None,
+    models: Annotated[
+        Texts, typer.Option("--model", metavar="NAME", help="Only sessions that used this model.")
+    ] = None,
+    branches: Annotated[
+        Texts, typer.Option("--branch", metavar="NAME", help="Only sessions on this git branch.")
+    ] = None,
     since: Since = None,
     until: Until = None,
+    older_than: Annotated[
+        str | None,
+        typer.Option("--older-than", metavar="TIME", help="Only sessions quiet since then: 30d."),
+    ] = None,
     utc: Utc = False,
-    limit: Annotated[int, typer.Option(min=0, metavar="N", help="List at most N; 0 for all.")] = 30,
+    sort: Annotated[
+        str, typer.Option(metavar="ORDER", help=f"Order by {', '.join(SORTS[:-1])} or {SORTS[-1]}.")
+    ] = "recent",
+    reverse: Annotated[bool, typer.Option("-r", "--reverse", help="Reverse the order.")] = False,
+    limit: Annotated[
+        int, typer.Option("-n", "--limit", min=0, metavar="N", help="List at most N; 0 for all.")
+    ] = 30,
     every: Annotated[
         bool, typer.Option("--all", help="Include subagents, prompt logs and empty sessions.")
     ] = False,
+    no_pager: NoPager = False,
     as_json: AsJson = False,
     no_sync: NoSync = False,
 ) -> None:
     """List sessions, newest activity first."""
     from sess_cli import fresh  # noqa: PLC0415
+    from sess_cli.paging import pager  # noqa: PLC0415
     from sess_schema import times  # noqa: PLC0415
     from sess_schema.errors import Exit, SessError  # noqa: PLC0415
     from sess_schema.queries import sessions  # noqa: PLC0415
 
+    if sort not in SORTS:
+        raise SessError(f'no such order: "{sort}"', hint=f"one of {', '.join(SORTS)}")
     listing = sessions.Listing(
         agents or (),
         projects or (),
         since=times.since(since, utc=utc) if since is not None else None,
         until=times.until(until, utc=utc) if until is not None else None,
+        ended_before=times.since(older_than, utc=utc) if older_than is not None else None,
         every=every,
+        models=models or (),
+        branches=branches or (),
         limit=limit,
     )
-    with fresh.open_with_sessions(sync=not no_sync) as db:
-        found = False
+    with (
+        pager(wanted=not no_pager and not as_json) as terminal,
+        fresh.open_with_sessions(sync=not no_sync) as db,
+    ):
+        from sess_cli.render import listing as drawn  # noqa: PLC0415
+
+        found = drawn.chosen(db, listing, words or (), sort, reverse=reverse)
         if as_json:
             from sess_cli.output import json_line  # noqa: PLC0415
-            from sess_schema import numbers, objects  # noqa: PLC0415
+            from sess_schema import objects  # noqa: PLC0415
 
-            rows = [*listing.rows(db)]
-            counted = numbers.of_many(db, rows)
-            for row in rows:
-                found = True
-                json_line(objects.session(row, sessions.title_of(db, row), counted[row.key]))
-        else:
-            from sess_cli.render.listing import lines  # noqa: PLC0415
-            from sess_cli.terminal import Terminal  # noqa: PLC0415
-
-            terminal = Terminal()
-            for line in lines(db, terminal, [*listing.rows(db)], utc=utc):
-                found = True
+            for row in found.rows:
+                json_line(objects.session(row, sessions.title_of(db, row), found.numbers[row.key]))
+        elif found.rows:
+            for line in drawn.lines(db, terminal, found, utc=utc):
                 terminal.write(line)
-    if not found:
+            _count(db, terminal, listing, found, words=bool(words))
+    if not found.rows:
+        inside = f"`sess search {' '.join(words)}` looks inside sessions; " if words else ""
         raise SessError(
             "no session matches",
-            hint="`sess list --all --limit 0` lists every session",
+            hint=f"{inside}`sess list --all --limit 0` lists every session",
             code=Exit.NOTHING_FOUND,
         )
+
+
+def _count(
+    db: apsw.Connection, terminal: Terminal, listing: Listing, found: Chosen, *, words: bool
+) -> None:
+    """How many are not listed, and why."""
+    from dataclasses import replace  # noqa: PLC0415
+
+    from sess_schema.program import counted, say  # noqa: PLC0415
+
+    note = ""
+    if len(found.rows) < found.total:
+        note = f"{len(found.rows):,} of {counted(found.total, 'session')}; -n 0 lists all"
+    if not terminal.interactive:
+        if note:
+            say(note)
+        return
+    if not listing.every and not words:
+        hidden = replace(listing, every=True).count(db) - found.total
+        if hidden:
+            note = note or counted(found.total, "session")
+            note += f"; {hidden:,} more with --all: subagents, logs, empty ones"
+    if note:
+        terminal.write("")
+        terminal.write(terminal.style(note, "dim"))

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sess_cli.options import Agents, AsJson, NoSync, Projects, Since, Superseded, Until, Utc
+from sess_cli.options import (
+    Agents,
+    AsJson,
+    NoPager,
+    NoSync,
+    Projects,
+    Since,
+    Superseded,
+    Until,
+    Utc,
+)
 from sess_cli.parsing import WordsCommand
 
 if TYPE_CHECKING:
@@ -166,6 +176,7 @@ def search(
         bool, typer.Option("--history", help="List past searches, if enabled in config.toml.")
     ] = False,
     superseded: Superseded = False,
+    no_pager: NoPager = False,
     no_sync: NoSync = False,
 ) -> None:
     """Search all sessions, best match first.
@@ -213,7 +224,7 @@ def search(
     )  # fmt: skip
     options.check()
     typed = saved_searches.without(context.meta["typed"], "--save")
-    perform(request, options, typed, sync=not no_sync, save=save)
+    perform(request, options, typed, sync=not no_sync, save=save, no_pager=no_pager)
 
 
 def _filters(**given: Sequence[str] | None) -> list[Any]:

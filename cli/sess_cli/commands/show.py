@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import AsJson, NoSync, SessionId, Superseded, Utc
+from sess_cli.options import AsJson, NoPager, NoSync, SessionId, Superseded, Utc
 
 if TYPE_CHECKING:
     import apsw
@@ -25,7 +25,7 @@ def show(
     full: Annotated[
         bool, typer.Option("--full", help="Show full output, thinking and system events.")
     ] = False,
-    no_pager: Annotated[bool, typer.Option("--no-pager", help="Do not use a pager.")] = False,
+    no_pager: NoPager = False,
     superseded: Superseded = False,
     utc: Utc = False,
     as_json: AsJson = False,
@@ -36,24 +36,26 @@ def show(
     ID#EVENT, as `sess search` prints it, starts at that event.
     """
     from sess_cli import cited, fresh  # noqa: PLC0415
+    from sess_cli.paging import pager  # noqa: PLC0415
     from sess_schema.queries import sessions  # noqa: PLC0415
     from sess_schema.session.reader import Reader  # noqa: PLC0415
 
     name, at = cited.divided(session)
-    with fresh.open_with_sessions(sync=not no_sync) as db:
+    with (
+        pager(wanted=not no_pager and not as_json) as terminal,
+        fresh.open_with_sessions(sync=not no_sync) as db,
+    ):
         row = sessions.resolve(db, name)
         reader = Reader(db, row.key, superseded=superseded)
         event = None if at is None else cited.event_of(db, row, at, superseded=superseded)
         if as_json:
             _write_json(db, row, reader, event)
             return
-        from sess_cli.output import pager  # noqa: PLC0415
         from sess_cli.render.transcript import TranscriptView  # noqa: PLC0415
 
-        with pager(wanted=not no_pager) as terminal:
-            view = TranscriptView(db, terminal, row, full=full, utc=utc)
-            for line in view.lines(reader, at=event):
-                terminal.write(line)
+        view = TranscriptView(db, terminal, row, full=full, utc=utc)
+        for line in view.lines(reader, at=event):
+            terminal.write(line)
 
 
 def _write_json(db: apsw.Connection, row: SessionRow, reader: Reader, event: int | None) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import AsJson, NoSync, SessionId, Transcript, Utc
+from sess_cli.options import AsJson, NoPager, NoSync, SessionId, Transcript, Utc
 
 if TYPE_CHECKING:
     from sess_cli.edit.target import Target
@@ -24,7 +24,7 @@ def turns(
     graph: Annotated[
         bool, typer.Option("--graph", help="Show which record answers which call.")
     ] = False,
-    no_pager: Annotated[bool, typer.Option("--no-pager", help="Do not use a pager.")] = False,
+    no_pager: NoPager = False,
     utc: Utc = False,
     as_json: AsJson = False,
     no_sync: NoSync = False,
@@ -43,7 +43,7 @@ def turns(
     if as_json:
         _write_json(chosen, found)
         return
-    from sess_cli.output import pager  # noqa: PLC0415
+    from sess_cli.paging import pager  # noqa: PLC0415
 
     with pager(wanted=not no_pager) as terminal:
         for line in listing.lines(terminal, chosen, found, graph=graph, utc=utc):

@@ -69,7 +69,7 @@ def name_of(db: apsw.Connection, session: int, event: int | None) -> str:
 
 def read_in_pager(db: apsw.Connection, session: int, event: int | None, *, utc: bool) -> None:
     """Like `sess show`; returns when the pager is closed."""
-    from sess_cli.output import pager  # noqa: PLC0415 - must not delay the first keystroke
+    from sess_cli.paging import pager  # noqa: PLC0415 - must not delay the first keystroke
     from sess_cli.render.transcript import TranscriptView  # noqa: PLC0415
     from sess_schema.session.reader import Reader  # noqa: PLC0415
 
@@ -87,17 +87,19 @@ def read_in_pager(db: apsw.Connection, session: int, event: int | None, *, utc: 
 @contextlib.contextmanager
 def _pager_that_stays() -> Iterator[bool]:
     """Keep `less` from exiting by itself; yields whether there is a pager that waits for a key."""
-    chosen = os.environ.get("PAGER")
+    from sess_cli import paging  # noqa: PLC0415
+
+    before = os.environ.get("SESS_PAGER")
     try:
-        words = shlex.split("less" if chosen is None else chosen)
+        words = shlex.split(paging.chosen())
     except ValueError:
         words = []
     if words and os.path.basename(words[0]) == "less":
-        os.environ["PAGER"] = shlex.join([*words, "-R", "-+F", "-+X"])
+        os.environ["SESS_PAGER"] = shlex.join([*words, "-R", "-+F", "-+X"])
     try:
         yield bool(words) and words != ["cat"] and shutil.which(words[0]) is not None
     finally:
-        if chosen is None:
-            os.environ.pop("PAGER", None)
+        if before is None:
+            os.environ.pop("SESS_PAGER", None)
         else:
-            os.environ["PAGER"] = chosen
+            os.environ["SESS_PAGER"] = before

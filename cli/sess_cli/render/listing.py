@@ -2,67 +2,143 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sess_cli.render import amounts, layout
-from sess_schema import times
+from sess_cli.render.tallies import money
+from sess_schema import numbers, times
 from sess_schema.queries import sessions
 
 if TYPE_CHECKING:
     import apsw
 
     from sess_cli.terminal import Terminal
-    from sess_schema.queries.sessions import SessionRow
+    from sess_schema.numbers import Numbers
+    from sess_schema.queries.sessions import Listing, SessionRow
 
 _WIDEST_PROJECT = 28
 _LEAST_TITLE = 4
+_ROOM_FOR_COST, _ROOM_FOR_MODEL = 70, 110
+_LEFT, _RIGHT = layout.pad, str.rjust
 
 
-def lines(
-    db: apsw.Connection, terminal: Terminal, rows: Sequence[SessionRow], *, utc: bool
-) -> Iterator[str]:
-    """One line per session: id, time, project, title, events, and the agent if they differ."""
-    if not rows:
-        return
-    now = times.now_ms()
+class Chosen(NamedTuple):
+    """The sessions to list, and how many match."""
+
+    rows: list[SessionRow]
+    numbers: dict[int, Numbers]
+    total: int
+
+
+def chosen(
+    db: apsw.Connection, listing: Listing, words: Sequence[str], sort: str, *, reverse: bool
+) -> Chosen:
+    """The sessions in order; all of them are read only if words or an order need it."""
+    if sort == "recent" and not words and not reverse:
+        rows = [*listing.rows(db)]
+        cut = listing.limit and len(rows) == listing.limit
+        return Chosen(rows, numbers.of_many(db, rows), listing.count(db) if cut else len(rows))
+    rows = [row for row in replace(listing, limit=0).rows(db) if _has(db, row, words)]
+    counted = numbers.of_many(db, rows) if sort in ("cost", "tokens") else {}
+    if sort != "recent":
+        rows.sort(key=_key(db, sort, counted), reverse=sort not in ("project", "title"))
+    shown = (rows[::-1] if reverse else rows)[: listing.limit or None]
+    return Chosen(shown, counted or numbers.of_many(db, shown), len(rows))
+
+
+def _has(db: apsw.Connection, row: SessionRow, words: Sequence[str]) -> bool:
+    if not words:
+        return True
+    text = f"{row.session}\n{row.project or ''}\n{sessions.title_of(db, row)}".lower()
+    return all(word.lower() in text for word in words)
+
+
+def _key(
+    db: apsw.Connection, sort: str, counted: dict[int, Numbers]
+) -> Callable[[SessionRow], Any]:
+    keys: dict[str, Callable[[SessionRow], Any]] = {
+        "started": lambda row: row.started or 0,
+        "cost": lambda row: counted[row.key].total.cost_nano,
+        "tokens": lambda row: counted[row.key].total.tokens,
+        "events": lambda row: row.events,
+        "duration": lambda row: row.duration_ms,
+        "project": lambda row: (row.project or "").lower(),
+        "title": lambda row: sessions.title_of(db, row).lower(),
+    }
+    return keys[sort]
+
+
+def lines(db: apsw.Connection, terminal: Terminal, found: Chosen, *, utc: bool) -> Iterator[str]:
+    """One line per session, below the names of the columns on a terminal."""
+    rows, now = found.rows, times.now_ms()
     short = sessions.ShortIds(db)
     several = len(sessions.agents(db)) > 1
-    ids = [terminal.line(short.of(row)) for row in rows]
-    whens = [amounts.ago(row.ended, now, utc=utc) for row in rows]
-    counts = [f"{row.events:,}" for row in rows]
-    agents = [terminal.line(row.agent) if several else "" for row in rows]
-    projects = [
-        terminal.line(layout.home_short(row.project)) if row.project else "-" for row in rows
-    ]
-    titles = [_title(db, terminal, row) for row in rows]
-    id_width, when_width, count_width, agent_width = map(_widest, (ids, whens, counts, agents))
-    project_width = min(_widest(projects), _WIDEST_PROJECT)
+    ids = ["ID", *(terminal.line(short.of(row)) for row in rows)]
+    whens = ["ACTIVE", *(amounts.ago(row.ended, now, utc=utc) for row in rows)]
+    projects = ["PROJECT", *(_project(terminal, row) for row in rows)]
+    titles = ["TITLE", *(_title(db, terminal, row) for row in rows)]
+    models = ["MODEL", *(terminal.line(_model(row)) for row in rows)]
+    costs = ["COST", *(money(found.numbers[row.key].total.cost_nano) for row in rows)]
+    counts = ["EVENTS", *(f"{row.events:,}" for row in rows)]
+    agents = ["AGENT", *(terminal.line(row.agent) for row in rows)]
+    after: list[tuple[list[str], Callable[[str, int], str]]] = [(counts, _RIGHT)]
+    if terminal.width is None or terminal.width >= _ROOM_FOR_COST:
+        after.insert(0, (costs, _RIGHT))
+    if terminal.width is None or terminal.width >= _ROOM_FOR_MODEL:
+        after.insert(0, (models, _LEFT))
+    if several:
+        after.append((agents, _LEFT))
+    first = 0 if terminal.interactive else 1
+    id_width, when_width = _widest(ids[first:]), _widest(whens[first:])
+    project_width = min(_widest(projects[first:]), _WIDEST_PROJECT)
+    widths = [_widest(column[first:]) for column, _ in after]
     title_width = None
     if terminal.width is not None:
         # Rare long ids take room from their own title rather than widen the column for every line.
-        id_width = _widest([one for one in ids if layout.cells(one) <= terminal.width // 4] or [""])
-        gaps = 2 * (5 if several else 4)
-        room = terminal.width - id_width - when_width - count_width - agent_width - gaps
+        id_width = _widest([one for one in ids if layout.cells(one) <= terminal.width // 4])
+        gaps = 2 * (3 + len(after))
+        room = terminal.width - id_width - when_width - sum(widths) - gaps
         project_width = min(project_width, max(6, room // 3))
         title_width = max(_LEAST_TITLE, room - project_width)
-    for number, row in enumerate(rows):
+    for number in range(first, len(ids)):
         title, project = titles[number], projects[number]
         if title_width is not None:
             excess = max(0, layout.cells(ids[number]) - id_width)
             left = max(_LEAST_TITLE, title_width - excess)
             title = layout.pad(layout.cut(title, left), left)
             project = layout.tail_of(project, project_width)
-        cells = [
-            terminal.style(layout.pad(ids[number], id_width), "cyan"),
-            terminal.style(whens[number].rjust(when_width), "dim"),
-            terminal.style(layout.pad(project, project_width), "blue"),
-            terminal.style(title, "dim") if row.source_gone else title,
-            terminal.style(counts[number].rjust(count_width), "dim"),
+        last = [
+            align(column[number], width)
+            for (column, align), width in zip(after, widths, strict=True)
         ]
-        if several:
-            cells.append(terminal.style(agents[number], "dim"))
-        yield "  ".join(cells).rstrip()
+        cells = (
+            layout.pad(ids[number], id_width),
+            whens[number].rjust(when_width),
+            layout.pad(project, project_width),
+            title,
+            "  ".join(last),
+        )
+        gone = number > 0 and rows[number - 1].source_gone
+        styles = ("cyan", "dim", "blue", "dim" if gone else "", "dim") if number else ("dim",) * 5
+        yield "  ".join(
+            terminal.style(cell, *([style] if style else []))
+            for cell, style in zip(cells, styles, strict=True)
+        ).rstrip()
+
+
+def _project(terminal: Terminal, row: SessionRow) -> str:
+    return terminal.line(layout.home_short(row.project)) if row.project else "-"
+
+
+def _model(row: SessionRow) -> str:
+    """The last one, without what all names have."""
+    models = json.loads(row.models)
+    name = str(models[-1]).rpartition("/")[2].removeprefix("claude-") if models else "-"
+    head, _, date = name.rpartition("-")
+    return head if len(date) == 8 and date.isdigit() else name
 
 
 def _title(db: apsw.Connection, terminal: Terminal, row: SessionRow) -> str:

@@ -16,6 +16,7 @@ from sess_schema.queries.search.relax import relaxations
 if TYPE_CHECKING:
     import apsw
 
+    from sess_cli.terminal import Terminal
     from sess_schema.queries.search import Search
 
 
@@ -38,7 +39,9 @@ def hint(db: apsw.Connection, request: Search, typed: list[str]) -> None:
         say(f"hint: {number} {match} {safe(one.why)}: `{safe(command)}`")
 
 
-def hint_inside_words(db: apsw.Connection, request: Search, typed: list[str]) -> None:
+def hint_inside_words(
+    db: apsw.Connection, request: Search, typed: list[str], terminal: Terminal
+) -> None:
     """Say how many more events have the words inside longer ones."""
     from sess_cli.search.besides import inside_words  # noqa: PLC0415 - on terminals only
 
@@ -47,7 +50,9 @@ def hint_inside_words(db: apsw.Connection, request: Search, typed: list[str]) ->
         number = amounts.plural(more, "more event") + ("" if all_read else " or more")
         command = shlex.join(["sess", "search", "--substring", *_options(typed), request.text])
         verb = "has" if more == 1 and all_read else "have"
-        say(f"hint: {number} {verb} it inside longer words: `{safe(command)}`")
+        hint = f"hint: {number} {verb} it inside longer words: `{safe(command)}`"
+        terminal.write("")
+        terminal.write(terminal.style(hint, "dim"))
 
 
 def _options(typed: list[str]) -> list[str]:

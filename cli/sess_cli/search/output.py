@@ -67,7 +67,7 @@ class OutputOptions:
             chosen_fields(self.fields)
 
 
-def write(db: apsw.Connection, search: Search, options: OutputOptions) -> bool:
+def write(db: apsw.Connection, search: Search, options: OutputOptions, terminal: Terminal) -> bool:
     """Write the hits; False if there are none."""
     results = search.results(db)
     if options.explain:
@@ -85,7 +85,7 @@ def write(db: apsw.Connection, search: Search, options: OutputOptions) -> bool:
     elif options.json or options.fields:
         found = _objects(db, results, options)
     else:
-        found = _lines(db, results, search, options)
+        found = _lines(db, results, search, options, terminal)
     if options.paged:
         _page(results, search, options, found)
     return found > 0
@@ -181,11 +181,16 @@ def _objects(db: apsw.Connection, results: Results, options: OutputOptions) -> i
     return found
 
 
-def _lines(db: apsw.Connection, results: Results, search: Search, options: OutputOptions) -> int:
+def _lines(
+    db: apsw.Connection,
+    results: Results,
+    search: Search,
+    options: OutputOptions,
+    terminal: Terminal,
+) -> int:
     from sess_cli.search.output_text import Around, ResultView  # noqa: PLC0415
     from sess_schema.queries.search.groups import grouped  # noqa: PLC0415
 
-    terminal = Terminal()
     room = (terminal.width or EXCERPT_WIDTH) - 4
     lines = max(2, search.width // room)
     around = Around(options.before, options.after, lines)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 from sess_cli import fresh
+from sess_cli.paging import pager
 from sess_cli.search import saved_searches
 from sess_cli.search.output import OutputOptions, write
 from sess_schema.classes import TYPE_CHECKING
@@ -15,6 +14,8 @@ from sess_schema.queries.search import Search
 if TYPE_CHECKING:
     import apsw
 
+    from sess_cli.terminal import Terminal
+
 
 def perform(
     request: Search,
@@ -23,20 +24,25 @@ def perform(
     *,
     sync: bool,
     save: str | None = None,
+    no_pager: bool = False,
 ) -> None:
     """Search and write the hits; if there are none, suggest wider searches."""
     if save is not None:
         saved_searches.check_name(save)
-    with fresh.open_with_sessions(sync=sync) as db, db:
-        found = write(db, request, options) or _as_session(db, request, options)
+    with (
+        pager(wanted=options.for_people and not no_pager) as terminal,
+        fresh.open_with_sessions(sync=sync) as db,
+        db,
+    ):
+        found = write(db, request, options, terminal) or _as_session(db, request, options, terminal)
         if not found and not options.explain:
             from sess_cli.search.nothing_found import hint  # noqa: PLC0415
 
             hint(db, request, typed)
-        elif options.for_people and sys.stdout.isatty():
+        elif options.for_people and terminal.interactive:
             from sess_cli.search.nothing_found import hint_inside_words  # noqa: PLC0415
 
-            hint_inside_words(db, request, typed)
+            hint_inside_words(db, request, typed, terminal)
     if save is not None:
         saved_searches.save(save, typed)
         say(f"saved as @{save}")
@@ -45,7 +51,9 @@ def perform(
         raise Ended(Exit.NOTHING_FOUND)
 
 
-def _as_session(db: apsw.Connection, request: Search, options: OutputOptions) -> bool:
+def _as_session(
+    db: apsw.Connection, request: Search, options: OutputOptions, terminal: Terminal
+) -> bool:
     """If no text has it, the query may be a session's ID: then its events are the hits."""
     if not any(character.isdigit() for character in request.text):
         return False
@@ -55,7 +63,7 @@ def _as_session(db: apsw.Connection, request: Search, options: OutputOptions) ->
     if row is None:
         return False
     say(f"note: {request.text.strip()} is a session; `sess show` shows all of it")
-    return write(db, besides.events_of(request, row), options)
+    return write(db, besides.events_of(request, row), options, terminal)
 
 
 def for_words(words: list[str], *, sync: bool) -> None:

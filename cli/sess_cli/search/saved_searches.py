@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from sess_cli import settings
 from sess_schema import paths
 from sess_schema.classes import TYPE_CHECKING
 from sess_schema.errors import SessError
@@ -118,7 +119,7 @@ def without(args: list[str], *options: str) -> list[str]:
 
 def remember(args: list[str]) -> None:
     """Record a search, if the configuration has `[search] history = true`."""
-    if not _wants_history():
+    if not settings.read().history:
         return
     typed = as_typed(args).replace("\n", " ")
     lines = [line for line in history() if line != typed]
@@ -132,19 +133,6 @@ def history() -> list[str]:
         return text.split("\n")[:-1]
     except (OSError, ValueError):
         return []
-
-
-def _wants_history() -> bool:
-    if not os.path.exists(paths.home().settings_file):
-        return False
-    import tomllib  # noqa: PLC0415 - 3 ms
-
-    try:
-        settings = tomllib.loads(paths.home().config_file.read_text("utf-8"))
-    except (OSError, ValueError):  # the daemon reports what is wrong with it
-        return False
-    section = settings.get("search")
-    return isinstance(section, dict) and section.get("history") is True
 
 
 def _file() -> Path:

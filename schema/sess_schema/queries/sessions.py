@@ -10,7 +10,7 @@ import apsw
 from sess_schema import times
 from sess_schema.classes import TYPE_CHECKING, dataclass
 from sess_schema.errors import Exit, SessError
-from sess_schema.queries.fields import session_condition
+from sess_schema.queries.fields import bindable, session_condition
 from sess_schema.session import shown
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ _COLUMNS = (
     f" s.events, s.prompts, s.tool_calls, {_SOURCE}, {_GONE}, s.mode, s.resume,"
     " s.started_at IS NULL AND s.ended_at IS NULL, s.project_from"
 )
+_ENDED = f"coalesce(s.ended_at, {_MTIME})"
 _FROM = "FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id"
 
 
@@ -121,26 +122,50 @@ class Listing:
     projects: Sequence[str] = ()
     since: int | None = None
     until: int | None = None
+    ended_before: int | None = None
     every: bool = False  # include subagents, logs, warm-ups and what says nothing
     orphans: bool = False  # include subagents whose parent was never read
+    models: Sequence[str] = ()  # each is part of a model's name
+    branches: Sequence[str] = ()  # each may have wildcards
     limit: int = 30  # 0 for all
 
     def rows(self, db: apsw.Connection) -> Iterator[SessionRow]:
         """The most recently active first."""
+        where, values = self._where()
+        limit = min(self.limit, _MOST) or -1
+        yield from _rows(db, f"{where} ORDER BY {_ENDED} DESC, s.id DESC LIMIT {limit}", values)
+
+    def count(self, db: apsw.Connection) -> int:
+        """How many there are without the limit."""
+        where, values = self._where()
+        return int(db.execute(f"SELECT count(*) {_FROM} WHERE {where}", tuple(values)).get)
+
+    def _where(self) -> tuple[str, list[object]]:
         where, values = session_condition(self.agents, self.projects)
         where += " AND s.turns > 0"
         if not self.every:
             kinds = f"(s.kind = 'main' OR {_ORPHAN})" if self.orphans else "s.kind = 'main'"
             where += f" AND {kinds} AND {_TALKS} AND NOT {_WARMUP}"
-        ended, begun = f"coalesce(s.ended_at, {_MTIME})", f"coalesce(s.started_at, {_MTIME})"
         if self.since is not None:
-            where += f" AND {ended} >= ?"
+            where += f" AND {_ENDED} >= ?"
             values.append(self.since)
         if self.until is not None:
-            where += f" AND {begun} < ?"
+            where += f" AND coalesce(s.started_at, {_MTIME}) < ?"
             values.append(self.until)
-        limit = min(self.limit, _MOST) or -1
-        yield from _rows(db, f"{where} ORDER BY {ended} DESC, s.id DESC LIMIT {limit}", values)
+        if self.ended_before is not None:
+            where += f" AND {_ENDED} < ?"
+            values.append(self.ended_before)
+        for given, one in (
+            (
+                self.models,
+                "EXISTS (SELECT 1 FROM json_each(s.models) WHERE instr(lower(value), ?))",
+            ),
+            (self.branches, "lower(s.git_branch) GLOB ?"),
+        ):
+            if given:
+                where += f" AND ({' OR '.join([one] * len(given))})"
+                values += [bindable(text.lower()) for text in given]
+        return where, values
 
 
 def any_session(db: apsw.Connection) -> bool:

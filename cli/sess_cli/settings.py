@@ -1,0 +1,35 @@
+"""What config.toml says to the client. The daemon checks the file and reports what is wrong."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sess_schema import paths
+
+
+class Settings(NamedTuple):
+    history: bool = False  # [search] history
+    pager: str | None = None  # [output] pager; empty for none
+
+
+def read() -> Settings:
+    """The settings; the defaults if there are none, or if they cannot be read."""
+    path = paths.home().config_file
+    if not path.exists():
+        return Settings()
+    import tomllib  # noqa: PLC0415 - 3 ms
+
+    try:
+        values = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return Settings()
+    pager = _of(values, "output", "pager")
+    return Settings(
+        history=_of(values, "search", "history") is True,
+        pager="" if pager is False else pager if isinstance(pager, str) else None,
+    )
+
+
+def _of(values: dict[str, object], section: str, key: str) -> object:
+    found = values.get(section)
+    return found.get(key) if isinstance(found, dict) else None
