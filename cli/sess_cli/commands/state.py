@@ -94,7 +94,7 @@ def _write(terminal: Terminal, name: str, text: str, *, full: bool) -> None:
         for line in terminal.text(text.strip()).splitlines()
         for part in (layout.wrap(line, terminal.width - 10) if terminal.width else [line])
     ]
-    if not full and len(lines) > _MOST_LINES:
+    if not full and len(lines) > _MOST_LINES and name != "to-dos":
         lines = [*lines[:_MOST_LINES], f"… {len(lines) - _MOST_LINES:,} more lines (--full)"]
     first = terminal.style(f"{name:<10}", "dim")
     for line in lines:

@@ -13,6 +13,7 @@ from sess_schema.queries.turns import Turn, Turns
 
 COLOURS = {"user": "green", "assistant": "cyan", "tool": "magenta", "system": "dim"}
 _PIPED_WIDTH = 120
+_MOST, _FIRST, _LAST = 100, 40, 10  # records of a cut that are shown: all, or its ends
 
 
 def tokens(count: int) -> str:
@@ -77,7 +78,13 @@ def cut_lines(terminal: Terminal, cut: Cut) -> Iterator[str]:
     plan = cut.plan
     with_them = f", {len(plan.pulled)} of them because they belong to others" if plan.pulled else ""
     yield f"{amounts.plural(len(plan.gone), 'record')} to cut{with_them}:"
-    for turn in plan.removed():
+    gone = plan.removed()
+    hidden = len(gone) - _FIRST - _LAST if len(gone) > _MOST else 0
+    for place, turn in enumerate(gone):
+        if hidden and place == _FIRST:
+            yield f"   … {hidden:,} more; --json lists them all"
+        if hidden and _FIRST <= place < _FIRST + hidden:
+            continue
         mark = (
             terminal.style("-", "red")
             if turn.number in plan.chosen

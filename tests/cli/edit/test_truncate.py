@@ -237,3 +237,18 @@ def test_any_truncation_is_sound(tmp_path_factory, happenings, count):
     for edge in turns.edges:
         assert (edge.caller in gone) == (edge.answer in gone)
     assert not any(turns.at(number).kind == "mode_change" for number in gone)
+
+
+def test_a_long_end_is_not_listed_in_full(world):
+    """Its first and last records are; --json has them all."""
+    log = world.transcript()
+    log.append(*(log.prompt(f"prompt {number}") for number in range(150)))
+    rest(log.path)
+    shown = truncate(world, 1, "--dry-run", session=log.session).stdout.splitlines()
+    assert (len(shown), shown[0]) == (53, "149 records to cut:")
+    assert shown[41] == "   … 99 more; --json lists them all"
+    (found,) = map(
+        json.loads,
+        truncate(world, 1, "--dry-run", "--json", session=log.session).stdout.splitlines(),
+    )
+    assert len(found["records"]) == 149

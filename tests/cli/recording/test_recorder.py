@@ -221,6 +221,40 @@ def test_a_damaged_list_is_left_alone(folder):
     assert (folder / "session.json").read_text("utf-8") == "{not json"
 
 
+def test_every_entry_is_on_disk_before_the_next(folder, monkeypatch):
+    """Each is one write, followed by one sync of the same file."""
+    calls = []
+    write, sync = os.write, os.fsync
+    monkeypatch.setattr(os, "write", lambda fd, data: calls.append("write") or write(fd, data))
+    monkeypatch.setattr(os, "fsync", lambda fd: calls.append("sync") or sync(fd))
+    recorder = Recorder("/p", folder=str(folder))
+    recorder.user("one")
+    calls.clear()
+    recorder.assistant("two")
+    recorder.tool_call("read", {}, "c1")
+    assert calls == ["write", "sync"] * 2
+
+
+def test_a_full_disk_leaves_no_half_entry(folder, monkeypatch):
+    """The entry is missing whole, the next one is written."""
+    recorder = Recorder("/p", folder=str(folder))
+    recorder.user("one")
+    write = os.write
+
+    def full(fd, data):
+        monkeypatch.setattr(os, "write", failing)
+        return write(fd, data[:20])
+
+    def failing(fd, data):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    assert not recorder.assistant("two")
+    monkeypatch.setattr(os, "write", write)
+    assert recorder.assistant("three")
+    assert [entry.get("content") for entry in entries(recorder)] == [None, "one", "three"]
+
+
 def test_a_file_that_was_replaced_is_followed(folder):
     """An edit renames a new file into place: the old one, still open, must not be written."""
     recorder = Recorder("/p", folder=str(folder))
