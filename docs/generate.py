@@ -13,7 +13,7 @@ HELP = Path(__file__).parents[1] / "cli" / "sess_cli" / "help.txt"
 COMMANDS = {
     "sess": [
         "search", "list", "show", "stats", "statusline", "import", "turns", "cut",
-        "truncate", "rm", "undo", "suggest", "prune",
+        "pick", "truncate", "rm", "undo", "suggest", "prune",
         "state", "history", "resume", "handoff", "record", "restore",
         "check", "backup", "forget", "sql", "doctor", "demo",
         "export", "export html", "export site", "export md", "export json", "export sqlite",

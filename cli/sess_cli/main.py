@@ -17,7 +17,7 @@ from sess_schema.program import say
 # The modules in `commands/`, in the order of the help.
 VERBS = (
     "search", "list_", "show", "stats", "statusline", "export", "import_",
-    "turns", "cut", "truncate", "rm", "undo", "suggest", "prune",
+    "turns", "cut", "pick", "truncate", "rm", "undo", "suggest", "prune",
     "state", "history", "resume", "handoff", "record",
     "restore", "check", "backup", "forget", "sql", "doctor", "demo",
 )  # fmt: skip

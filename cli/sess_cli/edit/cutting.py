@@ -51,11 +51,17 @@ def planned(
     if not seeds:
         raise SessError("nothing to cut", hint="name records: `5-7,9`, --match or --event")
     _check_editable(target)
-    first = plan(turns, seeds)
-    whole = plan(turns, seeds, _repeats(db, target, turns, first))
+    whole = plan_of(db, target, turns, seeds)
     if len(whole.gone) == len(turns.all):
         raise SessError("this would cut every record", hint="`sess rm` deletes a whole session")
     return Cut(target, whole, relink)
+
+
+def plan_of(db: apsw.Connection, target: Target, turns: Turns, chosen: Iterable[int]) -> Plan:
+    """What goes with the chosen records, those that only repeat one of them included."""
+    first = plan(turns, chosen)
+    repeats = _repeats(db, target, turns, first)
+    return plan(turns, first.chosen, repeats) if repeats else first
 
 
 def perform(db: apsw.Connection, cut: Cut, *, force: bool) -> tuple[Edit, int]:

@@ -1,0 +1,103 @@
+"""`sess pick`: choose on the screen what to cut out of a transcript."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sess_cli.options import Relink, SessionId, Transcript, Utc
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_cli.edit.target import Target
+    from sess_cli.picker.marks import Marks
+    from sess_schema.queries.turns import Turns
+
+
+_SUGGESTED = 5  # the best ones are marked
+
+
+def register(app: typer.Typer) -> None:
+    app.command("pick")(pick)
+
+
+def pick(
+    session: SessionId = "last",
+    *,
+    no_suggest: Annotated[
+        bool, typer.Option("--no-suggest", help="Do not mark suggestions from the start.")
+    ] = False,
+    relink: Relink = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Only show what would be cut.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask again.")] = False,
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Cut despite warnings, or soon after the agent has written."),
+    ] = False,
+    source: Transcript = None,
+    utc: Utc = False,
+) -> None:
+    """Mark records of a transcript on the screen, and cut them.
+
+    Shows what goes with them and how many tokens are left. What `sess suggest` finds is marked from
+    the start. Needs the extra `sessiond[tui]`; without it, numbers are asked for.
+    """
+    from sess_cli import fresh  # noqa: PLC0415
+    from sess_cli.edit import cutting, running, target  # noqa: PLC0415
+    from sess_schema.program import say  # noqa: PLC0415
+    from sess_schema.queries import turns as records  # noqa: PLC0415
+
+    with fresh.open_with_sessions() as db:
+        chosen = target.find(db, session, source)
+        marks = _marks(db, chosen, records.read(db, chosen.source), suggest=not no_suggest)
+        marks.relink = relink
+        agreed = _on_screen(marks, utc=utc) if _has_screen() else _in_lines(marks, utc=utc)
+        if not agreed or not marks.chosen:
+            say("nothing was changed")
+            return
+        options = running.Options(marks.relink, dry_run=dry_run, yes=yes, force=force)
+
+        def plan(db: apsw.Connection) -> cutting.Cut:
+            found = records.read(db, chosen.source)
+            return cutting.planned(db, chosen, found, marks.chosen, relink=marks.relink)
+
+        running.run(plan, options)
+
+
+def _marks(db: apsw.Connection, target: Target, turns: Turns, *, suggest: bool) -> Marks:
+    from sess_cli.edit import cutting  # noqa: PLC0415
+    from sess_cli.edit.suggest import suggestions  # noqa: PLC0415
+    from sess_cli.picker.marks import Marks  # noqa: PLC0415
+
+    session = target.session.key
+    found = suggestions(db, turns, session)[:_SUGGESTED] if suggest else []
+    return Marks(
+        turns.of(session),
+        lambda chosen: cutting.plan_of(db, target, turns, chosen),
+        {one.turn.number: one for one in found},
+    )
+
+
+def _has_screen() -> bool:
+    from sess_cli import finder  # noqa: PLC0415
+
+    both = sys.stdin.isatty() and sys.stdout.isatty()
+    return both and os.environ.get("TERM") != "dumb" and finder.available()
+
+
+def _on_screen(marks: Marks, *, utc: bool) -> bool:
+    from sess_cli.picker.app import Picker  # noqa: PLC0415 - an optional extra
+
+    return bool(Picker(marks, utc=utc).run())
+
+
+def _in_lines(marks: Marks, *, utc: bool) -> bool:
+    from sess_cli.picker import lines  # noqa: PLC0415
+
+    return lines.pick(marks, utc=utc)
