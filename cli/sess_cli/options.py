@@ -25,7 +25,7 @@ Since = Annotated[
     typer.Option(
         "--since",
         metavar="TIME",
-        help="From this time on: 7d, 36h, yesterday, 2026-02-20, ISO time.",
+        help="From this time on: 7d, yesterday, monday, 'last week', 12:00, 2026-02-20.",
     ),
 ]
 Until = Annotated[

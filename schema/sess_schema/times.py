@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime, timedelta, tzinfo
-from datetime import time as clock
 
 from sess_schema.errors import SessError
 from sess_schema.patterns import later
@@ -22,7 +21,10 @@ _UNITS = {
 }  # fmt: skip
 _AMOUNT = later(r"(\d{1,9})\s*([a-z]+?)s?(?:\s+ago)?")
 _CALENDAR = later(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
-_HINT = "use 7d, 36h, 2w, today, yesterday, 2026-02-20 or 2026-02-20T14:30"
+_HINT = (
+    "use 7d, 36h, today, yesterday, monday, last week, this month, 12:00, 2026-02-20 or"
+    " 2026-02-20T14:30"
+)
 EARLIEST = 946_684_800_000  # 2000-01-01: what is older is a missing time
 _LATEST = 253_402_300_799_999  # the last millisecond that datetime can represent
 
@@ -55,12 +57,7 @@ def span(
     current = now_ms() if now is None else now
     if words == "now":
         return current, current
-    if words in ("today", "yesterday"):
-        day = datetime.combine(_at(current, zone).date(), clock.min)
-        if words == "yesterday":
-            day -= timedelta(days=1)
-        return _ms(day, zone), _ms(day + timedelta(days=1), zone)
-    if amount := _AMOUNT.fullmatch(words):
+    if amount := _AMOUNT.fullmatch(words.removeprefix("last ").removeprefix("past ")):
         unit = _UNITS.get(amount[2])
         if unit is not None:
             moment = max(current - int(amount[1]) * unit, -_LATEST)
@@ -68,6 +65,12 @@ def span(
     try:
         if calendar := _CALENDAR.fullmatch(words):
             return _calendar(*calendar.groups(), zone=zone)
+        if not words[:4].isdigit():
+            from sess_schema import spoken_dates  # noqa: PLC0415 - rarely needed
+
+            named = spoken_dates.span(words, _at(current, zone).replace(tzinfo=None))
+            if named is not None:
+                return _ms(named[0], zone), _ms(named[1], zone)
         moment = _ms(datetime.fromisoformat(text.strip()), zone)
     except (ValueError, OverflowError, OSError):
         raise SessError(f'invalid time: "{text}"', hint=_HINT) from None

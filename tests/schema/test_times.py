@@ -35,6 +35,28 @@ DAY = 86_400_000
         ("2026-02-20 14:30:05.123", "2026-02-20T14:30:05.123Z"),
         ("2026-02-20T14:30:00Z", "2026-02-20T14:30:00.000Z"),
         ("2026-02-20T14:30:00+02:00", "2026-02-20T12:30:00.000Z"),
+        ("friday", "2026-02-20T00:00:00.000Z"),
+        ("last friday", "2026-02-13T00:00:00.000Z"),
+        ("Monday", "2026-02-16T00:00:00.000Z"),
+        ("sat", "2026-02-14T00:00:00.000Z"),
+        ("this week", "2026-02-16T00:00:00.000Z"),
+        ("last week", "2026-02-09T00:00:00.000Z"),
+        ("last-week", "2026-02-09T00:00:00.000Z"),
+        ("this month", "2026-02-01T00:00:00.000Z"),
+        ("last month", "2026-01-01T00:00:00.000Z"),
+        ("this year", "2026-01-01T00:00:00.000Z"),
+        ("last year", "2025-01-01T00:00:00.000Z"),
+        ("december", "2025-12-01T00:00:00.000Z"),
+        ("feb", "2026-02-01T00:00:00.000Z"),
+        ("last february", "2025-02-01T00:00:00.000Z"),
+        ("feb 20", "2026-02-20T00:00:00.000Z"),
+        ("21 Feb", "2025-02-21T00:00:00.000Z"),
+        ("march 3, 2024", "2024-03-03T00:00:00.000Z"),
+        ("last 7 days", "2026-02-13T14:30:00.000Z"),
+        ("12:00", "2026-02-20T12:00:00.000Z"),
+        ("16:00", "2026-02-19T16:00:00.000Z"),
+        ("yesterday 9:30", "2026-02-19T09:30:00.000Z"),
+        ("monday 09:30:15", "2026-02-16T09:30:15.000Z"),
     ],
 )
 def test_since_is_the_first_moment_that_the_words_name(text, expected):
@@ -50,6 +72,13 @@ def test_since_is_the_first_moment_that_the_words_name(text, expected):
         ("2026-02", "2026-03-01T00:00:00.000Z"),
         ("2025", "2026-01-01T00:00:00.000Z"),
         ("7d", "2026-02-13T14:30:00.000Z"),
+        ("monday", "2026-02-17T00:00:00.000Z"),
+        ("last week", "2026-02-16T00:00:00.000Z"),
+        ("last month", "2026-02-01T00:00:00.000Z"),
+        ("this month", "2026-03-01T00:00:00.000Z"),
+        ("last year", "2026-01-01T00:00:00.000Z"),
+        ("feb 20", "2026-02-21T00:00:00.000Z"),
+        ("12:00", "2026-02-20T12:00:00.000Z"),
     ],
 )
 def test_until_a_day_includes_the_day(text, expected):
@@ -72,14 +101,29 @@ def test_dates_are_local_unless_told_otherwise(monkeypatch):
         time.tzset()
 
 
-@pytest.mark.parametrize("text", ["", "soon", "7x", "2026-13-01", "0000", "99999-01-01", "-1d"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "soon",
+        "7x",
+        "25:00",
+        "feb 31",
+        "last",
+        "next week",
+        "2026-13-01",
+        "0000",
+        "99999-01-01",
+        "-1d",
+    ],
+)
 def test_what_is_no_time_is_a_usage_error(text):
     """The message quotes the words, the hint shows what would do, the exit code is 2."""
     with pytest.raises(SessError) as caught:
         times.since(text)
     assert caught.value.message == f'invalid time: "{text}"'
     assert caught.value.code == 2
-    assert "7d, 36h, 2w" in (caught.value.hint or "")
+    assert "7d, 36h, today" in (caught.value.hint or "")
 
 
 @given(st.text())
