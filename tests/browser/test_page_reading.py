@@ -230,6 +230,44 @@ def test_a_static_page_has_everything_without_scripts_and_works_with_them(long):
     watched.assert_quiet()
 
 
+def test_a_static_page_prepares_only_the_cards_that_are_near(long):
+    """However long the session is, the page is there at once."""
+    tab = long.tab(long.written(page.Look(static=True))).tab
+    tab.wait_for_selector(READY)
+    tab.evaluate(SETTLED)
+    prepared = tab.locator("main > article:has(> .act)")
+    assert prepared.count() < 100 < len(long.items())
+    tab.keyboard.press("G")
+    tab.evaluate(SETTLED)
+    expect(tab.locator("main > article").last.locator("> .act")).to_have_count(1)
+    expect(tab.get_by_text(f"Round {ROUNDS - 1} is done")).to_be_visible()
+
+
+def test_an_endless_line_is_read_found_and_copied_whole(reader):
+    """A browser needs minutes to break a line of megabytes: it is laid out in pieces."""
+    endless = "".join(f"{number:06d}" for number in range(100_000))
+    t = reader.world.transcript(MAIN)
+    t.append(t.prompt(f"look at {endless}"), t.call("b", command="cat"), t.result("b", endless))
+    reader.world.ingest()
+    tab = reader.tab(reader.written()).tab
+    tab.wait_for_selector(READY)
+    output = tab.locator("article.t-shell .out")
+    assert output.text_content() != endless  # trimmed while it is folded
+    tab.locator("article.t-shell").get_by_role("button", name="Show more").click()
+    assert output.text_content() == endless
+    tab.locator("#query").fill("099998099999")
+    expect(tab.locator("#found")).to_have_text("2 of 2")
+    piece = endless[8_000 - 30 : 8_000 + 30]  # across two pieces of the output
+    tab.locator("#query").fill(piece)
+    expect(tab.locator("#found")).to_contain_text("of 2")
+    assert tab.evaluate(
+        """() => {
+          getSelection().selectAllChildren(document.querySelector("article.t-shell .out"));
+          return getSelection().toString().length;
+        }"""
+    ) == len(endless)
+
+
 def test_printing_draws_everything_and_opens_it(long):
     watched = long.tab(long.written())
     tab = watched.tab

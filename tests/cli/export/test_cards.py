@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from html import unescape
 
 import pytest
 from tests.cli.export.card_items import Looked, body, call, drawn, item
@@ -347,3 +348,22 @@ def test_long_texts_are_kept_whole_and_may_be_folded():
     html = body(call("Bash", {"command": "seq"}, answer))
     assert '<div class="fold"><pre class="out"' in html
     assert Looked(html).text.endswith(answer)
+
+
+@pytest.mark.parametrize("kind", ["user", "assistant", "tool_use"])
+def test_an_endless_line_is_laid_out_in_pieces(kind):
+    """No browser breaks a line of megabytes in time; text and entities stay whole."""
+    endless = 20_000 * "a&b<" + "\nshort"
+    given = {"output": endless, "tool": "Bash"} if kind == "tool_use" else {"text": endless}
+    html = drawn(item(kind, **given))
+    nodes = re.findall(">([^<]+)<", html)
+    assert max(map(len, nodes)) < 80_000
+    assert unescape("".join(re.findall('class="run">([^<]+)<', html))) == 20_000 * "a&b<"
+    assert not [node for node in nodes if re.search("&[a-z]*$|^[a-z]*;", node)]
+
+
+def test_lines_of_usual_length_and_attributes_are_left_alone():
+    long = "\n".join(["x" * 9_000] * 10)
+    assert 'class="run"' not in drawn(item("assistant", text=f"```\n{long}\n```"))
+    picture = Image("image/png", "A" * 200_000)
+    assert "A" * 200_000 in drawn(item("user", text="see", images=[picture]))

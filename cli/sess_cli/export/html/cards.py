@@ -66,7 +66,7 @@ class Drawer:
             classes += ["quiet"] if body.startswith("<details") else []
         failed = item.failed or (item.type != "user" and item.label in labels.ALARMS)
         classes += ["failed"] if failed else []
-        inside = body + _pictures(item) + self._commits(item)
+        inside = markup.in_runs(body) + _pictures(item) + self._commits(item)
         shown = f'<div class="body">{inside}</div>' if inside else ""
         return (
             f'<article class="{" ".join(classes)}" id="{name}" data-n="{item.number}"'

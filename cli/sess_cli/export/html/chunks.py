@@ -79,7 +79,7 @@ class Chunks:
     def add(self, card: str, nodes: int) -> bool:
         """Return whether the card is in the first screens."""
         card = card.replace(_BETWEEN_CARDS, "\ufffd")
-        if self._all_plain or self._fits_first(nodes):
+        if self._all_plain or self._fits_first(nodes, len(card)):
             self._plain.append(card)
             self._plain_nodes += nodes
             self._plain_characters += len(card)
@@ -114,11 +114,12 @@ class Chunks:
         for _, data in self._packed:
             yield _block("pack", data.result())
 
-    def _fits_first(self, nodes: int) -> bool:
+    def _fits_first(self, nodes: int, characters: int) -> bool:
         if self._waiting or self._packed or len(self._plain) >= _FIRST_CARDS:
             return False
-        fits = self._plain_nodes + nodes <= _FIRST_NODES
-        return not self._plain or (fits and self._plain_characters < _FIRST_CHARACTERS)
+        few = self._plain_nodes + nodes <= _FIRST_NODES
+        short = self._plain_characters + characters <= _FIRST_CHARACTERS
+        return not self._plain or (few and short)
 
     def _pack(self) -> None:
         text = _BETWEEN_CARDS.join(self._waiting)

@@ -11,6 +11,10 @@ _ODD = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
+_RUN = 8_000  # characters
+_TEXT_NODE = re.compile(rf"(?<=>)[^<]{{{2 * _RUN},}}")
+_UNBROKEN = re.compile(rf"[^\n]{{{2 * _RUN},}}")
+_PIECE = re.compile(rf"(?:&[^;]{{1,8}};|[^&]){{1,{_RUN}}}")
 _LONG_LINES = 8
 _LONG_TEXT = 600
 
@@ -59,6 +63,17 @@ def is_long(source: str) -> bool:
 
 def pre(html: str, source: str, name: str = "out") -> str:
     return fold(f'<pre class="{name}" dir="auto">{html}</pre>', source)
+
+
+def in_runs(html: str) -> str:
+    """Markup whose endless lines are in runs: browsers take minutes to break one of a megabyte."""
+    if len(html) < 2 * _RUN:
+        return html
+    return _TEXT_NODE.sub(lambda node: _UNBROKEN.sub(_runs, node[0]), html)
+
+
+def _runs(unbroken: re.Match[str]) -> str:
+    return _PIECE.sub(r'<span class="run">\g<0></span>', unbroken[0])
 
 
 def details(summary: str, html: str, name: str = "more") -> str:

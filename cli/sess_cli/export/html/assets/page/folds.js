@@ -66,9 +66,10 @@ function trimAll(within) {
 }
 
 function trim(code) {
-  let lines = 0, node = code.firstChild;
-  while (node && lines < KEPT_LINES) {
+  let lines = 0, length = 0, node = code.firstChild;
+  while (node && lines < KEPT_LINES && length < LONG) {
     const text = node.textContent;
+    length += text.length;
     if (node.nodeType === Node.TEXT_NODE && text.length > LONG) node.splitText(LONG);
     for (let at = node.textContent.indexOf("\n"); at >= 0; at = node.textContent.indexOf("\n", at + 1)) {
       if (++lines === KEPT_LINES && node.nodeType === Node.TEXT_NODE) { node.splitText(at); break; }
@@ -87,9 +88,9 @@ function untrim(fold) {
 }
 
 /** Reads all heights before writing, so that the page is laid out once. */
-function foldAll(within) {
+function foldAll(...within) {
   if (printing) return;
-  const long = [...within.querySelectorAll(".fold:not([data-fold])")]
+  const long = within.flatMap((each) => [...each.querySelectorAll(".fold:not([data-fold])")])
     .map((element) => [element, element.scrollHeight])
     .filter(([, height]) => height > 0);
   for (const [element, height] of long) {

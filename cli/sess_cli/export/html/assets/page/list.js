@@ -3,6 +3,8 @@
 const GROUP_CARDS = 14;
 const GROUP_NODES = 360;
 const MARGIN = 600; // pixels above and below the window
+const AT_ONCE = 60; // cards of a page without packs that are prepared at the start
+const equipped = new WeakSet();
 let shown = []; // numbers of the cards that pass the filters
 let groups = []; // [{ numbers, element, drawn }]
 let groupOfCard = new Map();
@@ -16,12 +18,29 @@ const listChanged = () => { for (const tell of onListChange) tell(); };
 
 function startList() {
   if (isWhole()) {
-    plainArticles.forEach((article) => { prepare(article); addActions(article); });
-    foldAll(main);
+    const first = plainArticles.slice(0, AT_ONCE);
+    for (const article of first) equip(article);
+    foldAll(...first);
+    watcher = new IntersectionObserver(onNearWhole, { rootMargin: `${MARGIN}px 0px` });
+    for (const article of plainArticles.slice(AT_ONCE)) watcher.observe(article);
     return;
   }
   watcher = new IntersectionObserver(onNear, { rootMargin: `${MARGIN}px 0px` });
   main.querySelectorAll(":scope > article, :scope > noscript").forEach((element) => element.remove());
+}
+
+/** Prepares a card of a page without packs; true if it was not. */
+function equip(card) {
+  if (equipped.has(card)) return false;
+  equipped.add(card);
+  prepare(card);
+  addActions(card);
+  return true;
+}
+
+function onNearWhole(entries) {
+  const near = entries.filter((entry) => entry.isIntersecting).map((entry) => entry.target).filter(equip);
+  if (near.length) anchored(() => foldAll(...near));
 }
 
 /** Shows these cards and no others. */
@@ -124,7 +143,11 @@ function currentNumber() {
 
 /** A card in the document, drawn if it was not. */
 function cardOf(number) {
-  if (isWhole()) return plainArticles[number];
+  if (isWhole()) {
+    const card = plainArticles[number];
+    if (card && equip(card)) foldAll(card);
+    return card;
+  }
   const group = groupOfCard.get(number);
   if (!group) return null;
   if (draw(group)) listChanged();
