@@ -167,7 +167,7 @@ def test_nothing_hostile_runs_and_nothing_is_asked_for(page_of, world):
     t = world.transcript()
     watched = page_of(*hostile(t))
     tab = watched.tab
-    assert tab.evaluate("document.querySelectorAll('script').length") == 1
+    assert tab.evaluate("document.querySelectorAll('script').length") == 2
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
     tab.evaluate("for (const row of document.querySelectorAll('.event')) row.open = true")
     tab.wait_for_function("() => document.querySelectorAll('.event:not([open])').length === 0")

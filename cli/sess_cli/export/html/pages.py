@@ -58,11 +58,11 @@ def write(
             [pages_frame.heading(story.title, below), links, "<main>", body, "</main>", links]
         )
         title = f"{story.title} - page {number}"
-        size += _put(folder, pages_frame.page_name(number), title, whole, utc=utc)
+        size += _put(folder, pages_frame.page_name(number), title, whole)
     index = pages_index.drawn(
         story, session.prompts, session.packed, session.messages, repository=repository, utc=utc
     )
-    size += _put(folder, "index.html", story.title, index, utc=utc)
+    size += _put(folder, "index.html", story.title, index)
     for number, path in _earlier(folder):
         if number > total:
             os.unlink(path)
@@ -182,8 +182,8 @@ def _is_aside(item: Item) -> bool:
 # -- files
 
 
-def _put(folder: str, name: str, title: str, body: str, *, utc: bool) -> int:
-    whole = pages_frame.document(title, body, utc=utc)
+def _put(folder: str, name: str, title: str, body: str) -> int:
+    whole = pages_frame.document(title, body)
     with new_file(os.path.join(folder, name)) as file:
         file.write(whole)
     return len(whole)

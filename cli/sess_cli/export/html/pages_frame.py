@@ -14,14 +14,14 @@ _AROUND = 3
 @cache
 def style() -> str:
     """`pages.css` comes last, to override the look of cards."""
-    return "\n".join(sealed.asset(name) for name in ("cards.css", "pages.css"))
+    return "\n".join(sealed.asset(name) for name in ("palette.css", "cards.css", "pages.css"))
 
 
-def document(title: str, body: str, *, utc: bool) -> bytes:
-    script = sealed.asset("pages.js")
+def document(title: str, body: str) -> bytes:
+    script = sealed.script("pages.js")
     return (
         f"{sealed.head(title, style=style(), script=script)}"
-        f"<body{' data-utc' if utc else ''}>\n<div class='column'>\n{body}\n</div>\n"
+        f"<body>\n<div class='column'>\n{body}\n</div>\n"
         f"<script>{script}</script>\n</body>\n</html>\n"
     ).encode()
 
@@ -58,7 +58,6 @@ def _step(name: str, number: int, current: int, *, off: bool = False, rel: str =
 
 
 def moment(ts: int | None, *, utc: bool) -> str:
-    """The script shows it in the reader's locale."""
     if ts is None:
         return "<time>no time</time>"
     return f'<time datetime="{times.iso(ts)}">{times.local(ts, utc=utc):%Y-%m-%d %H:%M}</time>'
@@ -77,5 +76,5 @@ def heading(title: str, below: str) -> str:
     return (
         f'<header class="top"><div class="named"><h1 title="{markup.attr(title)}" dir="auto">'
         f"{markup.text(markup.line(title))}</h1>"
-        f"{search_box()}</div>{below}</header>"
+        f"{search_box()}{sealed.THEME_BUTTON}</div>{below}</header>"
     )

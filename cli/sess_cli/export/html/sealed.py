@@ -1,4 +1,4 @@
-"""Pages that run only our script and load nothing."""
+"""Pages that run only our scripts and load nothing."""
 
 from __future__ import annotations
 
@@ -18,10 +18,21 @@ def asset(name: str) -> str:
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
+THEME_BUTTON = '<button type="button" id="theme" hidden>◐</button>'
+
+
+@cache
+def script(name: str) -> str:
+    """A script with the switch of themes; the page needs a `THEME_BUTTON`."""
+    return f'"use strict";\n{asset("theme.js")}\n{asset("themed.js")}\n{asset(name)}'
+
+
 def head(title: str, *, style: str, script: str) -> str:
-    """Everything before the body; the policy allows only this style and this script."""
+    """Everything before the body; the policy allows only this style and these scripts."""
+    early = asset("page/early.js")
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}';"
+        f"default-src 'none'; script-src '{_hash(early)}' '{_hash(script)}';"
+        f" style-src '{_hash(style)}';"
         " img-src data:; base-uri 'none'; form-action 'none'"
     )
     return (
@@ -30,7 +41,8 @@ def head(title: str, *, style: str, script: str) -> str:
         f'<meta name="generator" content="{GENERATOR}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{markup.text(title)}</title>\n<style>{style}</style>\n</head>\n"
+        f"<title>{markup.text(title)}</title>\n<style>{style}</style>\n"
+        f"<script>{early}</script>\n</head>\n"
     )
 
 

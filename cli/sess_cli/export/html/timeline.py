@@ -43,7 +43,8 @@ def write(story: Story, out: BinaryIO, *, utc: bool = False) -> None:
     drawn = [*rows.of(story, "evt-", 0)]
     for number, child in enumerate(story.loose):
         drawn += rows.of(child, f"evt-agent{number}-", 1)
-    style, script = sealed.asset("timeline.css"), sealed.asset("timeline.js")
+    style = sealed.asset("palette.css") + sealed.asset("timeline.css")
+    script = sealed.script("timeline.js")
     out.write(sealed.head(_title(story), style=style, script=script).encode())
     out.write(_top(story, rows, utc=utc).encode())
     out.write(b'<main id="events">\n')
@@ -141,7 +142,8 @@ def _top(story: Story, rows: Rows, *, utc: bool) -> str:
         f"<span>{amounts.plural(total.prompts, 'prompt')}</span>"
         f"<span>{amounts.plural(total.tool_calls, 'tool call')}</span>"
         f"{failures}"
-        f'<span class="title" title="{attr(story.title)}">{escaped(story.title)}</span></div>\n'
+        f'<span class="title" title="{attr(story.title)}">{escaped(story.title)}</span>'
+        f"{sealed.THEME_BUTTON}</div>\n"
         '<div class="filters" id="filters" hidden>'
         '<input type="search" id="text" placeholder="Filter ( / )" aria-label="Filter by text"'
         ' autocomplete="off" spellcheck="false">'

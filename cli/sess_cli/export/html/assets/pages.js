@@ -1,28 +1,8 @@
-"use strict";
 (() => {
   const FOLD_ABOVE = 250;
   // As in the style: answers and images are never cut.
   const WHOLE = ".k-assistant > .body > .fold, .fold .fold, :has(img)";
   const MOST = 500;
-  const utc = document.body.hasAttribute("data-utc") ? { timeZone: "UTC" } : {};
-
-  // -- times in the reader's locale, without the date if it is today's or the previous card's
-
-  const format = (options) => new Intl.DateTimeFormat(undefined, { ...utc, ...options });
-  const days = format({ dateStyle: "short" });
-  const clocks = format({ timeStyle: "short" });
-  const whole = format({ dateStyle: "full", timeStyle: "medium" });
-  const today = days.format(new Date());
-  let before = "";
-  for (const time of document.querySelectorAll("time[datetime]")) {
-    const date = new Date(time.dateTime);
-    if (Number.isNaN(date.getTime())) continue;
-    const day = days.format(date);
-    const sameDay = day === today || (day === before && time.closest(".card:not(.k-user)"));
-    time.textContent = sameDay ? clocks.format(date) : `${day} ${clocks.format(date)}`;
-    time.title = whole.format(date);
-    before = day;
-  }
 
   // -- long blocks
 

@@ -1,4 +1,3 @@
-"use strict";
 (() => {
   const PER_BLOCK = 100;
   const BODY = '<div class="event-body">';

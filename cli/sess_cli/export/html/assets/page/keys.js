@@ -1,6 +1,4 @@
-// Keyboard shortcuts, addresses, the theme, and copying.
-
-const THEMES = ["system", "dark", "light"];
+// Keyboard shortcuts, addresses, and copying.
 
 function say(text) {
   document.getElementById("said").textContent = text;
@@ -20,7 +18,7 @@ function follow(address) {
 
 function startKeys() {
   window.addEventListener("hashchange", () => follow(location.hash));
-  document.getElementById("theme").addEventListener("click", nextTheme);
+  document.getElementById("theme").addEventListener("click", changeTheme);
   document.getElementById("show-help").addEventListener("click", help);
   document.addEventListener("click", onCopy);
   document.addEventListener("keydown", onKey);
@@ -41,7 +39,7 @@ function onKey(event) {
     g: toBeginning,
     G: toEnd,
     o: () => document.getElementById("show-outline").click(),
-    t: nextTheme,
+    t: changeTheme,
     "?": help,
     Escape: () => { if (wanted) endSearch(); },
     1: () => setLevel(0), 2: () => setLevel(1), 3: () => setLevel(2), 4: () => setLevel(3),
@@ -73,29 +71,12 @@ function toEnd() {
   card.scrollIntoView({ block: "end", behavior: "instant" });
 }
 
+function changeTheme() {
+  say(`Theme: ${nextTheme()}`);
+}
+
 function help() {
   document.getElementById("help").showModal();
-}
-
-// -- theme
-
-function nextTheme() {
-  const root = document.documentElement;
-  const next = THEMES[(THEMES.indexOf(root.dataset.theme || "system") + 1) % THEMES.length];
-  if (next === "system") delete root.dataset.theme; else root.dataset.theme = next;
-  try {
-    if (next === "system") localStorage.removeItem("sess-theme"); else localStorage.setItem("sess-theme", next);
-  } catch { /* browsers may deny storage to local files */ }
-  showTheme();
-  say(`Theme: ${next}`);
-}
-
-function showTheme() {
-  const theme = document.documentElement.dataset.theme || "system";
-  const button = document.getElementById("theme");
-  button.textContent = { system: "◐", dark: "☾", light: "☀" }[theme];
-  button.setAttribute("aria-label", `Theme: ${theme}`);
-  button.title = `Theme: ${theme}`;
 }
 
 // -- copying
