@@ -55,10 +55,11 @@ def test_search_counts_matches_in_cards_that_were_never_drawn(tab):
 def test_search_reports_matches_hidden_by_the_level(tab):
     tab.locator("#query").fill("needle")
     thoughts = 2 * ROUNDS  # each in the line that folds it, and inside
-    found(tab, f"1 of 7 +{thoughts} hidden")
-    tab.locator("#query").blur()
-    tab.keyboard.press("3")
+    found(tab, "1 of 7")
+    expect(tab.locator("#elsewhere")).to_have_text(f"+{thoughts} hidden")
+    tab.locator("#elsewhere").click()
     found(tab, f"1 of {thoughts + 7}")
+    expect(tab.locator("#elsewhere")).to_be_hidden()
     tab.keyboard.press("n")
     found(tab, f"2 of {thoughts + 7}")
     tab.keyboard.press("N")
@@ -185,6 +186,7 @@ def test_a_link_a_card_and_a_prompt_can_be_copied(tab):
 
 
 def test_the_resume_command_can_be_copied(tab):
+    tab.locator(".about > summary").click()
     tab.locator("[data-copy=resume]").click()
     expect(tab.locator("[data-copy=resume]")).to_have_text("Copied")
     assert tab.evaluate("navigator.clipboard.readText()") == (

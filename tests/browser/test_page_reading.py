@@ -361,3 +361,55 @@ def test_an_encrypted_page_opens_with_its_passphrase_only(long):
     assert tab.title() == "prompt number 0: please change the retry code"
     assert tab.evaluate(f"Number({HERE}.dataset.n)") == 200
     watched.assert_quiet()
+
+
+def test_days_are_divided_among_the_cards_that_are_shown(reader):
+    """The divider stands above the first shown card of a day, whatever is filtered."""
+    t = reader.world.transcript(MAIN)
+    records = [t.prompt("one"), t.answer("first"), t.call("b", command="x"), t.answer("second")]
+    for record, day in zip(records, (1, 1, 2, 2), strict=True):
+        record["timestamp"] = f"2026-03-0{day}T10:00:00.000Z"
+    t.append(*records)
+    reader.world.ingest()
+    for static in (False, True):
+        tab = reader.tab(reader.written(page.Look(utc=True, static=static))).tab
+        tab.wait_for_selector(READY)
+        days = "[...document.querySelectorAll('#talk article[data-day]')]"
+        told = f"{days}.map((card) => [card.dataset.day, card.dataset.kind])"
+        first = ["Sunday, 2026-03-01", "user"]
+        assert tab.evaluate(told) == [first, ["Monday, 2026-03-02", "tool_use"]]
+        tab.keyboard.press("1")
+        assert tab.evaluate(told) == [first, ["Monday, 2026-03-02", "assistant"]]
+
+
+def test_the_end_of_a_failure_is_seen_and_all_of_it_when_unfolded(reader):
+    t = reader.world.transcript(MAIN)
+    lines = "\n".join(f"step {number}" for number in range(2_000))
+    t.append(t.prompt("go"), t.call("b", command="x"), t.result("b", lines, is_error=True))
+    reader.world.ingest()
+    tab = reader.tab(reader.written()).tab
+    tab.wait_for_selector(READY)
+    fold = tab.locator(".fold.tail")
+    assert fold.bounding_box()["height"] == 250
+    shown = fold.text_content().split("\n")
+    assert shown[-1] == "step 1999"
+    assert len(shown) < 60
+    tab.get_by_role("button", name="Show more").click()
+    assert fold.text_content() == lines
+
+
+@pytest.mark.parametrize("width", [390, 768, 999])
+def test_on_small_screens_the_search_has_a_row_and_everything_can_be_hit(long, width):
+    tab = long.tab(long.written(), viewport={"width": width, "height": 800}).tab
+    tab.wait_for_selector(READY)
+    query = tab.locator("#query").bounding_box()
+    assert query["width"] > 0.6 * width
+    level = tab.locator(".levels").bounding_box()
+    assert level["y"] + level["height"] <= query["y"]
+    small = tab.evaluate(
+        """() => [...document.querySelectorAll(".toolbar button, .toolbar summary, #query")]
+        .filter((e) => e.offsetParent && (e.offsetHeight < 40 || e.offsetWidth < 40))
+        .map((e) => e.id)"""
+    )
+    assert small == []
+    assert tab.evaluate("document.documentElement.scrollWidth") == width

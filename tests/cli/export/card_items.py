@@ -15,8 +15,8 @@ from sessiond.sources.cursor import calls as cursor
 VOID = frozenset({"br", "hr", "img"})
 TAGS = frozenset({
     "a", "article", "b", "bdi", "blockquote", "br", "button", "code", "dd", "del",
-    "details", "div", "dl", "dt", "em", "h4", "h5", "h6", "header", "hr", "i", "img", "ins",
-    "li", "ol", "p", "pre", "section", "span", "strong", "summary", "table", "tbody", "td",
+    "details", "div", "dl", "dt", "em", "h2", "h3", "h4", "h5", "h6", "header", "hr", "i", "img",
+    "ins", "li", "ol", "p", "pre", "section", "span", "strong", "summary", "table", "tbody", "td",
     "th", "thead", "time", "tr", "ul",
 })  # fmt: skip
 ATTRIBUTES = frozenset({

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from html import unescape
+from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.cli.export.card_items import Looked, body, call, drawn, item
 
 from sess_cli.export.forge import Repository
@@ -156,11 +159,11 @@ def test_an_edit_of_an_unknown_place_has_no_line_numbers():
 def test_what_a_diff_tells_is_not_told_again():
     """Whatever an agent calls the texts of an edit, only its other arguments stand below it."""
     change = Edit("f", "x y", "x z")
-    for given in (
+    for arguments in (
         {"TargetFile": "f", "TargetContent": "x y", "ReplacementContent": "x z\n", "all": False},
         {"edit": {"old": "x y", "new": "x z"}, "all": False},
     ):
-        html = body(item("tool_use", tool="e", call_kind="edit", input=given, edits=[change]))
+        html = body(item("tool_use", tool="e", call_kind="edit", input=arguments, edits=[change]))
         assert re.sub("<[^>]+>", " ", html).split() == ["x", "y", "x", "z", "all", "false"]
 
 
@@ -247,7 +250,7 @@ def test_a_question_shows_what_was_chosen():
 def test_a_plan_is_markdown():
     html = drawn(call("ExitPlanMode", {"plan": "# Plan\n1. go"}, "approved"))
     assert "t-plan" in html
-    assert "<h4>Plan</h4><ol><li>go</li></ol>" in html
+    assert "<h3>Plan</h3><ol><li>go</li></ol>" in html
 
 
 def test_a_tool_of_a_server_is_named_after_both():
@@ -367,3 +370,35 @@ def test_lines_of_usual_length_and_attributes_are_left_alone():
     assert 'class="run"' not in drawn(item("assistant", text=f"```\n{long}\n```"))
     picture = Image("image/png", "A" * 200_000)
     assert "A" * 200_000 in drawn(item("user", text="see", images=[picture]))
+
+
+def test_a_prompt_is_a_heading_that_says_what_was_asked():
+    html = drawn(item("user", text="why does it whistle?"))
+    assert '<h2 class="who" aria-label="User, why does it whistle?">User</h2>' in html
+    assert "<h2" not in drawn(item("assistant", text="# Because"))
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=12))
+def test_no_level_of_headings_is_left_out(levels):
+    """Whatever levels an answer uses, they begin below the prompt and go down one by one."""
+    html = drawn(item("assistant", text="\n\n".join("#" * level + " x" for level in levels)))
+    found = [2, *map(int, re.findall(r"<h(\d)>", html))]
+    assert len(found) == len(levels) + 1
+    assert all(after <= before + 1 for before, after in pairwise(found))
+    assert re.findall(r"<h(\d)>", html) == re.findall(r"</h(\d)>", html)
+
+
+def test_a_printed_diff_has_colours_and_its_own_signs():
+    output = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1,2 +1,2 @@ def f\n a\n-b <\n+c\n"
+    html = body(call("Bash", {"command": "git diff"}, output + "- not a change"))
+    assert "@@ -1,2 +1,2 @@ def f\n a\n<del>-b &lt;\n</del><ins>+c\n</ins>" in html
+    assert html.count("<ins>") == 1
+    assert unescape(re.sub("<[^>]+>", "", html)).endswith(output + "- not a change")
+
+
+def test_what_failed_is_folded_to_its_end():
+    lines = "\n".join(map(str, range(50)))
+    assert '<div class="fold tail"><pre class="out bad"' in body(
+        call("Bash", {"command": "x"}, lines, status="error")
+    )
+    assert "tail" not in body(call("Bash", {"command": "x"}, lines))

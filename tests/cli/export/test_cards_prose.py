@@ -52,7 +52,7 @@ DRAWN = {
     "so:\n- a\n- b": "<p>so:</p><ul><li>a</li><li>b</li></ul>",
     "one\ntwo": "<p>one\ntwo</p>",
     "~~old~~ __new__": "<p><del>old</del> <strong>new</strong></p>",
-    "# One\n## Two\n###### Six": "<h4>One</h4><h5>Two</h5><h6>Six</h6>",
+    "# One\n## Two\n###### Six": "<h3>One</h3><h4>Two</h4><h5>Six</h5>",
     "3. c\n4. d": '<ol start="3"><li>c</li><li>d</li></ol>',
     "a  \nb\n\n---": "<p>a<br>b</p><hr>",
     "<b>x</b> y": "<p>&lt;b&gt;x&lt;/b&gt; y</p>",

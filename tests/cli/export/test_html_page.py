@@ -318,9 +318,12 @@ def test_a_session_whose_file_is_gone_is_drawn_the_same(world, talk):
 # -- colours
 
 
+BACKGROUNDS = ("bg", "panel", "raised", "code-bg", "user-bg")
+
+
 def themes():
     """Names and values of the colours: light, dark by preference, dark by choice."""
-    css = shell._read("page.css")
+    css = shell._read("palette.css")
     light, by_preference, by_choice = (
         dict(re.findall(r"--([\w-]+): (#\w{6});", block))
         for block in re.findall(r"\{[^{}]*--bg: [^}]*\}", css)[:3]
@@ -348,7 +351,7 @@ ANSI = tuple(f"a{number}" for number in range(16))
 def test_every_pair_of_text_and_background_is_readable(theme):
     colours = themes()[theme]
     pairs = [
-        *((text, back) for text in TEXTS for back in ("bg", "panel", "raised", "code-bg")),
+        *((text, back) for text in TEXTS for back in BACKGROUNDS),
         *((text, "code-bg") for text in (*SYNTAX, *ANSI)),
         *((text, back) for text in SYNTAX for back in ("panel", "code-bg")),
         *(("text", back) for back in ("add", "del", "add-strong", "del-strong")),

@@ -68,10 +68,11 @@ class Drawer:
         classes += ["failed"] if failed else []
         inside = markup.in_runs(body) + _pictures(item) + self._commits(item)
         shown = f'<div class="body">{inside}</div>' if inside else ""
+        label = _label(item, who)
         return (
             f'<article class="{" ".join(classes)}" id="{name}" data-n="{item.number}"'
-            f'{_facts(item)} aria-label="{_label(item, who)}">'
-            f"{self._header(item, who, gist, name)}{shown}</article>"
+            f'{_facts(item)} aria-label="{label}">'
+            f"{self._header(item, _named_by(item, who, label), gist, name)}{shown}</article>"
         )
 
     def agent(self, story: Story, prefix: str = "") -> str:
@@ -122,10 +123,7 @@ class Drawer:
             facts.append(_spent(item.spent))
         facts.append(f'<a class="at" href="#{name}">{self._time(item)}</a>')
         about = f' <span class="gist">{gist}</span>' if gist else ""
-        return (
-            f'<header><span class="who">{text(markup.line(who, 120))}</span>{about}'
-            f' <span class="facts">{" ".join(facts)}</span></header>'
-        )
+        return f'<header>{who}{about} <span class="facts">{" ".join(facts)}</span></header>'
 
     def _time(self, item: Item) -> str:
         if item.ts is None or not 0 <= item.ts <= _LATEST:
@@ -171,6 +169,14 @@ def _named(kind: str, tool: str | None, status: str | None) -> str:
     return "".join(
         f' data-{name}="{attr(value)}"' for name, value in given.items() if value is not None
     )
+
+
+def _named_by(item: Item, who: str, label: str) -> str:
+    """Prompts are headings, by which screen readers go through a conversation."""
+    name = text(markup.line(who, 120))
+    if item.type == "user":
+        return f'<h2 class="who" aria-label="{label}">{name}</h2>'
+    return f'<span class="who">{name}</span>'
 
 
 def _label(item: Item, who: str) -> str:

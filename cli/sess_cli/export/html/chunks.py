@@ -33,6 +33,7 @@ class Facts:
     failed: list[int] = field(default_factory=list)
     prompts: list[int] = field(default_factory=list)  # index of its prompt; -1 before the first
     times: list[int | None] = field(default_factory=list)
+    days: list[str] = field(default_factory=list)  # empty where no time is known
     places: list[int] = field(default_factory=list)  # on the strip
     nodes: list[int] = field(default_factory=list)
     heights: list[int] = field(default_factory=list)  # estimated, in pixels
@@ -41,6 +42,7 @@ class Facts:
     def as_json(self, packs: list[int]) -> str:
         kinds = [*dict.fromkeys(self.kinds)]
         tools = [*dict.fromkeys(self.tools)]
+        days = {day: number for number, day in enumerate(dict.fromkeys(filter(None, self.days)))}
         return json.dumps(
             {
                 "keys": "".join(self.keys),
@@ -52,6 +54,8 @@ class Facts:
                 "failed": self.failed,
                 "prompts": self.prompts,
                 "times": [*_differences(self.times)],
+                "dayNames": [*days],
+                "days": [days.get(day, -1) for day in self.days],
                 "places": self.places,
                 "nodes": self.nodes,
                 "heights": self.heights,

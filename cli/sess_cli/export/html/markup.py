@@ -52,9 +52,9 @@ def line(value: str, longest: int = 300) -> str:
     return f"{shown[: longest - 1]}…" if len(shown) > longest else shown
 
 
-def fold(html: str, source: str) -> str:
+def fold(html: str, source: str, kind: str = "fold") -> str:
     """A block that the page may fold; short content gets none."""
-    return f'<div class="fold">{html}</div>' if is_long(source) else html
+    return f'<div class="{kind}">{html}</div>' if is_long(source) else html
 
 
 def is_long(source: str) -> bool:
@@ -62,7 +62,9 @@ def is_long(source: str) -> bool:
 
 
 def pre(html: str, source: str, name: str = "out") -> str:
-    return fold(f'<pre class="{name}" dir="auto">{html}</pre>', source)
+    """What failed is folded to its end, where programs say why."""
+    kind = "fold tail" if name == "out bad" else "fold"
+    return fold(f'<pre class="{name}" dir="auto">{html}</pre>', source, kind)
 
 
 def in_runs(html: str) -> str:

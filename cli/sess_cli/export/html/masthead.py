@@ -21,7 +21,9 @@ def html(story: Story, *, utc: bool, trail: Trail = ()) -> Iterator[str]:
             f'<a href="{markup.attr(url)}">{markup.text(name)}</a>' for name, url in trail
         )
         yield f'<p class="trail">{links}</p>\n'
-    yield f'<h1 dir="auto">{markup.text(story.title)}</h1>\n<dl class="facts">\n'
+    yield f'<h1 dir="auto">{markup.text(story.title)}</h1>\n<details class="about">'
+    yield f"<summary>{' '.join(_in_short(story, utc=utc))}</summary>\n"
+    yield '<dl class="facts">\n'
     for name, value, kind in _facts(story, utc=utc):
         yield f'<div class="{kind}"><dt>{name}</dt><dd>{markup.text(value)}</dd></div>\n'
     yield "</dl>\n"
@@ -30,7 +32,25 @@ def html(story: Story, *, utc: bool, trail: Trail = ()) -> Iterator[str]:
             f'<p class="resume"><code id="resume">{markup.text(resume)}</code>'
             '<button type="button" class="js-only" data-copy="resume">Copy</button></p>\n'
         )
-    yield "</header>\n"
+    yield "</details>\n</header>\n"
+
+
+def _in_short(story: Story, *, utc: bool) -> Iterator[str]:
+    """What people ask first, for one line."""
+    row, total = story.row, story.total
+    yield f"<b>{markup.text(row.agent)}</b>"
+    if story.project:
+        yield f"<span>{markup.text(story.project)}</span>"
+    if row.started is not None:
+        yield f"<span>{amounts.period(row.started, row.ended, utc=utc)}</span>"
+    if story.duration_ms:
+        yield f"<span>{amounts.duration(story.duration_ms)}</span>"
+    yield f"<span>{amounts.plural(total.prompts, 'prompt')}</span>"
+    yield f"<span>{amounts.plural(total.tool_calls, 'tool call')}</span>"
+    if outcomes := amounts.outcomes(total.tool_errors, total.tool_denied):
+        yield f"<em>{outcomes}</em>"
+    if total.cost_nano:
+        yield f"<span>{tallies.money(total.cost_nano)}</span>"
 
 
 def _facts(story: Story, *, utc: bool) -> Iterator[tuple[str, str, str]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2s
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -15,7 +16,7 @@ from sess_cli.export.html.outline import Outline
 from sess_cli.export.html.strip import Strip
 from sess_cli.export.html.workshop import Workshop
 from sess_cli.export.story import Item, Story
-from sess_schema import labels
+from sess_schema import labels, times
 
 if TYPE_CHECKING:
     from sess_cli.export.forge import Repository
@@ -28,6 +29,7 @@ _LEVEL_OF_LABEL = {
     _LOOSE: 1,
     **dict.fromkeys(labels.ALARMS, 1),
 }  # fmt: skip
+_QUARTER = 15 * times.MINUTE
 _INNER_CARD = re.compile(r'<article class="[^"]*" id="([0-9a-f]+-[^"]+)"')
 
 
@@ -76,6 +78,7 @@ class _Drawn:
     """Every card, and the outline, strip and facts derived from them."""
 
     def __init__(self, story: Story, look: Look) -> None:
+        self._utc = look.utc
         self._drawer = Drawer(repository=look.repository, utc=look.utc)
         self.cards = chunks.Chunks(all_plain=look.static)
         self.facts = chunks.Facts()
@@ -105,6 +108,7 @@ class _Drawn:
         facts.failed.append(int(item.failed or item.label in labels.ALARMS))
         facts.prompts.append(self.outline.add(item))
         facts.times.append(item.ts)
+        facts.days.append(self._day(item))
         facts.nodes.append(nodes)
         facts.heights.append(_height(item))
         self.strip.add(item)
@@ -113,6 +117,11 @@ class _Drawn:
         if item.agent is not None:
             for key in _INNER_CARD.findall(card):
                 facts.inner.setdefault(key, len(facts.keys) - 1)
+
+    def _day(self, item: Item) -> str:
+        if item.ts is None:
+            return ""
+        return _day_of(item.ts // _QUARTER, self._utc)
 
     def _loose(self, child: Story, item: Item) -> str:
         """A subagent's session that no known call started."""
@@ -133,6 +142,12 @@ def _stand_in(child: Story, number: int) -> Item:
         0, number, loose_key(child), "system", _LOOSE, None, None, child.row.started, None, "", "",
         None, "", agent=child,
     )  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def _day_of(quarter: int, utc: bool) -> str:
+    """The day of a quarter of an hour; time zones differ by whole quarters."""
+    return f"{times.local(quarter * _QUARTER, utc=utc):%A, %Y-%m-%d}"
 
 
 def _level(item: Item) -> int:

@@ -25,7 +25,7 @@ _ATTRIBUTE = re.compile(r'([a-z-]+)="([^"]*)"')
 _NESTING = frozenset({"blockquote", "ul", "ol"})
 _DEEPEST = 40
 _LONGEST = 1 << 20  # characters; rendering takes fifty times as much memory
-_LEVELS_DOWN = 3  # the page and its outline use the levels above
+_LEVELS_ABOVE = 2  # the title of the page, and prompts
 # Renderers drop cells beyond the last column of this row, and link definitions.
 _COLUMNS = re.compile(r"^[ \t>]*+[|:-][|: \t-]*+$", re.MULTILINE)
 _WORD = re.compile(r"[^\W_]+")
@@ -93,6 +93,7 @@ class _Page:
         self._depth = 0
         self._refused = ""  # the target of the open link, if refused
         self._open = False
+        self._headings: list[int] = []  # levels of the headings around this place
 
     def drawn(self, rendered: str) -> str:
         if "<pre>" not in rendered:
@@ -128,7 +129,7 @@ class _Page:
                 return "</table></div>"
             return '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
         if name[0] == "h" and name[1:] in "123456":
-            return f"<{closing}h{min(6, int(name[1:]) + _LEVELS_DOWN)}>"
+            return f"<{closing}h{self._level(int(name[1:]), closing)}>"
         if name == "input":
             done = "checked" in rest
             mark, word = ("☑", "done") if done else ("☐", "to do")
@@ -137,6 +138,14 @@ class _Page:
                 f'<span class="unseen">{word}: </span>'
             )
         return markup.escaped(found[0])
+
+    def _level(self, given: int, closing: str) -> int:
+        """One below the heading around it, so that no level is left out."""
+        if not closing:
+            while self._headings and self._headings[-1] >= given:
+                self._headings.pop()
+            self._headings.append(given)
+        return min(6, _LEVELS_ABOVE + len(self._headings))
 
     def _nesting(self, closing: str, name: str, rest: str) -> str:
         self._depth += -1 if closing else 1

@@ -23,10 +23,11 @@ _KEYS = (
 _TOP = """\
 <div class="toolbar js-only" role="group" aria-label="Toolbar">
 <button type="button" id="show-outline" aria-expanded="false" \
-aria-controls="outline">Prompts</button>
+aria-controls="outline"><span aria-hidden="true">☰</span> Prompts</button>
 <form role="search" id="search"><input type="search" id="query" placeholder="Search  /" \
 aria-label="Search this session" autocomplete="off" spellcheck="false">\
 <output id="found" aria-live="polite"></output>\
+<button type="button" id="elsewhere" title="Show everything" hidden>hidden</button>\
 <button type="button" id="previous" aria-label="Previous match" disabled>↑</button>\
 <button type="button" id="next" aria-label="Next match" disabled>↓</button></form>
 <fieldset class="levels"><legend>Detail</legend>

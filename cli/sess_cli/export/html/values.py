@@ -28,6 +28,10 @@ _PALETTE = (
     (245, 245, 67), (59, 142, 234), (214, 112, 214), (41, 184, 219), (255, 255, 255),
 )  # fmt: skip
 _CUBE = (0, 95, 135, 175, 215, 255)
+_HUNK = re.compile(
+    r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*\n(?:[ +\\-].*(?:\n|\Z)|\n)+", re.MULTILINE
+)
+_CHANGED = re.compile(r"^[+-].*(?:\n|\Z)", re.MULTILINE)
 _SIGNS = {" ": "span", "+": "ins", "-": "del", "@": "i"}
 
 
@@ -45,7 +49,16 @@ def terminal(answer: str, name: str = "out") -> str:
     """Terminal output with its colours; text without any is only escaped."""
     moves = "\x1b" in answer or "\r" in answer or "\b" in answer or "\x9b" in answer
     html = _coloured(answer) if moves else text(answer)
+    if not moves and _HUNK.search(answer):
+        html = _HUNK.sub(_hunk, html)
     return markup.pre(html, answer, name)
+
+
+def _hunk(lines: re.Match[str]) -> str:
+    """A part of a printed diff; its signs are text, as the program wrote them."""
+    return _CHANGED.sub(
+        lambda line: f"<{_SIGNS[line[0][0]]}>{line[0]}</{_SIGNS[line[0][0]]}>", lines[0]
+    )
 
 
 def _coloured(answer: str) -> str:

@@ -10,12 +10,14 @@ from hashlib import sha256
 
 from sess_cli.export.html import markup, shell
 from sess_cli.export.html.chunks import packed
+from sess_cli.export.html.sealed import THEME_BUTTON
 from sess_cli.export.site import plan
 from sess_cli.export.site.plan import Entry
 from sess_cli.render import amounts, tallies
 
 _ASSETS = os.path.join(os.path.dirname(__file__), "assets")
 _PAGE_ASSETS = os.path.join(os.path.dirname(shell.__file__), "assets")
+_SHARED = ("page/zstd.js", "theme.js", "themed.js")
 _RECENT = 30
 
 
@@ -60,15 +62,15 @@ def _index(
     if not entries:
         yield '<p class="empty">No sessions.</p>\n'
     else:
-        yield '<section><h2>Projects</h2>\n<ul class="projects">\n'
-        for project, own in projects.items():
-            yield _project_card(project, names[project], own, utc)
-        yield "</ul></section>\n"
         recent = entries[:_RECENT]
         title = "Sessions" if len(recent) == len(entries) else "Newest sessions"
         yield f"<section><h2>{title}</h2>\n"
         yield from _sessions(recent, "", utc, names)
         yield "</section>\n"
+        yield '<section><h2>Projects</h2>\n<ul class="projects">\n'
+        for project, own in projects.items():
+            yield _project_card(project, names[project], own, utc)
+        yield "</ul></section>\n"
     yield f"</main>\n{titles}\n"
 
 
@@ -159,16 +161,16 @@ def _document(title: str, above: str, body: Iterator[str]) -> str:
         f"<title>{markup.text(title)}</title>\n"
         f'<link rel="stylesheet" href="{above}assets/page.css">\n'
         f'<link rel="stylesheet" href="{above}assets/site.css">\n'
-        f'<script>{early}</script>\n</head>\n<body class="site">\n{"".join(body)}'
+        f'<script>{early}</script>\n</head>\n<body class="site">\n{THEME_BUTTON}\n{"".join(body)}'
         f'<script src="{above}assets/site.js"></script>\n</body>\n</html>\n'
     )
 
 
 def _script() -> str:
-    """Includes the unpacker of the session pages."""
-    unpacker = _read(os.path.join(_PAGE_ASSETS, "page", "zstd.js"))
+    """Includes the unpacker and the themes of the session pages."""
+    shared = "\n".join(_read(os.path.join(_PAGE_ASSETS, name)) for name in _SHARED)
     finder = _read(os.path.join(_ASSETS, "site.js"))
-    return f'(() => {{\n"use strict";\n{unpacker}\n{finder}\n}})();\n'
+    return f'(() => {{\n"use strict";\n{shared}\n{finder}\n}})();\n'
 
 
 def _read(path: str) -> str:

@@ -86,7 +86,8 @@ function group(session, found, terms) {
   const item = document.createElement("li");
   const known = document.querySelector(`[data-file="${CSS.escape(session.file)}"] a`);
   const title = document.createElement("a");
-  title.href = session.file;
+  const carried = `?find=${encodeURIComponent(terms[0])}`;
+  title.href = `${session.file}#${carried}`;
   title.dir = "auto";
   title.textContent = known ? known.textContent : titles.get(session.file) || session.file;
   item.append(title);
@@ -94,7 +95,7 @@ function group(session, found, terms) {
     const [keys, kinds, whole] = session.columns;
     const line = document.createElement("p");
     const link = document.createElement("a");
-    link.href = `${session.file}#${keys[number]}`;
+    link.href = `${session.file}#${keys[number]}${carried}`;
     link.textContent = kinds[number];
     line.append(link, " ", ...snippet(whole[number], session.lower[number], terms));
     item.append(line);

@@ -60,7 +60,8 @@ function trimAll(within) {
     const many = fold.getElementsByTagName("*").length > MANY || fold.textContent.length > LONG;
     if (!many || unfolded.has(nameOf(fold))) continue;
     const whole = fold.innerHTML;
-    const removed = [...fold.querySelectorAll("pre:not(:has(> code)), pre > code, .diff")].filter(trim);
+    const cut = fold.classList.contains("tail") ? trimToEnd : trim;
+    const removed = [...fold.querySelectorAll("pre:not(:has(> code)), pre > code, .diff")].filter(cut);
     if (removed.length) trimmed.set(fold, whole);
   }
 }
@@ -78,6 +79,23 @@ function trim(code) {
   }
   const removed = Boolean(node);
   while (node) { const next = node.nextSibling; node.remove(); node = next; }
+  return removed;
+}
+
+/** The same for what is folded to its end. */
+function trimToEnd(code) {
+  let lines = 0, length = 0, node = code.lastChild;
+  while (node && lines < KEPT_LINES && length < LONG) {
+    if (node.nodeType === Node.TEXT_NODE && node.length > LONG) node = node.splitText(node.length - LONG);
+    const text = node.textContent;
+    length += text.length;
+    for (let at = text.lastIndexOf("\n"); at >= 0; at = at ? text.lastIndexOf("\n", at - 1) : -1) {
+      if (++lines === KEPT_LINES && node.nodeType === Node.TEXT_NODE) { node = node.splitText(at + 1); break; }
+    }
+    node = node.previousSibling;
+  }
+  const removed = Boolean(node);
+  while (node) { const next = node.previousSibling; node.remove(); node = next; }
   return removed;
 }
 

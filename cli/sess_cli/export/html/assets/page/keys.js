@@ -9,11 +9,15 @@ function goTo(number, options) {
   go(number, options);
 }
 
+/** `#KEY`, or `#KEY?find=WORDS` where another page has found them. */
 function follow(address) {
-  const found = resolve(address);
-  if (!found) return false;
-  goTo(found.number, { inner: found.inner });
-  return true;
+  const [place, words] = address.split("?find=");
+  const found = resolve(place);
+  if (found) goTo(found.number, { inner: found.inner });
+  if (!words) return;
+  const query = document.getElementById("query");
+  try { query.value = decodeURIComponent(words); } catch { return; }
+  search(query.value);
 }
 
 function startKeys() {

@@ -5,6 +5,7 @@ const GROUP_NODES = 360;
 const MARGIN = 600; // pixels above and below the window
 const AT_ONCE = 60; // cards of a page without packs that are prepared at the start
 const equipped = new WeakSet();
+const dayStarts = new Map(); // names of days by the number of their first card
 let shown = []; // numbers of the cards that pass the filters
 let groups = []; // [{ numbers, element, drawn }]
 let groupOfCard = new Map();
@@ -43,12 +44,29 @@ function onNearWhole(entries) {
   if (near.length) anchored(() => foldAll(...near));
 }
 
+/** Marks a card that is the first of a day among the shown ones. */
+function markDay(card) {
+  const day = dayStarts.get(Number(card.dataset.n));
+  if (day === undefined) delete card.dataset.day; else card.dataset.day = day;
+}
+
+function findDays() {
+  dayStarts.clear();
+  if (facts.dayNames.length < 2) return;
+  let last = -1;
+  for (const number of shown) {
+    const day = facts.days[number];
+    if (day >= 0 && day !== last) { dayStarts.set(number, facts.dayNames[day]); last = day; }
+  }
+}
+
 /** Shows these cards and no others. */
 function arrange(numbers) {
   shown = numbers;
+  findDays();
   if (isWhole()) {
     const wanted = new Set(numbers);
-    plainArticles.forEach((article, number) => { article.hidden = !wanted.has(number); });
+    plainArticles.forEach((article, number) => { article.hidden = !wanted.has(number); markDay(article); });
     listChanged();
     return;
   }
@@ -92,7 +110,7 @@ function draw(group) {
   group.drawn = true;
   const holder = document.createElement("template");
   holder.innerHTML = group.numbers.map(cardHtml).join("");
-  for (const card of holder.content.children) { prepare(card); addActions(card); }
+  for (const card of holder.content.children) { prepare(card); addActions(card); markDay(card); }
   group.element.append(holder.content);
   group.element.style.height = "";
   foldAll(group.element);

@@ -141,14 +141,15 @@ function highlight(current = null) {
 
 function showFound(progress) {
   const found = document.getElementById("found");
-  const more = elsewhere ? ` +${elsewhere.toLocaleString()} hidden` : "";
+  const more = document.getElementById("elsewhere");
+  more.hidden = !elsewhere || !wanted || progress !== undefined;
+  more.textContent = `+${elsewhere.toLocaleString()} hidden`;
   const counted = total.toLocaleString();
   found.classList.toggle("none", Boolean(wanted) && !total && progress === undefined);
   if (!wanted) found.textContent = "";
   else if (progress !== undefined) found.textContent = `${counted}… ${Math.round(100 * progress)}%`;
-  else if (!total) found.textContent = `No matches${more}`;
-  else found.textContent = `${at < 0 ? "" : `${(at + 1).toLocaleString()} of `}${counted}${more}`;
-  found.title = elsewhere ? "More matches are hidden by the detail level or the filter" : "";
+  else if (!total) found.textContent = "No matches";
+  else found.textContent = `${at < 0 ? "" : `${(at + 1).toLocaleString()} of `}${counted}`;
   for (const id of ["previous", "next"]) document.getElementById(id).disabled = !total;
 }
 
@@ -169,6 +170,7 @@ function startSearch() {
     } else if (event.key === "Escape") { endSearch(); }
   });
   form.addEventListener("submit", (event) => event.preventDefault());
+  document.getElementById("elsewhere").addEventListener("click", () => setLevel(LEVELS.length - 1));
   document.getElementById("next").addEventListener("click", () => showMatch(at + 1));
   document.getElementById("previous").addEventListener("click", () => showMatch(at - 1));
   let waiting = false;
