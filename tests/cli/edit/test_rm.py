@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from tests.cli.continuing_worlds import SESSION, recorder
-from tests.cli.edit.conftest import rest
+from tests.cli.edit.conftest import in_child, rest
 from tests.golden_home import clean
 
+from sess_cli.edit import live, removing
 from sess_cli.recording import Recorder
+from sess_schema.connection import open_reader
+from sess_schema.queries import sessions
 
 OTHER = "0711"
 
@@ -116,6 +122,33 @@ def test_a_file_with_other_sessions_is_not_deleted(tmp_path, agent):
     done = world.run("sess", "rm", session, "--yes", check=2)
     assert done.stderr.startswith(f'sess: "{session}" has no file of its own: "')
     assert content(world.root) == before
+
+
+@pytest.mark.parametrize("survived", [0, 1, 2, 3])
+def test_a_crash_in_between_can_be_undone(world, tea, monkeypatch, survived):
+    """Killed before any of the deletions: what is gone has a snapshot, and undo brings it back."""
+    world.run("sessiond", "sync", check=0)
+    before = content(tea)
+    monkeypatch.setenv("SESSIOND_HOME", str(world.state))
+
+    def die_later():
+        steps = iter([*[None] * survived, "die"])
+
+        def reached(step):
+            if step == "entered" and next(steps) == "die":
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        live.reached = reached
+        with closing(open_reader(world.state / "index.db")) as db:
+            removal = removing.planned(db, sessions.resolve(db, SESSION))
+        removing.perform(removal, force=False)
+
+    assert in_child(die_later) == -signal.SIGKILL
+    assert sum(name not in content(tea) for name in FILES) == survived
+    done = world.run("sess", "undo", "--force")
+    assert done.returncode == (0 if survived else 1)
+    after = content(tea)
+    assert {name: after.get(name) for name in before} == before
 
 
 def test_a_file_with_one_conversation_is_deleted(tmp_path):
