@@ -11,7 +11,7 @@ LENGTHY := browser faults fuzz cli/export cli/finder daemon/sources/cursor # not
 PACKAGE := pyproject.toml $(wildcard systemd/*.service systemd/*/*.conf launchd/*.plist)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test browser lint bench faults soak fuzz new-source clean
+.PHONY: help run check test browser lint bench faults soak fuzz mutations new-source clean
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
@@ -61,6 +61,9 @@ soak: ## `make faults` again and again, with another seed each time, until somet
 fuzz: .venv/installed-dev ## look for fatal inputs, each target for SECONDS (default 60)
 	@$(BIN)/python -m pip install --quiet -e '.[fuzz]' || true
 	$(BIN)/python -m tests.fuzz $(SECONDS)
+
+mutations: .venv/installed-dev ## take each protection out, one after the other, and show that a test fails
+	$(BIN)/python -m tests.faults.mutations
 
 new-source: ## lay out a new agent: make new-source NAME=teapot
 	@$(PYTHON) scripts/new_source.py "$(NAME)"

@@ -8,6 +8,10 @@ import stat
 import pytest
 from tests.waiting import wait_until
 
+from sess_schema import archive
+from sess_schema.errors import SessError
+from sess_schema.page_sink import hash_of, verified
+
 MAIN = "11111111-1111-4111-8111-111111111111"
 
 
@@ -82,6 +86,17 @@ def test_a_damaged_backup_is_refused_and_the_index_stays(world, filled, tmp_path
         path.write_bytes(raw)
     world.run("sessiond", "restore-backup", folder, check=0)
     assert world.dump() == before
+
+
+def test_a_page_in_the_place_of_another_is_refused(tmp_path):
+    """An intact page is not enough: it must be the one that the manifest lists."""
+    pack = tmp_path / "some.pack"
+    pack.write_bytes(archive.pack(b"other"))
+    with pack.open("rb") as file:
+        place = (0, pack.stat().st_size)
+        assert verified(file.fileno(), hash_of(b"other"), place) == b"other"
+        with pytest.raises(SessError, match="is damaged or missing"):
+            verified(file.fileno(), hash_of(b"page"), place)
 
 
 def test_an_interrupted_backup_counts_for_nothing(world, filled, tmp_path):

@@ -16,6 +16,7 @@ from tests.faults import damage
 from sess_schema import archive
 from sess_schema.connection import open_reader, open_writer
 from sessiond.ingest import Ingest
+from sessiond.service import rescue
 from sessiond.writing.transaction import Store
 
 SESSIONS = 12
@@ -291,6 +292,13 @@ def test_a_damaged_index_is_never_written_to(spoiled, tmp_path):
         assert kept.read_bytes() == raw
     finally:
         spoiled.env = before
+
+
+def test_a_repair_a_moment_after_another_keeps_its_own_copy(tmp_path):
+    """The names of what is kept have seconds; a second one gets another name."""
+    kept = [rescue._new_folder(tmp_path / "damaged-20260101-000000") for _ in range(3)]
+    assert [path.name[23:] for path in kept] == ["", "+2", "+3"]
+    assert all(path.is_dir() for path in kept)
 
 
 def test_the_archive_of_an_unnamed_source_is_kept(world, tmp_path):
