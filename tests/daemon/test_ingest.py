@@ -229,6 +229,15 @@ def test_bad_lines_are_counted_with_line_and_preview(world):
     assert world.sql("SELECT lines, blank_lines FROM sources") == [(7, 2)]
 
 
+def test_a_line_that_is_being_written_is_not_reported(world):
+    """The daemon gives a half line time to become whole before it archives and names it."""
+    t = world.transcript()
+    t.append(t.prompt("whole"), b'{"half')
+    world.ingest(settle=False)
+    assert world.sql("SELECT reason FROM warnings") == []
+    assert world.sql("SELECT count(*) FROM chunks") == [(1,)]
+
+
 def test_an_unfinished_last_line_waits_and_is_read_once(world):
     """It is invisible until it is whole; the archive has its bytes; its newline may come later."""
     t = world.transcript()

@@ -84,7 +84,7 @@ def test_no_command_needs_much_memory(world, measured, tmp_path, make):
             target = tmp_path / f"out{number}"
             options += [target] if command[1] == "backup" else ["-o", target]
         done = measured(*command, *options)
-        assert done.code in (0, 1, 5), (command, done.code, done.stderr[-500:])
+        assert done.code in (0, 1, 3, 5), (command, done.code, done.stderr[-500:])
         assert "Traceback" not in done.stderr, done.stderr
         if done.megabytes >= MEGABYTES:
             over[" ".join(command)] = done.megabytes
