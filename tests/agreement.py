@@ -261,7 +261,7 @@ def _film(story: Story) -> Said:
 def _site(db: apsw.Connection, folder: Path) -> dict[str, Said]:
     """By session, what the index of a site says."""
     rows = [*listing(None, None, None, None, utc=True).rows(db)]
-    site = Site(db, str(folder), rows, Wanted(redact=False, utc=True))
+    site = Site(db, str(folder), rows, Wanted(utc=True))
     assert not site.build(None).failed
     files = {entry.file: key for key, entry in plan.load(str(folder)).sessions.items()}
     found = {}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 
 from sess_cli import fresh
-from sess_cli.export.redact import HOME, Redactor
+from sess_cli.export import masking
 from sess_cli.output import json_line
 from sess_cli.terminal import Terminal
 from sess_schema.errors import Exit
 from sess_schema.queries.sessions import Listing
+from sess_schema.redaction import HOME
 from sess_schema.session.reader import Reader
 
 _MOST_SESSIONS = 20
@@ -21,7 +22,7 @@ def show(terminal: Terminal, *, as_json: bool) -> int:
     places: list[tuple[str, str, str, Counter[str]]] = []  # id, agent, masked title
     with fresh.open_with_sessions() as db:
         for row in Listing(every=True, limit=0).rows(db):
-            redactor = Redactor(home=None)
+            redactor = masking.usual(home=None)
             for entry in Reader(db, row.key).entries():
                 for text in (entry.text, entry.input, entry.output):
                     redactor(text or "")

@@ -30,6 +30,10 @@ agents = ["aider"]
 projects = ["~/private", "/srv/*/secret"]
 paths = ["~/.claude/projects/-home-me-scratch"]
 
+# Regular expressions of what exports mask besides secrets; if one has a group, only that.
+[redact]
+patterns = ['ACME-[0-9]{6}', 'badge no\\. ([0-9]+)']
+
 # Seconds between full scans of all files (changes are noticed at once without them).
 [daemon]
 reconcile_seconds = 120
@@ -58,10 +62,23 @@ def load(path: Path) -> Config:
         raise _wrong(path, str(error)) from error
     except tomllib.TOMLDecodeError as error:
         raise _wrong(path, str(error)) from error
-    unknown = set(values) - {"roots", "daemon", "search", "output", "prices", "exclude", "edit"}
+    unknown = set(values) - {
+        "roots",
+        "daemon",
+        "search",
+        "output",
+        "prices",
+        "exclude",
+        "edit",
+        "redact",
+    }
     if unknown:
         raise _wrong(path, f"unknown section [{min(unknown)}]")
     _check_edit(path, values.get("edit", {}))
+    if "redact" in values:
+        from sess_schema.redaction import rules  # noqa: PLC0415 - rarely needed
+
+        rules.checked(path, values["redact"])
     return Config(
         _roots(path, values.get("roots", {})),
         _seconds(path, values.get("daemon", {})),

@@ -27,14 +27,14 @@ from sess_cli.export import ansi
 from sess_cli.export.film import tape
 from sess_cli.export.film.scenes import Call
 from sess_cli.export.html import prose
-from sess_cli.export.redact import Redactor
-from sess_cli.export.secrets import PATTERNS
 from sess_cli.render import markdown
 from sess_schema.connection import open_reader
 from sess_schema.decode import decode
 from sess_schema.errors import SessError
 from sess_schema.escape import safe
 from sess_schema.queries.search import Search
+from sess_schema.redaction import Redactor
+from sess_schema.redaction.shapes import SHAPES
 from sessiond.engines.lines import LogReader
 from sessiond.reading.array_elements import NotAnArray, elements
 from sessiond.reading.tracked import Progress
@@ -42,7 +42,7 @@ from sessiond.sourcekit.base import NotReady
 
 LINES = 8  # of a log, in one input
 CRASHED = re.compile(r"^\w*(Error|Exception|Iteration|Exit)\b|^parser failed")
-KEYS = [one for one in PATTERNS if one.judge is None and one.compiled.groups == 1]
+KEYS = [shape.sample for shape in SHAPES]
 
 
 class Target(NamedTuple):
@@ -221,10 +221,9 @@ def terminal(data: bytes) -> None:
 def redaction(data: bytes) -> None:
     """A key in the middle of any text is gone at the first pass; a second one changes nothing."""
     text = _text(data[1:])
-    pattern = KEYS[(data or b"\0")[0] % len(KEYS)]
-    secret = pattern.compiled.search(pattern.matches)[1]
+    secret = KEYS[(data or b"\0")[0] % len(KEYS)]
     before, after = text[: len(text) // 2], text[len(text) // 2 :]
-    once = Redactor("/home/demo")(f"{before} {pattern.matches} {after}")
+    once = Redactor("/home/demo")(f"{before} {secret} {after}")
     assert once.count(secret) <= before.count(secret) + after.count(secret)
     assert Redactor("/home/demo")(once) == once
 

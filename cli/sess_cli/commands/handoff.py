@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sess_cli.commands.export.shared import NoRedact, Output
+from sess_cli.commands.export.shared import NoRedact, Output, Redact, RedactionReport
 from sess_cli.options import AsJson, NoSync, SessionId
 
 
@@ -26,6 +26,8 @@ def handoff(
     ] = 3000,
     output: Output = None,
     no_redact: NoRedact = False,
+    redact: Redact = None,
+    redaction_report: RedactionReport = False,
     as_json: AsJson = False,
     no_sync: NoSync = False,
 ) -> None:
@@ -37,10 +39,8 @@ def handoff(
     from sess_cli.commands.export import shared  # noqa: PLC0415
     from sess_cli.continuing import facts, handoff  # noqa: PLC0415
 
-    with shared.opened(session, sync=not no_sync, redact=not no_redact, images=False) as (
-        story,
-        redactor,
-    ):
+    redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
+    with shared.opened(session, redactor, sync=not no_sync, images=False) as story:
         found = facts.of_story(story)
         text = handoff.write(story, found, max_tokens)
         if as_json:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import apsw
 
-from sess_cli.export import files
+from sess_cli.export import files, masking
 from sess_cli.export.html import page
-from sess_cli.export.redact import Redactor
 from sess_cli.export.story import Story
 from sess_schema import paths
 from sess_schema.citations import Citations
@@ -21,7 +20,7 @@ def open_at(db: apsw.Connection, session: int, event: int, *, utc: bool) -> None
     import webbrowser  # noqa: PLC0415 - nothing else needs it
 
     path = paths.home().data / _NAME
-    story = Story(db, sessions.by_key(db, session), Redactor())
+    story = Story(db, sessions.by_key(db, session), masking.usual())
     with files.new_file(str(path)) as out:
         page.write(story, out, page.Look(level="everything", utc=utc))
     address = f"{path.as_uri()}#{Citations(db).key(event, session)}"

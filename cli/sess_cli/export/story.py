@@ -15,7 +15,6 @@ from typing import Any
 import apsw
 
 from sess_cli.export.records import Image, images_in, text_in
-from sess_cli.export.redact import Redactor
 from sess_schema import labels, numbers
 from sess_schema.classes import replace
 from sess_schema.edits import Edit
@@ -24,6 +23,7 @@ from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
+from sess_schema.redaction import Redactor
 from sess_schema.session import shown
 from sess_schema.session.reader import Entry, Reader
 
@@ -137,6 +137,7 @@ class Story:
     @cached_property
     def title(self) -> str:
         title = sessions.title_of(self.db, self.row)
+        self._look_at("", "title")
         if self.redacts and len(title) >= _CUT_TITLE:
             title = _LAST_WORD.sub("…", title)
         return self.cleaned(title)
@@ -260,6 +261,11 @@ class Story:
     def redacts(self) -> bool:
         return self._clean is not None
 
+    def _look_at(self, place: str, part: str) -> None:
+        """Say where the next texts are from, for the report of masks."""
+        if self._clean is not None and self._clean.places is not None:
+            self._clean.place = f"{self.row.session}{place}, {part}"
+
     def cleaned(self, text: str) -> str:
         return self._clean(text) if self._clean is not None and text else text
 
@@ -279,14 +285,17 @@ class Story:
 
     def _cleaned_item(self, item: Item) -> Item:
         if self._clean is not None:
+            self._look_at(f"#{item.key}", item.tool or item.type)
             item.label = self._cleaned_name(item.label)
             item.tool = self._cleaned_name(item.tool)
             item.summary = self.cleaned(item.summary)
             item.text = self.cleaned(item.text)
             item.output = self.cleaned(item.output)
+            self._look_at(f"#{item.key}", "input")
             item.input = self.cleaned_value(item.input)
             item.edits = [self._cleaned_edit(edit) for edit in item.edits]
             self._known.clear()
+            self._look_at(f"#{item.key}", "commit")
             item.commits = [
                 Commit(one.sha, self._cleaned_name(one.branch), self.cleaned(one.subject))
                 for one in item.commits
@@ -330,7 +339,13 @@ class Story:
         if isinstance(value, str):
             return self.cleaned(value)
         if isinstance(value, dict):
-            return {self.cleaned(name): self._named(name, inner) for name, inner in value.items()}
+            # `{"name": "DB_PASSWORD", "value": "..."}`
+            told = value.get("name") or value.get("key")
+            told = told if isinstance(told, str) else None
+            return {
+                self.cleaned(name): self._named((name == "value" and told) or name, inner)
+                for name, inner in value.items()
+            }
         if isinstance(value, list):
             return [self.cleaned_value(inner) for inner in value]
         return value

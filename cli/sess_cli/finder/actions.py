@@ -55,10 +55,10 @@ def as_markdown(db: apsw.Connection, session: int, event: int | None, *, utc: bo
 def _write_markdown(db: apsw.Connection, row: SessionRow, out: BinaryIO, *, utc: bool) -> None:
     """Like `sess export md`, with secrets masked."""
     from sess_cli.export import markdown as document  # noqa: PLC0415 - slow to import
-    from sess_cli.export.redact import Redactor  # noqa: PLC0415
+    from sess_cli.export import masking  # noqa: PLC0415
     from sess_cli.export.story import Story  # noqa: PLC0415
 
-    document.write(Story(db, row, Redactor()), out, utc=utc)
+    document.write(Story(db, row, masking.usual()), out, utc=utc)
 
 
 def name_of(db: apsw.Connection, session: int, event: int | None) -> str:

@@ -29,7 +29,7 @@ def opened(world, monkeypatch, session=MAIN):
     monkeypatch.setenv("HOME", str(world.root))
     monkeypatch.setenv("SESSIOND_HOME", str(world.state))
     monkeypatch.setenv("TZ", "UTC")
-    with shared.opened(session, sync=False, redact=True) as (story, _):
+    with shared.opened(session, shared.masking(), sync=False) as story:
         yield story
 
 

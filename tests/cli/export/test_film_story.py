@@ -44,7 +44,7 @@ class Session:
     @contextmanager
     def opened(self):
         self.world.ingest()
-        with shared.opened(MAIN, sync=False, redact=True) as (story, _):
+        with shared.opened(MAIN, shared.masking(), sync=False) as story:
             yield story
 
     def board(self, columns=100, **options):

@@ -20,8 +20,8 @@ from sess_cli.commands.export import shared
 if TYPE_CHECKING:
     from sess_cli.export.film.frames import Film
     from sess_cli.export.film.scenes import Storyboard
-    from sess_cli.export.redact import Redactor
     from sess_cli.export.story import Story
+    from sess_schema.redaction import Redactor
 
 WIDTH, HEIGHT, FONT_SIZE, FPS, THEME = 1400, 800, 16, 15, "mocha"
 COLUMNS, LINES = 136, 36  # about what a picture of that size has
@@ -156,13 +156,16 @@ def _pictures(suffix: str, about: str) -> Callable[..., None]:
         backend: With = Backend.BUILTIN,
         open_it: shared.Open = False,
         no_redact: shared.NoRedact = False,
+        redact: shared.Redact = None,
+        redaction_report: shared.RedactionReport = False,
         utc: options.Utc = False,
         no_sync: options.NoSync = False,
     ) -> None:
         picture = _Picture(suffix, theme, width, height, font_size, fps)
         picture.check(backend, output)
         asked = _Asked(duration, speed, begin, end, only, max_output, utc)
-        with shared.opened(session, sync=not no_sync, redact=not no_redact) as (story, redactor):
+        redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
+        with shared.opened(session, redactor, sync=not no_sync) as story:
             path = output or shared.default_name(story, suffix)
             if backend is Backend.VHS:
                 picture.film_by_vhs(story, asked, path)
@@ -259,6 +262,8 @@ def cast(
     columns: Columns = COLUMNS,
     lines: Lines = LINES,
     no_redact: shared.NoRedact = False,
+    redact: shared.Redact = None,
+    redaction_report: shared.RedactionReport = False,
     utc: options.Utc = False,
     no_sync: options.NoSync = False,
 ) -> None:
@@ -268,7 +273,8 @@ def cast(
 
     themes.theme(theme)
     asked = _Asked(duration, speed, begin, end, only, max_output, utc)
-    with shared.opened(session, sync=not no_sync, redact=not no_redact) as (story, redactor):
+    redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
+    with shared.opened(session, redactor, sync=not no_sync) as story:
         film = asked.film(story, columns, lines, FPS)
         made = cast_lines(film, theme_name=theme, timestamp=story.row.started)
         _write_text(made, output or shared.default_name(story, "cast"), redactor)
@@ -288,6 +294,8 @@ def tape(
     height: Height = HEIGHT,
     font_size: FontSize = FONT_SIZE,
     no_redact: shared.NoRedact = False,
+    redact: shared.Redact = None,
+    redaction_report: shared.RedactionReport = False,
     utc: options.Utc = False,
     no_sync: options.NoSync = False,
 ) -> None:
@@ -295,7 +303,8 @@ def tape(
     from sess_cli.export.film import tape as tapes  # noqa: PLC0415
 
     asked = _Asked(duration, speed, begin, end, only, MAX_OUTPUT, utc)
-    with shared.opened(session, sync=not no_sync, redact=not no_redact) as (story, redactor):
+    redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
+    with shared.opened(session, redactor, sync=not no_sync) as story:
         path = output or shared.default_name(story, "tape")
         named = shared.default_name(story, "tape") if path == "-" else os.path.basename(path)
         made = tapes.lines(

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
 
-from sess_cli.commands.export.shared import Gist, NoRedact, Open, Output, Repo
+from sess_cli.commands.export.shared import (
+    Gist,
+    NoRedact,
+    Open,
+    Output,
+    Redact,
+    RedactionReport,
+    Repo,
+)
 from sess_cli.options import NoSync, SessionId, Utc
 
 if TYPE_CHECKING:
@@ -47,6 +55,8 @@ def html(
     ] = False,
     gist: Gist = False,
     no_redact: NoRedact = False,
+    redact: Redact = None,
+    redaction_report: RedactionReport = False,
     open_it: Open = False,
     utc: Utc = False,
     no_sync: NoSync = False,
@@ -60,8 +70,9 @@ def html(
         raise SessError("--encrypt works only with --style reader")
     if output == "-" and (style in _FOLDER_STYLES or open_it or gist):
         raise SessError("`-o -` cannot be combined with --open, --gist or --style pages")
+    redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
     passphrase = _passphrase() if encrypt else None
-    with shared.opened(session, sync=not no_sync, redact=not no_redact) as (story, redactor):
+    with shared.opened(session, redactor, sync=not no_sync) as story:
         if style in _FOLDER_STYLES:
             folder = output or shared.default_name(story, "html").removesuffix(".html")
             written = _write_pages(story, folder, repo, utc=utc)

@@ -6,7 +6,7 @@ import sys
 
 import typer
 
-from sess_cli.commands.export.shared import NoRedact, Output
+from sess_cli.commands.export.shared import NoRedact, Output, Redact, RedactionReport
 from sess_cli.options import NoSync, SessionId
 
 
@@ -19,13 +19,16 @@ def json_(
     *,
     output: Output = None,
     no_redact: NoRedact = False,
+    redact: Redact = None,
+    redaction_report: RedactionReport = False,
     no_sync: NoSync = False,
 ) -> None:
     """Export a session as JSON: events, records and subagents."""
     from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
     from sess_cli.export import files, lossless  # noqa: PLC0415
 
-    with shared.opened(session, sync=not no_sync, redact=not no_redact) as (story, redactor):
+    redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
+    with shared.opened(session, redactor, sync=not no_sync) as story:
         if output == "-":
             lossless.write(story, sys.stdout.buffer)
             shared.report_masked(redactor)

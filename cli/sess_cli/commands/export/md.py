@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from sess_cli.commands.export.shared import Gist, NoRedact, Open, Output, Repo
+from sess_cli.commands.export.shared import (
+    Gist,
+    NoRedact,
+    Open,
+    Output,
+    Redact,
+    RedactionReport,
+    Repo,
+)
 from sess_cli.options import NoSync, SessionId, Utc
 
 
@@ -25,6 +33,8 @@ def md(
     repo: Repo = None,
     gist: Gist = False,
     no_redact: NoRedact = False,
+    redact: Redact = None,
+    redaction_report: RedactionReport = False,
     open_it: Open = False,
     utc: Utc = False,
     no_sync: NoSync = False,
@@ -33,10 +43,8 @@ def md(
     from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
     from sess_cli.export import files, markdown, repositories  # noqa: PLC0415
 
-    with shared.opened(session, sync=not no_sync, redact=not no_redact, images=True) as (
-        story,
-        redactor,
-    ):
+    redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
+    with shared.opened(session, redactor, sync=not no_sync) as story:
         repository = repositories.of(story, repo)
         if output == "-":
             markdown.write(story, sys.stdout.buffer, full=full, utc=utc, repository=repository)

@@ -12,9 +12,9 @@ import typer
 if TYPE_CHECKING:
     import apsw
 
-    from sess_cli.export.redact import Redactor
     from sess_cli.export.story import Story
     from sess_schema.queries.sessions import Listing, SessionRow
+    from sess_schema.redaction import Redactor
 
 Output = Annotated[
     str | None,
@@ -22,6 +22,18 @@ Output = Annotated[
 ]
 NoRedact = Annotated[
     bool, typer.Option("--no-redact", help="Do not mask secrets and home directories.")
+]
+Redact = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--redact",
+        metavar="REGEX",
+        help="Also mask what matches, or its first group. May be repeated.",
+    ),
+]
+RedactionReport = Annotated[
+    bool,
+    typer.Option("--redaction-report", help="List the kind and place of each mask on stderr."),
 ]
 Open = Annotated[bool, typer.Option("--open", help="Open the result.")]
 Repo = Annotated[
@@ -31,19 +43,35 @@ Repo = Annotated[
 Gist = Annotated[bool, typer.Option("--gist", help="Upload as a secret gist with `gh`.")]
 
 
+def masking(
+    *, off: bool = False, patterns: list[str] | None = None, report: bool = False
+) -> Redactor | None:
+    """What masks secrets, as the options and config.toml say."""
+    from collections import Counter  # noqa: PLC0415
+
+    from sess_cli.export import masking as masks  # noqa: PLC0415
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    if off:
+        if patterns or report:
+            raise SessError("--no-redact cannot be combined with --redact or --redaction-report")
+        return None
+    redactor = masks.usual(patterns or ())
+    redactor.places = Counter() if report else None
+    return redactor
+
+
 @contextmanager
 def opened(
-    session: str, *, sync: bool, redact: bool, images: bool = True
-) -> Iterator[tuple[Story, Redactor | None]]:
-    """The session with this ID, and what masks its secrets."""
+    session: str, redactor: Redactor | None, *, sync: bool, images: bool = True
+) -> Iterator[Story]:
+    """The session with this ID, its secrets masked."""
     from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
-    from sess_cli.export.redact import Redactor  # noqa: PLC0415
     from sess_cli.export.story import Story  # noqa: PLC0415
     from sess_schema.queries import sessions  # noqa: PLC0415
 
     with fresh.open_with_sessions(sync=sync) as db:
-        redactor = Redactor() if redact else None
-        yield Story(db, sessions.resolve(db, session), redactor, images=images), redactor
+        yield Story(db, sessions.resolve(db, session), redactor, images=images)
 
 
 def default_name(story: Story, suffix: str) -> str:
@@ -113,9 +141,13 @@ def report(path: str, redactor: Redactor | None) -> None:
 
 
 def report_masked(redactor: Redactor | None) -> None:
-    from sess_schema.program import say  # noqa: PLC0415
+    from sess_schema.program import counted, say  # noqa: PLC0415
 
-    if redactor is not None and (masked := redactor.report()):
+    if redactor is None:
+        return
+    for (kind, place), count in (redactor.places or {}).items():
+        say(f"masked {counted(count, kind)} in {place or 'the session'}")
+    if masked := redactor.report():
         say(f"masked {masked}; --no-redact turns this off")
 
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.commands.export.shared import NoRedact, Open
+from sess_cli.commands.export.shared import NoRedact, Open, Redact, RedactionReport
 from sess_cli.options import Agents, NoSync, Projects, Since, Until, Utc
 
 if TYPE_CHECKING:
     import apsw
 
-    from sess_cli.export.redact import Redactor
     from sess_cli.export.site.build import Outcome, Site
     from sess_schema.queries.sessions import SessionRow
+    from sess_schema.redaction import Redactor
 
 _SHOWN = 3
 
@@ -40,6 +40,8 @@ def site(
         bool, typer.Option("--dry-run", help="Print what would be done; write nothing.")
     ] = False,
     no_redact: NoRedact = False,
+    redact: Redact = None,
+    redaction_report: RedactionReport = False,
     open_it: Open = False,
     utc: Utc = False,
     no_sync: NoSync = False,
@@ -50,19 +52,19 @@ def site(
     """
     from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
     from sess_cli.commands.export import shared  # noqa: PLC0415
-    from sess_cli.export.redact import Redactor  # noqa: PLC0415
     from sess_cli.export.site.build import Site, Wanted  # noqa: PLC0415
     from sess_schema.errors import Exit  # noqa: PLC0415
 
     listing = shared.listing(agents, projects, since, until, utc=utc)
     _check_folder(output)
+    redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
+    masks = "" if redactor is None else redactor.identity
     with fresh.open_with_sessions(sync=not no_sync) as db:
         rows = shared.chosen(db, [], listing)
-        whole = Site(db, output, rows, Wanted(redact=not no_redact, utc=utc))
+        whole = Site(db, output, rows, Wanted(masks=masks, utc=utc))
         if dry_run:
             _print_plan(db, whole, rows)
             return
-        redactor = None if no_redact else Redactor()
         with _progress(len(whole.stale())) as step:
             outcome = whole.build(redactor, step)
     _print_outcome(output, outcome, redactor)

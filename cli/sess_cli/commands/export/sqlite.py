@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sess_cli.commands.export.shared import NoRedact
+from sess_cli.commands.export.shared import NoRedact, Redact, RedactionReport
 from sess_cli.options import Agents, NoSync, Projects, Since, Until, Utc
 
 
@@ -31,13 +31,14 @@ def sqlite(
     until: Until = None,
     utc: Utc = False,
     no_redact: NoRedact = False,
+    redact: Redact = None,
+    redaction_report: RedactionReport = False,
     no_sync: NoSync = False,
 ) -> None:
     """Export sessions as an SQLite database, for Datasette."""
     from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
     from sess_cli.commands.export import shared  # noqa: PLC0415
     from sess_cli.export import files, portable  # noqa: PLC0415
-    from sess_cli.export.redact import Redactor  # noqa: PLC0415
     from sess_cli.export.story import Story  # noqa: PLC0415
     from sess_schema.errors import SessError  # noqa: PLC0415
 
@@ -45,8 +46,8 @@ def sqlite(
         raise SessError("cannot write a database to stdout", hint="use `-o FILE`")
     listing = shared.listing(agents, projects, since, until, utc=utc)
     files.check_target(output)
+    redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
     with fresh.open_with_sessions(sync=not no_sync) as db:
-        redactor = None if no_redact else Redactor()
         rows = shared.chosen(db, ids or [], listing)
         stories = (Story(db, row, redactor, images=False) for row in rows)
         portable.write(stories, output)

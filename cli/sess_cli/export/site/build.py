@@ -19,7 +19,7 @@ from sess_cli.export.site.plan import Entry, Manifest
 from sess_schema.queries.sessions import SessionRow
 
 if TYPE_CHECKING:
-    from sess_cli.export.redact import Redactor
+    from sess_schema.redaction import Redactor
 
 _PAGE_ABOVE = "../"
 
@@ -28,7 +28,7 @@ _PAGE_ABOVE = "../"
 class Wanted:
     """Options of the pages; changing any redraws all of them."""
 
-    redact: bool = True
+    masks: str = ""  # the rules of redaction; empty: none
     utc: bool = False
 
 

@@ -1,0 +1,196 @@
+"""Values after a name that means a secret: `DB_PASSWORD=...`, `"apiKey": "..."`, `<token>...`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sess_schema.redaction import names, values
+from sess_schema.redaction.extents import Extents, Span
+
+# RE2 finds places where a name may be followed by a value; `re` looks at them closely.
+SCREEN = (
+    rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)"
+    r"(?:[\\\"'`\])*]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\]|is\b)|\s+[\"']?(?i:value|val)\b|[ \t][a-zA-Z:-]+=))"
+)
+_VALUE = r"(?i:value|val|content|data|plaintext|secret_?string)"
+_NAME = re.compile(rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)")
+_IN_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
+_LONGEST_NAME = 60
+_CLOSERS = r"[\\\"'`\])*]{0,6}"
+_ASSIGNED = re.compile(
+    rf"{_CLOSERS}[ \t]{{0,8}}(:=|=>(?=[\s\"'])|<<<|[!=]={{1,2}}(?=[\s\"'])|\?=|\+=|=|::?)[ \t]{{0,8}}(?:\r?\n[ \t]{{1,40}})?"
+)
+_ANNOTATED = re.compile(
+    r"[ \t]{0,8}:[ \t]{0,4}[A-Za-z][\w.|\[\], ]{0,40}?[ \t]{0,4}=[ \t]{0,4}(?=\\{0,3}[bruf]{0,2}[\"'`])"
+)
+# The value is the next argument, or the argument of a call.
+_PASSED = re.compile(
+    r"\\{0,3}[\"'],[ \t]{0,4}(?=\\{0,3}[bruf]{0,2}[\"'])|[ \t]{0,2}\([ \t]{0,4}(?=\\{0,3}[\"'])"
+    r"|[ \t]{1,2}(?=\\{0,3}['\"]\S)"
+)
+_TAG = re.compile(r"(?:\\{0,3}[\"'])?(?:[ \t][^<>\n]{0,120})?(?<!/)>[ \t]{0,4}(?=[^<\s])")
+_PLIST = re.compile(r"</key>\s{0,40}<string>(?=[^<\s])")
+_SIBLING = re.compile(
+    rf"(?:\\{{0,3}}[\"'],?\s{{0,40}}|,?[ \t]*\r?\n[ \t\d→|:+-]{{0,40}})(?:\\{{0,3}}[\"'])?{_VALUE}(?:\\{{0,3}}[\"'])?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
+)
+_SAID = re.compile(r"[\"'`*]{0,3}(?: is:? |[ \t]{0,8}\|[ \t]{0,8})(?=\S)")
+_FIRST_ARGUMENT = re.compile(r"\(\s{0,3}[bruf]?\\{0,3}[\"']\Z")
+_PREFIX = re.compile(r"[bruf]{1,2}(?=\\{0,3}[\"'])")
+_LIST = re.compile(r"\[\s{0,20}(?=\\{0,3}[\"'])")
+_NEXT = re.compile(r"\s{0,20},\s{0,20}(?=\\{0,3}[\"'])")
+_MOST_LISTED = 200
+# After an option in a sentence: "the --password option".
+_PROSE = re.compile(
+    r"(?i:and|are|args?|arguments?|as|before|can|file|flags?|for|from|if|in|instead|into|is|may|must"
+    r"|needs?|not|on|options?|or|param(?:eter)?s?|prompts?|should|so|stdin|string|that|the|then|to|values?"
+    r"|was|when|which|will|with|without)[.,:;)]*\Z|[a-z]{1,5}\Z"
+)
+_ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_.]*\Z")
+_LINE_BEFORE = re.compile(
+    r"(?:^|\\n)[ \t]*(?:\d{1,6}(?:→|\t|:|[ ]?\|))?[+ -]?[ \t]*(?:export |set |setenv |declare -x |env:|- )?\Z"
+)
+_ALONE = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\r?\n|\\n|\Z)")
+
+
+def find(text: str, at: int, extents: Extents) -> Iterator[tuple[int, int, str]]:
+    """The secrets whose name's last word begins here."""
+    word = _NAME.match(text, at)
+    if word is None:
+        return
+    start = _beginning(text, at)
+    name = text[start : word.end()].lstrip("-.")
+    if not names.is_no_word(name):
+        return
+    for begin, end in _values(text, start, word.end(), name, extents):
+        yield begin, end, names.kind_of(name)
+
+
+def _beginning(text: str, at: int) -> int:
+    """Where the name begins whose last word is at `at`."""
+    start, least = at, max(at - _LONGEST_NAME, 0)
+    while start > least and (text[start - 1] in _IN_NAME):
+        start -= 1
+    if text[start - 1 : start] == "\\" and text[start] in "nrt":
+        return start + 1  # of an escaped line break
+    if text[start - 1 : start] == "[" and text[start - 2 : start - 1] == "\x1b":
+        return min(at, text.find("m", start) + 1)  # of a colour
+    return start
+
+
+def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Iterator[Span]:
+    annotated = _ANNOTATED.match(text, end)
+    if annotated is not None:
+        yield from _literal(text, annotated.end(), name, extents)
+    for pattern in (_SIBLING, _PLIST, _PASSED):
+        found = pattern.match(text, end)
+        if found is not None and (pattern is not _PASSED or _is_passed(text, start, found)):
+            yield from _literal(text, found.end(), name, extents)
+            return
+    found = _ASSIGNED.match(text, end)
+    if found is not None:
+        yield from _assigned(text, start, found, name, extents)
+        return
+    found = _TAG.match(text, end)
+    if found is not None and _is_in_tag(text, start):
+        stop = text.find("<", found.end())
+        stop = len(text) if stop < 0 else stop
+        said = text[found.end() : stop]
+        if values.loud(name, said.strip()):
+            yield found.end(), found.end() + len(said.rstrip())
+        return
+    found = _SAID.match(text, end)
+    if found is not None:
+        value = extents.value(found.end(), name=start)
+        judge = values.quoted if value.quoted else _bare
+        if judge(name, text[value.begin : value.end]):
+            yield value.begin, value.end
+
+
+def _bare(name: str, value: str) -> bool:
+    return values.bare(name, value, alone=False)
+
+
+def _literal(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
+    """The value must be a literal, quoted or, as the value of a sibling, not."""
+    prefix = _PREFIX.match(text, at)
+    value = extents.value(prefix.end() if prefix else at, name=at)
+    if values.quoted(name, text[value.begin : value.end]):
+        yield value.begin, value.end
+
+
+def _assigned(
+    text: str, start: int, found: re.Match[str], name: str, extents: Extents
+) -> Iterator[Span]:
+    at = found.end()
+    lines = extents.several_lines(at)
+    if lines is not None:
+        if text[slice(*lines)].strip() and not values.is_masked(text[slice(*lines)].strip()):
+            yield lines
+        return
+    listed = _LIST.match(text, at)
+    if listed is not None:
+        yield from _listed(text, listed.end(), name, extents)
+    prefix = _PREFIX.match(text, at)
+    at = prefix.end() if prefix else at
+    sign = text[start - 1 : start]
+    parameter = sign in ("?", "&")
+    stops = "&#" if parameter else ";" if sign == ";" or text[start - 2 : start] == "; " else ""
+    direct = found[1] == "=" and found.end() == found.end(1)
+    environment = direct and _ENVIRONMENT.match(name) is not None
+    value = extents.value(at, name=start, stops=stops, shell=environment)
+    said = text[value.begin : value.end]
+    if value.quoted:
+        first = text.find(text[value.begin - 1], value.begin, value.end)
+        if values.quoted(name, said):
+            yield value.begin, value.end
+        elif first > 0 and " " in said and values.quoted(name, text[value.begin : first]):
+            yield value.begin, first  # where a backslash before a quote means nothing
+        return
+    option = text[start : start + 2] == "--"
+    header = found[1] == ":" and name[:2].lower() == "x-"
+    if header or (sign == ";" and direct) or (direct and (option or parameter or environment)):
+        if values.loud(name, said):
+            yield value.begin, value.end
+        return
+    alone = _LINE_BEFORE.search(text, max(start - 60, 0), start) is not None and (
+        _ALONE.match(text, value.end) is not None
+    )
+    if values.bare(name, said, alone=alone and found[1] in ("=", ":")):
+        yield value.begin, value.end
+
+
+def _listed(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
+    for _ in range(_MOST_LISTED):
+        value = extents.value(at, name=at)
+        if values.quoted(name, text[value.begin : value.end]):
+            yield value.begin, value.end
+        quote = len(text[at : value.begin])
+        following = _NEXT.match(text, value.end + quote)
+        if following is None:
+            return
+        at = following.end()
+
+
+def _is_passed(text: str, start: int, found: re.Match[str]) -> bool:
+    """`define('DB_PASSWORD', '...')`; in `('a', 'password', 'b')` it is just a word."""
+    return "," not in found[0] or _FIRST_ARGUMENT.search(text, max(start - 8, 0), start) is not None
+
+
+def _is_in_tag(text: str, start: int) -> bool:
+    before = text[max(start - 200, 0) : start]
+    opened = before.rfind("<")
+    return opened >= 0 and ">" not in before[opened:] and before[opened + 1 : opened + 2] != "/"
+
+
+def option(text: str, found: re.Match[str], extents: Extents) -> Iterator[tuple[int, int, str]]:
+    """`--token abc`; but `--password options` is prose."""
+    name = found[1].lstrip("-")
+    if not names.means_secret(name):
+        return
+    value = extents.value(found.start(2), name=found.start())
+    said = text[value.begin : value.end]
+    if not value.quoted and (said.startswith("-") or _PROSE.match(said)):
+        return
+    if values.loud(name, said):
+        yield value.begin, value.end, names.kind_of(name)

@@ -1,0 +1,249 @@
+"""Every secret in a text: what each rule finds by itself, joined where they overlap.
+
+RE2 screens the text for places where a rule may apply, all rules at once and in linear time; without
+it `re` does, more slowly. Only these places are looked at closely. Every rule sees the text as it
+was, so none can hide a secret from another.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from typing import Any
+
+from sess_schema.redaction import assignments, contexts, values
+from sess_schema.redaction.extents import MASK, Extents
+from sess_schema.redaction.shapes import SHAPES, Shape
+
+EDITION = 2  # increased when the rules find more, so that sites are drawn again
+Found = tuple[int, int, str]  # begin, end, kind
+
+# Bytes searched at a time: a secret may begin inside another one that has no end, and searching
+# for that end again after each match would take quadratic time.
+_WINDOW = 32_768
+_OVERLAP = 1_024
+_MEMORY = 64 << 20  # bytes that RE2 may use for its states; it takes only what it needs
+_COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])?")
+# Where a narrow terminal broke a word.
+_BROKEN = re.compile(r"([\w+/=.$-]{1,400}+)(\r?\n[ \t]{0,12})([\w+/=.$-]{4,})", re.ASCII)
+_ENDS_SEQUENCE = re.compile(r"(?:\x1b\[[0-9;]*m|\\[nrt])\Z")
+_BY_PREFIX = [shape for shape in SHAPES if not shape.sign]
+_BACK = 60
+_AHEAD = 100
+_NARROW = 40
+_MORE = re.compile(r"[\w+/=-]*", re.ASCII)
+
+
+def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Found]:
+    """The secrets in order; none overlaps another. `own` are the user's rules."""
+    encoded = text.encode("utf-8", "surrogatepass")
+    found: list[Found] = []
+    place = _screen()(encoded, 0)
+    if place >= 0:
+        found += _in(text, _places(text, encoded, place))
+    if own:
+        found += _by_rules(text, own)
+    if "\x1b" in text:
+        found += _through(text, _COLOUR, own)
+    return _joined(text, found) if found else found
+
+
+def _in(text: str, places: Iterable[int]) -> Iterator[Found]:
+    extents = Extents(text)
+    is_context = _contexts().match
+    for at in places:
+        yield from assignments.find(text, at, extents)
+        yield from _shaped(text, at)
+        if is_context(text, at) is None:
+            continue
+        for context in contexts.CONTEXTS:
+            match = context.look(text, at)
+            if match is not None:
+                yield from context.judge(text, match, extents)
+
+
+def _by_rules(text: str, own: Iterable[tuple[str, re.Pattern[str]]]) -> Iterator[Found]:
+    for kind, pattern in own:
+        for match in pattern.finditer(text):
+            begin, end = match.span(1 if pattern.groups and match[1] is not None else 0)
+            if end > begin:
+                yield begin, end, kind
+
+
+def _shaped(text: str, at: int) -> Iterator[Found]:
+    match = _shapes().match(text, at)
+    if match is not None and _begins_word(text, at):
+        yield from _whole(text, match, _BY_PREFIX[(match.lastindex or 1) - 1])
+    more = _MORE.match(text, match.end()) if match is not None else None
+    if more is None or text[more.end() : more.end() + 1] in ("\r", "\n"):
+        yield from _broken(text, at, whole=match is not None)
+    sign = _signs().match(text, at)
+    if sign is not None:
+        shape, expression = _by_sign()[(sign.lastindex or 1) - 1]
+        match = expression.search(text, max(at - _BACK, 0), at + _AHEAD)
+        if match is not None and _begins_word(text, match.start()):
+            yield from _whole(text, match, shape)
+
+
+def _whole(text: str, match: re.Match[str], shape: Shape) -> Iterator[Found]:
+    begin, end = match.span()
+    more = _MORE.match(text, end)
+    end = more.end() if more is not None and text[end - 1] != "." else end
+    secret = text[begin:end]
+    if shape.with_digit and (not any(c.isdigit() for c in secret) or values.is_placeholder(secret)):
+        return
+    yield begin, end, shape.kind
+
+
+def _broken(text: str, at: int, *, whole: bool) -> Iterator[Found]:
+    """A shape that goes on in the next line."""
+    line = _BROKEN.match(text, at)
+    if line is None or at - text.rfind("\n", 0, at) + len(line[1]) < _NARROW:
+        return
+    if whole and not any(map(str.isdigit, line[3])):
+        return  # the next line begins with a word
+    match = _shapes().match(line[1] + line[3])
+    if match is not None and match.end() > len(line[1]) and _begins_word(text, at):
+        for _, end, kind in _whole(match.string, match, _BY_PREFIX[(match.lastindex or 1) - 1]):
+            yield at, at + end + len(line[2]), kind
+
+
+def _begins_word(text: str, at: int) -> bool:
+    """Even right after the `m` of a colour or the `n` of an escaped newline."""
+    if not at or not (text[at - 1].isascii() and text[at - 1].isalnum()):
+        return True
+    return _ENDS_SEQUENCE.search(text, max(at - 24, 0), at) is not None
+
+
+def _through(
+    text: str, ignored: re.Pattern[str], own: Iterable[tuple[str, re.Pattern[str]]]
+) -> Iterator[Found]:
+    """What is found when some characters are taken out, where it is in the whole text."""
+    pieces, kept = [], 0
+    starts, origins = [0], [0]
+    for match in ignored.finditer(text):
+        pieces.append(text[kept : match.start()])
+        kept = match.end()
+        starts.append(starts[-1] + len(pieces[-1]))
+        origins.append(kept)
+    pieces.append(text[kept:])
+    plain = "".join(pieces)
+    found = [*_in(plain, _places(plain)), *_by_rules(plain, own)]
+    for begin, end, kind in found:
+        yield _origin(begin, starts, origins), _origin(end - 1, starts, origins) + 1, kind
+
+
+def _origin(at: int, starts: list[int], origins: list[int]) -> int:
+    from bisect import bisect_right  # noqa: PLC0415 - few texts have colours
+
+    piece = bisect_right(starts, at) - 1
+    return origins[piece] + at - starts[piece]
+
+
+def _with_masks(found: Found, masks: list[re.Match[str]]) -> Found:
+    """Extended so that no part of a mask of an earlier pass is left."""
+    begin, end, kind = found
+    for mask in masks:
+        if mask.start() < end and begin < mask.end():
+            begin, end = min(begin, mask.start()), max(end, mask.end())
+    return begin, end, kind
+
+
+def _joined(text: str, found: list[Found]) -> list[Found]:
+    if "[redacted: " in text:
+        masks = [*MASK.finditer(text)]
+        found = [_with_masks(one, masks) for one in found]
+    found.sort(key=lambda one: (one[0], -one[1]))
+    whole: list[Found] = []
+    for begin, end, kind in found:
+        if whole and begin < whole[-1][1]:
+            first = whole[-1]
+            whole[-1] = (first[0], max(first[1], end), first[2])
+        else:
+            whole.append((begin, end, kind))
+    return [one for one in whole if not values.is_masked(text[one[0] : one[1]])]
+
+
+# -- the screen
+
+
+def _places(text: str, encoded: bytes | None = None, place: int | None = None) -> Iterator[int]:
+    """Where a rule may apply."""
+    first = _screen()
+    encoded = text.encode("utf-8", "surrogatepass") if encoded is None else encoded
+    place = first(encoded, 0) if place is None else place
+    if len(encoded) == len(text):
+        while place >= 0:
+            yield place
+            place = first(encoded, place + 1)
+        return
+    at = passed = 0
+    while place >= 0:
+        at += len(encoded[passed:place].decode("utf-8", "surrogatepass"))
+        passed = place
+        yield at
+        place = first(encoded, place + 1)
+
+
+def expressions() -> list[str]:
+    return [
+        assignments.SCREEN,
+        *(shape.screened for shape in SHAPES),
+        *(context.sign for context in contexts.CONTEXTS),
+    ]
+
+
+@lru_cache(maxsize=1)
+def _shapes() -> re.Pattern[str]:
+    """All that begin in a known way; the number of the group tells which."""
+    each = (f"({_ungrouped(shape.expression)})" for shape in _BY_PREFIX)
+    return re.compile("|".join(each), re.ASCII)
+
+
+@lru_cache(maxsize=1)
+def _contexts() -> re.Pattern[str]:
+    return re.compile("|".join(context.sign for context in contexts.CONTEXTS), re.ASCII)
+
+
+@lru_cache(maxsize=1)
+def _signs() -> re.Pattern[str]:
+    return re.compile("|".join(f"({shape.sign})" for shape in SHAPES if shape.sign), re.ASCII)
+
+
+@lru_cache(maxsize=1)
+def _by_sign() -> list[tuple[Shape, re.Pattern[str]]]:
+    return [(shape, re.compile(shape.expression, re.ASCII)) for shape in SHAPES if shape.sign]
+
+
+@lru_cache(maxsize=1)
+def _screen() -> Callable[[bytes, int], int]:
+    """The start of the next candidate; -1 if there is none."""
+    whole = "|".join(f"(?:{_ungrouped(one)})" for one in expressions()).encode()
+    search = _compiled(whole).search
+
+    def first(text: bytes, at: int) -> int:
+        size = len(text)
+        while True:
+            found = search(text, at, at + _WINDOW)
+            if found is not None:
+                return int(found.start())
+            if at + _WINDOW >= size:
+                return -1
+            at += _WINDOW - _OVERLAP
+
+    return first
+
+
+def _compiled(expression: bytes) -> Any:
+    try:
+        import re2  # noqa: PLC0415
+    except ImportError:
+        return re.compile(expression)
+    options = re2.Options()
+    options.max_mem = _MEMORY
+    return re2.compile(expression, options)
+
+
+def _ungrouped(expression: str) -> str:
+    return re.sub(r"(?<!\\)\((?!\?)", "(?:", expression)

@@ -1,0 +1,207 @@
+"""How far a value extends, whatever its characters."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from sess_schema.redaction.values import reads_as_words
+
+Span = tuple[int, int]
+
+MASK = re.compile(r"\[redacted: [A-Za-z ]{1,30}\]")
+
+_QUOTE = re.compile(r"\\*[\"'`]")
+_TRIPLE = re.compile(r"\\{0,3}(\"\"\"|''')")
+_BLANK = re.compile(r"[\s\x1b]")
+# What may follow the quote that ends a value; anything else belongs to the same word.
+_AFTER_QUOTE = re.compile(r"\Z|[\s\x1b,;:)\]}>/&|.+*\\<]")
+_AFTER_WORD = re.compile(r"\Z|[\s\x1b;&|)\]},\\]")
+# A quote inside quotes, after the first of its signs: `''`, `'"'"'`, `'\\''`.
+_GOES_ON = re.compile(r"\"'\"'|'\"'\"|\\''|'|\"")
+_LINE_END = re.compile(r"[\r\n]")
+# An escaped line break ends a value only before what looks like a new line: `\n` may be part of it.
+_ESCAPED_BREAK = re.compile(
+    r"\\+(?:r\\+)?n(?=\\|\Z|[\"']|[+-]?[ \t]*(?:export )?([A-Za-z_][\w.-]{1,60})\\*[\"']?[ \t]*[=:]|-----)"
+)
+_CLOSING_TAG = re.compile(r"</[A-Za-z][\w:.-]{0,60}>")
+_BEFORE = 2_000  # characters of the line that are looked through for an open quote
+_HEREDOC = re.compile(
+    r"<<[-~]?[ \t]*\\{0,3}[\"']?([A-Za-z_]\w{0,40})\\{0,3}[\"']?(?=[\s);])[^\n]{0,200}\n"
+)
+_BLOCK = re.compile(r"[|>][-+]?\d?[ \t]*(?:#[^\n]*)?\r?\n")
+# Before a line in the output of `cat -n`, `grep -n` and `diff`.
+_MARGIN = re.compile(r"(?:[ \t]{0,8}\d{1,6}(?:→|\t|:|[ ]?\|[ ]?)|[+-](?![+-]{2}))?")
+
+
+class Extent(NamedTuple):
+    begin: int
+    end: int
+    quoted: bool
+
+
+class Extents:
+    """Remembers where runs end, so that a text of many names is read once."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._runs: dict[str, Span] = {}  # by kind of end: the last run
+
+    def value(
+        self, at: int, *, name: int, stops: str = "", plain: bool = False, shell: bool = False
+    ) -> Extent:
+        """The value that begins at `at` and whose name begins at `name`.
+
+        `stops`: characters that end it besides white space. `plain`: a quote is part of it.
+        `shell`: what follows its quote without a blank belongs to the same word.
+        """
+        text = self.text
+        triple = _TRIPLE.match(text, at)
+        if triple is not None:
+            end = text.find(triple[1], triple.end())
+            if end >= 0:
+                return Extent(triple.end(), end, quoted=True)
+        quote = None if plain else _QUOTE.match(text, at)
+        if quote is not None:
+            return self._in_quotes(quote, _AFTER_WORD if shell else _AFTER_QUOTE)
+        return Extent(at, self._unquoted(at, name, stops), quoted=False)
+
+    def several_lines(self, at: int) -> Span | None:
+        """The lines of a here-document or of a YAML block that begins at `at`."""
+        found = _HEREDOC.match(self.text, at)
+        if found is not None:
+            end = re.compile(rf"^.{{0,12}}?{found[1]}\b", re.MULTILINE).search(
+                self.text, found.end()
+            )
+            return found.end(), end.start() if end else len(self.text)
+        found = _BLOCK.match(self.text, at)
+        return self._block(at, found.end()) if found is not None else None
+
+    def line_end(self, at: int) -> int:
+        return self._run("line", _LINE_END, at)
+
+    def _block(self, at: int, first: int) -> Span | None:
+        """The lines that are further to the right than the one with the name."""
+        text = self.text
+        start = text.rfind("\n", 0, at) + 1
+        margin = _MARGIN.match(text, start)
+        numbered = margin is not None and margin.end() > start
+        above = _indent(text, margin.end() if margin else start)
+        end = first
+        while end < len(text):
+            stop = text.find("\n", end)
+            stop = len(text) if stop < 0 else stop
+            inner = _MARGIN.match(text, end, stop) if numbered else None
+            begin = inner.end() if inner else end
+            if text[begin:stop].strip() and _indent(text, begin) <= above:
+                break
+            end = min(stop + 1, len(text))
+        while end > first and text[end - 1] in "\r\n":
+            end -= 1
+        return (first, end) if end > first else None
+
+    def _in_quotes(self, quote: re.Match[str], after_it: re.Pattern[str]) -> Extent:
+        text, begin = self.text, quote.end()
+        depth, mark = len(quote[0]) - 1, quote[0][-1]
+        end = self._closing(begin, depth, mark)
+        line = self.line_end(begin)
+        while end is not None and end < line:
+            after = end + depth + 1
+            again = _GOES_ON.match(text, after)
+            if again is not None and again[0].strip("\"'\\") == "" and again[0][-1] == mark:
+                end = self._closing(again.end(), depth, mark)
+                continue
+            if after_it.match(text, after):
+                return Extent(begin, end, quoted=True)
+            # `'it''s'`, `'don'"'"'t'`: the word goes on.
+            further = self._closing(after, depth, mark)
+            if further is None or further >= line:
+                stop = self._run("blank", _BLANK, after)
+                return Extent(begin, max(stop, after), quoted=True)
+            end = further
+        return Extent(begin, line, quoted=True)
+
+    def _closing(self, begin: int, depth: int, mark: str) -> int | None:
+        """Where the next quote with so many backslashes before it is, the first of these."""
+        text, at = self.text, begin
+        line = self.line_end(begin)
+        escaped = None
+        while True:
+            found = text.find(mark, at, line)
+            if found < 0:
+                return escaped
+            if mark == "'" and text.startswith("\"'\"'", found + 1):
+                at = found + 5
+                continue
+            slashes = found
+            while slashes > begin and text[slashes - 1] == "\\":
+                slashes -= 1
+            count = found - slashes
+            doubled = depth == 0 and count and mark == "'" and text[found + 1 : found + 2] == "'"
+            if doubled and not _AFTER_WORD.match(text, found + 2):
+                at = found + 2  # `'\\''` and `\\''`: the value goes on in any language
+                continue
+            if count % (2 * (depth + 1)) == depth:
+                return found - depth
+            if escaped is None and depth == 0 and _AFTER_QUOTE.match(text, found + 1):
+                escaped = found  # where backslashes mean nothing: 'C:\'
+            at = found + 1
+
+    def _unquoted(self, at: int, name: int, stops: str) -> int:
+        text = self.text
+        end = self._run("blank", _BLANK, at)
+        masked = text.rfind("[redacted: ", at, end + 1) if text[end : end + 1] == " " else -1
+        while masked >= 0 and (mask := MASK.match(text, masked)) is not None:
+            end = self._run("blank", _BLANK, mask.end())
+            masked = text.rfind("[redacted: ", mask.end(), end + 1)
+        for stop in stops:
+            found = text.find(stop, at, end)
+            end = found if found >= 0 else end
+        opened = self._open_quote(name)
+        if opened is not None:
+            closing = self._closing(at, len(opened) - 1, opened[-1])
+            if closing is not None and closing < end:
+                after = closing + len(opened)
+                if _AFTER_QUOTE.match(text, after):
+                    end = closing
+        if "\\" in text[at:end]:
+            for broken in _ESCAPED_BREAK.finditer(text, at, end + 60):
+                if broken.start() < end and (not broken[1] or reads_as_words(broken[1])):
+                    end = broken.start()
+                    break
+        if "</" in text[at:end]:
+            tag = _CLOSING_TAG.search(text, at, end + 60)
+            end = tag.start() if tag is not None and tag.start() < end else end
+        return end
+
+    def _open_quote(self, at: int) -> str | None:
+        """The quote, with its backslashes, in which this place of the line is."""
+        text = self.text
+        start = max(text.rfind("\n", 0, at) + 1, at - _BEFORE)
+        opened: str | None = None
+        for found in _QUOTE.finditer(text, start, at):
+            if found.start() > 0 and text[found.start() - 1] == "\\":
+                continue
+            if opened is None:
+                before = text[found.start() - 1 : found.start()] if found.start() > start else ""
+                if not before.isalnum():  # an apostrophe
+                    opened = found[0]
+            elif opened == found[0]:
+                opened = None
+        return opened
+
+    def _run(self, kind: str, ends: re.Pattern[str], at: int) -> int:
+        known = self._runs.get(kind)
+        if known is not None and known[0] <= at <= known[1]:
+            return known[1]
+        found = ends.search(self.text, at)
+        end = found.start() if found else len(self.text)
+        self._runs[kind] = (at, end)
+        return end
+
+
+def _indent(text: str, at: int) -> int:
+    end = at
+    while text[end : end + 1] in (" ", "\t"):
+        end += 1
+    return end - at

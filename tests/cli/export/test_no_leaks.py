@@ -1,0 +1,139 @@
+"""Random secrets in every place of a session: none is left in any export."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import zlib
+from base64 import b64decode
+
+import pytest
+from tests.secrets_grid import cases, leaks
+
+MAIN = "11111111-1111-4111-8111-111111111111"
+PACKED = re.compile(rb"[A-Za-z0-9+/]{200,}={0,2}")
+
+
+def _planted(world, rounds):
+    """Each syntax in turn as a prompt, an answer, an input, an output, a written file, an edit."""
+    t = world.transcript()
+    made = []
+    for n, (_, text, secret) in enumerate(cases(random.Random(11), rounds)):
+        made.append((text, secret))
+        call = f"c{n}"
+        match n % 6:
+            case 0:
+                t.append(t.prompt(text))
+            case 1:
+                t.append(t.prompt("go"), t.answer(text))
+            case 2:
+                t.append(t.call(call, command=text), t.result(call, "ok"))
+            case 3:
+                t.append(t.call(call, command="cat f"), t.result(call, text))
+            case 4:
+                t.append(
+                    t.call(call, "Write", file_path="/x/f", content=text), t.result(call, "ok")
+                )
+            case _:
+                t.append(
+                    t.call(call, "Edit", file_path="/x/f", old_string="a", new_string=text),
+                    t.result(call, "ok"),
+                )
+    world.ingest()
+    return made
+
+
+def _told(folder):
+    """Every byte of the files, also what is packed in pages; JSON strings as their text."""
+    texts = []
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else [folder]:
+        if not path.is_file():
+            continue
+        raw = path.read_bytes()
+        texts.append(raw.decode("utf-8", "replace"))
+        for found in PACKED.findall(raw):
+            for wbits in (-15, 15, 31):
+                try:
+                    packed = b64decode(found + b"=" * (-len(found) % 4))
+                    texts.append(zlib.decompress(packed, wbits).decode("utf-8", "replace"))
+                    break
+                except (ValueError, zlib.error):
+                    continue
+    return "\n".join(texts)
+
+
+FORMATS = ("html", "md", "json", "sqlite", "cast", "tape")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", FORMATS)
+def test_no_export_has_a_piece_of_any_secret(world, tmp_path, kind):
+    made = _planted(world, 1)
+    out = tmp_path / "out"
+    extra = ["--full"] if kind == "md" else []
+    world.run("sess", "export", kind, MAIN, "-o", out, "--no-sync", *extra, check=0)
+    told = _told(out)
+    assert told
+    unescaped = told.replace('\\"', '"').replace("\\\\", "\\")
+    unmarked = re.sub(r"</?span[^>]*>", "", told)
+    assert [text for text, one in made if leaks(told, one, 8)] == []
+    assert [text for text, one in made if leaks(unescaped, one, 8)] == []
+    assert [text for text, one in made if leaks(unmarked, one, 8)] == []
+
+
+@pytest.mark.slow
+def test_no_page_of_a_site_has_a_piece_of_any_secret(world, tmp_path):
+    made = _planted(world, 1)
+    out = tmp_path / "site"
+    world.run("sess", "export", "site", "-o", out, "--no-sync", check=0)
+    told = _told(out)
+    assert [text for text, one in made if leaks(told, one, 8)] == []
+
+
+def test_own_rules_and_the_report(world, tmp_path):
+    """`--redact`, config.toml and `--redaction-report`: kinds and places, never the secret."""
+    t = world.transcript()
+    t.append(t.prompt("badge 4711 of ACME-123456"), t.answer("ok"))
+    t.append(t.call("c1", command="login --password hunter2x"), t.result("c1", "done"))
+    world.ingest()
+    (world.state / "config.toml").write_text("[redact]\npatterns = ['ACME-[0-9]{6}']\n")
+    done = world.run(
+        "sess", "export", "json", MAIN, "-o", "-", "--no-sync", "--redact", "badge ([0-9]+)",
+        "--redaction-report", check=0,
+    )  # fmt: skip
+    told = json.loads(done.stdout)
+    assert told["events"][0]["text"] == "badge [redacted: own rule] of [redacted: own rule]"
+    assert re.search(rf"masked 2 own rules in {MAIN}#\w+, user", done.stderr)
+    assert re.search(rf"masked 1 password in {MAIN}#\w+, input", done.stderr)
+    for secret in ("4711", "123456", "hunter2x"):
+        assert secret not in done.stderr + done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--redact", "("], "invalid regular expression"),
+        (["--redact", "x", "--no-redact"], "cannot be combined"),
+    ],
+)
+def test_bad_rules_are_told_in_one_line(world, options, says):
+    t = world.transcript()
+    t.append(t.prompt("go"), t.answer("ok"))
+    world.ingest()
+    done = world.run("sess", "export", "md", MAIN, "-o", "-", "--no-sync", *options, check=2)
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_site_is_drawn_again_when_the_rules_change(world, tmp_path):
+    t = world.transcript()
+    t.append(t.prompt("badge 4711"), t.answer("ok"))
+    world.ingest()
+    out = tmp_path / "site"
+    world.run("sess", "export", "site", "-o", out, "--no-sync", check=0)
+    assert "4711" in _told(out)
+    world.run("sess", "export", "site", "-o", out, "--no-sync", "--redact", "4711", check=0)
+    assert "4711" not in _told(out)
+    assert os.path.exists(out)
