@@ -47,7 +47,7 @@ def test_search_finds_text_of_any_session_and_links_to_it(browser_page, site):
     page.click("#hits p a")
     expect(page.get_by_text("the walrus sleeps").first).to_be_in_viewport()
     assert page.input_value("#query") == "walrus"  # the page goes on searching
-    expect(page.locator("#found")).to_have_text("1 of 1")
+    expect(page.locator("#found")).to_have_text("3 of 3")
     page.go_back()
     expect(status).to_have_text("1 event in 1 session")
     assert page.input_value("#query") == "WALRUS sleeps"

@@ -17,7 +17,7 @@ function follow(address) {
   if (!words) return;
   const query = document.getElementById("query");
   try { query.value = decodeURIComponent(words); } catch { return; }
-  search(query.value);
+  search(query.value, found?.number);
 }
 
 function startKeys() {

@@ -39,13 +39,12 @@ function countIn(text) {
   return count;
 }
 
-async function search(query) {
+async function search(query, from = currentNumber()) {
   const mine = ++looking;
   wanted = low(query.trim());
   hits = []; before = []; total = 0; elsewhere = 0; at = -1;
   if (!wanted) { showFound(); highlight(); return; }
   const visible = new Set(shown);
-  const from = currentNumber();
   let rested = performance.now();
   for (let number = 0; number < facts.count; number++) {
     const count = countIn(textOf(number));
