@@ -167,7 +167,7 @@ def test_filters_narrow_the_sums(spent):
 
 
 def test_csv_and_markdown_say_the_same(spent):
-    """The same fields in the same order."""
+    """CSV has the fields of JSON; Markdown is for people: sorted as on a screen, in dollars."""
     wanted = rows(spent, "--by", "model")
     done = spent.run("sess", "stats", "--no-sync", "--by", "model", "--csv", check=0)
     table = {row["group"]: row for row in csv.DictReader(io.StringIO(done.stdout))}
@@ -175,7 +175,36 @@ def test_csv_and_markdown_say_the_same(spent):
         group: str(row["requests"]) for group, row in wanted.items()
     }
     done = spent.run("sess", "stats", "--no-sync", "--by", "model", "--md", check=0)
-    assert len(done.stdout.splitlines()) == 2 + len(wanted)
+    head, rule, *lines = done.stdout.splitlines()
+    assert head.startswith(
+        "| model | input | output | cache written | cache read | cost | sessions"
+    )
+    assert rule == "|---" + "|---:" * 11 + "|"
+    groups = [line.split(" | ")[0].removeprefix("| ") for line in lines]
+    assert groups == sorted(wanted, key=lambda name: -wanted[name]["cost_usd"])
+    assert all("$" in line or "unknown" in line for line in lines)
+
+
+def test_two_groups_break_one_down_by_the_other(spent):
+    """`--by day,model`: the parts of each day add up to it, on screen and in every format."""
+    days = rows(spent, "--by", "day")
+    done = spent.run("sess", "stats", "--no-sync", "--by", "day,model", "--json", check=0)
+    parts = [json.loads(line) for line in done.stdout.splitlines()]
+    assert list(parts[0])[:2] == ["group", "subgroup"]
+    for name, day in days.items():
+        mine = [part for part in parts if part["group"] == name]
+        assert len({part["subgroup"] for part in mine}) == len(mine) > 0
+        for field in ("requests", "output_tokens", "cost_nano_usd", "tool_calls"):
+            assert sum(part[field] for part in mine) == day[field]
+    done = spent.run("sess", "stats", "--no-sync", "--by", "day,model", "--csv", check=0)
+    assert len(list(csv.DictReader(io.StringIO(done.stdout)))) == len(parts)
+    done = spent.run("sess", "stats", "--no-sync", "--by", "day,model", "--md", check=0)
+    assert done.stdout.startswith("| day | model | input |")
+    assert len(done.stdout.splitlines()) == 2 + len(parts)
+    text = spent.run("sess", "stats", "--no-sync", "--by", "day,model", check=0).stdout
+    assert text.startswith("day, model")
+    names = [line.split("  ")[0] for line in text.splitlines() if not line.startswith(" ")]
+    assert {*days} < {*names}
 
 
 def test_the_dashboard_names_what_has_no_price(spent):
@@ -190,6 +219,8 @@ def test_the_dashboard_names_what_has_no_price(spent):
     ("arguments", "message"),
     [
         (("--by", "colour"), 'no such group: "colour"'),
+        (("--by", "day,colour"), 'no such group: "colour"'),
+        (("--by", "day,model,tool"), "--by takes one group, or two: `--by day,model`"),
         (("--tz", "Mars/Olympus"), 'no such time zone: "Mars/Olympus"'),
         (("--subagents", "some"), 'invalid value for --subagents: "some"'),
         (("--json", "--csv"), "--json, --csv and --md cannot be combined"),

@@ -21,7 +21,8 @@ LONG = "very-long-name-" * 8
 WHAT = [
     (), *((view,) for view in VIEWS), (SESSION,), ("files", "a.py"), ("tools", "--detail"),
     ("--explain", "total"), ("errors", "--explain", "exit code"), ("windows", "--budget", "5M/day"),
-    *(("--by", by) for by in ("model", "tool", "file", "project", "session", "branch", "hour")),
+    *(("--by", by) for by in ("model", "tool", "file", "project", "session", "branch", "hour",
+                             "day,model")),
 ]  # fmt: skip
 
 

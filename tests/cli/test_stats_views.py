@@ -214,13 +214,13 @@ def test_windows_begin_as_ccusage_says(worked):
     ]
 
 
-def test_a_budget_that_is_exceeded_exits_with_3(world):
+def test_a_budget_that_is_exceeded_exits_with_6(world):
     """Of tokens spent now; below the limit it is 0."""
     t = world.transcript()
     now = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S}.000Z"
     t.append(t.prompt("x", timestamp=now), t.answer("y", timestamp=now))
     world.ingest()
-    (spent, *_) = rows(world, "windows", "--budget", "0.01k/week", check=3)
+    (spent, *_) = rows(world, "windows", "--budget", "0.01k/week", check=6)
     assert picked(spent, "kind", "unit", "limit", "used", "exceeded") == (
         "budget", "tokens", 10.0, 13.0, True,
     )  # fmt: skip

@@ -10,11 +10,13 @@ from sess_cli.options import Agents, AsJson, NoSync, Projects, Since, Until, Utc
 from sess_cli.render.stats import VIEWS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import tzinfo
 
     import apsw
 
     from sess_cli.render.stats.report import ViewOptions
+    from sess_cli.render.tallies import Broken, Groups
     from sess_schema.queries.sessions import SessionRow
     from sess_schema.queries.stats import Stats
     from sess_schema.queries.tally import Tally
@@ -40,7 +42,7 @@ def stats(
         typer.Option(
             metavar="GROUP",
             help="Group by day, week, month, hour, session, project, model, agent, tool, branch"
-            " or file.",
+            " or file; `day,model` breaks each day down by model.",
         ),
     ] = None,
     explain: Annotated[
@@ -107,8 +109,13 @@ def stats(
     from sess_schema.queries.stats import GROUPS, SUBAGENTS, Stats  # noqa: PLC0415
 
     view = what if what in VIEWS else None
-    if by is not None and by not in GROUPS:
-        raise SessError(f'no such group: "{by}"', hint=f"one of {', '.join(GROUPS)}")
+    for group in [] if by is None else by.split(","):
+        if group not in GROUPS:
+            raise SessError(f'no such group: "{group}"', hint=f"one of {', '.join(GROUPS)}")
+    if by is not None and by.count(",") > 1:
+        raise SessError("--by takes one group, or two: `--by day,model`")
+    if by is not None and explain is not None and "," in by:
+        raise SessError("--explain takes one group", hint=f"`--by {by.partition(',')[0]}`")
     if subagents not in SUBAGENTS:
         raise SessError(
             f'invalid value for --subagents: "{subagents}"', hint=f"one of {', '.join(SUBAGENTS)}"
@@ -119,8 +126,11 @@ def stats(
         raise SessError("--json, --csv and --md cannot be combined")
     if "-" in (html, png):
         raise SessError("cannot write charts to stdout", hint="name a file: `--html stats.html`")
-    if (html is not None or png is not None) and (view or by or explain or form or watch):
-        raise SessError("--html and --png take only filters")
+    drawn = "calendar" if png is not None and html is None else None
+    if (html is not None or png is not None) and (
+        view not in (None, drawn) or by or explain or form or watch
+    ):
+        raise SessError("--html and --png take only filters", hint="--png draws the calendar")
     _refuse(view, path=path, by=by, explain=explain, detail=detail, budget=budget)
     if watch and (form is not None or by is not None or explain is not None):
         raise SessError("--watch cannot be combined with --by, --explain or an output format")
@@ -180,9 +190,9 @@ class _Answer:
             elif self._by is not None:
                 from sess_cli.render import tallies  # noqa: PLC0415
 
-                groups = self._asked.groups(db, self._by)
-                names = _titles(db, self._asked) if self._by == "session" else None
-                tallies.table(groups, _total(groups), self._by, names)
+                groups, parts = self._groups(db, self._by)
+                names = _titles(db, self._asked) if "session" in self._by.split(",") else None
+                tallies.table(groups, _total(groups), self._by, names, parts)
             elif alone and row is not None:
                 from sess_cli.render.stats import session as one  # noqa: PLC0415
 
@@ -194,6 +204,14 @@ class _Answer:
                 dashboard.write(db, self._asked, Terminal())
         if code:
             raise Ended(code)
+
+    def _groups(self, db: apsw.Connection, by: str) -> tuple[Groups, Broken | None]:
+        """The sums by group, and each by another one."""
+        first, _, then = by.partition(",")
+        if not then:
+            return self._asked.groups(db, first), None
+        parts = self._asked.table(db, first, then)
+        return {group: _total(inner) for group, inner in parts.items()}, parts
 
     def draw(self, session: str | None, html: str | None, png: str | None, *, sync: bool) -> None:
         """Write charts to files."""
@@ -259,9 +277,10 @@ class _Answer:
 
         form = self._form or "json"
         if self._by is not None:
-            tallies.write(self._asked.groups(db, self._by), form)
+            groups, parts = self._groups(db, self._by)
+            tallies.write(groups, form, self._by, parts)
         elif form != "json":
-            tallies.write({"total": self._asked.total(db)}, form)
+            tallies.write({"total": self._asked.total(db)}, form, "group")
         else:
             from sess_cli.output import json_line  # noqa: PLC0415
             from sess_schema import numbers, objects  # noqa: PLC0415
@@ -327,7 +346,7 @@ def _titles(db: apsw.Connection, asked: Stats) -> dict[str, str]:
     }
 
 
-def _total(groups: dict[str, Tally]) -> Tally:
+def _total(groups: Mapping[str, Tally]) -> Tally:
     from sess_schema.queries.tally import Tally  # noqa: PLC0415
 
     total = Tally()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from sess_cli.render import layout
 from sess_cli.terminal import Terminal
@@ -17,6 +18,12 @@ _COLUMNS = (
     ("failed", "tool_errors"), ("denied", "tool_denied"),
 )  # fmt: skip
 
+_IN_FULL = (
+    ("input", "input_tokens"), ("output", "output_tokens"), ("cache written", "cache_write_tokens"),
+    ("cache read", "cache_read_tokens"), ("cost", "cost_nano"), ("sessions", "sessions"),
+    ("prompts", "prompts"), ("responses", "requests"), ("tool calls", "tool_calls"),
+    ("failed", "tool_errors"), ("denied", "tool_denied"),
+)  # fmt: skip
 # Columns that a narrow terminal drops, in this order.
 _DISPENSABLE = (
     "input_tokens",
@@ -30,44 +37,89 @@ _READABLE = 26
 _NOTHING = ("0", "$0")
 
 
-def write(groups: Mapping[str, Tally], form: str) -> None:
-    """`form`: json, csv or md."""
-    {"json": _as_json, "csv": _as_csv, "md": _as_markdown}[form](groups)
+Groups = Mapping[str, Tally]
+Broken = Mapping[str, Groups]  # each group by another one
 
 
-def _as_json(groups: Mapping[str, Tally]) -> None:
+def write(groups: Groups, form: str, by: str, parts: Broken | None = None) -> None:
+    """`form`: json, csv or md; with `parts`, the rows are those."""
+    if form == "md":
+        _as_markdown(groups, by, parts)
+        return
+    rows = [(objects.group(group, tally), "") for group, tally in groups.items()]
+    if parts is not None:
+        rows = [
+            (objects.group(group, tally), part)
+            for group, inner in parts.items()
+            for part, tally in inner.items()
+        ]
+    facts = [
+        {"group": row.pop("group"), **({} if parts is None else {"subgroup": part}), **row}
+        for row, part in rows
+    ]
+    (_as_json if form == "json" else _as_csv)(facts)
+
+
+def _as_json(facts: list[dict[str, Any]]) -> None:
     from sess_cli.output import json_line  # noqa: PLC0415
 
-    for group, tally in groups.items():
-        json_line(objects.group(group, tally))
+    for row in facts:
+        json_line(row)
 
 
-def _as_csv(groups: Mapping[str, Tally]) -> None:
+def _as_csv(facts: list[dict[str, Any]]) -> None:
     import csv  # noqa: PLC0415
 
     from sess_cli.output import csv_text  # noqa: PLC0415
 
-    out = csv.DictWriter(sys.stdout, objects.group("", Tally()), lineterminator="\n")
+    names = facts[0] if facts else objects.group("", Tally())
+    out = csv.DictWriter(sys.stdout, names, lineterminator="\n")
     out.writeheader()
-    out.writerows(objects.group(csv_text(group), tally) for group, tally in groups.items())
+    for row in facts:
+        named = {name: csv_text(row[name]) for name in ("group", "subgroup") if name in row}
+        out.writerow(row | named)
 
 
-def _as_markdown(groups: Mapping[str, Tally]) -> None:
+def _as_markdown(groups: Groups, by: str, parts: Broken | None) -> None:
+    """As on a terminal, with whole numbers."""
     from sess_cli.render.stats.report import markdown_cell  # noqa: PLC0415
 
     terminal = Terminal()
-    names = list(objects.group("", Tally()))
+    names = [*by.split(","), *(name for name, _ in _IN_FULL)]
     terminal.write(f"| {' | '.join(names)} |")
-    terminal.write("|---" + "|---:" * (len(names) - 1) + "|")
-    for group, tally in groups.items():
-        cells = (
-            markdown_cell(terminal, str(value)) for value in objects.group(group, tally).values()
-        )
-        terminal.write(f"| {' | '.join(cells)} |")
+    first = len(by.split(","))
+    terminal.write("|---" * first + "|---:" * (len(names) - first) + "|")
+    for group, tally in _ordered(groups, by):
+        inner = {"": tally} if parts is None else parts[group]
+        for part, one in _ordered(inner, by.rpartition(",")[2]):
+            labels = [group] if parts is None else [group, part]
+            cells = [markdown_cell(terminal, text) for text in (*labels, *_in_full(one))]
+            terminal.write(f"| {' | '.join(cells)} |")
+
+
+def _in_full(tally: Tally) -> Iterator[str]:
+    for _, name in _IN_FULL:
+        value = getattr(tally, name)
+        if name == "cost_nano":
+            yield cost(tally)
+        else:
+            yield f"{len(value) if isinstance(value, set) else value:,}"
+
+
+def _ordered(groups: Groups, by: str) -> list[tuple[str, Tally]]:
+    """Periods by time, everything else by cost."""
+    rows = [*groups.items()]
+    if by.partition(",")[0] not in ("hour", "day", "week", "month"):
+        rows.sort(key=lambda one: (-one[1].cost_nano, -one[1].tool_calls, one[0]))
+    return rows
 
 
 def table(
-    groups: Mapping[str, Tally], total: Tally, by: str, names: Mapping[str, str] | None = None
+    groups: Groups,
+    total: Tally,
+    by: str,
+    names: Mapping[str, str] | None = None,
+    parts: Broken | None = None,
 ) -> None:
     """Aligned columns with abbreviated numbers, and the total below.
 
@@ -76,14 +128,15 @@ def table(
     from sess_schema.queries.quarters import NONE  # noqa: PLC0415 - not needed by the status line
 
     terminal = Terminal()
-    rows = [*groups.items()]
-    if by not in ("hour", "day", "week", "month"):
-        rows.sort(key=lambda one: (-one[1].cost_nano, -one[1].tool_calls, one[0]))
     known = names if names and terminal.width is not None else {}
-    cells = [
-        (terminal.line(known.get(group) or name_of(group, by)), _cells(tally))
-        for group, tally in rows
-    ]
+    first, _, then = by.partition(",")
+    cells = []
+    for group, tally in _ordered(groups, first):
+        cells.append((terminal.line(known.get(group) or name_of(group, first)), _cells(tally)))
+        for part, one in _ordered(parts[group], then) if parts else ():
+            name = known.get(part) or name_of(part, then)
+            cells.append((f"  {terminal.line(name)}", _cells(one)))
+    by = by.replace(",", ", ")
     cells.append(("total", _cells(total)))
     heads = [head for head, _ in _COLUMNS]
     # A column with values only for the group `none`, like tokens by tool, is left out.
@@ -96,8 +149,11 @@ def table(
     cells = [*some, cells[-1]]
     wide = [max(len(heads[n]), *(len(row[n]) for _, row in cells)) for n in range(len(heads))]
     room = max(layout.cells(name) for name, _ in [*cells, (by, [])])
+    dropped: list[int] = []
     if terminal.width is not None:
-        kept, room = _fitting(kept, wide, room, terminal.width)
+        fitting, room = _fitting(kept, wide, room, terminal.width)
+        dropped = [n for n in kept if n not in fitting]
+        kept = fitting
     widths = [wide[n] for n in kept]
     head = "  ".join(heads[n].rjust(width) for n, width in zip(kept, widths, strict=True))
     terminal.write(terminal.style(f"{layout.pad(by, room)}  {head}".rstrip(), "dim"))
@@ -107,7 +163,14 @@ def table(
         shown = layout.pad(shorten(name, room), room)
         values = "  ".join(row[n].rjust(width) for n, width in zip(kept, widths, strict=True))
         line = f"{shown}  {values}".rstrip()
-        terminal.write(terminal.style(line, "bold") if number == len(cells) - 1 else line)
+        last = number == len(cells) - 1
+        style = "bold" if last or (parts and not name.startswith("  ")) else ""
+        terminal.write(terminal.style(line, style) if style else line)
+    if dropped:
+        left_out = ", ".join(heads[n] for n in dropped)
+        note = f"no room for: {left_out}; --json has all"
+        for line in layout.wrap(note, terminal.width or 80):
+            terminal.write(terminal.style(line, "dim"))
 
 
 def _fitting(kept: list[int], wide: list[int], room: int, width: int) -> tuple[list[int], int]:

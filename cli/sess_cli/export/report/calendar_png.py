@@ -11,7 +11,7 @@ from sess_cli.export.report import figures
 from sess_cli.export.report.markup import flat
 from sess_cli.render import amounts, layout, tallies
 from sess_schema.errors import Exit, SessError
-from sess_schema.queries.views.calendar import streaks
+from sess_schema.queries.views.calendar import busy, streaks
 
 if TYPE_CHECKING:
     import apsw
@@ -55,7 +55,7 @@ class _Picture:
     def __init__(self, asked: Stats, total: Tally, days: dict[date, Tally]) -> None:
         self._asked = asked
         self._total = total
-        self._values = {day: busy for day, tally in days.items() if (busy := figures.busy(tally))}
+        self._values = {day: busy(tally) for day, tally in days.items() if busy(tally)}
         self._today = datetime.now(asked.zone).date()
         self._sheets = calendar.sheets(self._values, self._today)
         self._marks = calendar.limits(list(self._values.values()))

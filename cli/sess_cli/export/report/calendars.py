@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from sess_cli.export.report import charts
 from sess_cli.export.report import days as calendar
-from sess_cli.export.report.figures import Figures, busy
+from sess_cli.export.report.figures import Figures
 from sess_cli.export.report.markup import Table, empty, exact, figure, text, tip
 from sess_cli.render import amounts, tallies
 from sess_schema.queries.stats import Tally
-from sess_schema.queries.views.calendar import streaks
+from sess_schema.queries.views.calendar import busy, streaks
 
 
 def year(data: Figures) -> str:

@@ -11,6 +11,7 @@ from sess_cli.export.report.periods import UNDATED, Axis
 from sess_schema import paths
 from sess_schema.queries.stats import NONE, Stats, Tally
 from sess_schema.queries.views import failures, tools
+from sess_schema.queries.views.calendar import busy
 from sess_schema.queries.views.tools import Use
 
 if TYPE_CHECKING:
@@ -72,11 +73,6 @@ class Figures:
     def span(self) -> tuple[str, str] | None:
         """The first and the last day with activity."""
         return (min(self.days).isoformat(), max(self.days).isoformat()) if self.days else None
-
-
-def busy(tally: Tally) -> int:
-    """The count that the calendar and the clock show: prompts and responses."""
-    return tally.prompts + tally.requests
 
 
 def read(db: apsw.Connection, asked: Stats) -> Figures:

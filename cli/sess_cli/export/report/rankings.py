@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from sess_cli.export.report import bars, scales
-from sess_cli.export.report.figures import REST, Figures, busy, colours, model_name
+from sess_cli.export.report.figures import REST, Figures, colours, model_name
 from sess_cli.export.report.markup import Table, cost, empty, exact, figure, text, tip
 from sess_cli.render import layout, tallies
 from sess_schema.queries.stats import NONE, Tally, percentile
+from sess_schema.queries.views.calendar import busy
 from sess_schema.queries.views.tools import Use
 
 ROWS = 12  # of a chart; its data table has all

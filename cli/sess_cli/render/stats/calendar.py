@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 
+from sess_cli.export.report import days
 from sess_cli.render import amounts
 from sess_cli.render.stats.report import Report, Section, ViewOptions
 from sess_cli.render.tallies import money, tokens
@@ -28,7 +29,7 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     found = calendar.read(db, asked)
     today = datetime.fromtimestamp(options.now / 1000, UTC).astimezone(asked.zone).date()
     current, longest = found.streaks(today)
-    days = [{"day": day.isoformat(), **_facts(tally)} for day, tally in found.days.items()]
+    by_day = [{"day": day.isoformat(), **_facts(tally)} for day, tally in found.days.items()]
     hours = [
         {"weekday": _WEEKDAYS[weekday], "hour": hour, **_facts(tally)}
         for (weekday, hour), tally in sorted(found.hours.items())
@@ -44,15 +45,14 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
         ("streak", f"{amounts.plural(current, 'day')}, longest {longest}"),
     ]
     if found.days:
-        value = _value(found.days.values())
-        most = max(found.days, key=lambda day: (value(found.days[day]), day))
+        most = max(found.days, key=lambda day: (calendar.busy(found.days[day]), day))
         busiest = found.days[most]
         used = f"{money(busiest.cost_nano)}, {tokens(busiest.tokens)}"
         prompts = amounts.plural(busiest.prompts, "prompt")
         facts.append(("busiest", f"{most:%a %Y-%m-%d}: {used}, {prompts}"))
     return Report(
         "calendar",
-        [Section("total", [total], ()), Section("day", days, ()), Section("hour", hours, ())],
+        [Section("total", [total], ()), Section("day", by_day, ()), Section("hour", hours, ())],
         facts=facts,
         draw=lambda terminal: _draw(terminal, found, today),
     )
@@ -73,30 +73,20 @@ def _span(days: Iterable[date]) -> str:
     return f", {ordered[0]} to {ordered[-1]}" if ordered else ""
 
 
-def _value(tallies: Iterable[Tally]) -> Callable[[Tally], int]:
-    """Cost if there is any, else work."""
-    if any(tally.cost_nano for tally in tallies):
-        return lambda tally: tally.cost_nano
-    return lambda tally: tally.prompts + tally.requests
-
-
 def _draw(terminal: Terminal, found: calendar.Calendar, today: date) -> None:
     if not found.days:
         return
-    value = _value(found.days.values())
-    paid = any(tally.cost_nano for tally in found.days.values())
+    busy = calendar.busy
     terminal.write("")
-    _draw_year(terminal, {day: value(tally) for day, tally in found.days.items()}, today)
+    _draw_year(terminal, {day: busy(tally) for day, tally in found.days.items()}, today)
     terminal.write("")
-    _draw_hours(terminal, {key: value(tally) for key, tally in found.hours.items()})
+    _draw_hours(terminal, {key: busy(tally) for key, tally in found.hours.items()})
     terminal.write("")
     legend = " ".join(_shaded(terminal, level) for level in range(len(_SHADES)))
     terminal.write(
         terminal.style("less ", "dim")
         + legend
-        + terminal.style(
-            f" more {'cost' if paid else 'work'}; each shade is a quarter of the active ones", "dim"
-        )
+        + terminal.style(" more prompts and responses", "dim")
     )
 
 
@@ -108,7 +98,7 @@ def _draw_year(terminal: Terminal, values: dict[date, int], today: date) -> None
     monday = last - timedelta(days=last.weekday())
     weeks = min(_WEEKS, (terminal.width or 80) - _LABELS)
     first = monday - timedelta(weeks=weeks - 1)
-    level = _levels(value for day, value in values.items() if first <= day <= last)
+    level = _levels(values.values())
     terminal.write(terminal.style(_months(first, weeks), "dim"))
     for weekday, name in enumerate(_WEEKDAYS):
         line = ""
@@ -141,16 +131,9 @@ def _draw_hours(terminal: Terminal, values: dict[tuple[int, int], int]) -> None:
 
 
 def _levels(values: Iterable[int]) -> Callable[[int], int]:
-    """0 for no activity, else the quartile of a value among active days or hours."""
-    ordered = sorted(value for value in values if value > 0)
-
-    def level(value: int) -> int:
-        if not ordered:
-            return 1 if value > 0 else 0
-        marks = [ordered[len(ordered) * quarter // 4] for quarter in (1, 2, 3)]
-        return 0 if value <= 0 else 1 + sum(value >= mark for mark in marks)
-
-    return level
+    """The shades of pages and images: 0 for no activity, else 1 to 4."""
+    marks = days.limits([*values])
+    return lambda value: days.shade(value, marks)
 
 
 def _shaded(terminal: Terminal, level: int, width: int = 1) -> str:

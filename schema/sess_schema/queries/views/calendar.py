@@ -37,6 +37,11 @@ def read(db: apsw.Connection, asked: Stats) -> Calendar:
     return found
 
 
+def busy(tally: Tally) -> int:
+    """The count that every calendar shows: prompts and responses."""
+    return tally.prompts + tally.requests
+
+
 def streaks(days: Iterable[date], today: date) -> tuple[int, int]:
     longest = length = 0
     before: date | None = None
