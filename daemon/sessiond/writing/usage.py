@@ -24,12 +24,12 @@ COLUMNS = (
     "cache_read_tokens", "web_searches", "service_tier", "speed", "geo", "cost_usd",
     "context_window", "reasoning_tokens", "fallback",
 )  # fmt: skip
-_WRITTEN = (*COLUMNS, "sidechain", "cost_nano", "cost_source", "saved_nano")
+_WRITTEN = (*COLUMNS, "sidechain", "cost_nano", "cost_source", "saved_nano", "chars")
 _SAVE = (
     f"INSERT INTO usage ({', '.join(_WRITTEN)}) VALUES ({', '.join('?' * len(_WRITTEN))})"
     " ON CONFLICT (response_uid) DO UPDATE SET"
-    f" {', '.join(f'{c} = excluded.{c}' for c in _WRITTEN if c != 'response_uid')},"
-    " chars = iif(excluded.stop_reason IS NULL, chars, 0)"
+    f" {', '.join(f'{c} = excluded.{c}' for c in _WRITTEN if c not in ('response_uid', 'chars'))},"
+    " chars = iif(excluded.stop_reason IS NULL, chars + excluded.chars, 0)"
 )
 # All places of a line: a fork keeps its time and text, and usually its id.
 _NOTHING_SAID = hash64(b"assistant", b"")  # too common to identify a line
@@ -183,10 +183,10 @@ class UsageWriter:
             else:
                 # `_choose_owners` may change the owner; until then it stays.
                 self._best[old.response_uid] = new._replace(session_id=old.session_id)
-        self._db.executemany(_SAVE, map(self._row, self._best.values()))
+        self._db.executemany(_SAVE, [self._row(line) for line in self._best.values()])
         sums.note_usage(self._db, ((line.session_id, line.ts) for line in self._best.values()))
         self._best = {}
-        # Most responses end with a stop reason, and then need no estimate.
+        # What is left is of lines that did not replace the stored ones.
         self._db.executemany(
             "UPDATE usage SET chars = chars + ? WHERE response_uid = ? AND stop_reason IS NULL",
             [(chars, uid) for uid, chars in self._logged.items() if chars],
@@ -208,7 +208,11 @@ class UsageWriter:
         )
 
     def _row(self, line: Line) -> tuple[Any, ...]:
-        return (*line, self._is_sidechain(line.session_id), *self._pricer.price(line.priced()))
+        # Most responses end with a stop reason, and then need no estimate.
+        logged = self._logged.pop(line.response_uid, 0) if self._logged else 0
+        chars = logged if line.stop_reason is None else 0
+        sidechain = self._is_sidechain(line.session_id)
+        return (*line, sidechain, *self._pricer.price(line.priced()), chars)
 
     def _is_sidechain(self, session_id: int) -> bool:
         return self._sessions.by_id(session_id).kind == "subagent"
