@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -73,6 +74,7 @@ class Ingest:
         self.exclude = exclude or Exclude()
         self._settle_all = settle  # take an unfinished last line as it is, however recent
         self._tracked: dict[str, Tracked] | None = None
+        self._parts: dict[int, list[Tracked]] | None = None  # conversations by their whole
         self.stop = threading.Event()
         self.on_progress: Callable[[Summary], None] = lambda _summary: None
         self._batch = Batch(store)
@@ -88,7 +90,7 @@ class Ingest:
     def tracked(self) -> dict[str, Tracked]:
         """Every source in the index, by path; loaded again after a failure."""
         if self._tracked is None:
-            self._tracked = load_all(self._store.db)
+            self._tracked, self._parts = load_all(self._store.db), None
         return self._tracked
 
     def forget_state(self) -> None:
@@ -161,9 +163,15 @@ class Ingest:
         return len(gone)
 
     def _parts_of(self, source: Tracked) -> list[Tracked]:
-        if not source.is_whole:
+        if not source.is_whole or source.id is None:
             return []
-        return [part for part in self.tracked.values() if part.part_of == source.id]
+        tracked = self.tracked
+        if self._parts is None:
+            self._parts = defaultdict(list)
+            for part in tracked.values():
+                if part.part_of is not None:
+                    self._parts[part.part_of].append(part)
+        return self._parts.get(source.id, [])
 
     def ingest(self, seen: Survey, *, force: bool = False, retry: bool = False) -> Summary:
         summary = Summary(len(seen.files), directories=seen.directories)
@@ -352,7 +360,10 @@ class Ingest:
         """The source of a conversation in a document or database."""
         path = f"{database.path}#{spec.native_id}"
         if path not in self.tracked:
-            self.tracked[path] = Tracked(path, database.agent, "transcript", part_of=database.id)
+            part = Tracked(path, database.agent, "transcript", part_of=database.id)
+            self.tracked[path] = part
+            if self._parts is not None and database.id is not None:
+                self._parts[database.id].append(part)
         return self.tracked[path]
 
     def _compare(self, step: Step, summary: Summary) -> None:

@@ -79,9 +79,10 @@ def note_usage(db: apsw.Connection, added: Iterable[tuple[int, int | None]]) -> 
 
 
 def _note(db: apsw.Connection, stale: set[tuple[int, int]]) -> None:
-    db.executemany(
-        "INSERT OR IGNORE INTO stale_sums (session_id, quarter) VALUES (?, max(?, -1))", stale
-    )
+    if stale:
+        db.executemany(
+            "INSERT OR IGNORE INTO stale_sums (session_id, quarter) VALUES (?, max(?, -1))", stale
+        )
 
 
 def renew(db: apsw.Connection) -> None:

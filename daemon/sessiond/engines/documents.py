@@ -65,7 +65,7 @@ def _changes(
 ) -> Iterator[Step]:
     documents = file.source.documents
     assert documents is not None
-    known = KnownRows(index, source)
+    known, is_new = KnownRows(index, source), source.id is None
     seen = set[str]()
     for data in given:
         for conversation in documents.conversations(file.path, data):
@@ -73,7 +73,7 @@ def _changes(
             seen.add(native_id)
             reduce(conversation, known, prefix_of(native_id))
             yield ChangeConversation(file, source, conversation)
-    for change in _lost(known, seen) if source.id else ():
+    for change in _lost(known, seen) if not is_new else ():
         yield ChangeConversation(file, source, change)
 
 

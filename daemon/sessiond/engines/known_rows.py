@@ -44,6 +44,8 @@ class KnownRows:
 
     def under(self, prefix: str) -> dict[str, KnownRow]:
         """All rows whose key starts with `prefix`."""
+        if self._database.id is None:
+            return {}
         return {
             key: KnownRow(*rest)
             for key, *rest in self._db.execute(

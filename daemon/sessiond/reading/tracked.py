@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import apsw
@@ -18,6 +19,9 @@ FORGOTTEN = "forgotten"  # by the owner: neither read nor marked as gone
 EXCLUDED = "excluded"  # its project is; `error` names it
 PARK_AFTER = 3  # crashes of the same file
 WHOLES = ("document", "database")  # kinds whose conversations are separate sources
+
+
+_stat_values = attrgetter("dev", "inode", "size", "mtime_ns", "ctime_ns")
 
 
 def now_ms() -> int:
@@ -104,10 +108,8 @@ class Tracked:
 
     def save_stat(self, db: apsw.Connection, stat: Stat, sidecar_ns: int) -> None:
         """The file is readable and was read to its end, as of `stat`."""
+        self.sidecar_ns = sidecar_ns
         self._write_stat(db, stat)
-        if sidecar_ns != self.sidecar_ns:
-            db.execute("UPDATE sources SET sidecar_ns = ? WHERE id = ?", (sidecar_ns, self.id))
-            self.sidecar_ns = sidecar_ns
         if self.state != LIVE or self.error or self.failures:
             self.save_state(db, LIVE)
 
@@ -131,9 +133,9 @@ class Tracked:
     def _write_stat(self, db: apsw.Connection, stat: Stat) -> None:
         self.save_identity(db)
         db.execute(
-            "UPDATE sources SET dev = ?, inode = ?, size = ?, mtime_ns = ?, ctime_ns = ?"
-            " WHERE id = ?",
-            (stat.dev, stat.inode, stat.size, stat.mtime_ns, stat.ctime_ns, self.id),
+            "UPDATE sources SET dev = ?, inode = ?, size = ?, mtime_ns = ?, ctime_ns = ?,"
+            " sidecar_ns = ? WHERE id = ?",
+            (*_stat_values(stat), self.sidecar_ns, self.id),
         )
         self.stat = stat
 

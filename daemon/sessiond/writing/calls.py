@@ -21,6 +21,14 @@ _STORED = (
     "e.id IN (SELECT id FROM events WHERE call_id IN (SELECT value FROM json_each(?))"
     " ORDER BY id DESC LIMIT ?) ORDER BY e.id"
 )
+# Of those, what a slice of one session may touch: its own events, results that found no call, and
+# what forks share or are about to share.
+_STORED_NEAR = (
+    "e.id IN (SELECT id FROM events WHERE call_id IN (SELECT value FROM json_each(?1))"
+    " AND (session_id = ?3 OR unjoined IS NOT NULL OR turn_id IN (SELECT value FROM json_each(?4))"
+    " OR EXISTS (SELECT 1 FROM turns WHERE copy_of = turn_id))"
+    " ORDER BY id DESC LIMIT ?2) ORDER BY e.id"
+)
 _by_id = attrgetter("id")
 
 
@@ -31,14 +39,22 @@ class Calls:
         self._rows = rows
         self._known: dict[tuple[str | None, str | None], list[Row]] = {}
 
-    def begin(self, wanted: Iterable[str]) -> None:
-        """Load what is stored with these ids."""
+    def begin(
+        self, wanted: Iterable[str], session_id: int | None = None, twins: Iterable[int] = ()
+    ) -> None:
+        """Load what is stored with these ids.
+
+        All records are of the session, if one is given, or copies of those twins.
+        """
         self._known = {}
         ids = list(wanted)
-        if ids:
-            most = max(_LOADED, _LOADED_EACH * len(ids))
-            for row in self._rows.stored(_STORED, json.dumps(ids), most):
-                self.add(row)
+        if not ids:
+            return
+        most = max(_LOADED, _LOADED_EACH * len(ids))
+        near = () if session_id is None else (session_id, json.dumps(list(twins)))
+        query = _STORED if session_id is None else _STORED_NEAR
+        for row in self._rows.stored(query, json.dumps(ids), most, *near):
+            self.add(row)
 
     def reload(self, call_id: str) -> None:
         """Read the events with an id again."""

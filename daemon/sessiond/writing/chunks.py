@@ -163,7 +163,7 @@ class Chunks:
     def replace_document(self, source: Tracked, data: bytes, offset: int) -> None:
         """Archive a piece of a document; records that left it stay with their conversations."""
         source.save_identity(self._db)
-        if offset == 0:
+        if offset == 0 and source.progress.checkpoint.offset:
             self._db.execute("DELETE FROM chunks WHERE source_id = ?", (source.id,))
         self._add_pieces(source, archive.LIVE, offset, data)
         source.save_progress(self._db, Progress(Checkpoint(offset + len(data))))

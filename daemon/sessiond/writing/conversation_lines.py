@@ -157,6 +157,8 @@ class Lines:
             self._transaction.usage.redate(turn_id)
 
     def _move(self, part: Tracked, places: list[tuple[int, int, int]]) -> None:
+        if not places:
+            return
         # Find all before moving any: the places overlap.
         found = [
             (table, row_id, line)

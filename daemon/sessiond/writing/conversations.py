@@ -47,19 +47,27 @@ class ConversationWriter:
             self._transaction.sessions.rename(part.agent, change.spec)
             self._remember(whole, [(item, None) for item in change.items])
             return 0
+        # The keys of a document's records begin with their conversation's.
+        fresh = part.id is None and whole.kind == "document"
         session, outranked = self._session(whole, part, change)
         opened = session.opened_at
-        written = self._records(whole, part, session, change)
+        written = self._records(whole, part, session, change, fresh=fresh)
         self._forget(whole, change.removed)
         self._move(whole, change.moved)
         self._finish(part, session, change, opened, outranked=outranked)
         return written
 
     def _records(
-        self, whole: Tracked, part: Tracked, session: Session, change: Conversation
+        self,
+        whole: Tracked,
+        part: Tracked,
+        session: Session,
+        change: Conversation,
+        *,
+        fresh: bool,
     ) -> int:
         keys = [item.key for item in change.items] + change.removed
-        stored, stale = self._stored(whole, keys)
+        stored, stale = self._stored(whole, keys) if not fresh else ({}, set())
         again = list[int]()
         lost = [stored[key] for key in change.removed if key in stored]
         seen: list[tuple[Item, int | None]] = []
@@ -83,8 +91,8 @@ class ConversationWriter:
                 new.append((item, item.record))
         self._lines.retire(part, session, lost)
         self._lines.discard(part, session, again)
-        # First move the old ones, then add the new ones between them.
-        self._lines.arrange(whole, part, change)
+        if not fresh:  # first move the old ones, then add the new ones between them
+            self._lines.arrange(whole, part, change)
         seen += self._lines.add(part, change, new)
         self._remember(whole, seen)
         return sum(turn_id is not None for _, turn_id in seen)
@@ -99,7 +107,7 @@ class ConversationWriter:
         bare = mirrors.bare(change.spec)
         session = self._transaction.sessions.get(part.agent, bare)
         if new:
-            mirrors.enroll(self._db, part.id, session.id, change.spec.fallback)
+            mirrors.enroll(self._transaction, part.id, session.id, change.spec.fallback)
             hid = mirrors.retire(self._transaction, session.id)
             if hid and not self._is_outranked(part, session, change.spec):
                 self._transaction.sessions.unlearn(session)  # what worse sources gave
@@ -212,16 +220,18 @@ class ConversationWriter:
         )
 
     def _forget(self, whole: Tracked, keys: list[str]) -> None:
-        self._db.executemany(
-            "DELETE FROM database_rows WHERE source_id = ? AND key = ?",
-            [(whole.id, key) for key in keys],
-        )
+        if keys:
+            self._db.executemany(
+                "DELETE FROM database_rows WHERE source_id = ? AND key = ?",
+                [(whole.id, key) for key in keys],
+            )
 
     def _move(self, whole: Tracked, moved: list[tuple[str, int]]) -> None:
-        self._db.executemany(
-            "UPDATE database_rows SET place = ? WHERE source_id = ? AND key = ?",
-            [(place, whole.id, key) for key, place in moved],
-        )
+        if moved:
+            self._db.executemany(
+                "UPDATE database_rows SET place = ? WHERE source_id = ? AND key = ?",
+                [(place, whole.id, key) for key, place in moved],
+            )
 
     def _leave(self, whole: Tracked, part: Tracked, change: Conversation) -> None:
         """The whole conversation left the database: retire nothing of it."""

@@ -32,6 +32,11 @@ _LAST_ID = (
     " CAST(value AS INTEGER) FROM facts WHERE name = 'last_cited_number'), 0))"
 )
 _STORE = f"INSERT INTO events ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_STORE_TEXTS = "INSERT INTO event_texts (id, text, input, output, marks) VALUES (?, ?, ?, ?, ?)"
+_STORE_FILES = "INSERT OR IGNORE INTO files (event_id, path, action) VALUES (?, ?, ?)"
+_STORE_COMMITS = (
+    "INSERT OR IGNORE INTO commits (event_id, sha, branch, subject) VALUES (?, ?, ?, ?)"
+)
 # FTS5 flushes what it has collected at each statement, and where a row comes before the last one.
 _LISTED = "id IN (SELECT value FROM json_each(?)) ORDER BY id"
 _columns_of = attrgetter(*_COLUMNS)
@@ -174,40 +179,37 @@ class EventRows:
     def flush(self) -> None:
         """Write the collected events; `index` adds the full text."""
         db, rows = self._db, self._rows
+        if not rows:
+            return
         for row in rows:
             if row.awaits_person():
                 row.duration_ms = None
         old = [row for row in rows if row.stored]
         if old:
             self.remove(old)
+            db.executemany(
+                "DELETE FROM edits WHERE event_id = ?",
+                [(row.id,) for row in old if row.edits is not None],
+            )
         db.executemany(_STORE, map(_columns_of, rows))
         sums.note_events(db, ((row.session_id, row.ts, row.answered) for row in rows))
         event_blocks.note(db, ((row.id, row.ts) for row in rows))
-        db.executemany(
-            "INSERT INTO event_texts (id, text, input, output, marks) VALUES (?, ?, ?, ?, ?)",
-            [_texts(row) for row in rows],
-        )
-        db.executemany(
-            "INSERT OR IGNORE INTO files (event_id, path, action) VALUES (?, ?, ?)",
-            [(row.id, clean(path), action) for row in rows for path, action in row.files],
-        )
-        db.executemany(
-            "INSERT OR IGNORE INTO commits (event_id, sha, branch, subject) VALUES (?, ?, ?, ?)",
-            [
-                (row.id, sha, branch, clean(subject))
-                for row in rows
-                if row.output and may_commit(row.kind, row.input)
-                for sha, branch, subject in find_commits(row.output)
-            ],
-        )
-        db.executemany(
-            "DELETE FROM edits WHERE event_id = ?",
-            [(row.id,) for row in old if row.edits is not None],
-        )
-        db.executemany(
-            WRITE_EDITS,
-            [columns for row in rows if row.edits for columns in edit_rows(row.id, row.edits)],
-        )
+        db.executemany(_STORE_TEXTS, [_texts(row) for row in rows])
+        files = [(row.id, clean(path), action) for row in rows for path, action in row.files]
+        commits = [
+            (row.id, sha, branch, clean(subject))
+            for row in rows
+            if row.output and may_commit(row.kind, row.input)
+            for sha, branch, subject in find_commits(row.output)
+        ]
+        changed = [columns for row in rows if row.edits for columns in edit_rows(row.id, row.edits)]
+        for insert, found in (
+            (_STORE_FILES, files),
+            (_STORE_COMMITS, commits),
+            (WRITE_EDITS, changed),
+        ):
+            if found:  # most slices of small files have none
+                db.executemany(insert, found)
         for row in rows:
             row.stored, row.queued = True, False  # a later result replaces it
         self._rows = []

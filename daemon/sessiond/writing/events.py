@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apsw
@@ -33,16 +33,24 @@ class EventWriter:
         self._attachments: str | None = None
         self.reshaped: set[int] = set()  # sessions that gained or lost events outside `add`
 
-    def begin(self, spec: SessionSpec, turns: list[Turn]) -> None:
-        """Look up the stored calls that this slice may complete."""
+    def begin(
+        self, spec: SessionSpec, turns: list[Turn], main: Session, twins: Iterable[int]
+    ) -> None:
+        """Look up the stored calls that this slice may complete, or copies of which it has."""
         self._attachments = spec.attachments
         self._prompts = []
         self._shared.clear()
         wanted: set[str] = set()
+        apart = False  # it has records of other sessions
         for turn in turns:
-            wanted.update(event.call_id for event in turn.record.events if event.call_id)
-            wanted.update(result.call_id for result in turn.record.results)
-        self._calls.begin(wanted)
+            record = turn.record
+            for event in record.events:
+                if event.call_id:
+                    wanted.add(event.call_id)
+            for result in record.results:
+                wanted.add(result.call_id)
+            apart = apart or record.sidechain or record.session is not None
+        self._calls.begin(wanted, None if apart else main.id, twins)
 
     def add(self, session: Session, turn_id: int, record: Record) -> None:
         """Add the events of a new turn, and count those that are new to the session."""

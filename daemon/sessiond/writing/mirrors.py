@@ -6,6 +6,7 @@ The outcome does not depend on which is read first.
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,22 @@ _OUTRANKED = (
     " JOIN sources o ON o.id = n.source_id WHERE n.session_id = ?1)"
 )
 
+_LIVE = (
+    "SELECT id, copy_of IS NOT NULL OR EXISTS (SELECT 1 FROM turns c WHERE c.copy_of = turns.id)"
+    " FROM turns WHERE session_id = ? AND source_id = ? AND retired = 0"
+)
+_RETIRE = (
+    "UPDATE events SET retired = ? WHERE turn_id IN (SELECT value FROM json_each(?))",
+    "UPDATE turns SET retired = ? WHERE id IN (SELECT value FROM json_each(?))",
+)
 
-def enroll(db: apsw.Connection, source_id: int | None, session_id: int, fallback: int) -> bool:
+
+def enroll(transaction: Transaction, source_id: int | None, session_id: int, fallback: int) -> bool:
     """Register a source that has records of a session; return whether it is new there."""
+    if (source_id, session_id) in transaction.enrolled:
+        return False
+    transaction.enrolled.add((source_id, session_id))
+    db = transaction.db
     db.execute(
         "INSERT OR IGNORE INTO session_sources (session_id, source_id) VALUES (?, ?)",
         (session_id, source_id),
@@ -69,12 +83,12 @@ def retire(transaction: Transaction, session_id: int) -> bool:
     found: list[Any] = db.execute(_OUTRANKED, (session_id,)).fetchall()
     for source_id, generation, _ in found:
         db.execute("UPDATE sources SET kind = 'mirror' WHERE id = ?", (source_id,))
-        live: list[Any] = db.execute(
-            "SELECT id FROM turns WHERE session_id = ? AND source_id = ? AND retired = 0",
-            (session_id, source_id),
-        ).fetchall()
-        for (turn_id,) in live:
+        live: list[Any] = db.execute(_LIVE, (session_id, source_id)).fetchall()
+        for turn_id in [turn_id for turn_id, is_shared in live if is_shared]:
             transaction.copies.retire(turn_id, session_id, generation)
             db.execute("UPDATE turns SET retired = ? WHERE id = ?", (generation, turn_id))
+        alone = json.dumps([turn_id for turn_id, is_shared in live if not is_shared])
+        for update in _RETIRE:
+            db.execute(update, (generation, alone))
     transaction.counters.changed(session_id)
     return any(kind != "mirror" for *_, kind in found)

@@ -26,6 +26,7 @@ class Transaction:
 
     def __init__(self, db: apsw.Connection, pricer: Pricer) -> None:
         self.db = db
+        self.enrolled: set[tuple[int | None, int]] = set()  # sources with the sessions they have
         self.chunks = Chunks(db)
         self.sessions = Sessions(db)
         self.counters = Counters(db, self.sessions)

@@ -40,7 +40,8 @@ class TurnWriter:
         transaction = self._transaction
         main = self._main(source, spec)
         known = transaction.copies.begin(source, turns)
-        transaction.events.begin(spec, turns)
+        twins = (twin.id for alike in known.values() for twin in alike.twins)
+        transaction.events.begin(spec, turns, main, twins)
         self._rows, self._chains, self._outranked, self._outranks = [], {}, {}, set()
         for turn in turns:  # most records are new lines of the main session: keep that path short
             record = turn.record
@@ -102,7 +103,7 @@ class TurnWriter:
     def _learn(self, source: Tracked, spec: SessionSpec, session: Session, turn: Turn) -> None:
         """Take what a record gives about its session as a whole."""
         if session.id not in self._outranked:
-            new = mirrors.enroll(self._db, source.id, session.id, spec.fallback)
+            new = mirrors.enroll(self._transaction, source.id, session.id, spec.fallback)
             outranked = mirrors.is_outranked(self._db, source.id, session.id, spec.fallback)
             self._outranked[session.id] = outranked
             if new and not outranked and mirrors.are_worse(self._db, session.id):
