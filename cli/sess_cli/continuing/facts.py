@@ -26,6 +26,7 @@ _LOOKING = frozenset({
     "sed", "sleep", "sort", "stat", "tail", "test", "tree", "true", "type", "uniq", "wc", "which",
     "xxd", "unknown",
 })  # fmt: skip
+_TIDYING = frozenset({"chmod", "cp", "kill", "ln", "mkdir", "mv", "pkill", "rm", "touch"})
 # Commits are listed by themselves.
 _GIT = re.compile(r"\bgit (?:status|log|diff|show|branch|blame|add|commit|rev-parse|ls-files)\b")
 # Failures of the agent's own handiwork say nothing about the project.
@@ -176,11 +177,14 @@ class _Gathered:
             if self._classes.of(item.tool or "", item.call_kind, output) not in _SLIPS:
                 self._failed[about] = Failure(said, output, item.key)
         if item.call_kind == kinds.SHELL and item.status in ("ok", "error"):
+            self._ran(about, item.status, shapes.command(item).strip(), item.key)
+
+    def _ran(self, about: str, status: str, text: str, key: str) -> None:
+        if program(text) not in _TIDYING:
             before = self._commands.pop(about, None)  # to the end of the list
-            text = shapes.command(item).strip()
             if "\n" not in text and len(text) <= _LONGEST:
                 times = before.times + 1 if before else 1
-                self._commands[about] = Command(text, item.status, item.key, times)
+                self._commands[about] = Command(text, status, key, times)
             elif before:
                 self._commands[about] = before
 
