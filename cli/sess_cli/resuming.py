@@ -69,7 +69,9 @@ def resume(db: apsw.Connection, session: int) -> Resume:
         raise SessError("this session has no ID to resume")
     if row.source_gone:
         raise SessError(
-            "the agent deleted this transcript", hint=f"`sess restore {row.session} -o FILE`"
+            "the transcript of this session is gone",
+            hint=f"`sess restore {row.session} --in-place` writes it back for the agent",
+            code=Exit.NOTHING_FOUND,
         )
     if row.directory is None or os.path.isdir(row.directory):
         return Resume(command, row.directory)

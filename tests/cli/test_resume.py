@@ -81,7 +81,8 @@ def test_an_agent_that_cannot_resume_is_told(world):
     world.ingest()
     log.path.unlink()
     world.ingest()
-    done = resume(world, check=2)
+    done = resume(world, check=1)
     assert done.stderr == (
-        f"sess: the agent deleted this transcript\nhint: `sess restore {SESSION} -o FILE`\n"
+        "sess: the transcript of this session is gone\n"
+        f"hint: `sess restore {SESSION} --in-place` writes it back for the agent\n"
     )

@@ -127,7 +127,7 @@ def test_what_cannot_be_resumed_is_refused(shop):
     shop.ingest()
     with pytest.raises(SessError, match="no ID to resume"):
         resume_of(shop, "--dangerously-skip-permissions")
-    with pytest.raises(SessError, match="deleted this transcript"):
+    with pytest.raises(SessError, match="transcript of this session is gone"):
         resume_of(shop, THIRD)
 
 
