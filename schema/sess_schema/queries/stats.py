@@ -63,7 +63,10 @@ class Stats:
         outer, inner = self.label(reader, by), self.label(reader, then)
         for row in reader.rows():
             group = found.setdefault(outer(row), {})
-            group.setdefault(inner(row), Tally()).add(row.tally)
+            name = inner(row)
+            if name not in group:
+                group[name] = Tally()
+            group[name].add(row.tally)
         return {group: dict(sorted(found[group].items())) for group in sorted(found)}
 
     def condition(self, db: apsw.Connection, ts: str) -> tuple[str, tuple[object, ...]]:

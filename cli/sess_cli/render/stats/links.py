@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from functools import cached_property
+
 import apsw
 
 from sess_schema.citations import Citations
@@ -11,22 +14,26 @@ _AGENT = "agent-"
 
 
 class Links:
-    """Caches how short each id can be."""
+    """Knows how short each id can be."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
-        self._ids: dict[str, str] = {}
         self._cites = Citations(db)
 
     def session(self, native_id: str) -> str:
         """The shortest unique prefix of an id, at least eight characters."""
-        found = self._ids.get(native_id)
-        if found is None:
-            length = _SHORT + (len(_AGENT) if native_id.startswith(_AGENT) else 0)
-            while length < len(native_id) and self._shared(native_id[:length]):
-                length += 1
-            found = self._ids[native_id] = native_id[:length]
-        return found
+        at = bisect_left(self._ordered, native_id)
+        near = self._ordered[max(0, at - 1) : at] + self._ordered[at + 1 : at + 2]
+        length = _SHORT + (len(_AGENT) if native_id.startswith(_AGENT) else 0)
+        while length < len(native_id) and any(one.startswith(native_id[:length]) for one in near):
+            length += 1
+        return native_id[:length]
+
+    @cached_property
+    def _ordered(self) -> list[str]:
+        """All ids: those that begin most alike are neighbours."""
+        known = self._db.execute("SELECT DISTINCT native_id FROM sessions WHERE turns > 0")
+        return sorted(one for (one,) in known)
 
     def event(self, native_id: str, event: int | None) -> str:
         return self.session(native_id) + (
@@ -36,11 +43,3 @@ class Links:
     def key(self, event: int | None) -> str | None:
         """The full key, for scripts."""
         return None if event is None else self._cites.key(event)
-
-    def _shared(self, beginning: str) -> bool:
-        count: int = self._db.execute(
-            "SELECT count(DISTINCT native_id) FROM sessions"
-            " WHERE substr(native_id, 1, length(?1)) = ?1 AND turns > 0",
-            (beginning,),
-        ).get
-        return count > 1

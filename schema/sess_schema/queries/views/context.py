@@ -49,7 +49,9 @@ def read(db: apsw.Connection, asked: Stats) -> list[Filled]:
         f" u.context_window, {size} AS size {wanted.sql} ORDER BY u.session_id, size",
         wanted.values,
     ):
-        one = found.setdefault(session, Filled(name, title))
+        one = found.get(session)
+        if one is None:
+            one = found[session] = Filled(name, title)
         one.model, one.recorded_window = model, window
         one.sizes.append(tokens)
     compacted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")

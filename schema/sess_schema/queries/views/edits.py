@@ -58,8 +58,10 @@ def read(db: apsw.Connection, asked: Stats) -> Edits:
         added, removed = changed.get(event, (0, 0))
         suffix = os.path.splitext(files[0])[1].lower() or "none"
         found.total.add(files, added, removed)
-        found.tools.setdefault(tools[event], Changes()).add(files, added, removed)
-        found.suffixes.setdefault(suffix, Changes()).add(files, added, removed)
+        for group, name in ((found.tools, tools[event]), (found.suffixes, suffix)):
+            if name not in group:
+                group[name] = Changes()
+            group[name].add(files, added, removed)
     changed.clear()
     for one in turns(db, asked):
         edited = set[str]()

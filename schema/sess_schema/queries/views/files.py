@@ -40,7 +40,9 @@ def most_edited(db: apsw.Connection, asked: Stats) -> list[Touched]:
     """Every file touched, the most often changed first."""
     found: dict[str, Touched] = {}
     for row in _rows(db, asked, fields.ANY):
-        one = found.setdefault(row[0], Touched(row[0]))
+        one = found.get(row[0])
+        if one is None:
+            one = found[row[0]] = Touched(row[0])
         _add(one, row)
     return sorted(found.values(), key=lambda one: (-one.changes, -one.reads, one.name))
 
@@ -51,7 +53,9 @@ def sessions_of(db: apsw.Connection, asked: Stats, path: str) -> list[Touched]:
     like = _path_condition(path)
     found: dict[int, Touched] = {}
     for row in _rows(db, asked, which, like):
-        one = found.setdefault(row[1], Touched(row[2], row[3], row[4]))
+        one = found.get(row[1])
+        if one is None:
+            one = found[row[1]] = Touched(row[2], row[3], row[4])
         _add(one, row)
     for key, one in found.items():
         one.title = title_for(db, key, one.title)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import groupby
 
@@ -38,7 +39,7 @@ def models(db: apsw.Connection, asked: Stats) -> dict[str, Speed]:
     """By model, from a prompt or the last tool result to the first line of the answer."""
     answers = _answers(db, asked)
     answered = next(answers, None)
-    found: dict[str, Speed] = {}
+    found: defaultdict[str, Speed] = defaultdict(Speed)
     for session, marks in _marks(db, asked):
         while answered is not None and answered[0] < session:
             answered = next(answers, None)
@@ -53,7 +54,7 @@ def models(db: apsw.Connection, asked: Stats) -> dict[str, Speed]:
             elif since is not None:
                 at = min(bisect_left(times, ts), len(rows) - 1)
                 if rows:
-                    found.setdefault(rows[at][1], Speed()).waits.append(ts - since)
+                    found[rows[at][1]].waits.append(ts - since)
                 begun.append(since)
                 since = None
         _add_rates(found, rows, begun)
@@ -63,7 +64,7 @@ def models(db: apsw.Connection, asked: Stats) -> dict[str, Speed]:
     return dict(sorted(found.items(), key=lambda one: (-len(one[1].waits), one[0])))
 
 
-def _add_rates(found: dict[str, Speed], rows: list[Answer], begun: list[int]) -> None:
+def _add_rates(found: defaultdict[str, Speed], rows: list[Answer], begun: list[int]) -> None:
     """Add each complete answer that was the first after the model was asked."""
     used = -1
     for ts, model, tokens in rows:
@@ -73,7 +74,7 @@ def _add_rates(found: dict[str, Speed], rows: list[Answer], begun: list[int]) ->
         used = at
         if tokens is None:
             continue
-        speed = found.setdefault(model, Speed())
+        speed = found[model]
         speed.output_tokens += tokens
         speed.taken += ts - begun[at]
         speed.rates.append(tokens * 1_000_000 // (ts - begun[at]))

@@ -49,7 +49,10 @@ def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
         if row.tally.cost_nano:
             charged.add(reader.sessions[row.session].agent)
         for label, group in zip(labels, sums, strict=True):
-            group.setdefault(label(row), Tally()).add(row.tally)
+            name = label(row)
+            if name not in group:
+                group[name] = Tally()
+            group[name].add(row.tally)
     stored = db.execute("SELECT value FROM facts WHERE name = ?", (SUBSCRIPTIONS,)).get
     titles = json.loads(stored or "{}")
     found.subscriptions = sorted(titles[agent] for agent in charged if agent in titles)
