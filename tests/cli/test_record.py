@@ -41,7 +41,7 @@ def test_everything_recorded_is_found(world):
         {"type": "subagent_result", "subagent_name": "look", "output": "found a numbat"},
         {"type": "todo_snapshot", "todos": [{"id": 1, "title": "pour it", "status": "pending"}]},
         {"type": "assistant", "content": "It boils."},
-        arguments=("--project", "/code/tea", "--model", "m1"),
+        arguments=("--project", "/code/tea", "--model", "m1", "--title", "Tea time"),
     )
     session = done.stdout.strip()
     assert done.stderr == ""
@@ -52,7 +52,7 @@ def test_everything_recorded_is_found(world):
     shown = json.loads(listed)
     assert (shown["session"], shown["title"], shown["project"], shown["models"]) == (
         session,
-        "boil the samovar",
+        "Tea time",
         "/code/tea",
         ["m1"],
     )

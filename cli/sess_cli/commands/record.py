@@ -27,6 +27,9 @@ def record(
     provider: Annotated[
         str, typer.Option("--provider", metavar="NAME", help="Who runs the model.")
     ] = "",
+    title: Annotated[
+        str, typer.Option("--title", metavar="TEXT", help="Instead of the first prompt.")
+    ] = "",
     session: Annotated[
         str | None,
         typer.Option("--session", metavar="ID", help="Append to this session, or begin it."),
@@ -49,7 +52,7 @@ def record(
     if sys.stdin.isatty():
         raise SessError("nothing to record: stdin is a terminal", hint="`your-agent | sess record`")
     recorder = _recorder(project, model, provider, session, teammate)
-    skipped, failure = _write(recorder)
+    skipped, failure = _write(recorder, title)
     if failure is not None:
         raise SessError(f'cannot write "{recorder.path}": {failure}', code=Exit.USAGE)
     if not recorder.has_recording:
@@ -80,7 +83,7 @@ def _recorder(
     return Recorder.teammate(session, teammate, model=model)
 
 
-def _write(recorder: Recorder) -> tuple[int, Exception | None]:
+def _write(recorder: Recorder, title: str) -> tuple[int, Exception | None]:
     """(lines that were skipped, why an entry could not be written)."""
     import sys  # noqa: PLC0415
 
@@ -105,6 +108,7 @@ def _write(recorder: Recorder) -> tuple[int, Exception | None]:
                     return skipped, recorder.error
             if not announced and recorder.has_recording:
                 announced = True
+                recorder.rename(title)
                 typer.echo(recorder.session)
     return skipped, None
 

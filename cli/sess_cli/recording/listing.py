@@ -13,6 +13,7 @@ from sess_cli.recording import private_files
 _NAME, _LOCK = "session.json", ".session.json.lock"
 _TITLE = 80
 UNTITLED = "New session"
+_BY_USER = "title_user_set"
 
 
 def title_from(prompt: str) -> str:
@@ -45,6 +46,20 @@ def entitle(folder: str, session: str, title: str) -> None:
         for one in unnamed:
             one["title"] = title
         return bool(unnamed)
+
+    _change(folder, change)
+
+
+def rename(folder: str, session: str, title: str, by_user: bool) -> None:
+    """Give a session another name; one that a person gave is not replaced by a program's."""
+
+    def change(sessions: dict[str, Any]) -> bool:
+        free = [one for one in _metas(sessions, session) if by_user or not one.get(_BY_USER)]
+        for one in free:
+            one["title"] = title
+            if by_user:
+                one[_BY_USER] = True
+        return bool(free)
 
     _change(folder, change)
 

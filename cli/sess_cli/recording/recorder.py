@@ -182,6 +182,16 @@ class Recorder:
             self._list(listing.entitle, listing.title_from(str(kept.get("content") or "")))
         return True
 
+    def rename(self, title: str, *, by_user: bool = True) -> bool:
+        """Name the session; a name that a person gave stays when a program has another idea.
+
+        False if the name is empty, or if there is no session yet.
+        """
+        title = " ".join(title.split())
+        if not title or not self._listed or not self.has_recording:
+            return False
+        return self._list(listing.rename, title, by_user)
+
     def close(self) -> None:
         """Close the file. A later entry opens it again and is appended."""
         if self._fd is not None:
@@ -210,13 +220,15 @@ class Recorder:
             entry["args"] = _json(given)
         return entry
 
-    def _list(self, change: Callable[..., None], *given: Any) -> None:
+    def _list(self, change: Callable[..., None], *given: Any) -> bool:
         """The list of sessions only adds a title: the entry is safe without it."""
         if self._listed:
             try:
                 change(self.folder, self.session, *given)
             except (OSError, ValueError) as error:
                 self.error = error
+                return False
+        return True
 
     def _overflow(self) -> str:
         return os.path.join(self.folder, "overflow", *self.session.split("/"))

@@ -164,6 +164,21 @@ def test_titles(prompt, title):
     assert title_from(prompt) == title
 
 
+def test_a_name_that_a_person_gave_stays(folder):
+    """Against names that programs think of later; empty names and empty sessions are refused."""
+    recorder = Recorder("/p", folder=str(folder))
+    assert not recorder.rename("too early")
+    recorder.user("first words")
+    assert not recorder.rename("  ")
+    assert recorder.rename("by a program", by_user=False)
+    assert listed(folder)["/p"][0]["title"] == "by a program"
+    assert recorder.rename("by\na person")
+    assert recorder.rename("by a program again", by_user=False)
+    recorder.user("more words")
+    (meta,) = listed(folder)["/p"]
+    assert (meta["title"], meta["title_user_set"]) == ("by a person", True)
+
+
 def test_empty_fields_are_left_out_and_arguments_are_text(folder):
     """As the agent whose format this is writes them."""
     recorder = Recorder("/p", folder=str(folder))
