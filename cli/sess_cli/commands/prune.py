@@ -75,18 +75,19 @@ def prune(
 
 def _remove(db: apsw.Connection, files: list[File]) -> list[int]:
     """Delete what can be; the sizes of those files."""
-    from sess_cli.edit import following, in_place  # noqa: PLC0415
+    from sess_cli.edit import following, in_place, live  # noqa: PLC0415
     from sess_schema.errors import SessError  # noqa: PLC0415
     from sess_schema.program import say  # noqa: PLC0415
 
     group = in_place.new_group()
     removed = {}
-    for file in files:
-        try:
-            in_place.remove(db, file, group)
-            removed[file.path] = file.size
-        except SessError as error:
-            say(f"not deleted: {error.message}")
+    with live.editing():
+        for file in files:
+            try:
+                in_place.remove(db, file, group)
+                removed[file.path] = file.size
+            except SessError as error:
+                say(f"not deleted: {error.message}")
     for path in removed:
         following.after_edit(path)
     return [*removed.values()]

@@ -44,14 +44,14 @@ def undo(
     [edit] of config.toml says.
     """
     from sess_cli.edit import following, log, undoing  # noqa: PLC0415
-    from sess_cli.edit.live import Changed, settle  # noqa: PLC0415
+    from sess_cli.edit.live import Changed, editing  # noqa: PLC0415
     from sess_cli.render import amounts, layout  # noqa: PLC0415
     from sess_schema.errors import SessError  # noqa: PLC0415
     from sess_schema.program import say  # noqa: PLC0415
 
     if log.folder().is_dir():
-        with log.editing():
-            settle()
+        with editing():  # decides about what a crash has interrupted
+            pass
     if list_them:
         _show_list(given, utc=utc, as_json=as_json)
         return

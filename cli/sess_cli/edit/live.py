@@ -67,7 +67,6 @@ class LiveFile:
         planned = planned or self.content()
         if not planned.fits(self.fd) or not (change.lines or self.size == planned.size):
             raise Changed
-        log.expire()
         edit = self._entry(change)
         beside = _beside(self.path)
         try:
@@ -96,7 +95,6 @@ class LiveFile:
 
     def remove(self, change: Change) -> Edit:
         """Delete the file."""
-        log.expire()
         edit = self._entry(change)
         try:
             before = log.take_snapshot(edit.id, self.fd, self.size)
@@ -190,11 +188,10 @@ def opened(path: str, *, force: bool = False) -> Iterator[LiveFile]:
     except OSError as error:
         raise _unwritable(path, error) from error
     try:
-        with log.editing():
+        with editing():
             live = LiveFile(real, fd)
             if not stat.S_ISREG(live.stat.st_mode):
                 raise SessError(f'"{path}" is not a regular file')
-            settle()
             _check_quiet(live, force=force)
             yield live
     finally:
@@ -210,8 +207,7 @@ def create(
 ) -> Edit:
     """Write a file that does not exist."""
     path = os.path.realpath(path)
-    with log.editing():
-        settle()
+    with editing():
         edit = _entry(path, change, mode, owner or (os.getuid(), os.getgid()))
         beside = _beside(path)
         try:
@@ -232,11 +228,19 @@ def create(
         return _done(edit)
 
 
-def settle() -> None:
-    """Decide about edits that a crash interrupted: whether they happened. Needs the lock."""
-    for edit in log.entries():
-        if edit.state != log.BEGUN:
-            continue
+@contextmanager
+def editing() -> Iterator[None]:
+    """Keep others from editing; hold it around edits of many files, for speed."""
+    with log.editing() as first:
+        if first:
+            _settle()
+            log.expire()
+        yield
+
+
+def _settle() -> None:
+    """Decide about edits that a crash interrupted: whether they happened."""
+    for edit in log.begun():
         if _happened(edit):
             _done(edit)
         else:

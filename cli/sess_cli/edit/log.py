@@ -1,7 +1,8 @@
 """The log of edits: what each one changed, and a snapshot of the file before it.
 
 An edit is `ID.json` in `edits/` below the data directory, and its snapshot `ID.zst`; both private.
-The entry is there before the file changes, so that a crash leaves nothing that cannot be undone.
+The entry is there before the file changes, as `ID.begun`, so that a crash leaves nothing that
+cannot be undone.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ BEGUN, DONE, UNDONE = "begun", "done", "undone"
 PIECE = 4 << 20
 _WAIT_FOR_OTHERS = 10.0
 _SHORTEST_ID = 4
-_DAY = 86_400_000
+_DAY = 86_400
+_held: list[lock.WriterLock] = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +86,20 @@ def folder() -> Path:
 
 
 @contextmanager
-def editing() -> Iterator[None]:
-    """Only one process edits at a time."""
+def editing() -> Iterator[bool]:
+    """Only one process edits at a time; yields False where this one holds the lock already."""
+    if _held:
+        yield False
+        return
     paths.make_private(folder())
     held = lock.acquire(folder() / "lock", wait=_WAIT_FOR_OTHERS)
     if held is None:
         raise SessError("another edit is running", hint="try again when it has ended")
+    _held.append(held)
     try:
-        yield
+        yield True
     finally:
+        _held.clear()
         held.release()
 
 
@@ -169,19 +176,21 @@ def digest_of(fd: int, size: int) -> str:
 
 def write(edit: Edit) -> None:
     """Add or replace an entry, whole or not at all."""
-    path = folder() / f"{edit.id}.json"
+    path = folder() / f"{edit.id}{'.begun' if edit.state == BEGUN else '.json'}"
     beside = path.with_suffix(".part")
     with _private(beside) as out:
         out.write(json.dumps(asdict(edit)).encode("utf-8", "surrogatepass"))
         out.flush()
         os.fsync(out.fileno())
     os.replace(beside, path)
+    if edit.state != BEGUN:
+        path.with_suffix(".begun").unlink(missing_ok=True)
     sync_folder(path.parent)
 
 
 def drop(edit: str) -> None:
     """Forget an edit that did not happen, or that nobody may undo any more."""
-    for suffix in (".part", ".json", ".zst"):
+    for suffix in (".part", ".begun", ".json", ".zst"):
         (folder() / f"{edit}{suffix}").unlink(missing_ok=True)
 
 
@@ -191,24 +200,37 @@ def entries() -> list[Edit]:
     return sorted(found, key=lambda edit: (edit.ts, edit.id), reverse=True)
 
 
+def begun() -> list[Edit]:
+    """Edits that are going on, or that a crash has interrupted."""
+    found = []
+    for path in folder().glob("*.begun"):
+        if path.with_suffix(".json").exists():
+            path.unlink(missing_ok=True)
+        else:
+            found.append(_read(path))
+    return found
+
+
 def by_id(given: str) -> Edit | None:
     """The edit that an id or its beginning names."""
-    found = [edit for edit in entries() if edit.id == given or edit.id.startswith(given)]
-    if len(given) < _SHORTEST_ID or not found:
+    if len(given) < _SHORTEST_ID or not given.isalnum():
         return None
-    if len(found) > 1:
-        ids = ", ".join(edit.id for edit in found[:5])
+    found = [path.stem for path in folder().glob(f"{given}*.json")]
+    if len(found) > 1 and given not in found:
+        ids = ", ".join(found[:5])
         raise SessError(f'"{given}" matches {len(found)} edits: {ids}')
-    return found[0]
+    return _read(folder() / f"{given if given in found else found[0]}.json") if found else None
 
 
 def expire() -> None:
     """Remove the snapshots that are older than config.toml says."""
-    limit = now() - keep_days() * _DAY
-    for edit in entries():
-        if edit.ts < limit and not edit.expired:
-            (folder() / f"{edit.id}.zst").unlink(missing_ok=True)
-            write(replace(edit, expired=True))
+    limit = time.time() - keep_days() * _DAY
+    for path in folder().glob("*.zst"):
+        if path.stat().st_mtime < limit:
+            path.unlink()
+            edit = by_id(path.stem)
+            if edit is not None:
+                write(replace(edit, expired=True))
 
 
 def discard(sessions: set[str], files: set[str]) -> None:

@@ -50,7 +50,8 @@ def undo(edit: Edit, *, force: bool = False) -> list[Undone]:
         )
     together = [one for one in log.entries() if one.group == edit.group and one.state == log.DONE]
     group = log.new_id()
-    return [_undo(one, group, force=force) for one in together or [edit]]
+    with live.editing():
+        return [_undo(one, group, force=force) for one in together or [edit]]
 
 
 def _undo(edit: Edit, group: str, *, force: bool) -> Undone:
