@@ -19,6 +19,7 @@ from pathlib import Path
 
 import apsw
 import cursoring
+import editing
 import exporting
 import filming
 import finding
@@ -201,6 +202,7 @@ BENCHES: dict[str, Callable[[Context], None]] = {
     **cursoring.BENCHES,
     **summing.BENCHES,
     **exporting.BENCHES,
+    **editing.BENCHES,
     **filming.BENCHES,
     "fresh": fresh,
     "idle": idle,

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from hashlib import blake2b
+from hashlib import sha256
 from itertools import chain
 from typing import IO
 
@@ -64,23 +64,24 @@ class LiveFile:
         the file does not begin with it any more.
         """
         reached("begin")
-        planned = planned or self.content()
-        if not planned.fits(self.fd) or not (change.lines or self.size == planned.size):
+        end = planned.size if planned else self.size
+        if self.size < end or (self.size > end and not change.lines):
             raise Changed
         edit = self._entry(change)
         beside = _beside(self.path)
         try:
-            before = log.take_snapshot(edit.id, self.fd, self.size)
+            beginning, before = log.take_snapshot(edit.id, self.fd, self.size, end)
+            _check_same(beginning, planned or beginning)
             edit = replace(edit, before=before)
             reached("snapshot")
             with _new_file(beside) as out:
-                after = _write(out, self.fd, chain(pieces, [(planned.size, self.size)]))
+                after = _write(out, self.fd, chain(pieces, [(end, self.size)]))
                 self._copy_rights(out.fileno())
                 reached("written")
                 edit = replace(edit, after=after)
                 log.write(edit)
                 reached("entered")
-                end = self._carry_over(out, before, change)
+                carried = self._carry_over(out, before, change)
             reached("before rename")
             os.rename(beside, self.path)
         except BaseException as error:
@@ -90,14 +91,14 @@ class LiveFile:
             raise
         reached("renamed")
         log.sync_folder(os.path.dirname(self.path))
-        self._drain(end)
+        self._drain(carried)
         return _done(edit)
 
     def remove(self, change: Change) -> Edit:
         """Delete the file."""
         edit = self._entry(change)
         try:
-            before = log.take_snapshot(edit.id, self.fd, self.size)
+            *_, before = log.take_snapshot(edit.id, self.fd, self.size)
             edit = replace(edit, before=before)
             log.write(edit)
             reached("entered")
@@ -109,7 +110,7 @@ class LiveFile:
                 raise _unwritable(self.path, error, "delete") from error
             raise
         if (size := os.fstat(self.fd).st_size) > before.size:  # written at the last moment
-            edit = replace(edit, before=log.take_snapshot(edit.id, self.fd, size))
+            edit = replace(edit, before=log.take_snapshot(edit.id, self.fd, size)[-1])
         log.sync_folder(os.path.dirname(self.path))
         return _done(edit)
 
@@ -340,7 +341,7 @@ def _new_file(path: str) -> IO[bytes]:
 
 
 def _write(out: IO[bytes], fd: int, pieces: Iterable[Piece]) -> Content:
-    digest, size = blake2b(digest_size=16), 0
+    digest, size = sha256(), 0
     for piece in pieces:
         for raw in (piece,) if isinstance(piece, bytes) else log.pieces(fd, *piece):
             out.write(raw)
@@ -366,6 +367,11 @@ def _move_to_free_name(beside: str, path: str) -> None:
         os.rename(beside, path)
     else:
         os.unlink(beside)
+
+
+def _check_same(found: Content, planned: Content) -> None:
+    if found != planned:
+        raise Changed
 
 
 def _same(one: os.stat_result, other: os.stat_result) -> bool:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
-from hashlib import blake2b
+from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
@@ -116,21 +116,26 @@ def now() -> int:
 # -- snapshots
 
 
-def take_snapshot(edit: str, fd: int, size: int) -> Content:
-    """Keep the first `size` bytes of an open file, and check what was written."""
+def take_snapshot(edit: str, fd: int, size: int, mark: int | None = None) -> list[Content]:
+    """Keep the first `size` bytes of an open file. Returns what it has up to `mark` and `size`."""
     import zstandard  # noqa: PLC0415
 
     path = folder() / f"{edit}.zst"
-    digest = blake2b(digest_size=16)
+    digest = sha256()
     packer = zstandard.ZstdCompressor(level=1, write_checksum=True)
     with _private(path) as out:
         with packer.stream_writer(out, closefd=False) as stream:
-            for piece in pieces(fd, 0, size):
-                digest.update(piece)
-                stream.write(piece)
+            found = []
+            at = 0
+            for end in (size if mark is None else mark, size):
+                for piece in pieces(fd, at, end):
+                    digest.update(piece)
+                    stream.write(piece)
+                at = end
+                found.append(Content(end, digest.hexdigest()))
         out.flush()
         os.fsync(out.fileno())
-    return Content(size, digest.hexdigest())
+    return found
 
 
 def snapshot(edit: Edit) -> Iterator[bytes]:
@@ -143,7 +148,7 @@ def snapshot(edit: Edit) -> Iterator[bytes]:
         hint="`sess restore --list` shows what the archive has of this file",
         code=Exit.INDEX_UNUSABLE,
     )
-    digest, size = blake2b(digest_size=16), 0
+    digest, size = sha256(), 0
     try:
         with open(folder() / f"{edit.id}.zst", "rb") as file:
             reader = zstandard.ZstdDecompressor().stream_reader(file)
@@ -165,7 +170,7 @@ def pieces(fd: int, start: int, end: int) -> Iterator[bytes]:
 
 
 def digest_of(fd: int, size: int) -> str:
-    digest = blake2b(digest_size=16)
+    digest = sha256()
     for piece in pieces(fd, 0, size):
         digest.update(piece)
     return digest.hexdigest()

@@ -165,7 +165,7 @@ def test_a_file_that_is_rewritten_meanwhile_is_left_alone(file, monkeypatch, ste
 def test_a_plan_for_other_bytes_is_refused(file):
     """The digest of what was planned for decides."""
     with live.opened(str(file)) as opened:
-        planned = log.Content(len(BEFORE), "0" * 32)
+        planned = log.Content(len(BEFORE), "0" * 64)
         with pytest.raises(live.Changed):
             opened.rewrite(KEEP, CUT, planned)
     assert file.read_bytes() == BEFORE
