@@ -10,6 +10,7 @@ from sess_schema import paths
 class Settings(NamedTuple):
     history: bool = False  # [search] history
     pager: str | None = None  # [output] pager; empty for none
+    keep_days: float = 30.0  # [edit] keep_days
 
 
 def read() -> Settings:
@@ -24,7 +25,9 @@ def read() -> Settings:
     except (OSError, ValueError):
         return Settings()
     pager = _of(values, "output", "pager")
+    days = _of(values, "edit", "keep_days")
     return Settings(
+        keep_days=float(days) if isinstance(days, int | float) and days > 0 else 30.0,
         history=_of(values, "search", "history") is True,
         pager="" if pager is False else pager if isinstance(pager, str) else None,
     )

@@ -19,10 +19,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
+from sess_cli import settings
 from sess_schema import lock, paths
 from sess_schema.errors import Exit, SessError
 
-KEEP_DAYS = 30.0
 BEGUN, DONE, UNDONE = "begun", "done", "undone"
 PIECE = 4 << 20
 _WAIT_FOR_OTHERS = 10.0
@@ -229,7 +229,7 @@ def by_id(given: str) -> Edit | None:
 
 def expire() -> None:
     """Remove the snapshots that are older than config.toml says."""
-    limit = time.time() - keep_days() * _DAY
+    limit = time.time() - settings.read().keep_days * _DAY
     for path in folder().glob("*.zst"):
         if path.stat().st_mtime < limit:
             path.unlink()
@@ -246,21 +246,6 @@ def discard(sessions: set[str], files: set[str]) -> None:
         for edit in entries():
             if edit.session in sessions or edit.path in files:
                 drop(edit.id)
-
-
-def keep_days() -> float:
-    """How long edits can be undone: `keep_days` in section [edit] of config.toml."""
-    path = paths.home().config_file
-    if not path.exists():
-        return KEEP_DAYS
-    import tomllib  # noqa: PLC0415
-
-    try:
-        section = tomllib.loads(path.read_text("utf-8")).get("edit", {})
-        days = section.get("keep_days", KEEP_DAYS)
-    except (OSError, ValueError, AttributeError):  # the daemon reports what is wrong with it
-        return KEEP_DAYS
-    return float(days) if isinstance(days, int | float) and days > 0 else KEEP_DAYS
 
 
 def sync_folder(path: str | Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from sess_cli import settings
 from sess_cli.edit import live, log
 from sess_cli.edit.live import LiveFile, Piece
 from sess_cli.edit.log import Change, Edit
@@ -40,7 +41,7 @@ def undo(edit: Edit, *, force: bool = False) -> list[Undone]:
     """Undo an edit and the others of the same command, the newest first."""
     if edit.expired:
         raise SessError(
-            f"the snapshot of edit {edit.id} was removed after {log.keep_days():g} days",
+            f"the snapshot of edit {edit.id} was removed after {settings.read().keep_days:g} days",
             hint="`sess restore --list` shows what the archive has",
             code=Exit.NOTHING_FOUND,
         )

@@ -28,6 +28,7 @@ from tests.rights import obey_permissions
 
 from sess_cli.edit import live, log, undoing, writers
 from sess_schema.errors import SessError
+from sessiond import config
 
 STEPS = ("begin", "snapshot", "written", "entered", "before rename", "renamed")
 MORE = b'{"line":9}\n'
@@ -325,3 +326,12 @@ def test_a_damaged_snapshot_is_not_written_back(file):
         undoing.undo(edit)
     assert file.read_bytes() == AFTER
     assert leftovers(file) == []
+
+
+@pytest.mark.parametrize("text", ["edit = 1", "[edit]\nkeep = 1", "[edit]\nkeep_days = 0"])
+def test_a_wrong_section_of_the_configuration_is_named(tmp_path, text):
+    """By the daemon; edits go on with the default."""
+    file = tmp_path / "config.toml"
+    file.write_text(text)
+    with pytest.raises(SessError, match="edit"):
+        config.load(file)
