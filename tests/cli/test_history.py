@@ -246,6 +246,16 @@ def test_claude_is_read_the_same_way(world):
     assert short(found)[2:] == [("tool", "out"), ("user", "two")]
 
 
+def test_names_of_tools_are_what_every_api_takes(world):
+    """Letters, digits, dashes and underscores, the same for a call and its result."""
+    with recorder(world) as record:
+        record.user("go")
+        call(record, "Run a Command: " + "x" * 80, "c1", "A")
+    _, asked, answered = history(world)
+    name = "Run_a_Command__" + "x" * 49
+    assert (asked["tool_calls"][0]["function"]["name"], answered["name"]) == (name, name)
+
+
 def test_a_session_without_messages_is_told(world):
     """In one line, with the exit code for nothing found."""
     with recorder(world) as record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,8 @@ DENIED = "[the call was not allowed]"
 _IMAGE = "[image]"
 # Not typed by a person, but what the model answered.
 _ANSWERED = labels.MESSAGES | {labels.TASK, labels.BASH_OUTPUT}
+_NOT_IN_NAMES = re.compile(r"[^0-9A-Za-z_-]")  # of tools, for every API
+_LONGEST_NAME = 64
 _KEPT = "kept_n"  # of a compaction: messages that stay beside the summary
 
 
@@ -97,7 +100,8 @@ class _Messages:
 
     def _call(self, entry: Entry) -> None:
         opened = self._opened(entry)
-        opened.calls.append(Call(self._id(entry), entry.tool or "unknown", self._arguments(entry)))
+        tool = _NOT_IN_NAMES.sub("_", entry.tool or "unknown")[:_LONGEST_NAME]
+        opened.calls.append(Call(self._id(entry), tool, self._arguments(entry)))
         self._called.append(entry)
 
     def _opened(self, entry: Entry) -> Message:
