@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 
 import apsw
 
@@ -113,6 +114,18 @@ def refuse_damaged(path: Path) -> None:
         )
 
 
+def _make_companions_writable(path: Path) -> None:
+    """WAL and its index got the mode that the index had when a reader made them.
+
+    By name: closing a descriptor of theirs would drop the locks of this process.
+    """
+    for name in (f"{path}-wal", f"{path}-shm"):
+        with contextlib.suppress(OSError):
+            mode = os.lstat(name).st_mode
+            if stat.S_ISREG(mode) and mode & 0o600 != 0o600:
+                os.chmod(name, 0o600)
+
+
 def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
     """The only writing connection: creates the index and upgrades its schema."""
     refuse_old_sqlite()
@@ -120,7 +133,10 @@ def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
     db: apsw.Connection | None = None
     try:
         create_private_file(path)
+        _make_companions_writable(path)
         db = apsw.Connection(os.fspath(path))
+        if db.readonly("main"):  # such a connection stays read-only when the file no longer is
+            raise apsw.ReadOnlyError("the file cannot be written")
         wait_for_locks(db, 5)
         migrate.refuse_strangers(db, path)
         large_pages(db)

@@ -44,6 +44,7 @@ POLL_UNCOVERED = 2.0  # out of watches: walk this often instead
 CLOCK_JUMP = 30.0  # wall clock this far from the monotonic one: the machine slept
 IDLE_CHECKPOINT = 20.0
 RETRY_FIRST, RETRY_LAST = 2.0, 60.0
+_PASSING = apsw.FullError, apsw.IOError, apsw.BusyError, apsw.ReadOnlyError, PermissionError
 
 
 class Service:
@@ -60,6 +61,7 @@ class Service:
         self._settings = config.Config()
         self._next_walk = 0.0
         self._recheck: dict[str, float] = {}
+        self._told: dict[str, str] = {}  # why files were skipped, as the log says
         self._pace = Pace()
         self._retry = 0.0
         self._last_write = 0.0
@@ -101,7 +103,7 @@ class Service:
                 return open_writer(self._home.index, notify.busy)
             except SessError as error:
                 # A service manager stops restarting us after a few failures in a row.
-                if not isinstance(error.__cause__, apsw.FullError | apsw.IOError | apsw.BusyError):
+                if not isinstance(error.__cause__, _PASSING):
                     raise
                 notify.ready("waiting")
                 self._pause(error)
@@ -238,6 +240,9 @@ class Service:
         if summary.changed or summary.gone:
             self._last_write, self._checkpointed = time.monotonic(), False
         for path, why in summary.skipped:
+            if self._told.get(path) != why:
+                log.warning("skipped %s: %s", path, why)
+            self._told[path] = why
             self._heart.skip(path, why)
         self._heart.beat(
             overflows=self._watcher.overflows,
@@ -294,6 +299,8 @@ class Service:
 
     def _after_walk(self, summary: Summary) -> None:
         period = self._settings.reconcile_seconds
+        still = {path for path, _ in summary.skipped}
+        self._told = {path: why for path, why in self._told.items() if path in still}
         watched = self._watcher.watched_directories()
         blind = self._watcher.error is not None or (
             watched is not None and watched < summary.directories

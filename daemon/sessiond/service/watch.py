@@ -27,6 +27,8 @@ from watchdog.events import (
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
+from sessiond.service.mounts import Mounts
+
 log = logging.getLogger("sessiond.watch")
 
 WATCHES = "sudo sysctl fs.inotify.max_user_watches=524288"
@@ -60,7 +62,9 @@ class Watcher(FileSystemEventHandler):
         self._paths: set[str] = set()
         self._lost = False
         self._observer: BaseObserver | None = None
-        self._watched: dict[str, tuple[int, int]] = {}  # root → (device, inode)
+        # Roots → (device, inode), and mounts below them → (number of the mount, 0).
+        self._watched: dict[str, tuple[int, int]] = {}
+        self._mounts = Mounts()
         self.overflows = 0
         self.error: str | None = None
         self.fix = WATCHES  # the command to run when not everything can be watched
@@ -100,7 +104,10 @@ class Watcher(FileSystemEventHandler):
         return hints
 
     def cover(self, roots: Sequence[str]) -> bool:
-        """Watch the roots that exist; True if they changed and a walk is due."""
+        """Watch the roots that exist; True if they changed and a walk is due.
+
+        A file system that is mounted below a root hides what was watched there.
+        """
         present = {}
         for root in roots:
             try:
@@ -108,12 +115,14 @@ class Watcher(FileSystemEventHandler):
             except OSError:
                 continue
             present[root] = (found.st_dev, found.st_ino)
+        roots = tuple(present)
+        present |= self._mounts.below(roots)
         if present == self._watched and self._alive():
             return False
         self._stop_observer()
         self._watched = present
-        if present:
-            self._start_observer()
+        if roots:
+            self._start_observer(roots)
         return True
 
     def fell_short(self) -> None:
@@ -130,11 +139,11 @@ class Watcher(FileSystemEventHandler):
             emitter.is_alive() for emitter in self._observer.emitters
         )
 
-    def _start_observer(self) -> None:
+    def _start_observer(self, roots: Sequence[str]) -> None:
         self.error, self.fix, self._short = None, WATCHES, False
         try:
             self._observer = Observer()
-            for root in self._watched:
+            for root in roots:
                 self._observer.schedule(self, root, recursive=True, event_filter=_WANTED)
             self._observer.start()
         except OSError as error:  # out of watches or instances: polling continues
