@@ -20,8 +20,8 @@ COMMANDS = {
         "export video", "export gif", "export cast", "export tape",
     ],
     "sessiond": [
-        "start", "stop", "restart", "status", "sync", "agents", "install", "uninstall", "logs",
-        "reprice", "repair", "salvage", "restore-backup",
+        "start", "stop", "restart", "status", "sync", "agents", "config", "install", "uninstall",
+        "logs", "reprice", "repair", "salvage", "restore-backup",
     ],
 }  # fmt: skip
 
@@ -61,6 +61,7 @@ def short_help() -> str:
 
 if __name__ == "__main__":
     import agents_page
+    import config_page
     import module_map
     import schema_page
 
@@ -69,4 +70,5 @@ if __name__ == "__main__":
     schema_page.TARGET.write_text(schema_page.page(), "utf-8")
     module_map.TARGET.write_text(module_map.page(), "utf-8")
     agents_page.TARGET.write_text(agents_page.page(), "utf-8")
+    config_page.TARGET.write_text(config_page.page(), "utf-8")
     agents_page.README.write_text(agents_page.readme(), "utf-8")

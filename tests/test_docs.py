@@ -48,6 +48,12 @@ def test_the_schema_page_is_up_to_date():
     assert schema_page.TARGET.read_text("utf-8") == schema_page.page()
 
 
+def test_the_configuration_page_is_up_to_date():
+    """docs/config.md has every key; `python docs/generate.py` renews it."""
+    config_page = loaded("config_page")
+    assert config_page.TARGET.read_text("utf-8") == config_page.page()
+
+
 def test_the_map_is_up_to_date():
     """ARCHITECTURE.md names every folder and module; `python docs/generate.py` renews it."""
     module_map = loaded("module_map")

@@ -54,6 +54,7 @@ def every_check(home: Home, *, deep: bool) -> Iterator[Check]:
     """Run every check, the foundations first."""
     yield _sqlite()
     yield _home(home)
+    yield _places(home)
     yield _daemon(home)
     yield _roots()
     yield _agents()
@@ -95,6 +96,20 @@ def _home(home: Home) -> Check:
         f"{shown} is readable by others",
         open_to_others,
         hint=f"`chmod -R go= {shlex.quote(str(home.data))}`",
+    )
+
+
+def _places(home: Home) -> Check:
+    """Where to look and what to edit; `sessiond config` shows what it says."""
+    places = (home.config_file, home.index, home.log)
+    return Check(
+        "places",
+        OK,
+        "the configuration, the index and the log",
+        [
+            f"{layout.home_short(str(path))}{'' if path.exists() else ' (not there)'}"
+            for path in places
+        ],
     )
 
 

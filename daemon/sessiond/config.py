@@ -9,39 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sess_schema.errors import Exit, SessError
+from sessiond import config_keys
 from sessiond.reading.exclude import Exclude, folders
-
-EXAMPLE = """\
-# Directories to read in addition to the default ones.
-# A service does not see your shell's variables, so list moved directories here.
-[roots]
-claude = ["~/backup/claude/projects"]
-cursor = ["~/backup/cursor"]
-
-# Dollars per million tokens, to override the built-in prices.
-[prices."my-model"]
-input = 3.0
-output = 15.0
-
-# What not to read: agents, projects (by their folder) and files or folders; * matches anything.
-# What is in the index already stays until you `sess forget` it.
-[exclude]
-agents = ["aider"]
-projects = ["~/private", "/srv/*/secret"]
-paths = ["~/.claude/projects/-home-me-scratch"]
-
-# Regular expressions of what exports mask besides secrets; if one has a group, only that.
-[redact]
-patterns = ['ACME-[0-9]{6}', 'badge no\\. ([0-9]+)']
-
-# Seconds between full scans of all files (changes are noticed at once without them).
-[daemon]
-reconcile_seconds = 120
-
-# Days for which `sess undo` can undo an edit of a transcript.
-[edit]
-keep_days = 30
-"""
 
 
 @dataclass(slots=True, frozen=True)
@@ -62,18 +31,11 @@ def load(path: Path) -> Config:
         raise _wrong(path, str(error)) from error
     except tomllib.TOMLDecodeError as error:
         raise _wrong(path, str(error)) from error
-    unknown = set(values) - {
-        "roots",
-        "daemon",
-        "search",
-        "output",
-        "prices",
-        "exclude",
-        "edit",
-        "redact",
-    }
+    unknown = set(values) - set(config_keys.sections())
     if unknown:
-        raise _wrong(path, f"unknown section [{min(unknown)}]")
+        known = ", ".join(config_keys.sections())
+        raise _wrong(path, f"unknown section [{min(unknown)}]; there are {known}")
+    _check_client(path, values)
     _check_edit(path, values.get("edit", {}))
     if "redact" in values:
         from sess_schema.redaction import rules  # noqa: PLC0415 - rarely needed
@@ -121,6 +83,19 @@ def _seconds(path: Path, section: Any) -> float:
     return float(seconds)
 
 
+def _check_client(path: Path, values: dict[str, Any]) -> None:
+    """What only `sess` uses, except [edit]."""
+    for section, kinds in (("search", bool), ("output", str | bool)):
+        given = values.get(section, {})
+        allowed = config_keys.names(section)
+        if not isinstance(given, dict) or set(given) - set(allowed):
+            raise _wrong(path, f"[{section}] allows only {', '.join(allowed)}")
+        for name, value in given.items():
+            if not isinstance(value, kinds) or (section == "output" and value is True):
+                wanted = "true or false" if kinds is bool else "a command, or false"
+                raise _wrong(path, f"{section}.{name} must be {wanted}")
+
+
 def _check_edit(path: Path, section: Any) -> None:
     """Only `sess` uses it."""
     if not isinstance(section, dict) or set(section) - {"keep_days"}:
@@ -142,6 +117,6 @@ def _prices(path: Path, section: Any) -> dict[str, dict[str, int]]:
 def _wrong(path: Path, why: str) -> SessError:
     return SessError(
         f'configuration "{path}": {why}',
-        hint=f"for example:\n\n{EXAMPLE}",
+        hint="`sessiond config --edit` opens it; docs/config.md describes every key",
         code=Exit.USAGE,
     )

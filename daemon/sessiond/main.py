@@ -10,6 +10,7 @@ import typer
 from sess_schema import __version__, completion, program, shells
 from sessiond.commands import (
     agents,
+    config,
     install,
     logs,
     repair,
@@ -53,7 +54,7 @@ def options(
 
 
 for verb in (
-    *(start, stop, status, sync, agents, install, logs, reprice, repair, salvage),
+    *(start, stop, status, sync, agents, config, install, logs, reprice, repair, salvage),
     restore_backup,
 ):
     verb.register(app)

@@ -43,6 +43,8 @@ def show(*, as_json: bool, every: bool) -> int:
     else:
         _print_daemon(daemon, as_json=False)
         _print_index(index)
+        for name, path in (("config", home.config_file), ("log", home.log)):
+            print(f"{name:<8} {_shown(str(path))}{'' if path.exists() else ' (not there)'}")
         _print_sources(sources, daemon.get("skipped", []), every=every)
     return Exit.OK if daemon["running"] else Exit.NO_DAEMON
 
