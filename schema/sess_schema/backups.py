@@ -103,9 +103,9 @@ def add_snapshot(db: apsw.Connection, folder: Path, progress: Progress = unseen)
     """A snapshot of the index that writes only pages that the folder does not have."""
     earlier = snapshots(folder)
     kept = {one.name for one in earlier}
-    for pack in folder.glob(f"*{_PACK}"):
-        if pack.stem not in kept:
-            pack.unlink()  # of a backup that was interrupted
+    for left in (*folder.glob(f"*{_PACK}"), *folder.glob("*.part")):
+        if left.stem not in kept:
+            left.unlink()  # of a backup that was interrupted
     name = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     if name in kept:
         raise SessError(f'"{folder}" has a backup of this second', hint="try again")

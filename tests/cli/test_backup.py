@@ -103,10 +103,11 @@ def test_an_interrupted_backup_counts_for_nothing(world, filled, tmp_path):
     """A pack without a manifest is not a backup, and the next one removes it."""
     folder = tmp_path / "backups"
     folder.mkdir()
-    (folder / "20200101T000000Z.pack").write_bytes(b"torn")
+    for end in ("pack", "part"):
+        (folder / f"20200101T000000Z.{end}").write_bytes(b"torn")
     world.run("sessiond", "restore-backup", folder, check=1)
     world.run("sess", "backup", folder, check=0)
-    assert not (folder / "20200101T000000Z.pack").exists()
+    assert not list(folder.glob("20200101T000000Z.*"))
 
 
 def test_a_copy_is_made_while_the_daemon_writes(world, filled, tmp_path):
