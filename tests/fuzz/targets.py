@@ -236,7 +236,7 @@ _QUERIES = [
     b"is_error", b'"go test" OR retry', b"-done agent:claude", b"is:error after:2026-01-01",
     b"(a OR b) -c tool:Bash", b"caf\xc3\xa9*", b'project:"x y" kind:shell', b"x.*y|[z-", b"",
 ]  # fmt: skip
-_SECRETS = [bytes([n]) + one.matches.encode() for n, one in enumerate(KEYS)]
+_SECRETS = [bytes([n]) + one.encode() for n, one in enumerate(KEYS)]
 _SECRETS += [b"\0password: =@bearer x", b"\1curl -u a:b https://u:p@h/?sig=", b"\2-----BEGIN"]
 
 
