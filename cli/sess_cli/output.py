@@ -19,7 +19,7 @@ def json_line(value: Any) -> None:
 
     line = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     if sys.stdout.isatty():  # a pipe gets the text as it is
-        line = _inert(line.decode()).encode()
+        line = inert(line.decode()).encode()
     out = sys.stdout.buffer
     out.write(line + b"\n")
     out.flush()
@@ -33,7 +33,7 @@ def csv_text(text: str) -> str:
     return Terminal().text(f"'{text}" if text.startswith(_FORMULA) else text)
 
 
-def _inert(line: str) -> str:
+def inert(line: str) -> str:
     """The same JSON with all control characters escaped: encoders escape only some."""
     if line.isprintable():
         return line

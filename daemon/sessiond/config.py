@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 from dataclasses import dataclass, field
@@ -56,6 +57,8 @@ def _roots(path: Path, section: Any) -> dict[str, list[str]]:
     for agent, places in section.items():
         if not isinstance(places, list) or not all(isinstance(place, str) for place in places):
             raise _wrong(path, f"roots.{agent} must be a list of directories")
+        if any(not place.strip() or "\0" in place for place in places):
+            raise _wrong(path, f"roots.{agent} names no directory")
         roots[agent] = [os.path.expanduser(place) for place in places]
     return roots
 
@@ -78,7 +81,8 @@ def _seconds(path: Path, section: Any) -> float:
     if not isinstance(section, dict) or set(section) - {"reconcile_seconds"}:
         raise _wrong(path, "[daemon] allows only reconcile_seconds")
     seconds = section.get("reconcile_seconds", 120)
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 1:
+    number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+    if not number or not 1 <= seconds < math.inf:
         raise _wrong(path, "daemon.reconcile_seconds must be a number of 1 or more")
     return float(seconds)
 
@@ -101,7 +105,7 @@ def _check_edit(path: Path, section: Any) -> None:
     if not isinstance(section, dict) or set(section) - {"keep_days"}:
         raise _wrong(path, "[edit] allows only keep_days")
     days = section.get("keep_days", 30)
-    if isinstance(days, bool) or not isinstance(days, int | float) or not days > 0:
+    if isinstance(days, bool) or not isinstance(days, int | float) or not 0 < days < math.inf:
         raise _wrong(path, "edit.keep_days must be a number above 0")
 
 

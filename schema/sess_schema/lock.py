@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import time
 
 from sess_schema import receipt
@@ -36,6 +37,7 @@ else:
         return True
 
 
+_NO_LINK, _NO_WAIT = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_NONBLOCK", 0)
 ASKING_SECONDS = 0.1  # asking for the holder takes the lock for some microseconds
 
 
@@ -70,7 +72,7 @@ def acquire(path: str | Path, *, wait: float = 0.0) -> WriterLock | None:
     """The lock, or None if another process still holds it after `wait` seconds."""
     deadline = time.monotonic() + max(wait, ASKING_SECONDS)
     while True:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        fd = _opened(path)
         if _try_lock(fd) and _is_at(fd, path):  # not removed between the two
             break
         os.close(fd)
@@ -81,6 +83,29 @@ def acquire(path: str | Path, *, wait: float = 0.0) -> WriterLock | None:
         os.ftruncate(fd, 0)  # the description left by a killed holder
     receipt.remove(os.fspath(path))
     return WriterLock(fd, path)
+
+
+def _opened(path: str | Path) -> int:
+    """The lock file; never one that somebody planted: a link, a pipe, another user's file."""
+    try:
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | _NO_LINK | _NO_WAIT, 0o600)
+    except OSError as error:
+        if os.path.islink(path):
+            raise _not_ours(path, "is a symbolic link") from error
+        raise
+    found = os.fstat(fd)
+    if stat.S_ISREG(found.st_mode) and _is_ours(found):
+        return fd
+    os.close(fd)
+    raise _not_ours(path, "is not a file of yours")
+
+
+def _is_ours(found: os.stat_result) -> bool:
+    return not hasattr(os, "getuid") or found.st_uid == os.getuid()
+
+
+def _not_ours(path: str | Path, why: str) -> SessError:
+    return SessError(f'"{path}" {why}', hint="remove it", code=Exit.INDEX_UNUSABLE)
 
 
 def _is_at(fd: int, path: str | Path) -> bool:
@@ -112,7 +137,7 @@ def holder(path: str | Path) -> dict[str, Any] | None:
 def _read(path: str | Path) -> bytes | None:
     """What the holder wrote into the lock; None if nobody holds it."""
     try:
-        fd = os.open(path, os.O_RDWR)
+        fd = os.open(path, os.O_RDWR | _NO_LINK)
     except OSError:
         return None
     try:

@@ -132,7 +132,15 @@ def make_private(directory: Path) -> None:
             hint="set SESSIOND_HOME to another directory",
             code=Exit.INDEX_UNUSABLE,
         )
-    if stat.S_IMODE(found.st_mode) != 0o700:
+    mode = stat.S_IMODE(found.st_mode)
+    if mode & 0o002 or (mode & 0o020 and os.listdir(directory)):
+        # What others may have put there is not trusted, and a shared directory is left shared.
+        raise SessError(
+            f'directory "{directory}" can be written to by other users',
+            hint=f'`chmod 700 "{directory}"` if only you use it, or set SESSIOND_HOME to another',
+            code=Exit.INDEX_UNUSABLE,
+        )
+    if mode != 0o700:
         with contextlib.suppress(OSError):
             os.chmod(directory, 0o700)
 

@@ -61,7 +61,9 @@ def write(home: Home, number: str, names: list[str], looked: dict[str, str]) -> 
     beside = f"{path}.{os.getpid()}"
     text = "\0".join(parts).encode("utf-8", "surrogateescape")
     try:
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(beside)
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(text)
         os.replace(beside, path)
     except OSError:  # then every client has to ask for a pass

@@ -119,3 +119,31 @@ def test_hostile_cells_and_names_are_harmless_on_a_terminal(story, sess, argumen
     assert "\x07" not in text
     if "--csv" in arguments:
         assert "\x1b]0;owned\x07" in sess("sql", *arguments).stdout
+
+
+def test_a_query_that_never_ends_is_stopped(world):
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT sum(i) FROM n"
+    t = world.transcript()
+    t.append(t.prompt("go"), t.answer("ok"))
+    world.ingest()
+    done = world.run("sess", "sql", endless, "--timeout", "0.3", "--no-sync", check=2)
+    assert "took longer than 0.3 s" in done.stderr
+    assert "--timeout" in done.stderr
+
+
+def test_a_query_that_needs_much_memory_is_stopped(world):
+    t = world.transcript()
+    t.append(t.prompt("go"), t.answer("ok"))
+    world.ingest()
+    huge = "SELECT length(hex(zeroblob(60000000)))"
+    done = world.run("sess", "sql", huge, "--memory", "32", "--no-sync", check=2)
+    assert "needs more than 32 MB" in done.stderr
+
+
+def test_formulas_in_csv_are_text(world):
+    t = world.transcript()
+    t.append(t.prompt("go"), t.answer("ok"))
+    world.ingest()
+    query = "SELECT '=1+1' AS a, '@x' AS b, -5 AS c"
+    done = world.run("sess", "sql", query, "--csv", "--no-sync", check=0)
+    assert done.stdout == "a,b,c\n'=1+1,'@x,-5\n"

@@ -11,7 +11,7 @@ import typer
 from sess_cli.options import AsJson, NoSync
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import apsw
 
@@ -35,8 +35,16 @@ def register(app: typer.Typer) -> None:
 
 def sql(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="One read-only SQL statement.")],
+    *,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV with a header.")] = False,
+    timeout: Annotated[
+        float,
+        typer.Option("--timeout", min=0.1, metavar="SECONDS", help="Stop a query after this long."),
+    ] = 60,
+    memory: Annotated[
+        int, typer.Option("--memory", min=16, metavar="MB", help="Memory that a query may use.")
+    ] = 256,
     no_sync: NoSync = False,
 ) -> None:
     """Run a read-only SQL query.
@@ -56,8 +64,7 @@ def sql(
         raise SessError("--json and --csv cannot be combined")
     with fresh.open_index(sync=not no_sync) as db:
         _only_reading(db)
-        # Called between steps of the query, so that Ctrl-C is noticed.
-        db.set_progress_handler(lambda: False, _STEPS_BETWEEN_SIGNALS)
+        over = _limited(db, timeout, memory)
         try:
             columns, rows = _ask(db, query)
             if as_json:
@@ -73,12 +80,39 @@ def sql(
                 "statement not allowed: the index is read-only",
                 hint="use SELECT, or change a copy of the index",
             ) from None
+        except apsw.InterruptError:
+            if not over():
+                raise
+            raise SessError(
+                f"the query took longer than {timeout:g} s", hint="`--timeout SECONDS` allows more"
+            ) from None
+        except (apsw.NoMemError, MemoryError):
+            raise SessError(
+                f"the query needs more than {memory} MB", hint="`--memory MB` allows more"
+            ) from None
         except apsw.Error as error:
             raise SessError(
                 f"SQL: {error}",
                 hint="`sess sql 'SELECT name, sql FROM sqlite_schema'` lists views and tables",
                 code=Exit.USAGE,
             ) from error
+
+
+def _limited(db: apsw.Connection, seconds: float, megabytes: int) -> Callable[[], bool]:
+    """Bound the time and the memory of a query; the answer tells whether the time is over."""
+    import time  # noqa: PLC0415
+
+    import apsw  # noqa: PLC0415
+
+    until = time.monotonic() + seconds
+
+    def over() -> bool:
+        return not time.monotonic() < until
+
+    # Called between steps of the query, so that Ctrl-C is noticed, too.
+    db.set_progress_handler(over, _STEPS_BETWEEN_SIGNALS)
+    apsw.hard_heap_limit(megabytes << 20)
+    return over
 
 
 def _only_reading(db: apsw.Connection) -> None:
@@ -136,15 +170,12 @@ def _write_csv(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
     import csv  # noqa: PLC0415
     import sys  # noqa: PLC0415
 
-    from sess_schema.escape import safe  # noqa: PLC0415
+    from sess_cli.output import csv_text  # noqa: PLC0415
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    on_terminal = sys.stdout.isatty()
     for row in chain([columns], rows):
         values = [v.hex() if isinstance(v, bytes) else v for v in row]
-        if on_terminal:
-            values = [safe(v) if isinstance(v, str) else v for v in values]
-        writer.writerow(values)
+        writer.writerow([csv_text(v) if isinstance(v, str) else v for v in values])
 
 
 def _write_table(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:

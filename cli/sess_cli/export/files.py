@@ -10,9 +10,15 @@ from contextlib import contextmanager, suppress
 from secrets import token_hex
 from typing import BinaryIO
 
+from sess_schema import paths
 from sess_schema.errors import SessError
 
 _PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
+_HEAD = 4096  # bytes within which an export says who made it
+_MARKS = (b'<meta name="generator" content="sessiond', b'{"format":"sessiond-session"')
+DATABASE = 0x73657373  # the application_id of exported databases: "sess"
+OPENED = "opened.html"  # the page that `sess show --open` leaves beside the index
+_STATE = ("index.db", "status.json", "sessiond.", "config.toml")
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -24,6 +30,41 @@ def check_target(path: str) -> None:
         raise SessError(f'"{path}" is a directory', hint="name a file in it")
     if os.path.exists(path) and not os.path.isfile(path):  # it would be replaced
         raise SessError(f'"{path}" is not a regular file', hint="`-o -` writes to stdout")
+
+
+def check_replacing(path: str, *, force: bool) -> None:
+    """Refuse to replace what is no earlier export, unless told to."""
+    if os.path.isdir(path):
+        return  # each style knows its own directories
+    check_target(path)
+    if os.path.lexists(path) and not force and not is_export(path):
+        raise SessError(f'"{path}" exists already', hint="`--force` replaces it")
+
+
+def is_export(path: str) -> bool:
+    """Whether the file says that it was made by us."""
+    try:
+        fd = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        with open(fd, "rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return False
+    if head.startswith(b"SQLite format 3"):
+        return head[68:72] == DATABASE.to_bytes(4, "big")
+    return any(mark in head for mark in _MARKS)
+
+
+def _check_state(path: str) -> None:
+    """Nothing replaces the index, its settings or its logs, whatever is asked for."""
+    home = paths.home()
+    folder, name = os.path.split(os.path.realpath(path))
+    own = {os.path.realpath(one) for one in (home.data, home.config, home.logs)}
+    inside = any(folder == one or folder.startswith(one + os.sep) for one in own)
+    taken = name.startswith(_STATE) or os.path.lexists(path)
+    if inside and taken and name != OPENED and not is_export(path):
+        raise SessError(
+            f'"{path}" belongs to sessiond itself', hint="write somewhere else with `-o`"
+        )
 
 
 def make_folder(path: str) -> None:
@@ -40,6 +81,7 @@ def new_file(path: str) -> Iterator[BinaryIO]:
 def new_path(path: str) -> Iterator[str]:
     """The name of a temporary file next to `path`, which replaces it at the end."""
     check_target(path)
+    _check_state(path)
     folder = os.path.dirname(os.path.abspath(path))
     partial = os.path.join(folder, f".sess-{token_hex(6)}")
     _unfinished.add(partial)

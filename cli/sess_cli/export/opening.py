@@ -13,13 +13,11 @@ from sess_schema.errors import Exit, SessError
 from sess_schema.program import say
 from sess_schema.queries import sessions
 
-_NAME = "opened.html"  # overwritten each time: to keep a page, export it
-
 
 def open_at(db: apsw.Connection, session: int, event: int, *, utc: bool) -> None:
     import webbrowser  # noqa: PLC0415 - nothing else needs it
 
-    path = paths.home().data / _NAME
+    path = paths.home().data / files.OPENED  # overwritten each time: to keep a page, export it
     story = Story(db, sessions.by_key(db, session), masking.usual())
     with files.new_file(str(path)) as out:
         page.write(story, out, page.Look(level="everything", utc=utc))

@@ -44,6 +44,7 @@ def _fill(db: Database, stories: Iterable[Story]) -> int:
 
 
 def _tables(db: Database) -> None:
+    db.execute(f"PRAGMA application_id = {files.DATABASE}")
     text, number = str, int
     db.table("sessions").create(
         {

@@ -13,6 +13,8 @@ from sess_schema import __version__
 
 EVERY = 1.0  # seconds between writes of the file
 
+_NO_LINK = getattr(os, "O_NOFOLLOW", 0)
+
 
 class Heart:
     """Collects facts and writes them regularly, atomically and with mode 0600."""
@@ -80,7 +82,7 @@ class Heart:
         text = json.dumps(facts).encode()
         new = self._path.with_name(self._path.name + ".new")
         try:
-            fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            fd = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _NO_LINK, 0o600)
             with os.fdopen(fd, "wb") as file:
                 file.write(text)
             os.replace(new, self._path)
@@ -90,7 +92,7 @@ class Heart:
 
     def _write_in_place(self, text: bytes) -> None:
         """Without space for a new file, report that in the blocks of the old one."""
-        fd = os.open(self._path, os.O_WRONLY)
+        fd = os.open(self._path, os.O_WRONLY | _NO_LINK)
         try:
             os.ftruncate(fd, os.pwrite(fd, text, 0))
         finally:

@@ -129,7 +129,7 @@ class _PrivateFile(logging.handlers.RotatingFileHandler):
             self.mode,
             encoding=self.encoding,
             errors=self.errors,
-            opener=lambda name, flags: os.open(name, flags, 0o600),
+            opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NOFOLLOW", 0), 0o600),
         )
 
 

@@ -158,12 +158,14 @@ def _pictures(suffix: str, about: str) -> Callable[..., None]:
         no_redact: shared.NoRedact = False,
         redact: shared.Redact = None,
         redaction_report: shared.RedactionReport = False,
+        force: shared.Force = False,
         utc: options.Utc = False,
         no_sync: options.NoSync = False,
     ) -> None:
         picture = _Picture(suffix, theme, width, height, font_size, fps)
         picture.check(backend, output)
         asked = _Asked(duration, speed, begin, end, only, max_output, utc)
+        shared.check_output(output, force=force)
         redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
         with shared.opened(session, redactor, sync=not no_sync) as story:
             path = output or shared.default_name(story, suffix)
@@ -264,6 +266,7 @@ def cast(
     no_redact: shared.NoRedact = False,
     redact: shared.Redact = None,
     redaction_report: shared.RedactionReport = False,
+    force: shared.Force = False,
     utc: options.Utc = False,
     no_sync: options.NoSync = False,
 ) -> None:
@@ -273,11 +276,12 @@ def cast(
 
     themes.theme(theme)
     asked = _Asked(duration, speed, begin, end, only, max_output, utc)
+    shared.check_output(output, force=force)
     redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
     with shared.opened(session, redactor, sync=not no_sync) as story:
         film = asked.film(story, columns, lines, FPS)
         made = cast_lines(film, theme_name=theme, timestamp=story.row.started)
-        _write_text(made, output or shared.default_name(story, "cast"), redactor)
+        _write_text(made, output or shared.default_name(story, "cast"), redactor, json=True)
 
 
 def tape(
@@ -296,6 +300,7 @@ def tape(
     no_redact: shared.NoRedact = False,
     redact: shared.Redact = None,
     redaction_report: shared.RedactionReport = False,
+    force: shared.Force = False,
     utc: options.Utc = False,
     no_sync: options.NoSync = False,
 ) -> None:
@@ -303,6 +308,7 @@ def tape(
     from sess_cli.export.film import tape as tapes  # noqa: PLC0415
 
     asked = _Asked(duration, speed, begin, end, only, MAX_OUTPUT, utc)
+    shared.check_output(output, force=force)
     redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
     with shared.opened(session, redactor, sync=not no_sync) as story:
         path = output or shared.default_name(story, "tape")
@@ -322,12 +328,15 @@ def tape(
         _write_text((f"{line}\n" for line in made), path, redactor)
 
 
-def _write_text(lines: Iterable[str], path: str, redactor: Redactor | None) -> None:
+def _write_text(
+    lines: Iterable[str], path: str, redactor: Redactor | None, *, json: bool = False
+) -> None:
     from sess_cli.export import files  # noqa: PLC0415
 
     if path == "-":
+        out = shared.standard_output(json=json)
         for line in lines:
-            sys.stdout.write(line)
+            out.write(line.encode("utf-8", "replace"))
         shared.report_masked(redactor)
         return
     with files.new_file(path) as file:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 import typer
 
 from sess_cli.commands.export.shared import (
+    Force,
     Gist,
     NoRedact,
     Open,
@@ -16,6 +17,7 @@ from sess_cli.commands.export.shared import (
     Redact,
     RedactionReport,
     Repo,
+    Yes,
 )
 from sess_cli.options import NoSync, SessionId, Utc
 
@@ -54,9 +56,11 @@ def html(
         typer.Option("--encrypt", help=f"Encrypt with ${_PASSPHRASE}, or ask for a passphrase."),
     ] = False,
     gist: Gist = False,
+    yes: Yes = False,
     no_redact: NoRedact = False,
     redact: Redact = None,
     redaction_report: RedactionReport = False,
+    force: Force = False,
     open_it: Open = False,
     utc: Utc = False,
     no_sync: NoSync = False,
@@ -70,6 +74,8 @@ def html(
         raise SessError("--encrypt works only with --style reader")
     if output == "-" and (style in _FOLDER_STYLES or open_it or gist):
         raise SessError("`-o -` cannot be combined with --open, --gist or --style pages")
+    shared.check_output(output, force=force)
+    shared.confirm_upload(gist=gist, masked=not no_redact, yes=yes)
     redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
     passphrase = _passphrase() if encrypt else None
     with shared.opened(session, redactor, sync=not no_sync) as story:
@@ -82,7 +88,7 @@ def html(
                 "static": static, "utc": utc,
             }  # fmt: skip
             if output == "-":
-                _write(story, sys.stdout.buffer, **wanted)
+                _write(story, shared.standard_output(), **wanted)
                 shared.report_masked(redactor)
                 return
             path = output or shared.default_name(story, "html")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import typer
 
-from sess_cli.commands.export.shared import NoRedact, Output, Redact, RedactionReport
+from sess_cli.commands.export.shared import Force, NoRedact, Output, Redact, RedactionReport
 from sess_cli.options import NoSync, SessionId
 
 
@@ -21,16 +19,18 @@ def json_(
     no_redact: NoRedact = False,
     redact: Redact = None,
     redaction_report: RedactionReport = False,
+    force: Force = False,
     no_sync: NoSync = False,
 ) -> None:
     """Export a session as JSON: events, records and subagents."""
     from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
     from sess_cli.export import files, lossless  # noqa: PLC0415
 
+    shared.check_output(output, force=force)
     redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
     with shared.opened(session, redactor, sync=not no_sync) as story:
         if output == "-":
-            lossless.write(story, sys.stdout.buffer)
+            lossless.write(story, shared.standard_output(json=True))
             shared.report_masked(redactor)
             return
         path = output or shared.default_name(story, "json")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from sess_cli.commands.export.shared import (
+    Force,
     Gist,
     NoRedact,
     Open,
@@ -15,6 +15,7 @@ from sess_cli.commands.export.shared import (
     Redact,
     RedactionReport,
     Repo,
+    Yes,
 )
 from sess_cli.options import NoSync, SessionId, Utc
 
@@ -32,9 +33,11 @@ def md(
     ] = False,
     repo: Repo = None,
     gist: Gist = False,
+    yes: Yes = False,
     no_redact: NoRedact = False,
     redact: Redact = None,
     redaction_report: RedactionReport = False,
+    force: Force = False,
     open_it: Open = False,
     utc: Utc = False,
     no_sync: NoSync = False,
@@ -43,11 +46,15 @@ def md(
     from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
     from sess_cli.export import files, markdown, repositories  # noqa: PLC0415
 
+    shared.check_output(output, force=force)
+    shared.confirm_upload(gist=gist, masked=not no_redact, yes=yes)
     redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
     with shared.opened(session, redactor, sync=not no_sync) as story:
         repository = repositories.of(story, repo)
         if output == "-":
-            markdown.write(story, sys.stdout.buffer, full=full, utc=utc, repository=repository)
+            markdown.write(
+                story, shared.standard_output(), full=full, utc=utc, repository=repository
+            )
             shared.report_masked(redactor)
             return
         path = output or shared.default_name(story, "md")

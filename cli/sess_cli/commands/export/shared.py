@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Container, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import typer
 
@@ -35,6 +35,8 @@ RedactionReport = Annotated[
     bool,
     typer.Option("--redaction-report", help="List the kind and place of each mask on stderr."),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is no earlier export.")]
+Yes = Annotated[bool, typer.Option("--yes", help="Upload without asking.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the result.")]
 Repo = Annotated[
     str | None,
@@ -72,6 +74,41 @@ def opened(
 
     with fresh.open_with_sessions(sync=sync) as db:
         yield Story(db, sessions.resolve(db, session), redactor, images=images)
+
+
+def check_output(output: str | None, *, force: bool) -> None:
+    """Fail before anything is read, if the file must not be replaced."""
+    from sess_cli.export import files  # noqa: PLC0415
+
+    if output not in (None, "-"):
+        files.check_replacing(output, force=force)
+
+
+def confirm_upload(*, gist: bool, masked: bool, yes: bool) -> None:
+    """Secrets leave the machine only if somebody says so."""
+    import sys  # noqa: PLC0415
+
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    if not gist or masked or yes:
+        return
+    if not sys.stdin.isatty():
+        raise SessError("--gist with --no-redact uploads secrets", hint="`--yes` does it anyway")
+    sys.stderr.write("Upload without masking secrets? [y/N] ")
+    sys.stderr.flush()
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise SessError("nothing was uploaded", hint="leave --no-redact out to mask secrets")
+
+
+def standard_output(*, json: bool = False) -> BinaryIO:
+    """For `-o -`: on a terminal, control characters are escaped."""
+    import sys  # noqa: PLC0415
+
+    from sess_cli.export.on_terminal import Escaping  # noqa: PLC0415
+
+    if not sys.stdout.isatty():
+        return sys.stdout.buffer
+    return cast("BinaryIO", Escaping(sys.stdout.buffer, json=json))
 
 
 def default_name(story: Story, suffix: str) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sess_cli.commands.export.shared import NoRedact, Redact, RedactionReport
+from sess_cli.commands.export.shared import Force, NoRedact, Redact, RedactionReport
 from sess_cli.options import Agents, NoSync, Projects, Since, Until, Utc
 
 
@@ -33,6 +33,7 @@ def sqlite(
     no_redact: NoRedact = False,
     redact: Redact = None,
     redaction_report: RedactionReport = False,
+    force: Force = False,
     no_sync: NoSync = False,
 ) -> None:
     """Export sessions as an SQLite database, for Datasette."""
@@ -46,6 +47,7 @@ def sqlite(
         raise SessError("cannot write a database to stdout", hint="use `-o FILE`")
     listing = shared.listing(agents, projects, since, until, utc=utc)
     files.check_target(output)
+    shared.check_output(output, force=force)
     redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
     with fresh.open_with_sessions(sync=not no_sync) as db:
         rows = shared.chosen(db, ids or [], listing)

@@ -1,0 +1,86 @@
+"""What an export may replace, and what leaves the machine."""
+
+from __future__ import annotations
+
+import os
+import pty
+
+import pytest
+
+MAIN = "11111111-1111-4111-8111-111111111111"
+
+
+@pytest.fixture
+def told(world):
+    t = world.transcript()
+    t.append(t.prompt("go \x9b31m \u202e now"), t.answer("ok"))
+    world.ingest()
+    return world
+
+
+def export(world, *options, check=0):
+    return world.run("sess", "export", *options, "--no-sync", check=check)
+
+
+@pytest.mark.parametrize("kind", ["html", "md", "json", "sqlite", "cast", "tape"])
+def test_a_file_of_the_user_is_replaced_only_by_force(told, tmp_path, kind):
+    target = tmp_path / "notes"
+    target.write_text("mine")
+    done = export(told, kind, MAIN, "-o", target, check=2)
+    assert "exists already" in done.stderr
+    assert "--force" in done.stderr
+    assert target.read_text() == "mine"
+    export(told, kind, MAIN, "-o", target, "--force")
+    assert target.read_bytes() != b"mine"
+
+
+@pytest.mark.parametrize("kind", ["html", "json", "sqlite"])
+def test_an_earlier_export_is_replaced_without_asking(told, tmp_path, kind):
+    target = tmp_path / "out"
+    export(told, kind, MAIN, "-o", target)
+    export(told, kind, MAIN, "-o", target)
+
+
+@pytest.mark.parametrize("name", ["index.db", "config.toml", "sessiond.lock"])
+def test_nothing_replaces_our_own_state_even_by_force(told, name):
+    state = told.state / name
+    before = state.read_bytes() if state.exists() else None
+    done = export(told, "json", MAIN, "-o", state, "--force", check=2)
+    assert "belongs to sessiond itself" in done.stderr
+    assert (state.read_bytes() if state.exists() else None) == before
+
+
+def test_a_link_to_our_own_state_is_no_way_around(told, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to(told.state / "index.db")
+    done = export(told, "json", MAIN, "-o", link, "--force", check=2)
+    assert "belongs to sessiond itself" in done.stderr
+    assert link.is_symlink()
+
+
+def test_secrets_are_uploaded_only_if_somebody_says_so(told, tmp_path):
+    done = export(told, "md", MAIN, "-o", tmp_path / "a.md", "--gist", "--no-redact", check=2)
+    assert "uploads secrets" in done.stderr
+    assert "--yes" in done.stderr
+    assert not (tmp_path / "a.md").exists()
+
+
+@pytest.mark.parametrize("kind", ["json", "md"])
+def test_an_export_printed_to_a_terminal_cannot_control_it(told, monkeypatch, kind):
+    """Neither C1 control characters nor direction marks reach it."""
+    from sess_cli.commands.export import shared  # noqa: PLC0415
+
+    master, slave = pty.openpty()
+    with os.fdopen(slave, "w") as screen:
+        monkeypatch.setattr("sys.stdout", screen)
+        out = shared.standard_output(json=kind == "json")
+        out.write('{"a":"\x9b31m \u202e é"}\n'.encode()[:6])
+        out.write('{"a":"\x9b31m \u202e é"}\n'.encode()[6:])
+        screen.flush()
+    shown = os.read(master, 1000).decode()
+    os.close(master)
+    assert "\x9b" not in shown
+    assert "\u202e" not in shown
+    assert "é" in shown
+    if kind == "json":
+        assert "\\u009b" in shown
