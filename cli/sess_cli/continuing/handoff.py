@@ -18,6 +18,7 @@ CHARACTERS_PER_TOKEN = 4
 # How generously texts and lists are given: the most generous that fits is used.
 _SCALES = (12.0, 8.0, 5.0, 3.0, 2.0, 1.4, 1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.06)
 _BOXES = {"done": "x", "doing": "~", "open": " "}
+_TAG, _TICK = re.compile(r"\\*<"), re.compile(r"\\*`")
 _SPACE = re.compile(r"\s\S*\Z")
 _CUT = " […] "
 
@@ -36,9 +37,14 @@ def write(story: Story, facts: Facts, max_tokens: int) -> str:
 def plain(text: str) -> str:
     """Foreign text on one line: readable as it is, but neither HTML nor code without an end."""
     pieces = text.split("`")
-    if len(pieces) % 2 == 0:
-        return text.replace("`", "\\`").replace("<", "\\<")
-    return "`".join(one if at % 2 else one.replace("<", "\\<") for at, one in enumerate(pieces))
+    if len(pieces) % 2 == 0 or "``" in text or "\\`" in text:
+        return _TICK.sub(_escaped, _TAG.sub(_escaped, text))
+    return "`".join(one if at % 2 else _TAG.sub(_escaped, one) for at, one in enumerate(pieces))
+
+
+def _escaped(found: re.Match[str]) -> str:
+    """With a backslash of its own, and the ones before it doubled."""
+    return "\\" * (2 * len(found[0]) - 1) + found[0][-1]
 
 
 def _shortest(text: str, most: int) -> str:
