@@ -19,7 +19,7 @@ import apsw
 from sess_cli import fresh
 from sess_cli.render import amounts, layout
 from sess_cli.sandbox import throw_away
-from sess_schema import archive, connection, lock, migrate, soundness, upkeep
+from sess_schema import archive, connection, lock, migrate, sizes, soundness, upkeep
 from sess_schema.errors import REPAIR, SessError
 from sess_schema.queries import references, sources
 
@@ -187,6 +187,7 @@ def _index(home: Home, *, deep: bool) -> Iterator[Check]:
             yield _references(db)
             if deep:
                 yield _archive(db)
+                yield _size(db)
             yield _sources(db)
             yield _warnings(db)
             yield _calls(db)
@@ -214,6 +215,15 @@ def _archive(db: apsw.Connection) -> Check:
     if not problems:
         return Check("archive", OK, f"{pieces}, all intact")
     return Check("archive", FAIL, f"{len(problems):,} of {pieces} damaged", problems[:5], REPAIR)
+
+
+def _size(db: apsw.Connection) -> Check:
+    """Where the bytes are; nothing here is a fault."""
+    parts = {name: size for name, size in sizes.by_part(db).items() if size}
+    whole, read = sum(parts.values()), sizes.of_transcripts(db)
+    share = f", {whole / read:.2f} times the {amounts.size(read)} that were read" if read else ""
+    details = [f"{name} {amounts.size(size)} ({size / whole:.0%})" for name, size in parts.items()]
+    return Check("size", OK, f"{amounts.size(whole)}{share}", details)
 
 
 def _upkeep(home: Home) -> Check:

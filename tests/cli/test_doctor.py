@@ -8,6 +8,9 @@ from contextlib import closing
 import apsw
 import pytest
 
+from sess_schema import sizes
+from sess_schema.connection import open_reader
+
 pytestmark = pytest.mark.slow
 
 
@@ -28,11 +31,26 @@ def test_a_healthy_installation_is_all_ok(world):
     found = checks(world, "--deep", code=0)
     assert {name: check["state"] for name, check in found.items()} == dict.fromkeys(
         ("SQLite", "home", "daemon", "roots", "agents", "index", "structure", "references",
-         "sources", "records", "calls", "archive", "full text", "upkeep", "end to end"),
+         "sources", "records", "calls", "archive", "size", "full text", "upkeep", "end to end"),
         "ok",
     )  # fmt: skip
     assert found["structure"]["message"] == "integrity_check found no damage"
     assert found["sources"]["message"] == "1 live"
+
+
+def test_deep_says_where_the_bytes_are(world):
+    """The parts add up to the file, and it is compared with what was read."""
+    t = world.transcript()
+    t.append(t.prompt("hello"), t.answer("good morning " * 5000))
+    world.ingest()
+    with closing(open_reader(world.state / "index.db")) as db:
+        parts = sizes.by_part(db)
+        assert sizes.of_transcripts(db) == t.path.stat().st_size
+    assert sum(parts.values()) == (world.state / "index.db").stat().st_size
+    assert {"archive", "texts", "full text", "records", "events", "usage"} < parts.keys()
+    size = checks(world, "--deep", code=0)["size"]
+    assert size["message"].endswith("times the 65.7 kB that were read")
+    assert sum("texts" in line for line in size["details"]) == 1
 
 
 def test_rows_without_their_owner_are_exit_code_4(world):

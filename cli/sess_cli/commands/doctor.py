@@ -26,7 +26,9 @@ def doctor(
     deep: Annotated[
         bool,
         typer.Option(
-            "--deep", help="Also check every page, archived piece and the full text (slower)."
+            "--deep",
+            help="Also check every page, archived piece and the full text, and show where the bytes"
+            " are (slower).",
         ),
     ] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended.")] = False,
