@@ -12,6 +12,7 @@ from typing import Any
 from sess_schema import __version__
 
 EVERY = 1.0  # seconds between writes of the file
+AT_LEAST = 30.0  # also if nothing happens: an old file means that the loop hangs
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
@@ -41,6 +42,11 @@ class Heart:
         """Whether some directories are polled because they cannot be watched."""
         return bool(self._facts.get("blind"))
 
+    @property
+    def wal_pinned(self) -> bool:
+        """Whether a reader keeps the WAL from shrinking."""
+        return bool(self._facts.get("wal_pinned"))
+
     def beat(self, *, error: str | None = None, hints: int = 0, turns: int = 0, read_bytes: int = 0,
              **facts: Any) -> None:  # fmt: skip
         self._facts["error"] = error
@@ -56,8 +62,14 @@ class Heart:
 
     def flush(self) -> None:
         """Write the collected facts if it is time."""
-        if self._unwritten and time.monotonic() - self._written >= EVERY:
+        if time.monotonic() - self._written >= (EVERY if self._unwritten else AT_LEAST):
             self._write()
+
+    def tell(self, **facts: Any) -> None:
+        """Facts that change rarely."""
+        if any(self._facts.get(name) != value for name, value in facts.items()):
+            self._facts.update(facts)
+            self._unwritten = True
 
     def walked(self, *, skipped: list[tuple[str, str]], **facts: Any) -> None:
         """After a full walk: replace the list of skipped files."""

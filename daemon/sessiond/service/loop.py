@@ -43,6 +43,8 @@ GATHER = 0.01  # writes come in bursts; wait this long for the rest
 POLL_UNCOVERED = 2.0  # out of watches: walk this often instead
 CLOCK_JUMP = 30.0  # wall clock this far from the monotonic one: the machine slept
 IDLE_CHECKPOINT = 20.0
+WAL_LIMIT = 64 << 20  # a longer one is written back at once, however busy the daemon is
+WAL_RETRY = 5.0
 RETRY_FIRST, RETRY_LAST = 2.0, 60.0
 _PASSING = apsw.FullError, apsw.IOError, apsw.BusyError, apsw.ReadOnlyError, PermissionError
 
@@ -66,6 +68,7 @@ class Service:
         self._retry = 0.0
         self._last_write = 0.0
         self._checkpointed = True
+        self._next_cut = 0.0
 
     def run(self) -> int:
         """Run until SIGTERM; return the exit code."""
@@ -341,15 +344,35 @@ class Service:
         notify.alive()
         self._heart.beat(pending_bytes=max(0, summary.total_bytes - summary.read_bytes))
 
+    def _bound_wal(self, db: apsw.Connection) -> None:
+        """A reader that stands still keeps the WAL from being used again: cut it when it may be."""
+        now = time.monotonic()
+        if now < self._next_cut or _size_of(f"{self._home.index}-wal") <= WAL_LIMIT:
+            return
+        self._next_cut = now + WAL_RETRY
+        cut = _truncate_wal(db)
+        if not cut and not self._heart.wal_pinned:
+            log.warning("a reader keeps the WAL from shrinking; it is over %d MB", WAL_LIMIT >> 20)
+        self._heart.tell(wal_pinned=not cut)
+
     def _rest(self, db: apsw.Connection) -> None:
         """After a while without writes, truncate the WAL and return memory to the system."""
+        self._bound_wal(db)
         if self._checkpointed or time.monotonic() - self._last_write < IDLE_CHECKPOINT:
             return
         self._checkpointed = _truncate_wal(db)
+        self._heart.tell(wal_pinned=not self._checkpointed)
         if not self._checkpointed:  # the next rest retries
             self._last_write = time.monotonic()
         db.pragma("shrink_memory")
         _trim_heap()
+
+
+def _size_of(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
 
 
 def _truncate_wal(db: apsw.Connection) -> bool:

@@ -5,29 +5,30 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
 import apsw
 
-from sess_schema import lock, paths
+from sess_schema import lock, paths, upkeep
 from sess_schema.connection import open_reader
 from sess_schema.errors import Exit, SessError
 from sess_schema.escape import safe
 from sess_schema.program import counted
-from sessiond.service import heartbeat
+from sessiond.service import health, heartbeat
 
 
-def show(*, as_json: bool, every: bool) -> int:
-    """Print the status; the exit code shows whether the daemon runs."""
+def show(*, as_json: bool, every: bool, only_health: bool = False, metrics: str = "") -> int:
+    """Print the status; the exit code shows whether the daemon runs, or is well."""
     home = paths.home()
     holder = lock.holder(home.lock)
     daemon = daemon_facts(home, holder)
     try:
         db = open_reader(home.index)
     except SessError as error:
-        if holder is None:
+        if holder is None or only_health or metrics:
             raise
         _print_daemon(daemon, as_json=as_json)
         sys.stderr.write(f"sessiond: {error.message}\n")
@@ -35,6 +36,13 @@ def show(*, as_json: bool, every: bool) -> int:
     with closing(db):
         sources = list(source_facts(db))
         index = index_facts(db, home)
+    if metrics:
+        text = health.prometheus(daemon, index, sources)
+        sys.stdout.write(text) if metrics == "-" else health.write(metrics, text)
+    if metrics or only_health:
+        if only_health:
+            print(health.summary(daemon, sources))
+        return health.exit_code(daemon, sources) if only_health else Exit.OK
     if as_json:
         for facts in ({"kind": "daemon", **daemon}, {"kind": "index", **index}):
             print(json.dumps(facts))
@@ -46,7 +54,7 @@ def show(*, as_json: bool, every: bool) -> int:
         for name, path in (("config", home.config_file), ("log", home.log)):
             print(f"{name:<8} {_shown(str(path))}{'' if path.exists() else ' (not there)'}")
         _print_sources(sources, daemon.get("skipped", []), every=every)
-    return Exit.OK if daemon["running"] else Exit.NO_DAEMON
+    return Exit.OK if daemon["running"] and not health.is_stuck(daemon) else Exit.NO_DAEMON
 
 
 def daemon_facts(home: paths.Home, holder: dict[str, Any] | None) -> dict[str, Any]:
@@ -57,6 +65,7 @@ def daemon_facts(home: paths.Home, holder: dict[str, Any] | None) -> dict[str, A
         beat = heartbeat.read(home.status)
         if beat.get("pid") == holder.get("pid"):
             facts |= beat
+            facts["beat_seconds"] = max(0.0, round(time.time() - beat.get("at", 0) / 1000, 1))
     return facts
 
 
@@ -79,6 +88,8 @@ def index_facts(db: apsw.Connection, home: paths.Home) -> dict[str, Any]:
         "sqlite": apsw.sqlite_lib_version(),
         "sessions": sessions,
         **counts,
+        "last_check": upkeep.last(home.data, upkeep.CHECK),
+        "last_backup": upkeep.last(home.data, upkeep.BACKUP),
     }
 
 
@@ -98,9 +109,13 @@ def source_facts(db: apsw.Connection) -> Iterator[dict[str, Any]]:
     ):
         source_id, agent, kind, path, state, error, generation, offset, lines, blank = row
         try:
-            seen = os.stat(path).st_size
+            found = os.stat(path)
+            seen: int | None = found.st_size
+            written = found.st_mtime
         except OSError:
-            seen = None
+            seen, written = None, 0.0
+        # How much of a database is conversations is unknown until it is read.
+        lag = max(0, seen - offset) if seen is not None and kind != "database" else 0
         yield {
             "path": path,
             "agent": agent,
@@ -110,8 +125,8 @@ def source_facts(db: apsw.Connection) -> Iterator[dict[str, Any]]:
             "generation": generation,
             "seen_bytes": seen,
             "indexed_bytes": offset,
-            # How much of a database is conversations is unknown until it is read.
-            "lag_bytes": max(0, seen - offset) if seen is not None and kind != "database" else 0,
+            "lag_bytes": lag,
+            "lag_seconds": max(0.0, round(time.time() - written, 1)) if lag else 0.0,
             "lines": lines,
             "blank_lines": blank,
             "turns": turns.get(source_id, 0),
@@ -127,10 +142,17 @@ def _print_daemon(daemon: dict[str, Any], *, as_json: bool) -> None:
         print("daemon   not running (start it with `sessiond start --detach`)")
         return
     print(f"daemon   running, pid {daemon.get('pid')}, version {daemon.get('version')}")
+    if health.is_stuck(daemon):
+        print(
+            f"         NOT RESPONDING for {daemon['beat_seconds']:.0f} s:"
+            f" `kill -9 {daemon.get('pid')}` is safe, then start it again"
+        )
     if "directories" in daemon:
         watched, directories = daemon.get("watched"), daemon["directories"]
         seen = "all" if watched is None else f"{min(watched, directories):,} of {directories:,}"
-        print(f"watching {seen} directories, {counted(daemon.get('seen', 0), 'file')}")
+        walked = max(0.0, time.time() - daemon.get("walked_at", 0) / 1000)
+        files = counted(daemon.get("seen", 0), "file")
+        print(f"watching {seen} directories, {files}; all looked at {walked:.0f} s ago")
     if daemon.get("blind"):
         print(f"         some directories are polled; to watch them all, run: {daemon.get('fix')}")
     if daemon.get("overflows"):
@@ -138,6 +160,8 @@ def _print_daemon(daemon: dict[str, Any], *, as_json: bool) -> None:
         print(f"         {overflows}, each followed by a full walk")
     if daemon.get("pending_bytes"):
         print(f"         {_size(daemon['pending_bytes'])} still to read")
+    if daemon.get("wal_pinned"):
+        print("         a reader keeps the WAL from shrinking: is a pager or a backup still open?")
     if daemon.get("error"):
         print(f"         paused: {daemon['error']}")
 
@@ -149,19 +173,20 @@ def _print_index(index: dict[str, Any]) -> None:
         f"         {counted(index['sessions'], 'session')}, {counted(index['turns'], 'record')},"
         f" {counted(index['events'], 'event')} from {counted(index['sources'], 'source')}"
     )
+    checked, backed_up = _when(index["last_check"]), _when(index["last_backup"])
+    wrong = "" if (index["last_check"] or {}).get("ok", True) else ", with findings"
+    print(f"upkeep   checked {checked}{wrong}; backed up {backed_up}")
 
 
 def _print_sources(
     sources: list[dict[str, Any]], skipped: list[dict[str, str]], *, every: bool
 ) -> None:
-    lag = sum(source["lag_bytes"] for source in sources if source["state"] == "live")
-    print(f"lag      {_size(lag) if lag else 'none'}")
+    behind, seconds = health.lag(sources)
+    print(f"lag      {f'{_size(behind)}, {seconds:.0f} s' if behind else 'none'}")
     states: dict[str, int] = {}
-    reasons: dict[str, int] = {}
     for source in sources:
         states[source["state"]] = states.get(source["state"], 0) + 1
-        for reason, count in source["warnings"].items():
-            reasons[reason] = reasons.get(reason, 0) + count
+    reasons = health.by_reason(sources)
     print(
         "sources  " + (", ".join(f"{n} {state}" for state, n in sorted(states.items())) or "none")
     )
@@ -178,6 +203,12 @@ def _print_sources(
                 f"{source['state']:<10} {_size(source['indexed_bytes']):>9}"
                 f" {source['turns']:>7} records  {_shown(source['path'])}"
             )
+
+
+def _when(note: dict[str, Any] | None) -> str:
+    if not note:
+        return "never"
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(note["at"] / 1000))
 
 
 def _shown(path: str) -> str:
