@@ -63,7 +63,7 @@ def undo(
             f'"{edit.path}" was changed at the same time', hint="try again in a moment"
         ) from None
     for one in done:
-        following.after_edit(one.edit.path)
+        following.after_edit(one.edit.name)
         if as_json:
             _write_json(one.edit, one.by)
         path = layout.home_short(one.edit.path)
@@ -132,8 +132,11 @@ def _show_list(given: str | None, *, utc: bool, as_json: bool) -> None:
         what = f"{edit.command} {count}" if edit.cut else edit.command
         what += f" {edit.undoes}" if edit.undoes else ""
         time = amounts.clock(edit.ts, utc=utc)
+        start = f"{edit.id}  {time}  {state:<7}  {what:<16}  "
         path = terminal.line(layout.home_short(edit.path))
-        terminal.write(f"{edit.id}  {time}  {state:<7}  {what:<16}  {path}")
+        if terminal.width:
+            path = layout.tail_of(path, max(20, terminal.width - len(start)))
+        terminal.write(start + path)
 
 
 def _write_json(edit: Edit, by: Edit | None = None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -80,13 +80,12 @@ def perform(db: apsw.Connection, cut: Cut, *, force: bool) -> tuple[Edit, int]:
         return sidecar.write(db, target, cut.plan.turns, gone, change), 0
     with live.opened(target.path, force=force) as file:
         content = archived(db, target.whole, file, whole=target.kind == DOCUMENT)
-        swaps = (
-            _document_swaps(db, target, cut.plan, file)
-            if target.kind == DOCUMENT
-            else pieces.without_lines(file.fd, cut.plan.turns, cut.plan.gone)
-        )
-        if cut.relink and target.kind != DOCUMENT:
-            swaps += pieces.relinked(file.fd, cut.plan.turns, new_parents(cut.plan))
+        parents = new_parents(cut.plan) if cut.relink else {}
+        if target.kind == DOCUMENT:
+            swaps = _document_swaps(db, target, cut.plan, parents, file)
+        else:
+            swaps = pieces.without_lines(file.fd, cut.plan.turns, cut.plan.gone)
+            swaps += pieces.relinked(file.fd, cut.plan.turns, parents)
         edit = file.rewrite(pieces.around(swaps, content.size), change, content)
         return edit, file.size - content.size
 
@@ -154,13 +153,18 @@ def _check_editable(target: Target) -> None:
 
 
 def _document_swaps(
-    db: apsw.Connection, target: Target, cut: Plan, file: LiveFile
+    db: apsw.Connection,
+    target: Target,
+    cut: Plan,
+    parents: Mapping[int, str | None],
+    file: LiveFile,
 ) -> list[pieces.Swap]:
     stored = Records(db)
     values = [_value(stored, target.source, turn) for turn in cut.turns.all]
     try:
         text = b"".join(log.pieces(file.fd, 0, file.size)).decode()
-        swaps = elements.without(text, values, {number - 1 for number in cut.gone})
+        moved = {n - 1: (cut.turns.at(n).parent_id, parent) for n, parent in parents.items()}
+        swaps = elements.without(text, values, {number - 1 for number in cut.gone}, moved)
     except (ValueError, IndexError, RecursionError):
         swaps = None
     if swaps is None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sess_cli.edit.pieces import Swap
+from sess_cli.edit.pieces import Swap, other_parent
 
 _DECODER = json.JSONDecoder()
 _SPACE = " \t\r\n"
@@ -22,14 +22,32 @@ class Element(NamedTuple):
     place: int  # in the array, from 0
 
 
-def without(text: str, records: Sequence[Any], gone: Container[int]) -> list[Swap] | None:
-    """Take out some of the records, by their places in `records`; None if one is no element."""
+def without(
+    text: str,
+    records: Sequence[Any],
+    gone: Container[int],
+    parents: Mapping[int, tuple[str | None, str | None]] | None = None,
+) -> list[Swap] | None:
+    """Take out some of the records, by their places in `records`; None if one is no element.
+
+    `parents`: the old and the new parent of records that stay, by their places.
+    """
     for elements in _arrays(text):
         found = _aligned(elements, records)
         if all(place in found for place in range(len(records)) if place in gone):
             cut = [element for place, element in found.items() if place in gone]
-            return _swaps(text, elements, cut)
+            moved = [
+                (found[place], *ids) for place, ids in (parents or {}).items() if place in found
+            ]
+            return [*_swaps(text, elements, cut), *_relinked(text, moved)]
     return None
+
+
+def _relinked(text: str, moved: list[tuple[Element, str | None, str | None]]) -> Iterator[Swap]:
+    starts = _octets(text, (element.start for element, *_ in moved))
+    for (element, old, parent), at in zip(moved, starts, strict=True):
+        start, end, new = other_parent(text[element.start : element.end].encode(), old, parent)
+        yield Swap(at + start, at + end, new)
 
 
 def _aligned(elements: list[Element], records: Sequence[Any]) -> dict[int, Element]:

@@ -26,24 +26,26 @@ def catch_up(path: str) -> None:
 def after_edit(path: str) -> None:
     """Let a running daemon read a changed file; without one, the next command does."""
     home = paths.home()
+    if lock.holder(home.lock) is None:
+        return
     deadline = time.monotonic() + _PATIENCE
-    while lock.holder(home.lock) is not None:
-        with closing(open_reader(home.index)) as db:
-            if any(_is_read(name, db.execute(_SEEN, (name,)).fetchone()) for name in _names(path)):
+    with closing(open_reader(home.index)) as db:
+        while lock.holder(home.lock) is not None:
+            seen = [(name, db.execute(_SEEN, (name,)).fetchone()) for name in _names(path)]
+            known = [(name, row) for name, row in seen if row is not None]
+            if not known or any(_is_read(name, row) for name, row in known):
                 return
-        if time.monotonic() > deadline:
-            say("note: the daemon has not read the change yet; `sessiond status` shows why")
-            return
-        time.sleep(_POLL)
+            if time.monotonic() > deadline:
+                say("note: the daemon has not read the change yet; `sessiond status` shows why")
+                return
+            time.sleep(_POLL)
 
 
 def _names(path: str) -> set[str]:
     return {path, os.path.realpath(path)}
 
 
-def _is_read(path: str, seen: tuple[object, ...] | None) -> bool:
-    if seen is None:
-        return False
+def _is_read(path: str, seen: tuple[object, ...]) -> bool:
     try:
         found = os.stat(path)
     except FileNotFoundError:

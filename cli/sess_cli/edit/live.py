@@ -43,8 +43,9 @@ def reached(step: str) -> None:
 class LiveFile:
     """A file that is open for an edit."""
 
-    def __init__(self, path: str, fd: int) -> None:
+    def __init__(self, path: str, fd: int, name: str) -> None:
         self.path = path
+        self.name = name  # a link to it, or the same
         self.fd = fd
         self.stat = os.fstat(fd)
 
@@ -116,7 +117,7 @@ class LiveFile:
 
     def _entry(self, change: Change) -> Edit:
         mode, owner = stat.S_IMODE(self.stat.st_mode), (self.stat.st_uid, self.stat.st_gid)
-        return _entry(self.path, change, mode, owner)
+        return _entry(self.path, replace(change, name=change.name or self.name), mode, owner)
 
     def _copy_rights(self, new: int) -> None:
         _give(new, stat.S_IMODE(self.stat.st_mode), (self.stat.st_uid, self.stat.st_gid))
@@ -190,7 +191,7 @@ def opened(path: str, *, force: bool = False) -> Iterator[LiveFile]:
         raise _unwritable(path, error) from error
     try:
         with editing():
-            live = LiveFile(real, fd)
+            live = LiveFile(real, fd, path)
             if not stat.S_ISREG(live.stat.st_mode):
                 raise SessError(f'"{path}" is not a regular file')
             _check_quiet(live, force=force)
@@ -304,6 +305,7 @@ def _entry(path: str, change: Change, mode: int, owner: tuple[int, int]) -> Edit
         undoes=change.undoes,
         cut=tuple(change.cut),
         pulled=tuple(change.pulled),
+        name=change.name or path,
     )
 
 

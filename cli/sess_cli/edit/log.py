@@ -65,6 +65,7 @@ class Edit:
     cut: tuple[str, ...] = ()  # records that were chosen
     pulled: tuple[str, ...] = ()  # records that had to go with them
     expired: bool = False  # the snapshot is gone
+    name: str = ""  # the path as the index has it, which may be a link
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class Change:
     undoes: str | None = None
     group: str | None = None  # a `new_id` shared by the edits of one command
     lines: bool = True
+    name: str = ""
 
 
 def folder() -> Path:

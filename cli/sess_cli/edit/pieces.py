@@ -62,22 +62,27 @@ def without_lines(fd: int, turns: Turns, gone: Iterable[int]) -> list[Swap]:
 
 def relinked(fd: int, turns: Turns, parents: Mapping[int, str | None]) -> list[Swap]:
     """New values for the field that names a record's parent, and for nothing else."""
-    return [_relink(fd, turns.at(number), parent) for number, parent in parents.items()]
+    found = []
+    for number, parent in parents.items():
+        turn = turns.at(number)
+        raw = os.pread(fd, turn.length, turn.offset)
+        start, end, new = other_parent(raw, turn.parent_id, parent)
+        found.append(Swap(turn.offset + start, turn.offset + end, new))
+    return found
 
 
-def _relink(fd: int, turn: Turn, parent: str | None) -> Swap:
-    raw = os.pread(fd, turn.length, turn.offset)
-    old = json.dumps(turn.parent_id, ensure_ascii=False).encode()
+def other_parent(raw: bytes, old: str | None, parent: str | None) -> Swap:
+    """Where a record names its parent, and what must stand there instead."""
     new = json.dumps(parent, ensure_ascii=False).encode()
-    name = rb'"(\w*parent\w*)"\s*:\s*(' + re.escape(old) + rb")"
-    for found in re.finditer(name, raw, re.IGNORECASE):
+    value = re.escape(json.dumps(old, ensure_ascii=False).encode())
+    for found in re.finditer(rb'"(\w*parent\w*)"\s*:\s*(' + value + rb")", raw, re.IGNORECASE):
         start, end = found.span(2)
         changed = raw[:start] + new + raw[end:]
         if _differ_only_in(raw, changed, found[1].decode(), parent):
-            return Swap(turn.offset + start, turn.offset + end, new)
+            return Swap(start, end, new)
     raise SessError(
-        f"record {turn.number} does not say where it keeps its parent",
-        hint="`--force` cuts without changing it",
+        f'cannot relink the record that follows "{old}": it does not say so in a field of its own',
+        hint="`--force` without `--relink` leaves it as it is",
     )
 
 

@@ -102,7 +102,7 @@ def _ask(cut: Cut) -> bool:
 
 
 def _tell(cut: Cut, edit: Edit, appended: int, options: Options) -> None:
-    following.after_edit(cut.target.path)
+    following.after_edit(edit.name)
     if options.as_json:
         _write_json(cut, edit)
     saved = listing.tokens(cut.plan.saved)

@@ -63,6 +63,7 @@ def _undo(edit: Edit, group: str, *, force: bool) -> Undone:
         undoes=edit.id,
         group=group,
         lines=edit.lines,
+        name=edit.name,
     )
     kept = 0
     if not os.path.exists(edit.path):

@@ -354,6 +354,22 @@ def test_a_cut_of_codex_takes_what_only_repeats_the_record(world):
     assert lines(path) == [before[0], before[3]]
 
 
+def test_relink_in_a_saved_session(world, talk):
+    """A document with a list of the same records: only the field of the parent changes."""
+    saved = world.root / "saved.json"
+    records = [json.loads(line) | {"sessionId": SESSION[::-1]} for line in lines(talk.path)]
+    saved.write_text(json.dumps({"loglines": records, "branch": "é"}, indent=1, ensure_ascii=False))
+    rest(saved)
+    talk.path.unlink()
+    world.run("sess", "import", saved, check=0)
+    world.run("sess", "cut", SESSION[::-1], "2", "--relink", "--yes", check=0)
+    after = json.loads(saved.read_text())
+    records[3]["parentUuid"] = records[0]["uuid"]
+    assert after == {"loglines": [records[0], *records[3:]], "branch": "é"}
+    world.run("sess", "search", "muddy", check=0)
+    world.run("sess", "search", "much", check=1)
+
+
 def test_forgetting_a_session_removes_its_snapshots(world, talk):
     """What `sess undo` would bring back is text of the session as well."""
     world.run("sess", "cut", SESSION, "7", "--yes", check=0)
