@@ -31,8 +31,8 @@ def spread(total: int, most: int) -> list[int]:
 
 
 def count(what: str, times: int = 1) -> None:
-    """Note that something was done: `kills`, `faults`, `cases`, `inputs`."""
-    _note(f"{what} {times}")
+    """Note that something was done: `kills`, `faults`, `cases`. One word."""
+    _note(f"{what} {int(times)}")
 
 
 def peak(kilobytes: int, command: str) -> None:

@@ -74,7 +74,7 @@ def test_a_power_cut_loses_nothing_that_was_committed(world, tmp_path, seed):
         other = type(world)(tmp_path / "cut")
         with Power(call, seed) as power:
             cuts += live(other, power)
-        count("power cuts")
+        count("cuts")
         told = f"seed {seed}, cut at call {call} of {total}"
         assert facts(other) == undisturbed, told
         other.check()
