@@ -42,7 +42,7 @@ def film_of(world, monkeypatch, columns=100, lines=24, **pacing):
 def cells(line, columns):
     """Character, colour and weight of every cell of a row, as a terminal has them."""
     found = []
-    for text, look in line:
+    for text, look in () if rows.half_of(line) == 2 else line:
         for character in text:
             width = layout.cells(character)
             if width == 0:
@@ -177,7 +177,7 @@ def test_without_the_extra_a_hint_names_what_to_install(told):
         "run()\n"
     )
     done = told.run("python", "-c", code, "export", "video", MAIN, "--no-sync")
-    assert done.returncode == 2
+    assert done.returncode == 69
     assert done.stderr == (
         "sess: films need PyAV and Pillow\n"
         "hint: `pip install 'sessiond[video]'`; `sess export cast` and `tape` work without\n"

@@ -134,3 +134,18 @@ def test_a_place_that_cannot_be_written_is_one_line(told, tmp_path, name):
     assert done.stderr.startswith("sess: ")
     assert "Traceback" not in done.stderr
     assert not [*tmp_path.glob("**/*.avi"), *tmp_path.glob("**/*.mp4")]
+
+
+@pytest.mark.parametrize(
+    ("preset", "size"),
+    [("wide", (1920, 1080)), ("square", (1080, 1080)), ("portrait", (1080, 1920))],
+)
+def test_a_preset_is_a_shape_and_captions_stand_beside_the_film(told, tmp_path, preset, size):
+    path = tmp_path / "film.mp4"
+    told.run("sess", "export", "video", MAIN, "--no-sync", "--preset", preset, "--duration", "5s",
+             "--fps", "2", "--captions", "--title", "A tale", "-o", path, check=0)  # fmt: skip
+    with av.open(path) as container:
+        stream = container.streams.video[0]
+        assert (stream.width, stream.height) == size
+        assert container.metadata["title"] == "A tale"
+    assert path.with_suffix(".vtt").read_text("utf-8").startswith("WEBVTT\n")

@@ -76,14 +76,14 @@ def test_a_tape_begins_with_the_settings_and_a_title_and_ends_with_a_pause(world
     assert commands[:7] == [
         Command("Output", f"{MAIN}.mp4"),
         Command("Set", "bash", "Shell"),
-        Command("Set", "16", "FontSize"),
-        Command("Set", "1400", "Width"),
-        Command("Set", "800", "Height"),
+        Command("Set", "26", "FontSize"),
+        Command("Set", "1920", "Width"),
+        Command("Set", "1080", "Height"),
         Command("Set", "30ms", "TypingSpeed"),
         Command("Set", "Catppuccin Mocha", "Theme"),
     ]
-    assert lines_typed(commands) == ["# 11111111 2026-02-01 10:00 Say hello"]
-    assert commands[-2:] == [Command("Sleep", "2s"), Command("Sleep", "3s")]
+    assert lines_typed(commands) == ["# 11111111 2026-02-01 10:00 Say hello", "❯ Say hello"]
+    assert commands[-2:] == [Command("Sleep", "1s"), Command("Sleep", "3s")]
 
 
 def test_commands_outputs_and_outcomes_are_typed_by_the_rules(world, transcript):
@@ -109,6 +109,7 @@ def test_commands_outputs_and_outcomes_are_typed_by_the_rules(world, transcript)
     world.ingest()
     commands = tape_of(world)
     assert lines_typed(commands)[1:] == [
+        "❯ Work",
         "$ echo 'a  b' # not a description",
         "one",
         "two",
@@ -120,9 +121,10 @@ def test_commands_outputs_and_outcomes_are_typed_by_the_rules(world, transcript)
         "# Read: src/main.py",
         "# Edit: " + "d/" * 40 + "...",
         "# Agent: Look around",
+        "● Finished.",
     ]
     pauses = [command.value for command in commands if command.name == "Sleep"]
-    assert pauses == ["2s", "1s", "1s", "500ms", "500ms", "1s", "3s"]
+    assert pauses == ["2s", "1s", "1s", "1s", "500ms", "500ms", "1s", "1s", "3s"]
 
 
 def hostile_session(world, transcript):

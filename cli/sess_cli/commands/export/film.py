@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from sess_cli.export.story import Story
     from sess_schema.redaction import Redactor
 
-WIDTH, HEIGHT, FONT_SIZE, FPS, THEME = 1400, 800, 16, 15, "mocha"
+FPS, THEME = 15, "mocha"
 COLUMNS, LINES = 136, 36  # about what a picture of that size has
 TAPE_COLUMNS = 136
 MAX_OUTPUT = 12
@@ -34,6 +34,20 @@ class Only(StrEnum):
     TOOLS = "tools"
     CONVERSATION = "conversation"
     ERRORS = "errors"
+
+
+class Preset(StrEnum):
+    WIDE = "wide"
+    SQUARE = "square"
+    PORTRAIT = "portrait"
+
+
+_SIZES = {  # width, height and font size
+    Preset.WIDE: (1920, 1080, 26),
+    Preset.SQUARE: (1080, 1080, 22),
+    Preset.PORTRAIT: (1080, 1920, 26),
+}
+_GIF = (1400, 800, 16)  # of a wide one, whose size in bytes matters
 
 
 class Backend(StrEnum):
@@ -60,6 +74,15 @@ Begin = Annotated[
 End = Annotated[
     str | None, typer.Option("--to", metavar="WHERE", help="End at this event or time.")
 ]
+Prompts = Annotated[
+    str | None,
+    typer.Option("--prompts", metavar="N-M", help="Show only these prompts: 3, 3-7, 3- or -7."),
+]
+Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="Title of the film.")]
+Captions = Annotated[
+    bool, typer.Option("--captions", help="Also write what is said as WebVTT, beside the film.")
+]
+Shape = Annotated[Preset, typer.Option("--preset", help="Size and font for this shape.")]
 OnlyKind = Annotated[Only | None, typer.Option("--only", help="Show only these scenes.")]
 MaxOutput = Annotated[
     int,
@@ -68,9 +91,16 @@ MaxOutput = Annotated[
 ThemeName = Annotated[
     str, typer.Option("--theme", metavar="NAME", help="Colours: mocha, latte, dracula, nord ...")
 ]
-Width = Annotated[int, typer.Option("--width", min=64, max=7680, help="Width in pixels.")]
-Height = Annotated[int, typer.Option("--height", min=64, max=4320, help="Height in pixels.")]
-FontSize = Annotated[int, typer.Option("--font-size", min=6, max=200, help="Font size in pixels.")]
+Width = Annotated[
+    int | None, typer.Option("--width", min=64, max=7680, metavar="N", help="Width in pixels.")
+]
+Height = Annotated[
+    int | None, typer.Option("--height", min=64, max=4320, metavar="N", help="Height in pixels.")
+]
+FontSize = Annotated[
+    int | None,
+    typer.Option("--font-size", min=6, max=200, metavar="N", help="Font size in pixels."),
+]
 Columns = Annotated[int, typer.Option("--columns", min=20, max=500, help="Characters per line.")]
 Lines = Annotated[int, typer.Option("--lines", min=5, max=200, help="Lines on the screen.")]
 Fps = Annotated[int, typer.Option("--fps", min=2, max=60, help="Frames per second.")]
@@ -96,6 +126,8 @@ class _Asked:
     only: Only | None
     max_output: int
     utc: bool
+    prompts: str | None
+    title: str | None
 
     def __post_init__(self) -> None:
         from sess_schema.errors import SessError  # noqa: PLC0415
@@ -108,15 +140,18 @@ class _Asked:
         return None if self.duration is None else _milliseconds(self.duration)
 
     def storyboard(self, story: Story, columns: int) -> Storyboard:
-        from sess_cli.export.film.extent import Extent  # noqa: PLC0415
+        from sess_cli.export.film.extent import Extent, prompts  # noqa: PLC0415
         from sess_cli.export.film.storyboard import storyboard  # noqa: PLC0415
 
         return storyboard(
             story,
             columns,
-            extent=Extent(self.begin, self.end, self.utc) if self.begin or self.end else None,
+            extent=Extent(self.begin, self.end, self.utc, prompts(self.prompts))
+            if self.begin or self.end or self.prompts
+            else None,
             only_kind=self.only,
             max_output=self.max_output,
+            title=self.title,
             utc=self.utc,
         )
 
@@ -146,12 +181,16 @@ def _pictures(suffix: str, about: str) -> Callable[..., None]:
         speed: Speed = 1.0,
         begin: Begin = None,
         end: End = None,
+        prompts: Prompts = None,
         only: OnlyKind = None,
         max_output: MaxOutput = MAX_OUTPUT,
+        title: Title = None,
+        captions: Captions = False,
         theme: ThemeName = THEME,
-        width: Width = WIDTH,
-        height: Height = HEIGHT,
-        font_size: FontSize = FONT_SIZE,
+        preset: Shape = Preset.WIDE,
+        width: Width = None,
+        height: Height = None,
+        font_size: FontSize = None,
         fps: Fps = FPS,
         backend: With = Backend.BUILTIN,
         open_it: shared.Open = False,
@@ -162,9 +201,10 @@ def _pictures(suffix: str, about: str) -> Callable[..., None]:
         utc: options.Utc = False,
         no_sync: options.NoSync = False,
     ) -> None:
-        picture = _Picture(suffix, theme, width, height, font_size, fps)
+        size = _sized(suffix, preset, width, height, font_size)
+        picture = _Picture(suffix, theme, *size, fps)
         picture.check(backend, output)
-        asked = _Asked(duration, speed, begin, end, only, max_output, utc)
+        asked = _Asked(duration, speed, begin, end, only, max_output, utc, prompts, title)
         shared.check_output(output, force=force)
         redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
         with shared.opened(session, redactor, sync=not no_sync) as story:
@@ -172,13 +212,20 @@ def _pictures(suffix: str, about: str) -> Callable[..., None]:
             if backend is Backend.VHS:
                 picture.film_by_vhs(story, asked, path)
             else:
-                picture.film(story, asked, path)
+                picture.film(story, asked, path, captions=captions)
             shared.report(path, redactor)
         if open_it:
             shared.open_file(path)
 
     command.__doc__ = about
     return command
+
+
+def _sized(
+    suffix: str, preset: Preset, width: int | None, height: int | None, font_size: int | None
+) -> tuple[int, int, int]:
+    usual = _GIF if suffix == "gif" and preset is Preset.WIDE else _SIZES[preset]
+    return width or usual[0], height or usual[1], font_size or usual[2]
 
 
 @dataclass(slots=True)
@@ -207,7 +254,9 @@ class _Picture:
         else:
             _need_extra()
 
-    def film(self, story: Story, asked: _Asked, path: str) -> None:
+    def film(self, story: Story, asked: _Asked, path: str, *, captions: bool) -> None:
+        from sess_cli.export import files  # noqa: PLC0415
+        from sess_cli.export.film import captions as said  # noqa: PLC0415
         from sess_cli.export.film import encode  # noqa: PLC0415
         from sess_cli.export.film.fonts import grid  # noqa: PLC0415
         from sess_schema.program import say  # noqa: PLC0415
@@ -228,6 +277,9 @@ class _Picture:
             )
         for warning in warnings:
             say(warning)
+        if captions:
+            with files.new_file(f"{os.path.splitext(path)[0]}.vtt") as file:
+                file.writelines(line.encode("utf-8", "replace") for line in said.lines(made))
 
     def film_by_vhs(self, story: Story, asked: _Asked, path: str) -> None:
         from sess_cli.export import files  # noqa: PLC0415
@@ -258,8 +310,10 @@ def cast(
     speed: Speed = 1.0,
     begin: Begin = None,
     end: End = None,
+    prompts: Prompts = None,
     only: OnlyKind = None,
     max_output: MaxOutput = MAX_OUTPUT,
+    title: Title = None,
     theme: ThemeName = THEME,
     columns: Columns = COLUMNS,
     lines: Lines = LINES,
@@ -275,7 +329,7 @@ def cast(
     from sess_cli.export.film.cast import lines as cast_lines  # noqa: PLC0415
 
     themes.theme(theme)
-    asked = _Asked(duration, speed, begin, end, only, max_output, utc)
+    asked = _Asked(duration, speed, begin, end, only, max_output, utc, prompts, title)
     shared.check_output(output, force=force)
     redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
     with shared.opened(session, redactor, sync=not no_sync) as story:
@@ -292,11 +346,14 @@ def tape(
     speed: Speed = 1.0,
     begin: Begin = None,
     end: End = None,
+    prompts: Prompts = None,
     only: OnlyKind = None,
+    title: Title = None,
     theme: ThemeName = THEME,
-    width: Width = WIDTH,
-    height: Height = HEIGHT,
-    font_size: FontSize = FONT_SIZE,
+    preset: Shape = Preset.WIDE,
+    width: Width = None,
+    height: Height = None,
+    font_size: FontSize = None,
     no_redact: shared.NoRedact = False,
     redact: shared.Redact = None,
     redaction_report: shared.RedactionReport = False,
@@ -307,7 +364,8 @@ def tape(
     """Export a session as a VHS tape; no shell runs any of it."""
     from sess_cli.export.film import tape as tapes  # noqa: PLC0415
 
-    asked = _Asked(duration, speed, begin, end, only, MAX_OUTPUT, utc)
+    asked = _Asked(duration, speed, begin, end, only, MAX_OUTPUT, utc, prompts, title)
+    size = _sized("mp4", preset, width, height, font_size)
     shared.check_output(output, force=force)
     redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
     with shared.opened(session, redactor, sync=not no_sync) as story:
@@ -317,9 +375,7 @@ def tape(
             asked.storyboard(story, TAPE_COLUMNS),
             output=f"{os.path.splitext(named)[0]}.mp4",
             ident=story.row.session,
-            width=width,
-            height=height,
-            font_size=font_size,
+            **dict(zip(("width", "height", "font_size"), size, strict=True)),
             theme=tapes.theme_name(theme),
             speed=speed,
             duration=asked.milliseconds,

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from sess_cli.export.film.frames import Colour, Film, Frame, Look, Row
+from sess_cli.export.film.rows import half_of
 from sess_cli.export.film.themes import RGB, Theme, theme
 
 _BEGIN = "\x1b[?25l\x1b[?7l\x1b[0m\x1b[2J"  # hide the cursor, no wrapping, clear the screen
@@ -81,6 +82,8 @@ def _same(old: Sequence[Row], new: Sequence[Row]) -> int:
 
 @lru_cache(maxsize=4096)
 def _drawn(line: Row) -> str:
+    if half_of(line) == 2:
+        return "\x1b[0m"  # terminals have one size of letters
     pieces = [f"{_sequence(look)}{text}" for text, look in line]
     return "".join(pieces) + "\x1b[0m"
 

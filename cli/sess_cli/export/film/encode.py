@@ -244,7 +244,7 @@ def _painter(theme: str, width: int, height: int, font_size: int, fps: int) -> P
 
 
 def _warnings(painter: Painter) -> list[str]:
-    missing = sorted(painter.glyphs.missing)
+    missing = sorted(painter.missing)
     if not missing:
         return []
     named = ", ".join(f"U+{ord(character):04X}" for character in missing[:_NAMED])

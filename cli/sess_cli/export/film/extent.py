@@ -15,6 +15,7 @@ from sess_schema.errors import Exit, SessError
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
 _AFTER = re.compile(r"\+(\d{1,6})\s*([smh])")
+_PROMPTS = re.compile(r"(\d{1,6})?(-)?(\d{1,6})?")
 _UNITS = {"s": times.SECOND, "m": times.MINUTE, "h": times.HOUR}
 _HINT = (
     "give #1a2b3c4d (an event as `sess show` names it), 12 (its number), 14:30, +5m (into the"
@@ -29,9 +30,24 @@ class Extent:
     begin: str | None = None
     end: str | None = None
     utc: bool = False
+    prompts: tuple[int, int] | None = None  # the first and the last, by number
 
     def items(self, story: Story) -> Iterator[Item]:
         """The events in the range, both ends included."""
+        found = self._between(story)
+        return found if self.prompts is None else self._of_prompts(found, *self.prompts)
+
+    @staticmethod
+    def _of_prompts(items: Iterator[Item], first: int, last: int) -> Iterator[Item]:
+        number = 0
+        for item in items:
+            number += item.type == "user"
+            if number > last:
+                return
+            if number >= first:
+                yield item
+
+    def _between(self, story: Story) -> Iterator[Item]:
         begins = _Bound(self.begin, story, utc=self.utc) if self.begin else None
         ends = _Bound(self.end, story, utc=self.utc, last=True) if self.end else None
         inside = begins is None
@@ -79,6 +95,20 @@ class _Bound:
 
     def passed(self, moment: int | None) -> bool:
         return not self.is_event and moment is not None and moment > self._moment
+
+
+def prompts(text: str | None) -> tuple[int, int] | None:
+    """`3`, `3-7`, `3-` or `-7`."""
+    if text is None:
+        return None
+    found = _PROMPTS.fullmatch(text.strip())
+    if found is None or not (found[1] or found[3]):
+        raise SessError(f'invalid prompts: "{text}"', hint="use 3, 3-7, 3- or -7")
+    first = int(found[1] or 1)
+    last = int(found[3]) if found[3] else 1 << 30 if found[2] else first
+    if not 1 <= first <= last:
+        raise SessError(f'invalid prompts: "{text}"', hint="use 3, 3-7, 3- or -7")
+    return first, last
 
 
 def _moment(text: str, started: int | None, *, utc: bool, last: bool) -> int:

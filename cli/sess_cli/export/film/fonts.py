@@ -7,7 +7,7 @@ import os
 import struct
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,6 +63,16 @@ class Layout:
     left: int
     top: int
     margin: int
+
+    def enlarged(self) -> Layout:
+        """The same picture with cells twice as large."""
+        return replace(
+            self,
+            cell_width=2 * self.cell_width,
+            cell_height=2 * self.cell_height,
+            columns=self.columns // 2,
+            lines=self.lines // 2,
+        )
 
 
 def layout(width: int, height: int, font_size: int) -> Layout:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # The name of a theme colour, a terminal colour number, or (red, green, blue).
 Colour = str | int | tuple[int, int, int]
@@ -21,6 +21,7 @@ class Look:
     underline: bool = False
     strike: bool = False
     inverse: bool = False
+    half: int = 0  # of a row of letters twice as large: 1 upper, 2 lower
 
 
 Row = tuple[tuple[str, Look], ...]
@@ -40,6 +41,13 @@ class Chapter:
     title: str
 
 
+@dataclass(frozen=True, slots=True)
+class Caption:
+    at: int
+    end: int
+    text: str
+
+
 @dataclass(slots=True)
 class Film:
     columns: int
@@ -48,3 +56,4 @@ class Film:
     title: str
     chapters: list[Chapter]
     frames: Callable[[], Iterator[Frame]]  # may be called repeatedly
+    captions: list[Caption] = field(default_factory=list)

@@ -84,6 +84,7 @@ class Shot:
     chapter: int = 0
     ts: int | None = None
     folded: bool = False  # several scenes in one line
+    said: str = ""  # by a person or a model, for captions
 
     @property
     def moving(self) -> int:
@@ -162,6 +163,7 @@ class Pacing:
             spaced=scene.spaced,
             chapter=scene.chapter,
             ts=scene.ts,
+            said=scene.said,
         )
 
     def _shots(self, scenes: list[Scene], levels: list[int]) -> Iterator[Shot]:
@@ -204,13 +206,14 @@ class Pacing:
         levels = [FOLDED] * len(scenes)
         fold = self._frames(_FOLD)
         left = room - fold
+        # No prompt is folded while there is a tool call to fold.
         steps = [
-            (-worth * _LEVEL_WORTH[level], level, n)
+            (scenes[n].kind != "prompt" or level > GLIMPSE, -worth * _LEVEL_WORTH[level], level, n)
             for n, worth in enumerate(worths(scenes, room // self._frames(_CHAPTER)))
             for level in (GLIMPSE, SHORT, FULL)
         ]
         lengths = [0] * len(scenes)
-        for _, level, n in sorted(steps):
+        for _, _, level, n in sorted(steps):
             if levels[n] != level - 1:  # its lower level did not fit
                 continue
             length = self._shot(scenes[n], level).length

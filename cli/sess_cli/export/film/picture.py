@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sess_cli.export.film import fonts, order, themes
 from sess_cli.export.film.frames import Look, Row
 from sess_cli.export.film.glyphs import Glyphs, clusters
+from sess_cli.export.film.rows import half_of
 from sess_cli.render.layout import cells
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ class Painter:
         self.place = place
         self.theme = theme
         self.glyphs = Glyphs(place)
+        self._large: Painter | None = None
         self._base = theme.colour("base")
         self._blank = self._panel(place.cell_height, 0, 0)
         above = place.top
@@ -30,6 +33,8 @@ class Painter:
 
     def row(self, row: Row) -> Image.Image:
         """One row across the whole width of the picture."""
+        if half := half_of(row):
+            return self._half(row, half)
         place, image = self.place, self._blank.copy()
         runs = _in_seen_order(row) if any(order.has_right_to_left(t) for t, _ in row) else row
         column = 0
@@ -39,6 +44,19 @@ class Painter:
             if column >= place.columns:
                 break
         return image
+
+    def _half(self, row: Row, half: int) -> Image.Image:
+        """The upper or lower half of a row of letters twice as large."""
+        if self._large is None:
+            self._large = Painter(self.place.enlarged(), self.theme)
+        drawn = self._large.row(tuple((text, replace(look, half=0)) for text, look in row))
+        top = (half - 1) * self.place.cell_height
+        return drawn.crop((0, top, drawn.width, top + self.place.cell_height))
+
+    @property
+    def missing(self) -> set[str]:
+        """Characters that no font had."""
+        return self.glyphs.missing | (self._large.missing if self._large else set())
 
     def picture(self, rows: Sequence[Row]) -> Image.Image:
         from PIL import Image  # noqa: PLC0415

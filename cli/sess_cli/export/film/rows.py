@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from sess_cli.export import ansi
 from sess_cli.export.film.frames import Look, Row
@@ -33,6 +34,31 @@ def row(*runs: tuple[str, Look]) -> Row:
 
 def width(line: Row) -> int:
     return sum(layout.cells(text) for text, _ in line)
+
+
+def large(lines: Iterable[Row]) -> Iterator[Row]:
+    """The rows in letters twice as large: each is two rows, the halves of its letters."""
+    for line in lines:
+        for half in (1, 2):
+            yield tuple((text, replace(look, half=half)) for text, look in line)
+
+
+def half_of(line: Row) -> int:
+    return line[0][1].half if line else 0
+
+
+def breadth(line: Row) -> int:
+    """The cells that a row takes on the screen."""
+    return width(line) * (2 if half_of(line) else 1)
+
+
+def led(line: Row, lead: int, room: int) -> Row:
+    """A row that begins after `lead` cells."""
+    if not line:
+        return line
+    half = half_of(line)
+    scale = 2 if half else 1
+    return cut(row((" " * (lead // scale), Look(half=half)), *line), room // scale)
 
 
 def plain(line: Row) -> str:

@@ -72,14 +72,23 @@ class Scene:
     call: Call | None = None
 
     @property
+    def said(self) -> str:
+        """The words of a person or a model, on one line."""
+        told = {"prompt": self.head.rows, "answer": self.body.rows}.get(self.kind, [])
+        return " ".join(
+            rows.plain(line).removeprefix("❯ ").removeprefix("● ").strip() for line in told
+        )
+
+    @property
     def spaced(self) -> bool:
         return self.kind not in COMPACT
 
 
 @dataclass(slots=True)
 class Card:
-    """A full screen with centred rows."""
+    """A full screen: a title in large letters, and rows that are large if there is room."""
 
+    title: Row
     rows: list[Row]
 
 

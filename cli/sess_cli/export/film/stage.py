@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sess_cli.export.film import rows
-from sess_cli.export.film.frames import Chapter, Film, Frame, Look, Row
+from sess_cli.export.film.frames import Caption, Chapter, Film, Frame, Look, Row
 from sess_cli.export.film.pacing import FPS, Plan, Shot
 from sess_cli.export.film.scenes import Card, Storyboard
+from sess_cli.render import layout
 
 MOST_CHAPTERS = 100
+_TITLE_ROWS = 3
+_CAPTION = 160  # characters: two lines of a player
 _CURSOR = ("▌", Look("accent"))
 _DONE, _LEFT = Look("accent"), Look("surface")
 _MARGIN = "  "
@@ -25,6 +28,7 @@ def staged(board: Storyboard, plan: Plan, columns: int, lines: int, *, fps: int 
         duration=plan.length * 1000 // fps,
         title=board.title,
         chapters=_chapters(board, plan, fps),
+        captions=_captions(plan, fps),
         frames=lambda: _Stage(board, plan, columns, lines, fps).play(),
     )
 
@@ -43,6 +47,18 @@ def _chapters(board: Storyboard, plan: Plan, fps: int) -> list[Chapter]:
         Chapter(0 if n == 0 else at * 1000 // fps, board.chapters[chapter - 1])
         for n, (chapter, at) in enumerate(places[::step])
     ]
+
+
+def _captions(plan: Plan, fps: int) -> list[Caption]:
+    """What people and models say, while it is on the screen."""
+    found: list[Caption] = []
+    at = plan.opening
+    for shot in plan.shots:
+        if shot.said:
+            begin, end = at * 1000 // fps, (at + shot.length) * 1000 // fps
+            found.append(Caption(begin, end, layout.cut(shot.said, _CAPTION)))
+        at += shot.length
+    return found
 
 
 class _Stage:
@@ -82,13 +98,20 @@ class _Stage:
             self._elapsed = max(self._elapsed, passed)
 
     def _card(self, card: Card, length: int) -> Iterator[Frame]:
+        most = min(_TITLE_ROWS, (self._height - len(card.rows) - 1) // 2)
+        title = [*rows.wrap(card.title, max(5, self._columns // 2 - 2))]
+        if len(title) > most > 0:
+            title = [*title[: most - 1], (*title[most - 1], ("…", title[0][0][1]))]
         widest = max(map(rows.width, card.rows), default=0)
-        lead = " " * max(0, (self._columns - widest) // 2)
-        above = max(0, (self._height - len(card.rows)) // 2)
-        self._screen = [()] * above + [
-            rows.cut(rows.row((lead, Look()), *line), self._columns) if line else line
-            for line in card.rows
-        ]
+        room = self._height - 2 * len(title) - 2
+        large = 2 * len(card.rows) <= room and 2 * widest <= self._columns - 4
+        below = [*rows.large(card.rows)] if large else card.rows
+        above = [*rows.large(title)] if most > 0 else [rows.cut(card.title, self._columns)]
+        lines = [*above, (), *below]
+        across = max(rows.breadth(line) for line in lines)
+        lead = max(0, (self._columns - across) // 2) & ~1  # large letters take two cells
+        top = max(0, (self._height - len(lines)) // 2)
+        self._screen = [()] * top + [rows.led(line, lead, self._columns) for line in lines]
         yield from self._stay(length)
 
     def _perform(self, shot: Shot) -> Iterator[Frame]:

@@ -8,6 +8,7 @@ from sess_cli.export.film import prose, rows
 from sess_cli.export.film.extent import Extent, only
 from sess_cli.export.film.frames import Look, Row
 from sess_cli.export.film.painting import Painter
+from sess_cli.export.film.repeated import Repeated
 from sess_cli.export.film.scenes import Card, Scene, Storyboard
 from sess_cli.export.story import Story
 from sess_cli.render import amounts, layout, tallies
@@ -27,6 +28,7 @@ def storyboard(
     extent: Extent | None = None,
     only_kind: str | None = None,
     max_output: int = MAX_OUTPUT,
+    title: str | None = None,
     utc: bool = False,
 ) -> Storyboard:
     """Everything that can be shown; pacing selects what there is time for."""
@@ -36,6 +38,7 @@ def storyboard(
     chapters: list[str] = []
     agents = 0
     changed: set[str] = set()
+    repeated = Repeated()
     for item in (extent or Extent()).items(story):
         scene = painter.scene(item, len(chapters))
         if scene is not None:
@@ -45,7 +48,7 @@ def storyboard(
             agents += scene.kind == "agent"
             if scene.kind in ("edit", "write") and not scene.failed and scene.call:
                 changed.add(scene.call.subject)
-            if wanted(scene.kind, scene.failed):
+            if wanted(scene.kind, scene.failed) and not repeated.merged(scene):
                 scenes.append(scene)
         commit = painter.commits(item, len(chapters))
         if commit is not None and wanted("commit", commit.failed):
@@ -53,12 +56,13 @@ def storyboard(
     if not scenes and story.row.events and (only_kind or extent):
         raise SessError(
             f'nothing to film in session "{story.row.session}"',
-            hint="--from, --to and --only leave nothing",
+            hint="--from, --to, --prompts and --only leave nothing",
             code=Exit.NOTHING_FOUND,
         )
+    repeated.tell()
     _end_chapters(scenes)
     _draw_rules(scenes, len(chapters), columns, utc=utc)
-    title = rows.one_line(story.title) or "a session"
+    title = rows.one_line(title or story.title) or "a session"
     return Storyboard(
         title=title,
         opening=_opening(story, title, columns, utc=utc),
@@ -113,9 +117,6 @@ def _rule(words: str, room: int) -> Row:
 
 def _opening(story: Story, title: str, columns: int, *, utc: bool) -> Card:
     room = max(10, min(columns - 4, 88))
-    lines = [*rows.wrap(rows.row((title, Look("accent", bold=True))), room)]
-    if len(lines) > 3:
-        lines = [*lines[:2], rows.cut((*lines[2], (" " * room, Look("accent"))), room)]
     row = story.row
     where = [(rows.one_line(row.agent), Look("mauve", bold=True))]
     if story.project:
@@ -135,13 +136,13 @@ def _opening(story: Story, title: str, columns: int, *, utc: bool) -> Card:
     if not row.events:
         facts.append("no events")
     models = ", ".join(map(rows.one_line, story.models[:4]))
-    lines += [
-        (),
+    lines = [
         rows.cut(rows.row(*where), room),
         *rows.wrap(rows.row((" · ".join(facts), Look())), room),
         rows.cut(rows.row((models, rows.DIM)), room),
     ]
-    return Card(lines if lines[-1] else lines[:-1])
+    heading = rows.row((title, Look("accent", bold=True)))
+    return Card(heading, lines if lines[-1] else lines[:-1])
 
 
 def _closing(story: Story, columns: int, agents: int, files: int) -> Card:
@@ -165,11 +166,11 @@ def _closing(story: Story, columns: int, agents: int, files: int) -> Card:
     if total.cost_nano:
         unknown = f"+ {total.unpriced:,} unpriced" if total.unpriced else ""
         facts.append(("cost", tallies.money(total.cost_nano), unknown))
-    lines: list[Row] = [rows.row(("session totals", Look("accent", bold=True))), ()]
+    lines: list[Row] = []
     for name, value, more in facts:
         look = Look("red" if name == "failed" and total.tool_errors else "text", bold=True)
         line = rows.row(
             (f"{name:<16}", rows.DIM), (value, look), (f"  {more}" if more else "", rows.DIM)
         )
         lines.append(rows.cut(line, max(10, columns - 4)))
-    return Card(lines)
+    return Card(rows.row(("session totals", Look("accent", bold=True))), lines)

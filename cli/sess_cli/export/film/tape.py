@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sess_cli.export.film.pacing import worths
+from sess_cli.export.film.rows import plain
 from sess_cli.export.film.scenes import Call, Scene, Storyboard
 from sess_cli.render import amounts
 from sess_schema.errors import SessError
@@ -18,6 +19,7 @@ from sess_schema.escape import safe
 
 TYPING = 30  # milliseconds per key
 OUTPUT, COMMAND, SUBJECT = 200, 600, 80  # characters
+SAID = {"prompt": 6, "answer": 6}  # rows of each
 _DELIMITERS = "\"'`"
 _FASTEST = 4  # beyond this, drop scenes instead of playing faster
 # -icanon removes the line length limit and the end-of-file key; -isig and -ixon disable the keys
@@ -47,16 +49,16 @@ def lines(
     *,
     output: str,
     ident: str,
-    width: int = 1400,
-    height: int = 800,
-    font_size: int = 16,
+    width: int = 1920,
+    height: int = 1080,
+    font_size: int = 26,
     theme: str = "Catppuccin Mocha",
     speed: float = 1.0,
     duration: int | None = None,
     utc: bool = False,
 ) -> Iterator[str]:
     """The tape, line by line."""
-    scenes = [scene for scene in board.scenes if scene.call and _actions(scene.call)]
+    scenes = [scene for scene in board.scenes if _actions(scene)]
     if duration is not None:
         scenes = _chosen(scenes, duration)
         speed = max(0.1, (_length(scenes) + 5000) / duration)
@@ -75,9 +77,8 @@ def lines(
     yield from _typed(f"# {ident[:8]} {amounts.clock(board.started, utc=utc)} {board.title}"[:120])
     yield "Sleep 2s"
     for scene in scenes:
-        assert scene.call is not None
         yield ""
-        for text, pause in _actions(scene.call):
+        for text, pause in _actions(scene):
             yield from _typed(text)
             if pause:
                 yield f"Sleep {pause}"
@@ -92,8 +93,16 @@ def theme_name(name: str) -> str:
     return _THEMES[name.lower()]
 
 
-def _actions(call: Call) -> list[tuple[str, str]]:
+def _actions(scene: Scene) -> list[tuple[str, str]]:
     """Lines to type and the pause after each."""
+    if scene.kind in SAID:
+        said = [*scene.head.shown(SAID[scene.kind]), *scene.body.shown(SAID[scene.kind])]
+        lines = [line for row in said for line in _lines(plain(row), 2 * COMMAND)]
+        return [*((line, "") for line in lines[:-1]), *((line, "1s") for line in lines[-1:])]
+    return _of_call(scene.call) if scene.call else []
+
+
+def _of_call(call: Call) -> list[tuple[str, str]]:
     if call.kind == "shell":
         command = _lines(call.subject, COMMAND)
         if not command:
@@ -154,7 +163,7 @@ def _length(scenes: list[Scene]) -> int:
 
 
 def _scene_length(scene: Scene) -> int:
-    actions = _actions(scene.call) if scene.call else []
+    actions = _actions(scene)
     pauses = {"": 0, "500ms": 500, "1s": 1000}
     return sum(TYPING * (len(text) + 1) + pauses[pause] for text, pause in actions)
 
