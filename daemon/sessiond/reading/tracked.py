@@ -132,11 +132,14 @@ class Tracked:
 
     def _write_stat(self, db: apsw.Connection, stat: Stat) -> None:
         self.save_identity(db)
+        dev, inode, *rest = _stat_values(stat)
         db.execute(
-            "UPDATE sources SET dev = ?, inode = ?, size = ?, mtime_ns = ?, ctime_ns = ?,"
-            " sidecar_ns = ? WHERE id = ?",
-            (*_stat_values(stat), self.sidecar_ns, self.id),
+            "UPDATE sources SET size = ?, mtime_ns = ?, ctime_ns = ?, sidecar_ns = ? WHERE id = ?",
+            (*rest, self.sidecar_ns, self.id),
         )
+        # An indexed column that is set is written to its index, too, even if it does not change.
+        if self.stat is None or (self.stat.dev, self.stat.inode) != (stat.dev, stat.inode):
+            db.execute("UPDATE sources SET dev = ?, inode = ? WHERE id = ?", (dev, inode, self.id))
         self.stat = stat
 
     def save_state(self, db: apsw.Connection, state: str, error: str | None = None) -> None:

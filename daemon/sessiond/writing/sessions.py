@@ -118,10 +118,12 @@ class Session:
 
 
 COLUMNS = [column.name for column in fields(Session)]
+_NAME = "id", "agent", "native_id", "home"  # never changes, and need not be indexed again
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM sessions"
 _SAVE = (
     f"INSERT INTO sessions ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
-    f" ON CONFLICT (id) DO UPDATE SET {', '.join(f'{c} = excluded.{c}' for c in COLUMNS[1:])}"
+    " ON CONFLICT (id) DO UPDATE SET"
+    f" {', '.join(f'{c} = excluded.{c}' for c in COLUMNS if c not in _NAME)}"
 )
 
 
