@@ -265,6 +265,7 @@ class Ingest:
                         self._write(step, summary)
                     if self._batch.is_due(step):
                         self._batch.commit()
+                        gc.collect()  # the parts of a transaction know it, and it them
                         self._write_note(step.file, step.source)
                     if self.stop.is_set():
                         break

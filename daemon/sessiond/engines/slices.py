@@ -54,8 +54,12 @@ def content_digest(record: Record) -> int:
     """
     parts: list[str] = [record.kind]
     for event in record.events:
-        text = _sorted(event.text) if event.type == "system" else event.text
-        parts += (event.type, event.tool or "", event.call_id or "", text, _sorted(event.input))
+        text, given = event.text, event.input
+        if event.type == "system" and "\n" in text:
+            text = _sorted(text)
+        if "\n" in given:
+            given = _sorted(given)
+        parts += (event.type, event.tool or "", event.call_id or "", text, given)
     for result in record.results:
         parts += (result.call_id, result.status, result.output)
     if len(parts) == 1:
@@ -65,4 +69,4 @@ def content_digest(record: Record) -> int:
 
 
 def _sorted(text: str) -> str:
-    return "\n".join(sorted(text.split("\n"))) if "\n" in text else text
+    return "\n".join(sorted(text.split("\n")))

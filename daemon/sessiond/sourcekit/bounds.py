@@ -44,10 +44,11 @@ def bound(record: Record) -> None:
     if record.usage is not None:
         for usage in (record.usage, *record.advice[:MOST_OTHERS]):
             _bound_usage(usage, warnings)
-    for name, most, parts in zip(_LISTS, _MOST, _lists_of(record), strict=True):
-        if len(parts) > most:
-            setattr(record, name, parts[:most])
-            warnings.append(f"only the first {most:,} {name} of a record are indexed")
+    if max(map(len, _lists_of(record))) > MOST_OTHERS:  # hardly ever: this is for every record
+        for name, most, parts in zip(_LISTS, _MOST, _lists_of(record), strict=True):
+            if len(parts) > most:
+                setattr(record, name, parts[:most])
+                warnings.append(f"only the first {most:,} {name} of a record are indexed")
     for event in record.events:
         _bound_event(event)
     for result in record.results:
@@ -94,9 +95,10 @@ def _bound_event(event: Event) -> None:
         event.duration_ms = None
     if not 0 <= event.images <= MOST_PARTS:
         event.images = 0
-    event.text = searchable(event.text)
-    event.input = searchable(event.input)
-    event.output = searchable(event.output)
+    if len(event.text) + len(event.input) + len(event.output) > LONGEST_UNCOUNTED:
+        event.text = searchable(event.text)
+        event.input = searchable(event.input)
+        event.output = searchable(event.output)
     if len(event.files) > MOST_OTHERS:
         event.files = event.files[:MOST_OTHERS]
     if len(event.edits) > MOST_OTHERS:
@@ -114,7 +116,7 @@ def _bound_result(result: Result) -> None:
 
 
 def _shorten(owner: object, names: tuple[str, ...], ids: tuple[str | None, ...]) -> None:
-    for name, text in zip(names, ids, strict=True):
+    for at, text in enumerate(ids):
         if text is not None and len(text) > LONGEST_ID:
             digest = blake2b(text.encode("utf-8", "replace"), digest_size=16).hexdigest()
-            setattr(owner, name, f"{text[:100]}...{digest}")
+            setattr(owner, names[at], f"{text[:100]}...{digest}")

@@ -33,6 +33,8 @@ def as_dict(value: Any) -> dict[str, Any]:
 
 def as_count(value: Any) -> int:
     """A count; gateways write floats or strings. Anything else is 0."""
+    if type(value) is int:
+        return value if 0 <= value <= _LARGEST_COUNT else 0
     if isinstance(value, str) and len(value) <= 20 and value.isascii() and value.isdigit():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
