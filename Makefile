@@ -49,8 +49,8 @@ lint: .venv/installed-dev ## check style, types and import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/installed ## measure load, search and startup time on a generated corpus
-	$(BIN)/python bench/run.py
+bench: .venv/installed-dev ## measure everything on generated corpora (15 minutes); COMPARE=1 also other programs
+	$(BIN)/python bench/run.py $(if $(COMPARE),--compare)
 
 faults: .venv/installed-dev ## kills, power cuts, I/O faults, damages and fuzzing at length (up to 30 minutes)
 	$(BIN)/python -m tests.faults $(SEED)

@@ -31,7 +31,6 @@ class Context:
     quick: bool
     repeat: int
     mb: float
-    large_mb: float
     search_mb: float
     rows: list[Row]
     bare_seconds: float = 0.0

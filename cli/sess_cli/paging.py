@@ -10,9 +10,12 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any, TextIO, cast
 
 from sess_cli.terminal import Terminal
+from sess_schema.classes import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
 
 
 @contextlib.contextmanager
@@ -25,7 +28,7 @@ def pager(*, wanted: bool = True) -> Iterator[Terminal]:
         return
     paged = _Paged(command)
     try:
-        yield Terminal(cast("TextIO", paged), paged=True)
+        yield Terminal(paged, paged=True)  # type: ignore[arg-type]
     except BrokenPipeError:
         if not paged.closed_early:
             raise

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import os
 
 from sess_schema import paths
+from sess_schema.classes import dataclass
 
 
-class Settings(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Settings:
     history: bool = False  # [search] history
     pager: str | None = None  # [output] pager; empty for none
     keep_days: float = 30.0  # [edit] keep_days
@@ -15,13 +17,14 @@ class Settings(NamedTuple):
 
 def read() -> Settings:
     """The settings; the defaults if there are none, or if they cannot be read."""
-    path = paths.home().config_file
-    if not path.exists():
+    path = paths.home().settings_file
+    if not os.path.exists(path):
         return Settings()
     import tomllib  # noqa: PLC0415 - 3 ms
 
     try:
-        values = tomllib.loads(path.read_text("utf-8"))
+        with open(path, "rb") as file:
+            values = tomllib.load(file)
     except (OSError, ValueError):
         return Settings()
     pager = _of(values, "output", "pager")

@@ -10,7 +10,7 @@ import gc
 import os
 import sys
 
-_NO_SYNC = "--no-sync"
+_PLAIN_OPTIONS = ("--no-sync", "--json")
 _HELP_COLUMNS = 80
 
 
@@ -28,8 +28,8 @@ def run() -> None:
     if sys.argv[1:] == ["statusline"] and "_SESS_COMPLETE" not in os.environ:
         _statusline()
         return
-    words = plain_words(sys.argv[1:])
-    if words is None:
+    plain = plain_search(sys.argv[1:])
+    if plain is None:
         from sess_cli.main import run as run_command  # noqa: PLC0415
 
         run_command()
@@ -39,7 +39,7 @@ def run() -> None:
     def search() -> None:
         from sess_cli.search.run import for_words  # noqa: PLC0415
 
-        for_words(words, sync=_NO_SYNC not in sys.argv)
+        for_words(*plain)
 
     program.run_plain("sess", search)
 
@@ -83,11 +83,12 @@ def _statusline() -> None:
     program.run_plain("sess", show)
 
 
-def plain_words(given: list[str]) -> list[str] | None:
-    """The words of `sess search WORDS`; None for anything else."""
+def plain_search(given: list[str]) -> tuple[list[str], list[str]] | None:
+    """The options and the words of `sess search WORDS`; None if anything in it is unusual."""
     if given[:1] != ["search"] or "_SESS_COMPLETE" in os.environ:
         return None
-    words = [word for word in given[1:] if word != _NO_SYNC]
+    words = [word for word in given[1:] if word not in _PLAIN_OPTIONS]
+    options = [word for word in given[1:] if word in _PLAIN_OPTIONS]
     if not words or any(not word or word[0] in "-@" for word in words):
         return None
-    return words
+    return options, words

@@ -13,7 +13,7 @@ import pytest
 from tests.waiting import LIMIT, computed, wait_until
 
 from sess_cli import fresh, main
-from sess_cli.start import plain_words
+from sess_cli.start import plain_search
 from sess_schema import __version__, lock, program
 
 BIN = Path(sys.executable).parent
@@ -273,16 +273,19 @@ def test_a_search_for_words_loads_no_parser_of_options(world):
         (["search", "--no-sync"], None),
         (["search", ""], None),
         (["search", "a", "-b"], None),
-        (["search", "--json", "a"], None),
+        (["search", "--json", "a"], ["a"]),
+        (["search", "--json"], None),
+        (["search", "--count", "a"], None),
         (["search", "@kept"], None),
         (["search", "--", "a"], None),
         (["list", "a"], None),
         ([], None),
     ],
 )
-def test_only_plain_words_take_the_short_way(given, words):
+def test_only_plain_search_take_the_short_way(given, words):
     """Whatever may be more than words is parsed."""
-    assert plain_words(given) == words
+    found = plain_search(given)
+    assert (found and found[1]) == words
 
 
 def test_both_ways_to_a_search_say_the_same(world):
@@ -290,7 +293,13 @@ def test_both_ways_to_a_search_say_the_same(world):
     t = world.transcript()
     t.append(t.prompt("some words here"), t.prompt("other words"))
     world.ingest()
-    for words in (["words"], ["nowhere"], ["wor"], ["some", "words"], ["is:nonsense"]):
+    for words in (
+        ["words"],
+        ["nowhere"],
+        ["wor"],
+        ["some", "words"],
+        ["is:nonsense"],
+    ):
         short = world.run("sess", "search", *words, "--no-sync")
         parsed = world.run("sess", "search", "--no-sync", "--", *words)
         assert (short.returncode, short.stdout, short.stderr) == (

@@ -66,8 +66,9 @@ def _as_session(
     return write(db, besides.events_of(request, row), options, terminal)
 
 
-def for_words(words: list[str], *, sync: bool) -> None:
-    """`sess search WORDS` without options."""
+def for_words(options: list[str], words: list[str]) -> None:
+    """`sess search WORDS` with no other options than --no-sync and --json."""
     request = Search(" ".join(words))
     request.check()
-    perform(request, OutputOptions(), [*([] if sync else ["--no-sync"]), "--", *words], sync=sync)
+    output = OutputOptions(json="--json" in options)
+    perform(request, output, [*options, "--", *words], sync="--no-sync" not in options)
