@@ -30,8 +30,9 @@ def test_a_healthy_installation_is_all_ok(world):
     world.ingest()
     found = checks(world, "--deep", code=0)
     assert {name: check["state"] for name, check in found.items()} == dict.fromkeys(
-        ("SQLite", "home", "daemon", "roots", "agents", "index", "structure", "references",
-         "sources", "records", "calls", "archive", "size", "full text", "upkeep", "end to end"),
+        ("SQLite", "home", "places", "daemon", "roots", "agents", "index", "structure",
+         "references", "sources", "records", "calls", "archive", "size", "full text", "upkeep",
+         "end to end"),
         "ok",
     )  # fmt: skip
     assert found["structure"]["message"] == "integrity_check found no damage"

@@ -15,14 +15,30 @@ def register(app: typer.Typer) -> None:
 
 def sync(
     paths: Annotated[
-        list[str] | None, typer.Argument(help="Files or directories (default: all places).")
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE|DIR|-]...",
+            help="Files with any name, directories, or standard input (default: all places).",
+        ),
     ] = None,
     as_json: AsJson = False,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="Print nothing unless it fails.")
     ] = False,
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="NAME", help="The agent that wrote the files."),
+    ] = None,
 ) -> None:
-    """Index new data once, then exit."""
-    from sessiond.service import one_pass  # noqa: PLC0415
+    """Index new data once, then exit.
 
-    raise typer.Exit(one_pass.run(paths or [], as_json=as_json, quiet=quiet))
+    A file that is named is followed from then on, wherever it is. While the daemon runs, it reads
+    the file.
+    """
+    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sessiond.service import named_files  # noqa: PLC0415
+
+    if agent is not None and not paths:
+        raise SessError("--agent needs a file", hint="`sessiond sync --agent NAME FILE`")
+    code = named_files.sync(paths or [], agent=agent, as_json=as_json, quiet=quiet)
+    raise typer.Exit(code)

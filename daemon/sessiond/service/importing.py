@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 
 from sess_schema import lock, paths, program
 from sess_schema.connection import open_reader
@@ -21,7 +21,14 @@ from sess_schema.escape import safe
 from sess_schema.program import counted
 from sessiond import config
 from sessiond.reading import handed, tail
-from sessiond.reading.territory import Handed, Territory, claims_by_name, recognised
+from sessiond.reading.territory import (
+    KINDS,
+    Handed,
+    Territory,
+    claims_by_name,
+    head_of,
+    recognised,
+)
 from sessiond.service import download, one_pass
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
@@ -33,7 +40,13 @@ _MOST_SHOWN = 10
 _BLOCK = 1 << 20
 
 
-def run(targets: Sequence[str], *, agent: str | None = None, as_json: bool = False) -> int:
+def run(
+    targets: Sequence[str],
+    *,
+    agent: str | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
+) -> int:
     """Import each target; the first that fails ends it."""
     home = paths.home()
     home.create()
@@ -47,8 +60,16 @@ def run(targets: Sequence[str], *, agent: str | None = None, as_json: bool = Fal
             done = _wait(home, file)
         else:
             done = one_pass.run([file.path], quiet=True) in (Exit.OK, Exit.SKIPPED_SOME)
-        code = max(code, _report(home, file, done=done, as_json=as_json))
+        code = max(code, _report(home, file, done=done, as_json=as_json, quiet=quiet))
     return code
+
+
+def follow(home: paths.Home, sources: Sequence[Source], targets: Sequence[str]) -> None:
+    """Also read the growth of files that are named once, where it is clear whose they are."""
+    for target in targets:
+        path = tail.log_name(os.path.realpath(os.path.expanduser(target)))
+        if os.path.isfile(tail.log_file(path)) and len(recognised(sources, path)) == 1:
+            _hand_over(home, sources, target, None)
 
 
 def _hand_over(
@@ -91,6 +112,8 @@ def _recognise(sources: Sequence[Source], path: str, agent: str | None) -> tuple
     found = recognised(asked, path)
     if len(found) == 1:
         return found[0]
+    if agent is not None and (kind := asked[0].kind_if_ours(path, head_of(path))) in KINDS:
+        return asked[0], kind
     if found:
         names = ", ".join(sorted(source.agent for source, _ in found))
         raise SessError(
@@ -122,7 +145,8 @@ def _wait(home: paths.Home, file: Handed) -> bool:
     """Whether the running daemon has read the file to its end, or cannot."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until and _daemon_runs(home):
-        with closing(open_reader(home.index)) as db:
+        # A daemon that has just started may still be making the index.
+        with suppress(SessError), closing(open_reader(home.index)) as db:
             for size, state in db.execute(
                 "SELECT size, state FROM sources WHERE path = ?", (file.path,)
             ):
@@ -132,14 +156,16 @@ def _wait(home: paths.Home, file: Handed) -> bool:
     return False
 
 
-def _report(home: paths.Home, file: Handed, *, done: bool, as_json: bool) -> int:
+def _report(home: paths.Home, file: Handed, *, done: bool, as_json: bool, quiet: bool) -> int:
     with closing(open_reader(home.index)) as db:
         found = list(
             db.execute(
                 "SELECT DISTINCT s.native_id, coalesce(s.title, s.first_prompt) FROM sources p"
                 " JOIN turns t ON t.source_id = p.id JOIN sessions s ON s.id = t.session_id"
                 " WHERE (p.path = ?1 OR p.part_of = (SELECT id FROM sources WHERE path = ?1))"
-                " AND t.retired = 0 ORDER BY s.started_at, s.native_id",
+                " AND t.retired = 0 AND (s.prompts > 0 OR s.tool_calls > 0 OR EXISTS (SELECT 1"
+                " FROM events e WHERE e.session_id = s.id AND e.type NOT IN ('system', 'summary')))"
+                " ORDER BY s.started_at, s.native_id",
                 (file.path,),
             )
         )
@@ -153,8 +179,10 @@ def _report(home: paths.Home, file: Handed, *, done: bool, as_json: bool) -> int
             "error": problem,
         }
         sys.stdout.write(json.dumps(facts) + "\n")
-    else:
+    elif not quiet:
         sys.stdout.writelines(_lines(file, found, problem, done=done))
+    if done and not found and not problem:
+        return Exit.NOTHING_FOUND
     return Exit.OK if found and not problem else Exit.SKIPPED_SOME
 
 
@@ -166,6 +194,8 @@ def _lines(
         yield f'"{path}" could not be read: {safe(problem)}\n'
     elif not done:
         yield f'handed "{path}" to the running daemon, which has not read it yet\n'
+    elif not found:
+        yield f'no conversations in "{path}", read as a file of {file.agent}\n'
     else:
         yield f'{counted(len(found), "session")} of {file.agent} in "{path}"\n'
     for native_id, title in found[:_MOST_SHOWN]:

@@ -77,7 +77,8 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
             seconds = time.monotonic() - started
     finally:
         held.release()
-    _report(summary, seconds, as_json=as_json, quiet=quiet, roots=[place.path for place in places])
+    roots = [place.path for place in places]
+    _report(summary, seconds, as_json=as_json, quiet=quiet, roots=roots, named=bool(targets))
     return Exit.SKIPPED_SOME if summary.skipped else Exit.OK
 
 
@@ -112,7 +113,13 @@ def _places(sources: Sequence[Source], territory: Territory, targets: Sequence[s
 
 
 def _report(
-    summary: Summary, seconds: float, *, as_json: bool, quiet: bool, roots: Sequence[str]
+    summary: Summary,
+    seconds: float,
+    *,
+    as_json: bool,
+    quiet: bool,
+    roots: Sequence[str],
+    named: bool,
 ) -> None:
     if as_json:
         facts = {
@@ -130,7 +137,7 @@ def _report(
         return
     if quiet:
         return
-    _report_skipped(summary.skipped)
+    _report_skipped(summary.skipped, named=named)
     if not summary.seen and not summary.gone:
         if not summary.skipped:
             if len(roots) > MOST_ROOTS_SHOWN:
@@ -155,7 +162,7 @@ def _report(
     )
 
 
-def _report_skipped(skipped: Sequence[tuple[str, str]]) -> None:
+def _report_skipped(skipped: Sequence[tuple[str, str]], *, named: bool) -> None:
     if not skipped:
         return
     from sessiond.service.logs import printable  # noqa: PLC0415 - only when something is wrong
@@ -165,7 +172,8 @@ def _report_skipped(skipped: Sequence[tuple[str, str]]) -> None:
     more = len(skipped) - MOST_SKIPPED_SHOWN
     if more > 0:
         program.say(f"sessiond: skipped {more:,} more; `sessiond sync --json` lists them")
-    program.say("hint: the rest is indexed; skipped files are retried at each sync")
+    retried = "" if named else "; skipped files are retried at each sync"
+    program.say(f"hint: the rest is indexed{retried}")
 
 
 class _Bar:

@@ -298,8 +298,10 @@ class Source:
 
     def kind_anywhere(self, path: str, head: bytes) -> str | None:
         """The kind of a file that somebody hands over, whatever its name and place."""
-        if not self.claims(path, head):
-            return None
+        return self.kind_if_ours(path, head) if self.claims(path, head) else None
+
+    def kind_if_ours(self, path: str, head: bytes) -> str | None:
+        """The kind of a file of which a person says that it is this agent's."""
         kind = self.classify(path)
         if kind in ("transcript", "document", "database"):
             return kind

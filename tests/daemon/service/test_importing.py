@@ -7,11 +7,13 @@ import io
 import json
 import shutil
 import stat
+import subprocess
 import sys
 import threading
 from contextlib import contextmanager
 
 import pytest
+from tests.forked import BIN
 from tests.golden_home import GOLDEN
 from tests.waiting import wait_until
 
@@ -206,3 +208,59 @@ def test_a_running_daemon_reads_it_and_its_growth(here):
     finally:
         daemon.terminate()
         daemon.wait(20)
+
+
+# -- sessiond sync FILE
+
+
+def test_sync_of_a_file_with_any_name_is_followed(here):
+    """Outside of every place, with a name that nobody gives: read now, and its growth later."""
+    file = here.elsewhere / "saved by a friend"
+    file.write_bytes(lines(here))
+    here.run("sessiond", "sync", file, check=0)
+    assert here.found("anywhere")
+    log = here.transcript()
+    log.path, log.count = file, 2
+    log.append(log.prompt("it grew afterwards"))
+    here.run("sessiond", "sync", check=0)
+    assert here.found("grew")
+
+
+def test_sync_takes_standard_input(here):
+    """`-`, as everywhere."""
+    done = subprocess.run(
+        [BIN / "sessiond", "sync", "-"], input=lines(here), env=here.env,
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"1 session of claude in ")
+    assert here.found("anywhere")
+
+
+def test_sync_hands_a_file_to_the_running_daemon(here):
+    """Instead of refusing, because another process writes."""
+    file = here.elsewhere / "a.log"
+    file.write_bytes(lines(here))
+    daemon = here.start()
+    try:
+        wait_until(lambda: here.run("sessiond", "status").returncode == 0)
+        done = here.run("sessiond", "sync", file, check=0)
+        assert done.stdout.startswith("1 session of claude in ")
+        assert here.run("sessiond", "sync", "-q", file, check=0).stdout == ""
+    finally:
+        daemon.terminate()
+        daemon.wait(20)
+
+
+def test_a_person_may_say_whose_a_file_is(here, capsys):
+    """--agent reads what the agent would not know by sight; without words in it, that is said."""
+    file = here.elsewhere / "letter.txt"
+    file.write_text('{"type": "nothing anybody knows"}\n' * 2)
+    with pytest.raises(SessError, match="is not a file of any agent"):
+        importing.run([str(file)])
+    assert importing.run([str(file)], agent="claude") == 1
+    assert capsys.readouterr().out.startswith("no conversations in ")
+    done = here.run("sessiond", "sync", "--agent", "claude", check=2)
+    assert done.stderr.startswith("sessiond: --agent needs a file\n")
+    done = here.run("sessiond", "sync", "--agent", "nobody", file, check=2)
+    assert done.stderr.startswith('sessiond: unknown agent "nobody"\n')
