@@ -103,9 +103,26 @@ def _updated(home: Home) -> tuple[apsw.Connection | None, bool]:
     from sess_schema import lock  # noqa: PLC0415
 
     if lock.is_held(home.lock_file):
+        _await_first_index(home)
         return None, False
     db = _unchanged(home)
     return (db, False) if db is not None else (None, _sync())
+
+
+def _await_first_index(home: Home) -> None:
+    """While another command makes the first index, half of it would answer "nothing found"."""
+    from sess_schema import lock, receipt  # noqa: PLC0415
+
+    said = False
+    while (lock.holder(home.lock_file) or {}).get("mode") == "sync":
+        if receipt.last_number(home) is not None:  # not the first
+            return
+        import time  # noqa: PLC0415
+
+        if not said:
+            say("sess: waiting for another command that is making the first index")
+            said = True
+        time.sleep(0.05)
 
 
 def _unchanged(home: Home) -> apsw.Connection | None:

@@ -118,6 +118,26 @@ def test_a_daemon_that_has_read_nothing_yet_is_named(world):
     assert done.stderr.startswith("sess: no sessions indexed yet\nhint: sessiond is running; ")
 
 
+def test_a_second_first_command_waits_for_the_index(world):
+    """It answers from the whole index, not with "nothing found" from half of it."""
+    t = world.transcript()
+    t.append(t.prompt("some words"))
+    world.state.mkdir(mode=0o700)
+    held = lock.acquire(world.state / "sessiond.lock")
+    held.describe(mode="sync", version=__version__)
+    with subprocess.Popen(
+        [BIN / "sess", "search", "words"], env=world.env, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as second:  # fmt: skip
+        said = second.stderr.readline()
+        world.ingest()
+        held.release()
+        shown, _ = second.communicate(timeout=LIMIT)
+    assert said == "sess: waiting for another command that is making the first index\n"
+    assert second.returncode == 0
+    assert "some words" in shown
+
+
 def test_the_current_directory_runs_no_code(world, tmp_path):
     """A repository with modules named like ours or like Python's is only a directory."""
     t = world.transcript()
