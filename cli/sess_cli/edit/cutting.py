@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterable, Mapping
@@ -21,6 +22,11 @@ from sess_schema.records import Records
 if TYPE_CHECKING:
     import apsw
 
+_COPIES = (
+    "SELECT DISTINCT s.native_id FROM json_each(?1) j"
+    " JOIN turns t ON t.id = j.value OR t.copy_of = j.value JOIN sessions s ON s.id = t.session_id"
+    " WHERE t.source_id <> ?2 AND t.retired = 0 ORDER BY 1"
+)
 _NEAR = 4  # records between one and another that only repeats it
 _SHORTEST_REPEATED = 2
 
@@ -32,6 +38,7 @@ class Cut:
     target: Target
     plan: Plan
     relink: bool
+    also_in: tuple[str, ...] = ()  # other sessions that have some of the records, such as forks
     command: str = "cut"
 
     @property
@@ -54,7 +61,12 @@ def planned(
     whole = plan_of(db, target, turns, seeds)
     if len(whole.gone) == len(turns.all):
         raise SessError("this would cut every record", hint="`sess rm` deletes a whole session")
-    return Cut(target, whole, relink)
+    return Cut(target, whole, relink, _also_in(db, target, whole))
+
+
+def _also_in(db: apsw.Connection, target: Target, cut: Plan) -> tuple[str, ...]:
+    keys = json.dumps([turn.key for turn in cut.removed()])
+    return tuple(name for (name,) in db.execute(_COPIES, (keys, target.source)))
 
 
 def plan_of(db: apsw.Connection, target: Target, turns: Turns, chosen: Iterable[int]) -> Plan:

@@ -109,6 +109,9 @@ def _tell(cut: Cut, edit: Edit, appended: int, options: Options) -> None:
     say(f"cut {amounts.plural(len(cut.plan.gone), 'record')}, about {saved} tokens")
     if appended:
         say(f"kept {amounts.size(appended)} that the agent has added meanwhile")
+    if cut.also_in:
+        names = ", ".join(cut.also_in[:3]) + (" and others" if len(cut.also_in) > 3 else "")
+        say(f"note: {names} has some of these records, too; search still finds them there")
     if cut.target.kind == DATABASE:
         path = layout.home_short(sidecar.path_of(cut.target.path))
         say(f'the database is as it was; what is left is in "{path}"')

@@ -370,6 +370,19 @@ def test_relink_in_a_saved_session(world, talk):
     world.run("sess", "search", "much", check=1)
 
 
+def test_a_fork_that_has_the_record_too_is_named(world, talk):
+    """Its file is not touched, so search finds the text there."""
+    fork = world.transcript("22222222-2222-4222-8222-222222222222", "-fork")
+    first = lines(talk.path)[0]
+    fork.append(first.replace(SESSION.encode(), fork.session.encode()))
+    rest(fork.path)
+    done = world.run("sess", "cut", SESSION, "1", "--relink", "--yes", check=0)
+    note = f"note: {fork.session} has some of these records, too; search still finds them there"
+    assert note in done.stderr.splitlines()
+    found = world.run("sess", "search", "quagmire", "--json", check=0).stdout.splitlines()
+    assert fork.session in {json.loads(line)["session"] for line in found}
+
+
 def test_forgetting_a_session_removes_its_snapshots(world, talk):
     """What `sess undo` would bring back is text of the session as well."""
     world.run("sess", "cut", SESSION, "7", "--yes", check=0)

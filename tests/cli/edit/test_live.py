@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import signal
@@ -115,6 +116,34 @@ def test_lines_appended_at_any_step_survive(file, monkeypatch, step):
     finally:
         del os.environ["SESSIOND_HOME"]
         os.close(old)
+
+
+@pytest.mark.slow
+def test_nothing_is_lost_while_an_agent_appends(file):
+    """It opens the file for each line, as fast as it can, while edits go on."""
+    count = 400
+
+    def agent():
+        for number in range(count):
+            with open(file, "ab") as out:
+                out.write(b'{"new":%d}\n' % number)
+            time.sleep(0.001)
+
+    pid = os.fork()
+    if pid == 0:
+        agent()
+        os._exit(0)
+    edits = 0
+    while os.waitpid(pid, os.WNOHANG) == (0, 0):
+        with (
+            contextlib.suppress(SessError, live.Changed),
+            live.opened(str(file), force=True) as opened,
+        ):
+            opened.rewrite([(0, opened.size)], CUT, opened.content())
+            edits += 1
+    added = [line for line in file.read_bytes().splitlines() if line.startswith(b'{"new"')]
+    assert sorted(added) == sorted(b'{"new":%d}' % number for number in range(count))
+    assert edits
 
 
 def test_an_appended_line_that_ends_an_unfinished_one(file):
