@@ -50,7 +50,9 @@ class Status:
         parts = [f"today {self.today.money}", f"{short(self.today.tokens)} tok"]
         if self.window is not None:
             left = amounts.duration(self.window.end - self.now)
-            parts.append(f"5h window {money(self.window.cost_nano)}, {left} left")
+            burn = self.window.per_minute(self.window.cost_nano)
+            rate = f", {money(round(burn * 60))}/h" if burn else ""
+            parts.append(f"5h window {money(self.window.cost_nano)}{rate}, {left} left")
         if self.session is not None:
             parts.append(f"session {self.session.money}")
             if self.context:

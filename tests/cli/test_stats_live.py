@@ -17,6 +17,9 @@ from datetime import UTC, datetime, timedelta
 
 from tests.conftest import BIN
 
+from sess_cli.statusline import Spent, Status
+from sess_schema.queries.views.windows import Window
+
 SESSION = "11111111-1111-4111-8111-111111111111"
 
 
@@ -48,6 +51,16 @@ def test_the_status_line_tells_today_the_window_and_the_session(world):
     assert (session, context) == ("session $2.50", "context 3 (0%)")
     found = json.loads(world.run("sess", "statusline", "--json", input=told, check=0).stdout)
     assert found["session"]["tokens"] == found["today"]["tokens"] == 100_003
+
+
+def test_the_status_line_tells_how_fast_the_window_burns():
+    """Dollars an hour between its first and last response; nothing while there is only one."""
+    hour = 3_600_000
+    window = Window(start=0, first=0, last=hour, cost_nano=3_000_000_000)
+    status = Status(2 * hour, Spent(), window)
+    assert "5h window $3.00, $3.00/h, 3h0m left" in status.line()
+    window.last = 0
+    assert "5h window $3.00, 3h0m left" in status.line()
 
 
 def test_the_status_line_takes_any_stdin(world):
