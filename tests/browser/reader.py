@@ -76,7 +76,7 @@ class Reader:
             if passphrase is None:
                 page.write(story, out, look)
             else:
-                encrypted.write(story, out, passphrase, look)
+                encrypted.write(story, out, encrypted.Lock(passphrase), look)
         return path
 
     def items(self):

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from tests.browser.attacks import PAYLOADS, PIXEL, Watched, hostile
 
 from sess_cli.export import forge
-from sess_cli.export.html import pages
+from sess_cli.export.html import encrypted, pages
 from sess_cli.export.story import Story
 from sess_schema.connection import open_reader
 from sess_schema.queries import sessions
@@ -22,13 +22,13 @@ def site(world, browser):
     """Records to a tab that shows one of the files made of them."""
     contexts = []
 
-    def opened(*records, name="index.html", fragment="", **options):
+    def opened(*records, name="index.html", fragment="", lock=None, **options):
         world.transcript().append(*records)
         world.ingest()
         folder = world.root / "pages"
         with closing(open_reader(world.state / "index.db")) as db:
             story = Story(db, sessions.resolve(db, MAIN))
-            pages.write(story, str(folder), repository=forge.parse("me/it"), utc=True)
+            pages.write(story, str(folder), repository=forge.parse("me/it"), utc=True, lock=lock)
         context = browser.new_context(offline=True, locale="en-GB", **options)
         contexts.append(context)
         watched = Watched(context)
@@ -207,3 +207,25 @@ def test_nothing_hostile_runs_and_nothing_is_asked_for(site, world):
     assert tab.locator("#results a").count() > len(PAYLOADS)
     expect(tab.locator("#results script, #results img")).to_have_count(0)
     watched.assert_quiet()
+
+
+def test_encrypted_pages_ask_once_in_a_tab(site, talk):
+    """The links, the search and the address of a message work as in plain pages."""
+    pytest.importorskip("cryptography")
+    watched = site(*talk, lock=encrypted.Lock("right"))
+    tab = watched.tab
+    assert tab.title() == "Encrypted session"
+    tab.get_by_label("Passphrase").fill("right")
+    tab.keyboard.press("Enter")
+    tab.fill("#term", "needle")
+    tab.keyboard.press("Enter")
+    status_is(tab, "1 message found in 2 of 2 pages")
+    tab.locator("#results a").click()
+    tab.wait_for_selector(".message:has-text('the Needle')")
+    assert "/page-002.html#msg-" in tab.url
+    tab.click("nav.pages >> nth=0 >> text=Index")
+    expect(tab.locator("main.timeline")).to_contain_text("prompt 6")
+    watched.assert_quiet()
+    with closing(tab.context.new_page()) as other:
+        other.goto(tab.url)
+        expect(other.get_by_label("Passphrase")).to_be_visible()

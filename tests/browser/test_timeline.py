@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 from tests.browser.attacks import Watched, hostile
 
-from sess_cli.export.html import timeline
+from sess_cli.export.html import encrypted, timeline
 from sess_cli.export.story import Story
 from sess_schema.connection import open_reader
 from sess_schema.queries import sessions
@@ -21,12 +21,12 @@ def page_of(world, browser):
     """Records to an open tab."""
     contexts = []
 
-    def opened(*records, fragment="", **options):
+    def opened(*records, fragment="", lock=None, **options):
         world.transcript().append(*records)
         world.ingest()
         path = world.root / "timeline.html"
         with closing(open_reader(world.state / "index.db")) as db, path.open("wb") as out:
-            timeline.write(Story(db, sessions.resolve(db, MAIN)), out, utc=True)
+            timeline.write(Story(db, sessions.resolve(db, MAIN)), out, utc=True, lock=lock)
         contexts.append(browser.new_context(offline=True, **options))
         watched = Watched(contexts[-1])
         watched.open(path, fragment)
@@ -180,4 +180,22 @@ def test_nothing_hostile_runs_and_nothing_is_asked_for(page_of, world):
     tab.fill("#text", "<script>")
     tab.wait_for_function("() => document.getElementById('count').value.includes(' of ')")
     assert tab.evaluate(bad) == 0
+    watched.assert_quiet()
+
+
+def test_an_encrypted_timeline_opens_at_its_address(page_of, world):
+    """Rows after the first 60, which are text until they are drawn, are there too."""
+    pytest.importorskip("cryptography")
+    t = world.transcript()
+    records = [t.prompt(f"prompt {number}") for number in range(200)]
+    watched = page_of(*records, fragment="#evt-150", lock=encrypted.Lock("right"))
+    tab = watched.tab
+    tab.get_by_label("Passphrase").fill("wrong")
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#refused")).to_have_text("Wrong passphrase.")
+    tab.get_by_label("Passphrase").fill("right")
+    tab.keyboard.press("Enter")
+    expect(tab.locator("#count")).to_have_text("200 events")
+    expect(tab.locator("#evt-150 pre")).to_have_text("prompt 150")
+    assert tab.title() == f"{MAIN[:8]} prompt 0"
     watched.assert_quiet()

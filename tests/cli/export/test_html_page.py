@@ -14,13 +14,14 @@ from io import BytesIO
 import pytest
 import zstandard
 
-from sess_cli.export import resuming
+from sess_cli.export import passphrases, resuming
 from sess_cli.export.html import chunks, encrypted, page, shell
 from sess_cli.export.story import Story
 from sess_schema.connection import open_reader
 from sess_schema.queries import sessions
 
 MAIN = "11111111-1111-4111-8111-111111111111"
+PASSPHRASE = "kettle orbit maple lantern"
 BLOCK = re.compile(r'<script type="application/octet-stream" data-what="(\w+)">([^<]*)</script>')
 
 
@@ -235,7 +236,7 @@ def test_secrets_are_masked_unless_asked_otherwise(world, talk, tmp_path):
 def test_an_encrypted_page_follows_the_standards(world, talk, tmp_path):
     """Decrypted with another implementation than the page's own."""
     aead = pytest.importorskip("cryptography.hazmat.primitives.ciphers.aead")
-    environment = {**world.env, "SESS_PASSPHRASE": "correct horse"}
+    environment = {**world.env, "SESS_PASSPHRASE": PASSPHRASE}
     world.env = environment
     export(world, "last", "--encrypt", "-o", tmp_path / "a.html")
     html = (tmp_path / "a.html").read_text()
@@ -244,7 +245,7 @@ def test_an_encrypted_page_follows_the_standards(world, talk, tmp_path):
     ((_, data),) = [block for block in BLOCK.findall(html) if block[0] == "sealed"]
     rounds, salt, nonce, sealed = data.split(" ")
     assert int(rounds) == 600_000
-    key = pbkdf2_hmac("sha256", b"correct horse", b64decode(salt), int(rounds))
+    key = pbkdf2_hmac("sha256", PASSPHRASE.encode(), b64decode(salt), int(rounds))
     plain = aead.AESGCM(key).decrypt(b64decode(nonce), b64decode(sealed), None)
     title, _, body = zstandard.decompress(plain[4:]).decode().partition("\0")
     assert title == "please fix the flaky test"
@@ -253,7 +254,7 @@ def test_an_encrypted_page_follows_the_standards(world, talk, tmp_path):
 
 def test_two_encrypted_pages_share_neither_salt_nor_nonce():
     pytest.importorskip("cryptography")
-    one, other = (encrypted.seal(b"x", "secret").split(" ") for _ in range(2))
+    one, other = (encrypted.Lock("secret").seal(b"x").split(" ") for _ in range(2))
     assert one[0] == other[0]
     assert not set(one[1:]) & set(other[1:])
 
@@ -268,11 +269,73 @@ def test_encryption_needs_a_passphrase_and_somebody_to_ask(world, talk, tmp_path
     assert not os.path.exists(tmp_path / "a.html")
 
 
+@pytest.mark.parametrize("style", ["reader", "timeline", "pages"])
+def test_no_style_shows_anything_without_the_passphrase(world, talk, tmp_path, style):
+    """Neither content nor title nor session ID is in any file; all files share one salt."""
+    pytest.importorskip("cryptography")
+    world.env = {**world.env, "SESS_PASSPHRASE": PASSPHRASE}
+    export(world, "last", "--encrypt", "--style", style, "-o", tmp_path / "out")
+    out = tmp_path / "out"
+    written = [path.read_text() for path in (out.iterdir() if out.is_dir() else [out])]
+    assert len(written) == (2 if style == "pages" else 1)
+    salts, nonces = set(), set()
+    for html in written:
+        assert not any(word in html for word in ("flaky", "make test", "FAIL", MAIN[:8]))
+        assert "<title>Encrypted session</title>" in html
+        ((_, data),) = [block for block in BLOCK.findall(html) if block[0] == "sealed"]
+        _, salt, nonce, _ = data.split(" ")
+        salts.add(salt)
+        nonces.add(nonce)
+    assert len(salts) == 1
+    assert len(nonces) == len(written)
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("", "is empty"),
+        ("   ", "is empty"),
+        ("Xk7#pQ2m", "is too short: 8 characters"),
+        ("aaaaaaaaaaaaaaaaaaaaaaaa", "repeats itself"),
+        ("Xk7#pQXk7#pQ", "repeats itself"),
+        ("Password123!", "is a common one"),
+        ("P@ssw0rd2024!!", "is a common one"),
+        ("correct horse battery staple", "is a common one"),
+        ("correct horse", "has too few kinds of characters for its length of 13"),
+        ("7193046285517364", "has too few kinds of characters for its length of 16"),
+    ],
+)
+def test_weak_passphrases_are_refused(given, why):
+    assert passphrases.weakness(given) == why
+
+
+@pytest.mark.parametrize("given", [PASSPHRASE, "Xk7#pQ2m!vLX", "молоко берёза фонарь стол"])
+def test_good_passphrases_are_taken(given):
+    assert passphrases.weakness(given) is None
+
+
+def test_a_weak_passphrase_writes_nothing_and_says_what_is_enough(world, talk, tmp_path):
+    pytest.importorskip("cryptography")
+    world.env = {**world.env, "SESS_PASSPHRASE": "hunter2"}
+    done = export(world, "last", "--encrypt", "-o", tmp_path / "a.html", check=2)
+    assert done.stderr == (
+        f"sess: the passphrase is too short: 7 characters\nhint: {passphrases.ENOUGH}\n"
+    )
+    assert not os.path.exists(tmp_path / "a.html")
+
+
 def test_the_passphrase_is_asked_for_twice_and_never_shown(world, talk, sess, tmp_path):
     pytest.importorskip("cryptography")
     path = str(tmp_path / "a.html")
     shown, code = sess.on_terminal(
-        "export", "html", "last", "--encrypt", "--no-sync", "-o", path, keys=b"correct horse\n"
+        "export",
+        "html",
+        "last",
+        "--encrypt",
+        "--no-sync",
+        "-o",
+        path,
+        keys=f"{PASSPHRASE}\n".encode(),
     )
     assert code == 0
     assert "Passphrase: \nAgain: \n" in shown  # nothing echoed in between

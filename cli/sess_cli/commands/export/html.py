@@ -22,6 +22,7 @@ from sess_cli.commands.export.shared import (
 from sess_cli.options import NoSync, SessionId, Utc
 
 if TYPE_CHECKING:
+    from sess_cli.export.html.encrypted import Lock
     from sess_cli.export.story import Story
 
 _PASSPHRASE = "SESS_PASSPHRASE"  # noqa: S105 - the name of a variable
@@ -70,21 +71,19 @@ def html(
     from sess_cli.export import files  # noqa: PLC0415
     from sess_schema.errors import SessError  # noqa: PLC0415
 
-    if encrypt and style != "reader":
-        raise SessError("--encrypt works only with --style reader")
     if output == "-" and (style in _FOLDER_STYLES or open_it or gist):
         raise SessError("`-o -` cannot be combined with --open, --gist or --style pages")
     shared.check_output(output, force=force)
     shared.confirm_upload(gist=gist, masked=not no_redact, yes=yes)
     redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
-    passphrase = _passphrase() if encrypt else None
+    lock = _lock() if encrypt else None
     with shared.opened(session, redactor, sync=not no_sync) as story:
         if style in _FOLDER_STYLES:
             folder = output or shared.default_name(story, "html").removesuffix(".html")
-            written = _write_pages(story, folder, repo, utc=utc)
+            written = _write_pages(story, folder, repo, lock, utc=utc)
         else:
             wanted: dict[str, Any] = {
-                "style": style, "passphrase": passphrase, "level": level, "repo": repo,
+                "style": style, "lock": lock, "level": level, "repo": repo,
                 "static": static, "utc": utc,
             }  # fmt: skip
             if output == "-":
@@ -104,7 +103,7 @@ def _write(
     out: BinaryIO,
     *,
     style: str,
-    passphrase: str | None,
+    lock: Lock | None,
     level: str,
     repo: str | None,
     static: bool,
@@ -113,37 +112,41 @@ def _write(
     if style == "timeline":
         from sess_cli.export.html import timeline  # noqa: PLC0415
 
-        timeline.write(story, out, utc=utc)
+        timeline.write(story, out, utc=utc, lock=lock)
         return
     from sess_cli.export import repositories  # noqa: PLC0415
     from sess_cli.export.html import page  # noqa: PLC0415
 
     look = page.Look(level, static, utc, repositories.of(story, repo))
-    if passphrase is None:
+    if lock is None:
         page.write(story, out, look)
         return
     from sess_cli.export.html import encrypted  # noqa: PLC0415
 
-    encrypted.write(story, out, passphrase, look)
+    encrypted.write(story, out, lock, look)
 
 
-def _write_pages(story: Story, folder: str, repo: str | None, *, utc: bool) -> list[str]:
+def _write_pages(
+    story: Story, folder: str, repo: str | None, lock: Lock | None, *, utc: bool
+) -> list[str]:
     """Every file, the index first."""
     from sess_cli.export import repositories  # noqa: PLC0415
     from sess_cli.export.html import pages  # noqa: PLC0415
     from sess_cli.render import amounts  # noqa: PLC0415
     from sess_schema.program import say  # noqa: PLC0415
 
-    done = pages.write(story, folder, repository=repositories.of(story, repo), utc=utc)
+    repository = repositories.of(story, repo)
+    done = pages.write(story, folder, repository=repository, utc=utc, lock=lock)
     prompts, count = amounts.plural(done.prompts, "prompt"), amounts.plural(done.pages, "page")
     say(f"{prompts} on {count}, {amounts.size(done.size)} in total")
     return done.files
 
 
-def _passphrase() -> str:
-    """Asked before drawing, which may take long."""
+def _lock() -> Lock:
+    """The passphrase is asked for before drawing, which may take long."""
     from getpass import getpass  # noqa: PLC0415
 
+    from sess_cli.export import passphrases  # noqa: PLC0415
     from sess_cli.export.html import encrypted  # noqa: PLC0415
     from sess_schema.errors import SessError  # noqa: PLC0415
 
@@ -151,10 +154,11 @@ def _passphrase() -> str:
     given = os.environ.get(_PASSPHRASE)
     if given is None and not sys.stdin.isatty():
         raise SessError("no terminal to ask for a passphrase", hint=f"set {_PASSPHRASE}")
+    asked = given is None
     if given is None:
         given = getpass("Passphrase: ", stream=sys.stderr)
-        if getpass("Again: ", stream=sys.stderr) != given:
-            raise SessError("the passphrases differ")
-    if not given:
-        raise SessError("the passphrase is empty", hint="choose one that is hard to guess")
-    return given
+    if weakness := passphrases.weakness(given):
+        raise SessError(f"the passphrase {weakness}", hint=passphrases.ENOUGH)
+    if asked and getpass("Again: ", stream=sys.stderr) != given:
+        raise SessError("the passphrases differ")
+    return encrypted.Lock(given)

@@ -1,4 +1,4 @@
-"""A page that needs a passphrase: AES-256-GCM, decrypted in the browser."""
+"""Pages that need a passphrase: AES-256-GCM, decrypted in the browser."""
 
 from __future__ import annotations
 
@@ -41,19 +41,32 @@ def require() -> type[AESGCM]:
     return AESGCM
 
 
-def write(story: Story, out: BinaryIO, passphrase: str, look: page.Look) -> None:
+class Lock:
+    """One key for one export, made from a passphrase; each page has a nonce of its own."""
+
+    title = "Encrypted session"  # all that can be read without the passphrase
+
+    def __init__(self, passphrase: str) -> None:
+        self._salt = os.urandom(_SALT)
+        given = passphrase.encode("utf-8", "replace")
+        self._cipher = require()(hashlib.pbkdf2_hmac("sha256", given, self._salt, ROUNDS))
+
+    def seal(self, content: bytes) -> str:
+        """Rounds, salt, nonce and ciphertext, as the page's script reads them."""
+        nonce = os.urandom(_NONCE)
+        data = self._cipher.encrypt(nonce, content, None)
+        pieces = (b64encode(piece).decode() for piece in (self._salt, nonce, data))
+        return " ".join([str(ROUNDS), *pieces])
+
+    def body(self, title: str, content: str) -> str:
+        """A form that asks for the passphrase, and what it opens."""
+        whole = chunks.squeezed(f"{title.replace(chr(0), '')}\0{content}")
+        block = f'<script type="application/octet-stream" data-what="sealed">{self.seal(whole)}'
+        return f"{_FORM}{block}</script>"
+
+
+def write(story: Story, out: BinaryIO, lock: Lock, look: page.Look) -> None:
     """Everything about the session is encrypted, its title included."""
-    content = "".join(page.body(story, look))
-    title = story.title.replace("\0", "")
-    sealed = seal(chunks.squeezed(f"{title}\0{content}"), passphrase)
-    block = f'<script type="application/octet-stream" data-what="sealed">{sealed}</script>'
-    pieces = shell.document("Encrypted session", [_FORM, block], level=look.level)
+    body = lock.body(story.title, "".join(page.body(story, look)))
+    pieces = shell.document(lock.title, [body], level=look.level)
     out.writelines(piece.encode() for piece in pieces)
-
-
-def seal(content: bytes, passphrase: str) -> str:
-    """Rounds, salt, nonce and ciphertext, as the page's script reads them."""
-    salt, nonce = os.urandom(_SALT), os.urandom(_NONCE)
-    key = hashlib.pbkdf2_hmac("sha256", passphrase.encode("utf-8", "replace"), salt, ROUNDS)
-    data = require()(key).encrypt(nonce, content, None)
-    return " ".join([str(ROUNDS), *(b64encode(piece).decode() for piece in (salt, nonce, data))])

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sess_cli.export import shapes
 from sess_cli.export.files import new_file
@@ -17,6 +18,9 @@ from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts
 from sess_schema import kinds, labels
 from sess_schema.errors import SessError
+
+if TYPE_CHECKING:
+    from sess_cli.export.html.encrypted import Lock
 
 _PAGE = re.compile(r"page-(\d{3,9})\.html")
 _HEAD = 4096  # bytes within which a page names its generator
@@ -44,6 +48,7 @@ def write(
     repository: Repository | None = None,
     utc: bool = False,
     per_page: int = 5,
+    lock: Lock | None = None,
 ) -> Written:
     """Write `index.html`, `page-001.html` and so on; remove extra pages of an earlier run."""
     session = _Session(story, repository, utc=utc, per_page=per_page)
@@ -58,11 +63,11 @@ def write(
             [pages_frame.heading(story.title, below), links, "<main>", body, "</main>", links]
         )
         title = f"{story.title} - page {number}"
-        size += _put(folder, pages_frame.page_name(number), title, whole)
+        size += _put(folder, pages_frame.page_name(number), title, whole, lock)
     index = pages_index.drawn(
         story, session.prompts, session.packed, session.messages, repository=repository, utc=utc
     )
-    size += _put(folder, "index.html", story.title, index)
+    size += _put(folder, "index.html", story.title, index, lock)
     for number, path in _earlier(folder):
         if number > total:
             os.unlink(path)
@@ -182,8 +187,8 @@ def _is_aside(item: Item) -> bool:
 # -- files
 
 
-def _put(folder: str, name: str, title: str, body: str) -> int:
-    whole = pages_frame.document(title, body)
+def _put(folder: str, name: str, title: str, body: str, lock: Lock | None) -> int:
+    whole = pages_frame.document(title, body, lock)
     with new_file(os.path.join(folder, name)) as file:
         file.write(whole)
     return len(whole)

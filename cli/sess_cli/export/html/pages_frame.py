@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
 from sess_cli.export.html import markup, sealed
 from sess_schema import times
+
+if TYPE_CHECKING:
+    from sess_cli.export.html.encrypted import Lock
 
 _NUMBERS = 15  # up to this many pages are all listed
 _AROUND = 3
@@ -17,13 +21,9 @@ def style() -> str:
     return "\n".join(sealed.asset(name) for name in ("palette.css", "cards.css", "pages.css"))
 
 
-def document(title: str, body: str) -> bytes:
-    script = sealed.script("pages.js")
-    return (
-        f"{sealed.head(title, style=style(), script=script)}"
-        f"<body>\n<div class='column'>\n{body}\n</div>\n"
-        f"<script>{script}</script>\n</body>\n</html>\n"
-    ).encode()
+def document(title: str, body: str, lock: Lock | None = None) -> bytes:
+    column = f"<div class='column'>\n{body}\n</div>"
+    return sealed.document(title, column, style=style(), name="pages.js", lock=lock, several=True)
 
 
 def page_name(number: int) -> str:

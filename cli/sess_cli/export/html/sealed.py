@@ -6,8 +6,12 @@ from base64 import b64encode
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sess_cli.export.html import markup
+
+if TYPE_CHECKING:
+    from sess_cli.export.html.encrypted import Lock
 
 GENERATOR = "sess export html"
 _ASSETS = Path(__file__).with_name("assets")
@@ -27,7 +31,31 @@ def script(name: str) -> str:
     return f'"use strict";\n{asset("theme.js")}\n{asset("themed.js")}\n{asset(name)}'
 
 
-def head(title: str, *, style: str, script: str) -> str:
+@cache
+def _unsealing(name: str, *, several: bool) -> str:
+    """The same script, run when the passphrase has been given."""
+    needed = "\n".join(asset(one) for one in ("theme.js", "page/zstd.js", "unseal.js"))
+    start = f"function start() {{\n{asset('themed.js')}\n{asset(name)}\n}}"
+    block = """document.querySelector('script[data-what="sealed"]').textContent"""
+    ask = f"askPassphrase({block}, start, {str(several).lower()});"
+    return f'(() => {{\n"use strict";\n{needed}\n{start}\n{ask}\n}})();'
+
+
+def document(
+    title: str, body: str, *, style: str, name: str, lock: Lock | None = None, several: bool = False
+) -> bytes:
+    """A page with the script `name`; `several`: other files are opened with the same key."""
+    used = script(name)
+    if lock is not None:
+        used, style = _unsealing(name, several=several), style + asset("unseal.css")
+        title, body = lock.title, lock.body(title, body)
+    return (
+        f"{_head(title, style=style, script=used)}<body>\n{body}\n"
+        f"<script>{used}</script>\n</body>\n</html>\n"
+    ).encode()
+
+
+def _head(title: str, *, style: str, script: str) -> str:
     """Everything before the body; the policy allows only this style and these scripts."""
     early = asset("page/early.js")
     policy = (

@@ -11,10 +11,10 @@ from hashlib import sha256
 from sess_cli.export.html import markup
 
 _ASSETS = os.path.join(os.path.dirname(__file__), "assets")
-_STYLES = ("palette.css", "page.css", "cards.css")
+_STYLES = ("palette.css", "page.css", "cards.css", "unseal.css")
 _SCRIPTS = (
     "../theme", "zstd", "store", "folds", "list", "outline", "strip", "markdown", "search",
-    "filters", "keys", "start",
+    "filters", "keys", "../unseal", "start",
 )  # fmt: skip
 STYLE_NAME, SCRIPT_NAME = "page.css", "page.js"
 

@@ -11,7 +11,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sess_cli.export import ansi, shapes
 from sess_cli.export.html import sealed
@@ -20,6 +20,9 @@ from sess_cli.export.html.markup import text as escaped
 from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts
 from sess_schema import edits, times
+
+if TYPE_CHECKING:
+    from sess_cli.export.html.encrypted import Lock
 
 _AT_ONCE = 60  # rows outside `<noscript>`
 _SHOWN = 120  # characters of the input in the row
@@ -37,26 +40,22 @@ _MARKS = {
 _PENDING = '<span class="status" title="no result">…</span>'
 
 
-def write(story: Story, out: BinaryIO, *, utc: bool = False) -> None:
+def write(story: Story, out: BinaryIO, *, utc: bool = False, lock: Lock | None = None) -> None:
     """The whole session, subagents included, as one file."""
     rows = Rows(story, utc=utc)
     drawn = [*rows.of(story, "evt-", 0)]
     for number, child in enumerate(story.loose):
         drawn += rows.of(child, f"evt-agent{number}-", 1)
-    style = sealed.asset("palette.css") + sealed.asset("timeline.css")
-    script = sealed.script("timeline.js")
-    out.write(sealed.head(_title(story), style=style, script=script).encode())
-    out.write(_top(story, rows, utc=utc).encode())
-    out.write(b'<main id="events">\n')
+    body = [_top(story, rows, utc=utc), '<main id="events">']
     if not drawn:
-        out.write(b'<p class="empty">This session has no events.</p>\n')
-    out.write("\n".join(drawn[:_AT_ONCE]).encode())
-    out.write(b"\n</main>\n")
+        body.append('<p class="empty">This session has no events.</p>')
+    body += [*drawn[:_AT_ONCE], "</main>"]
     if len(drawn) > _AT_ONCE:
-        out.write(b'<noscript id="rest">\n')
-        out.write("\n".join(drawn[_AT_ONCE:]).encode())
-        out.write(b"\n</noscript>\n")
-    out.write(f"<script>{script}</script>\n</body>\n</html>\n".encode())
+        body += ['<noscript id="rest">', *drawn[_AT_ONCE:], "</noscript>"]
+    style = sealed.asset("palette.css") + sealed.asset("timeline.css")
+    out.write(
+        sealed.document(_title(story), "\n".join(body), style=style, name="timeline.js", lock=lock)
+    )
 
 
 class Rows:
@@ -137,7 +136,7 @@ def _top(story: Story, rows: Rows, *, utc: bool) -> str:
     if tools:
         tools = f'<optgroup label="Tools">{tools}</optgroup>'
     return (
-        f'<body>\n<header>\n<div class="facts"><h1>{escaped(story.row.session[:8])}</h1>'
+        f'<header>\n<div class="facts"><h1>{escaped(story.row.session[:8])}</h1>'
         f"<span>{when}</span>{f'<span>{spent}</span>' if spent else ''}"
         f"<span>{amounts.plural(total.prompts, 'prompt')}</span>"
         f"<span>{amounts.plural(total.tool_calls, 'tool call')}</span>"
@@ -151,7 +150,7 @@ def _top(story: Story, rows: Rows, *, utc: bool) -> str:
         '<option value="tool_use">Tool calls</option><option value="errors">Errors</option>'
         '<option value="shell">Commands</option><option value="user">Prompts</option>'
         f"{tools}</select>"
-        '<output id="count" for="text kind"></output></div>\n</header>\n'
+        '<output id="count" for="text kind"></output></div>\n</header>'
     )
 
 
