@@ -39,7 +39,7 @@ _FIRST_ARGUMENT = re.compile(r"\(\s{0,3}[bruf]?\\{0,3}[\"']\Z")
 _PREFIX = re.compile(r"[bruf]{1,2}(?=\\{0,3}[\"'])")
 _LIST = re.compile(r"\[\s{0,20}(?=\\{0,3}[\"'])")
 _NEXT = re.compile(r"\s{0,20},\s{0,20}(?=\\{0,3}[\"'])")
-_MOST_LISTED = 200
+_MOST_LISTED = 50
 # After an option in a sentence: "the --password option".
 _PROSE = re.compile(
     r"(?i:and|are|args?|arguments?|as|before|can|file|flags?|for|from|if|in|instead|into|is|may|must"

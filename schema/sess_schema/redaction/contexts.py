@@ -47,6 +47,7 @@ class Context:
 
 
 _AHEAD = 4_000
+_LONGEST_PASSWORD = 500  # characters, in an address
 _PEM_END = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
 # Allowed between the lines of a key: line breaks, also escaped ones, quotes, line numbers.
 _PEM_CUT = re.compile(
@@ -138,6 +139,7 @@ def _address(text: str, found: re.Match[str], extents: Extents) -> Found:
     """Up to the last `@`: a password may contain that sign, slashes and colons, too."""
     begin = found.end()
     stop = extents.value(begin, name=found.start(), plain=True).end
+    stop = min(stop, begin + _LONGEST_PASSWORD)
     following = _SCHEMES.search(text, begin, stop)
     stop = following.start() if following else stop
     hosts = [sign.start() for sign in _HOST.finditer(text, begin, stop)]

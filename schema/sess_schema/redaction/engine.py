@@ -8,6 +8,7 @@ was, so none can hide a secret from another.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from typing import Any
@@ -30,6 +31,7 @@ _BROKEN = re.compile(r"([\w+/=.$-]{1,400}+)(\r?\n[ \t]{0,12})([\w+/=.$-]{4,})", 
 _ENDS_SEQUENCE = re.compile(r"(?:\x1b\[[0-9;]*m|\\[nrt])\Z")
 _BY_PREFIX = [shape for shape in SHAPES if not shape.sign]
 _BACK = 60
+_DEEP = 4_096  # characters
 _AHEAD = 100
 _NARROW = 40
 _MORE = re.compile(r"[\w+/=-]*", re.ASCII)
@@ -51,16 +53,25 @@ def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Fou
 
 def _in(text: str, places: Iterable[int]) -> Iterator[Found]:
     extents = Extents(text)
-    is_context = _contexts().match
+    begin = end = 0  # of what reaches furthest so far
     for at in places:
-        yield from assignments.find(text, at, extents)
-        yield from _shaped(text, at)
-        if is_context(text, at) is None:
-            continue
-        for context in contexts.CONTEXTS:
-            match = context.look(text, at)
-            if match is not None:
-                yield from context.judge(text, match, extents)
+        if begin <= at < end - _DEEP:
+            continue  # a long secret is not read again from each place in it
+        for found in _at(text, at, extents):
+            if found[1] > end:
+                begin, end, _ = found
+            yield found
+
+
+def _at(text: str, at: int, extents: Extents) -> Iterator[Found]:
+    yield from assignments.find(text, at, extents)
+    yield from _shaped(text, at)
+    if _contexts().match(text, at) is None:
+        return
+    for context in contexts.CONTEXTS:
+        match = context.look(text, at)
+        if match is not None:
+            yield from context.judge(text, match, extents)
 
 
 def _by_rules(text: str, own: Iterable[tuple[str, re.Pattern[str]]]) -> Iterator[Found]:
@@ -135,25 +146,24 @@ def _through(
 
 
 def _origin(at: int, starts: list[int], origins: list[int]) -> int:
-    from bisect import bisect_right  # noqa: PLC0415 - few texts have colours
-
     piece = bisect_right(starts, at) - 1
     return origins[piece] + at - starts[piece]
 
 
-def _with_masks(found: Found, masks: list[re.Match[str]]) -> Found:
+def _with_masks(found: Found, starts: list[int], ends: list[int]) -> Found:
     """Extended so that no part of a mask of an earlier pass is left."""
     begin, end, kind = found
-    for mask in masks:
-        if mask.start() < end and begin < mask.end():
-            begin, end = min(begin, mask.start()), max(end, mask.end())
-    return begin, end, kind
+    first, last = bisect_right(ends, begin), bisect_left(starts, end)
+    if first >= last:
+        return found
+    return min(begin, starts[first]), max(end, ends[last - 1]), kind
 
 
 def _joined(text: str, found: list[Found]) -> list[Found]:
     if "[redacted: " in text:
-        masks = [*MASK.finditer(text)]
-        found = [_with_masks(one, masks) for one in found]
+        masks = [mask.span() for mask in MASK.finditer(text)]
+        starts, ends = [one for one, _ in masks], [one for _, one in masks]
+        found = [_with_masks(one, starts, ends) for one in found]
     found.sort(key=lambda one: (one[0], -one[1]))
     whole: list[Found] = []
     for begin, end, kind in found:

@@ -22,16 +22,20 @@ _GOES_ON = re.compile(r"\"'\"'|'\"'\"|\\''|'|\"")
 _LINE_END = re.compile(r"[\r\n]")
 # An escaped line break ends a value only before what looks like a new line: `\n` may be part of it.
 _ESCAPED_BREAK = re.compile(
-    r"\\+(?:r\\+)?n(?=\\|\Z|[\"']|[+-]?[ \t]*(?:export )?([A-Za-z_][\w.-]{1,60})\\*[\"']?[ \t]*[=:]|-----)"
+    r"\\{1,8}(?:r\\{1,8})?n(?=\\|\Z|[\"']|[+-]?[ \t]*(?:export )?([A-Za-z_][\w.-]{1,60})\\*[\"']?[ \t]*[=:]|-----)"
 )
 _CLOSING_TAG = re.compile(r"</[A-Za-z][\w:.-]{0,60}>")
-_BEFORE = 2_000  # characters of the line that are looked through for an open quote
+_BEFORE = 400  # characters of the line that are looked through for an open quote
 _HEREDOC = re.compile(
     r"<<[-~]?[ \t]*\\{0,3}[\"']?([A-Za-z_]\w{0,40})\\{0,3}[\"']?(?=[\s);])[^\n]{0,200}\n"
 )
 _BLOCK = re.compile(r"[|>][-+]?\d?[ \t]*(?:#[^\n]*)?\r?\n")
 # Before a line in the output of `cat -n`, `grep -n` and `diff`.
 _MARGIN = re.compile(r"(?:[ \t]{0,8}\d{1,6}(?:→|\t|:|[ ]?\|[ ]?)|[+-](?![+-]{2}))?")
+
+
+_NEAR = 2_048  # characters in which a sign that ends a value is looked for
+_MOST_QUOTES = 40  # of a value
 
 
 class Extent(NamedTuple):
@@ -105,7 +109,9 @@ class Extents:
         depth, mark = len(quote[0]) - 1, quote[0][-1]
         end = self._closing(begin, depth, mark)
         line = self.line_end(begin)
-        while end is not None and end < line:
+        for _ in range(_MOST_QUOTES):
+            if end is None or end >= line:
+                break
             after = end + depth + 1
             again = _GOES_ON.match(text, after)
             if again is not None and again[0].strip("\"'\\") == "" and again[0][-1] == mark:
@@ -148,8 +154,13 @@ class Extents:
             at = found + 1
 
     def _unquoted(self, at: int, name: int, stops: str) -> int:
+        whole = self._run("blank", _BLANK, at)
+        end = self._ended(at, min(whole, at + _NEAR), name, stops)
+        return whole if end == at + _NEAR else end
+
+    def _ended(self, at: int, end: int, name: int, stops: str) -> int:
+        """Where it ends before the next white space, if it does."""
         text = self.text
-        end = self._run("blank", _BLANK, at)
         masked = text.rfind("[redacted: ", at, end + 1) if text[end : end + 1] == " " else -1
         while masked >= 0 and (mask := MASK.match(text, masked)) is not None:
             end = self._run("blank", _BLANK, mask.end())
