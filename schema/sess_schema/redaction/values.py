@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from sess_schema.redaction import names
 
@@ -197,6 +198,7 @@ def _is_nested(value: str) -> bool:
     return True
 
 
+@lru_cache(maxsize=4096)
 def _is_word(run: str) -> bool:
     """An identifier a person would choose: `newPassword2`, not `xK2mPq9wLz`."""
     known = _WORDS_WITH_DIGITS.sub("", run.strip("_$"))
