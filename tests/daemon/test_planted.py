@@ -8,7 +8,7 @@ import pytest
 
 from sess_schema import lock, paths
 from sess_schema.errors import SessError
-from sessiond import config
+from sessiond import config, config_keys
 from sessiond.service import heartbeat
 
 
@@ -105,5 +105,5 @@ def test_impossible_settings_are_told_in_one_line(tmp_path, settings, says):
 
 def test_the_example_of_the_configuration_is_valid(tmp_path):
     file = tmp_path / "config.toml"
-    file.write_text(config.EXAMPLE)
+    file.write_text(config_keys.example())
     config.load(file)

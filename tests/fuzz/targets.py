@@ -205,7 +205,7 @@ def keys(data: bytes) -> None:
     half = len(text) // 2
     for kind in ("shell", "read", "agent"):
         one = Call(kind, "Bash", text[:half], text[half:], "ok")
-        for line, _ in tape._actions(one):
+        for line, _ in tape._of_call(one):
             said = tape_grammar.read("\n".join(tape._typed(line)))
             assert {command.name for command in said} <= {"Type", "Enter"}
             assert "".join(tape_grammar.keys(said)) == " ".join(safe(line).split("\n")) + "\r"

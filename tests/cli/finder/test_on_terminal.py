@@ -99,9 +99,11 @@ def test_a_pager_that_leaves_by_itself_is_waited_for(world, monkeypatch, chosen,
     program(world.root / "bin" / "cat", "")
     monkeypatch.setenv("PATH", str(world.root / "bin"))
     monkeypatch.delenv("PAGER", raising=False)
+    monkeypatch.delenv("SESS_PAGER", raising=False)
     if chosen is not None:
         monkeypatch.setenv("PAGER", chosen)
     with actions._pager_that_stays() as waits:
         assert waits == stays
-        assert os.environ.get("PAGER", "") == runs
+        assert os.environ.get("SESS_PAGER", os.environ.get("PAGER", "")) == runs
     assert os.environ.get("PAGER") == chosen
+    assert "SESS_PAGER" not in os.environ

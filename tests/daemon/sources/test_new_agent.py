@@ -110,9 +110,11 @@ RECORDS = [
 # Words that name agents, and where shared code may use them all the same.
 AGENTS = ("claude", "codex", "gemini", "cursor-agent", "vscdb")
 MAY_NAME = {
-    "sessiond/config.py",  # the example in the message about a bad config.toml
+    "sessiond/config_keys.py",  # the example of a config.toml
     "sessiond/prices/table.py",  # models have names
     "sess_schema/queries/views/capacity.py",  # the same
+    "sess_cli/render/listing.py",  # the same
+    "sess_cli/export/passphrases.py",  # words that are guessed first
     "sess_cli/commands/demo.py",  # the sample is of one agent
     "sess_cli/sandbox.py",  # and lies where that agent's files are
 }
