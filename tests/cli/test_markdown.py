@@ -16,6 +16,7 @@ from sess_schema.citations import Citations
 from sess_schema.connection import open_reader
 from sess_schema.escape import safe
 from sess_schema.queries import sessions
+from sess_schema.redaction import Redactor
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 MARKS = st.text(st.sampled_from("`~#<>!-=*_[]() ab\n\t"), max_size=60)
@@ -206,3 +207,23 @@ def test_an_escaped_title_is_one_plain_line(text):
     tokens = parsed(f"# x {markdown.escaped(text)} x")
     plain = "".join(child.content for child in tokens[1].children)
     assert plain == f"x {shown} x"
+
+
+def test_unknown_blocks_and_json_prompts_are_json(world):
+    """A block of a kind we do not know keeps the names of its values, secrets masked."""
+    t = world.transcript()
+    t.append(
+        t.prompt('{"task":"fix"}'),
+        t.assistant([{"type": "hologram", "caption": "a cat", "api_key": "Zq8vR2mK4tW9xL3n"}]),
+        t.prompt("<command-name>/go</command-name><command-args>a\n\nb</command-args>"),
+    )
+    world.ingest()
+    with closing(open_reader(world.state / "index.db")) as db:
+        out = io.BytesIO()
+        document.write(Story(db, sessions.resolve(db, MAIN), Redactor()), out, utc=True)
+    text = out.getvalue().decode()
+    assert '```json\n{\n  "task": "fix"\n}\n```' in text
+    assert "<details><summary>hologram</summary>\n\n```json\n{\n" in text
+    assert '  "caption": "a cat",\n  "api_key": "[redacted' in text
+    assert "Zq8vR2mK4tW9xL3n" not in text
+    assert "> /go a\n>\n> b\n" in text

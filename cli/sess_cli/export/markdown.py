@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import BinaryIO
 
-from sess_cli.export import ansi, forge, shapes
+from sess_cli.export import ansi, forge, json_text, shapes
 from sess_cli.export.records import as_json
 from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts, layout, tallies
@@ -86,7 +86,8 @@ class _Document:
         if item.is_title:
             return
         if item.type == "user":
-            yield from quoted(item.text)
+            shown = json_text.pretty(item.text)
+            yield from quoted(item.text) if shown is None else fenced(shown, "json")
         elif item.type == "assistant":
             yield from prose(item.text)
             yield ""
@@ -101,6 +102,9 @@ class _Document:
             yield ""
         elif item.label in labels.MESSAGES:
             yield from quoted(item.text)
+        elif item.unknown is not None and (shown := json_text.written(item.unknown)) is not None:
+            head = escape(one_line(safe(item.label or "record")))
+            yield from self._folded(head, fenced(self._shown(shown), "json"))
         if item.images:
             yield f"*{amounts.plural(len(item.images), 'image')}*"
             yield ""

@@ -12,6 +12,7 @@ import orjson
 
 _SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _DEEPEST_IMAGE = 12
+_DEEPEST_BLOCK = 8
 
 
 @dataclass(slots=True, frozen=True)
@@ -37,6 +38,29 @@ def text_in(value: Any) -> str:
     if isinstance(value, list):
         return "\n".join(filter(None, map(text_in, value)))
     return ""
+
+
+def block_in(value: Any, kind: str | None, said: str, depth: int = 0) -> dict[str, Any] | None:
+    """The object of this type whose first words these are; None if there is none."""
+    if isinstance(value, dict):
+        if value.get("type") == kind and _says(value, said.partition("\n")[0]):
+            return value
+        inside = [*value.values()]
+    else:
+        inside = value if isinstance(value, list) else []
+    if depth > _DEEPEST_BLOCK:
+        return None
+    found = (block_in(inner, kind, said, depth + 1) for inner in inside)
+    return next((block for block in found if block is not None), None)
+
+
+def _says(value: Any, words: str, depth: int = 0) -> bool:
+    if isinstance(value, str):
+        return words in value
+    if depth > _DEEPEST_BLOCK or not isinstance(value, dict | list):
+        return False
+    inside = value.values() if isinstance(value, dict) else value
+    return any(_says(inner, words, depth + 1) for inner in inside)
 
 
 def images_in(value: Any) -> list[Image]:

@@ -14,7 +14,8 @@ from typing import Any
 
 import apsw
 
-from sess_cli.export.records import Image, images_in, text_in
+from sess_cli.export import notice_names
+from sess_cli.export.records import Image, block_in, images_in, text_in
 from sess_schema import labels, numbers
 from sess_schema.classes import replace
 from sess_schema.edits import Edit
@@ -95,6 +96,7 @@ class Item:
     unjoined: str | None = None  # a result that is a separate event: orphan, answer
     files: list[dict[str, str]] = field(default_factory=list)  # path and action
     ts_from: str | None = None  # whose time it has, if its record has none
+    unknown: Any = None  # a record or block of a kind that nobody has described, as it was written
     image_count: int = 0  # in its record, whether loaded or not
 
     @property
@@ -230,6 +232,8 @@ class Story:
                 item.spend(spent.pop()[1])
             if entry.type == "tool_use":
                 item.input = reader.input(entry)
+            elif entry.type == "system" and not notice_names.is_known(entry.label):
+                item.unknown = block_in(reader.record(entry), entry.label, entry.text)
             self._fill_result(item, reader, entry)
             if entry.images and self._images and not item.images:
                 item.images = images_in(reader.record(entry))
@@ -291,6 +295,7 @@ class Story:
             item.summary = self.cleaned(item.summary)
             item.text = self.cleaned(item.text)
             item.output = self.cleaned(item.output)
+            item.unknown = self.cleaned_value(item.unknown)
             self._look_at(f"#{item.key}", "input")
             item.input = self.cleaned_value(item.input)
             item.edits = [self._cleaned_edit(edit) for edit in item.edits]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from html import unescape
 from itertools import pairwise
@@ -72,6 +73,29 @@ def test_a_slash_command_is_a_chip_with_its_arguments():
     assert body(event) == (
         '<p class="slash"><code class="chip">/review</code> the &lt;b&gt;tests&lt;/b&gt;</p>'
     )
+
+
+def test_a_slash_command_of_several_lines_is_shown_whole():
+    event = item("user", label="command", text="/review\nfirst *line*\n\nsecond line")
+    assert body(event) == (
+        '<p class="slash"><code class="chip">/review</code></p><div class="prose" dir="auto">'
+        "<p>first <em>line</em></p><p>second line</p></div>"
+    )
+
+
+def test_a_prompt_that_is_json_is_pretty():
+    shown = body(item("user", text='{"task":"fix","files":["a.py"]}'))
+    assert shown.startswith('<pre class="code"')
+    assert unescape(re.sub("<[^>]*>", "", shown)) == (
+        '{\n  "task": "fix",\n  "files": [\n    "a.py"\n  ]\n}'
+    )
+
+
+def test_a_notice_of_an_unknown_kind_is_its_json():
+    """Not the words in it without their names."""
+    block = {"type": "hologram", "depth": 3, "caption": "a <cat>"}
+    shown = body(item("system", label="hologram", text="a <cat>", unknown=block))
+    assert json.loads(unescape(re.sub("<[^>]*>", "", shown.partition("</summary>")[2]))) == block
 
 
 def test_a_bash_line_is_shown_as_typed():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
-from sess_cli.export import shapes
+from sess_cli.export import json_text, shapes
 from sess_cli.export.film import prose, rows
 from sess_cli.export.film.diffs import diff_rows
 from sess_cli.export.film.frames import Look, Row
@@ -91,7 +91,7 @@ class Painter:
     def _prompt(self, item: Item, scene: Scene) -> None:
         scene.kind = "prompt"
         scene.typed = True
-        text = item.text.strip("\n").rstrip()
+        text = json_text.pretty(item.text) or item.text.strip("\n").rstrip()
         if not text and not item.images:
             return
         lines: list[Row] = []

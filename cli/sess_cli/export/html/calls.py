@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sess_cli.export import shapes
+from sess_cli.export import json_text, shapes
 from sess_cli.export.html import highlight, markup, prose, values
 from sess_cli.export.html.markup import text
 from sess_cli.export.story import Item
@@ -249,7 +249,7 @@ def _aside(item: Item) -> str:
 
 
 def _prose(item: Item) -> str:
-    if values.pretty_json(item.output) is not None:
+    if json_text.pretty(item.output) is not None:
         return values.output(item.output)
     return markup.fold(prose.html(item.output), item.output)
 

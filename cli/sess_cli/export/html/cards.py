@@ -6,7 +6,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from sess_cli.export.html import calls, markup, notices, prose
+from sess_cli.export import json_text
+from sess_cli.export.html import calls, markup, notices, prose, values
 from sess_cli.export.html.markup import attr, text
 from sess_cli.render import amounts
 from sess_cli.render.tallies import tokens
@@ -192,9 +193,12 @@ def _label(item: Item, who: str) -> str:
 
 def _prompt(item: Item) -> str:
     said = item.text
-    if item.label == labels.COMMAND:
-        name, _, rest = said.partition(" ")
-        return f'<p class="slash"><code class="chip">{text(name)}</code> {text(rest)}</p>'
+    if item.label == labels.COMMAND and said.strip():
+        name, *rest = said.split(None, 1)
+        chip = f'<code class="chip">{text(name)}</code>'
+        if rest and "\n" in rest[0]:
+            return f'<p class="slash">{chip}</p>{_said(rest[0])}'
+        return f'<p class="slash">{chip} {text("".join(rest))}</p>'
     if item.label == labels.BASH:
         command = said.removeprefix("!").strip()
         shown = f'<span class="bang">!</span> {text(command)}'
@@ -202,6 +206,8 @@ def _prompt(item: Item) -> str:
     if item.images and said.strip() == "[image]":
         return ""
     chip = f'<p><span class="chip">{text(item.label)}</span></p>' if item.label else ""
+    if (pretty := json_text.pretty(said)) is not None:
+        return chip + values.json_block(pretty)
     return chip + _said(said)
 
 

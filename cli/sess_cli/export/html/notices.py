@@ -4,54 +4,12 @@ from __future__ import annotations
 
 import re
 
+from sess_cli.export import json_text
 from sess_cli.export.html import markup, prose, values
+from sess_cli.export.notice_names import NAMES
 from sess_cli.export.story import Item
 from sess_schema import labels
 
-_NAMES = {
-    "agent-name": "Agent named",
-    labels.API_ERROR: "API error",
-    labels.API_REFUSAL: "Refused",
-    "attachment": "Attachment",
-    labels.AWAY_SUMMARY: "While away",
-    labels.BASH_OUTPUT: "Output",
-    labels.BROKEN: "Damaged record",
-    "caveat": "Caveat",
-    labels.COMMAND_OUTPUT: "Output",
-    labels.COMPACT: "Conversation compacted",
-    labels.CONTEXT: "Context",
-    labels.CONTINUED: "Continued from an earlier conversation",
-    "coordinator": "Coordinator",
-    "date_change": "Date changed",
-    "deferred_tools_delta": "Tools changed",
-    "edited_text_file": "File changed externally",
-    labels.ERROR: "Error",
-    "fallback": "Model changed",
-    "file": "File",
-    "history": "Prompt history",
-    "hook-feedback": "Hook",
-    "hook_additional_context": "Hook",
-    labels.HOOK_BLOCKED: "Hook blocked",
-    labels.HOOK_FAILED: "Hook failed",
-    "hook_success": "Hook",
-    "ide": "Editor",
-    labels.INTERRUPTED: "Interrupted",
-    "meta": "Instructions",
-    labels.NESTED_MEMORY: "Memory",
-    "notice": "Notice",
-    "pr-link": "Pull request",
-    labels.QUEUED: "Queued",
-    labels.REMINDER: "Reminder",
-    "result": "Result",
-    "skill_listing": "Skills",
-    "stop_hook_summary": "Hooks",
-    labels.TASK: "Background task",
-    "task_reminder": "Reminder",
-    labels.TEAMMATE: "Teammate",
-    "todo_reminder": "Reminder",
-    labels.TOOL_RESULT: "Result without a call",
-    "turn_duration": "Turn",
-}
 _OPEN = labels.ALARMS | {
     labels.AWAY_SUMMARY, labels.INTERRUPTED, labels.QUEUED, labels.TEAMMATE,
 }  # fmt: skip
@@ -63,7 +21,7 @@ def name(item: Item) -> str:
     """The name shown in place of a speaker's."""
     if not item.label:
         return "Notice"
-    known = _NAMES.get(item.label)
+    known = NAMES.get(item.label)
     return known or markup.line(item.label.replace("_", " ").replace("-", " "), 60).capitalize()
 
 
@@ -91,6 +49,9 @@ def gist(item: Item) -> str:
 
 def body(item: Item) -> str:
     said = item.text.strip("\n")
+    if item.unknown is not None and (shown := json_text.written(item.unknown)) is not None:
+        head = "JSON" if is_line(item) else markup.line(said, 140)
+        return markup.details(head, prose.code(markup.text(shown), "json"))
     if not said.strip() or is_line(item):
         return ""
     if item.label in labels.OUTPUTS:

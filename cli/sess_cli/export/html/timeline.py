@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from sess_cli.export import ansi, shapes
+from sess_cli.export import ansi, json_text, shapes
 from sess_cli.export.html import sealed
 from sess_cli.export.html.markup import attr
 from sess_cli.export.html.markup import text as escaped
@@ -179,9 +179,12 @@ def _measured(item: Item) -> str:
 def _sections(item: Item) -> Iterator[str]:
     if item.type == "tool_use":
         yield from _given(item)
+    elif item.unknown is not None and (shown := json_text.written(item.unknown)) is not None:
+        yield _section("Record", escaped(shown))
     elif item.text:
         name = _SECTIONS.get(item.type) or _NAMED.get(item.type, item.type)
-        yield _section(name, escaped(ansi.plain(item.text)))
+        said = json_text.pretty(item.text) if item.type == "user" else None
+        yield _section(name, escaped(said or ansi.plain(item.text)))
     if item.output:
         kind = " failed" if item.failed else ""
         yield _section("Output", escaped(ansi.plain(item.output)), f"output{kind}")

@@ -9,18 +9,15 @@ from typing import Any
 
 import orjson
 
-from sess_cli.export import ansi
+from sess_cli.export import ansi, json_text
 from sess_cli.export.ansi import Style
 from sess_cli.export.html import highlight, markup, prose
 from sess_cli.export.html.markup import text
 from sess_schema.differ import DiffLine
 
 _MOST_RUNS = 4_000  # coloured runs in one output; the rest is shown without colour
-_LARGEST_JSON = 100_000
-_DEEPEST_INDENT = 30
 _SHORT = 160
 _SMALL = 60
-_JSON_PIECE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
 # The usual sixteen colours, to find the nearest to any other.
 _PALETTE = (
     (0, 0, 0), (205, 49, 49), (13, 188, 121), (229, 229, 16), (36, 114, 200), (188, 63, 188),
@@ -39,10 +36,12 @@ def output(answer: str, name: str = "out") -> str:
     """The result of a tool: as JSON if it is JSON, else as terminal output."""
     if not answer.strip():
         return ""
-    shown = pretty_json(answer)
-    if shown is not None:
-        return markup.fold(prose.code(text(shown), "json"), shown)
-    return terminal(answer.strip("\n"), name)
+    shown = json_text.pretty(answer)
+    return json_block(shown) if shown is not None else terminal(answer.strip("\n"), name)
+
+
+def json_block(shown: str) -> str:
+    return markup.fold(prose.code(text(shown), "json"), shown)
 
 
 def terminal(answer: str, name: str = "out") -> str:
@@ -106,49 +105,6 @@ def _nearest(colour: int | tuple[int, int, int]) -> int:
             (r - _PALETTE[n][0]) ** 2 + (g - _PALETTE[n][1]) ** 2 + (b - _PALETTE[n][2]) ** 2
         ),
     )
-
-
-# -- JSON
-
-
-def pretty_json(source: str) -> str | None:
-    """The same JSON tokens with one value per line; None if it is not JSON."""
-    source = source.strip()
-    if source[:1] not in ("{", "[") or source[-1:] not in ("}", "]"):
-        return None
-    if len(source) > _LARGEST_JSON or len(source) < 3:
-        return None
-    try:
-        orjson.loads(source)
-    except ValueError:
-        return None
-    return source if "\n" in source else _indented(source)
-
-
-def _indented(source: str) -> str:
-    lines: list[str] = []
-    depth = 0
-    row = ""
-    pieces = _JSON_PIECE.findall(source)
-    for number, piece in enumerate(pieces):
-        if piece in "{[":
-            row += piece
-            depth += 1
-            if pieces[number + 1] not in "}]":
-                lines.append(row)
-                row = "  " * min(depth, _DEEPEST_INDENT)
-        elif piece in "}]":
-            depth -= 1
-            if pieces[number - 1] not in "{[":
-                lines.append(row)
-                row = "  " * min(depth, _DEEPEST_INDENT)
-            row += piece
-        elif piece == ",":
-            lines.append(row + ",")
-            row = "  " * min(depth, _DEEPEST_INDENT)
-        else:
-            row += ": " if piece == ":" else piece
-    return "\n".join([*lines, row])
 
 
 def as_json(value: Any) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from contextlib import suppress
 from typing import NamedTuple
 
 from sess_schema import ansi, labels
 from sessiond.sourcekit.base import LINK_QUEUE, Link
+from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.claude.teammates import messages
 
 
@@ -99,6 +102,7 @@ def split_prompt(text: str) -> list[Segment]:
             segments.append(_injected(name, inner))
     if command:
         segments.append(Segment("user", labels.COMMAND, _typed_command(command)))
+        segments.append(Segment("system", "command-contents", _contents(command)))
     rest, embedded = _embedded(text[at:])
     segments += [*embedded, *_plain(rest)]
     return [segment for segment in segments if segment.text]
@@ -140,6 +144,15 @@ def _typed_command(command: dict[str, str]) -> str:
     if name and not name.startswith("/"):
         name = f"/{name}"
     return f"{name} {command.get('command-args', '')}".strip()
+
+
+def _contents(command: dict[str, str]) -> str:
+    """What the command stands for; some versions wrote it as a JSON object."""
+    contents = command.get("command-contents", "")
+    if contents.startswith("{"):
+        with suppress(ValueError, RecursionError):
+            contents = as_text(as_dict(json.loads(contents)).get("text")) or contents
+    return contents.strip()
 
 
 def _embedded(text: str) -> tuple[str, list[Segment]]:

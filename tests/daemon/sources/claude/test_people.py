@@ -83,3 +83,13 @@ def test_a_command_with_words_after_it_is_one_prompt():
     assert said(f"{command}\nmind the tests") == [prompt]
     blocks = [{"type": "text", "text": text} for text in (command, "mind the tests")]
     assert said(blocks) == [prompt]
+
+
+@pytest.mark.parametrize("contents", ["read\nall", '{"type": "text", "text": "read\\nall"}'])
+def test_what_a_command_stands_for_is_kept(contents):
+    """It is no part of what was typed."""
+    command = f"<command-name>go</command-name><command-contents>{contents}</command-contents>"
+    assert said(command) == [
+        Event("user", "/go", label=labels.COMMAND),
+        Event("system", "read\nall", label="command-contents"),
+    ]
