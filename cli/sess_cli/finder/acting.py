@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -35,10 +35,10 @@ class Acting(App[actions.Resume]):
     def item(self) -> Item | None:
         """The current line."""
 
-    def read(self, item: Item) -> None:
+    def read(self, item: Item, words: Sequence[str]) -> None:
         try:
             with self.suspend(), closing(open_reader(self._index)) as db:
-                actions.read_in_pager(db, item.session, item.event, utc=self._utc)
+                actions.read_in_pager(db, item.session, item.event, words, utc=self._utc)
         except SuspendNotSupported:
             self.say("no terminal to show it on", wrong=True)
         except Exception as error:
@@ -71,6 +71,9 @@ class Acting(App[actions.Resume]):
             if resume.program() is None:
                 name = resume.arguments[0]
                 self.say(f"{name} is not on PATH; run: {resume.as_typed()}", wrong=True)
+            elif resume.vanished is not None:
+                gone = f'the directory of this session no longer exists: "{resume.vanished}"'
+                self.say(f"{gone}; create it, or try: {resume.as_typed()}", wrong=True)
             else:
                 self.exit(resume)
 

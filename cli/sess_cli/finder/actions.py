@@ -8,7 +8,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,6 +24,8 @@ __all__ = ["Resume", "as_markdown", "export", "name_of", "read_in_pager", "resum
 
 _FILE_NAME = re.compile(r"[^0-9A-Za-z_-]+")
 _LONGEST_NAME = 80
+_SPECIAL = re.compile(r"[\\.\[\](){}*+?^$|]")  # in any library of expressions
+MARK = "▶"  # before the event, in `render/transcript.py`
 
 
 def export(db: apsw.Connection, session: int, folder: Path, *, utc: bool) -> Path:
@@ -67,14 +69,16 @@ def name_of(db: apsw.Connection, session: int, event: int | None) -> str:
     return short if event is None else f"{short}#{Citations(db).short(event, session)}"
 
 
-def read_in_pager(db: apsw.Connection, session: int, event: int | None, *, utc: bool) -> None:
-    """Like `sess show`; returns when the pager is closed."""
+def read_in_pager(
+    db: apsw.Connection, session: int, event: int | None, words: Sequence[str], *, utc: bool
+) -> None:
+    """Like `sess show`, at the first of the words; returns when the pager is closed."""
     from sess_cli.paging import pager  # noqa: PLC0415 - must not delay the first keystroke
     from sess_cli.render.transcript import TranscriptView  # noqa: PLC0415
     from sess_schema.session.reader import Reader  # noqa: PLC0415
 
     row = sessions.by_key(db, session)
-    with _pager_that_stays() as stays:
+    with _pager_that_stays(_expression(words) if event is not None else None) as stays:
         with pager(wanted=True) as terminal:
             view = TranscriptView(db, terminal, row, full=False, utc=utc)
             for line in view.lines(Reader(db, session), at=event):
@@ -84,9 +88,15 @@ def read_in_pager(db: apsw.Connection, session: int, event: int | None, *, utc: 
                 input("\n-- press enter to go back --")
 
 
+def _expression(words: Sequence[str]) -> str:
+    """What `n` and `N` go to in `less`; the line above the event is always there to be found."""
+    return "|".join([f"{MARK} event #", *(_SPECIAL.sub(r"\\\g<0>", word) for word in words)])
+
+
 @contextlib.contextmanager
-def _pager_that_stays() -> Iterator[bool]:
-    """Keep `less` from exiting by itself; yields whether there is a pager that waits for a key."""
+def _pager_that_stays(expression: str | None = None) -> Iterator[bool]:
+    """Keep `less` from exiting by itself, and let it search; yields whether there is a pager that
+    waits for a key."""
     from sess_cli import paging  # noqa: PLC0415
 
     before = os.environ.get("SESS_PAGER")
@@ -95,7 +105,8 @@ def _pager_that_stays() -> Iterator[bool]:
     except ValueError:
         words = []
     if words and os.path.basename(words[0]) == "less":
-        os.environ["SESS_PAGER"] = shlex.join([*words, "-R", "-+F", "-+X"])
+        search = ["-I", f"-p{expression}"] if expression else []
+        os.environ["SESS_PAGER"] = shlex.join([*words, "-R", "-+F", "-+X", *search])
     try:
         yield bool(words) and words != ["cat"] and shutil.which(words[0]) is not None
     finally:

@@ -26,9 +26,11 @@ from sess_cli.finder.results import Item, ResultList
 from sess_cli.render import amounts
 from sess_schema.connection import open_reader
 from sess_schema.queries import sessions
+from sess_schema.queries.search.terms import Term
 
 WIDE = 110  # columns from which the conversation is next to the list
 LOW = 18  # lines below which the conversation takes the whole screen
+LATE = 0.2  # seconds after which older results are called that
 REST = 1.0  # seconds without a key before garbage is collected
 _THEMES = ("ansi-dark", "textual-ansi")
 PLACEHOLDER = 'words, "a phrase", -without, tool:Bash is:error since:7d'
@@ -47,6 +49,7 @@ class Line(Input):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down", "app.list(1)"),
+        Binding("ctrl+k", "app.step(-1)"),  # would delete to the end of the line
         Binding("pagedown", "app.list(0, 1)"),
         Binding("pageup", "app.list(0, -1)"),
     ]
@@ -65,7 +68,9 @@ class Finder(Acting):
         Binding("m", "copy_markdown"),
         Binding("e", "export"),
         Binding("r,ctrl+r", "resume"),
-        Binding("p,ctrl+p", "toggle_preview"),
+        Binding("p,ctrl+o", "toggle_preview"),
+        Binding("n,ctrl+n,ctrl+j", "step(1)"),
+        Binding("N,ctrl+p,ctrl+k", "step(-1)"),
         Binding("slash", "type"),
         *(Binding(facet.key, f"facet('{facet.name}')") for facet in FACETS),
         Binding("f1,question_mark", "help"),
@@ -112,6 +117,7 @@ class Finder(Acting):
         choices = Choices(self._index, lambda *facet: self.post_message(Found(facet)))
         self._threads = [self._finding, self._passages, choices]
         self._rest = self.set_interval(REST, self._tidy_up, pause=True)
+        self._late = self.set_interval(LATE, self._say_late, pause=True)
         self._line.focus()
         self.call_after_refresh(self._ask)
 
@@ -142,8 +148,19 @@ class Finder(Acting):
             self._whole,
         )
         self._finding.ask(self._asked)
-        self._rest.reset()
-        self._rest.resume()
+        for timer in (self._rest, self._late):
+            timer.reset()
+            timer.resume()
+
+    def _say_late(self) -> None:
+        """Results of an earlier text must not pass for those of the present one."""
+        self._late.pause()
+        shown, asked = self._answer, self._asked
+        if shown and asked and _question(shown.request) != _question(asked):
+            before = f' · still showing "{looks.line(shown.request.text)}"' if shown.hits else ""
+            self._results.border_title = Text.assemble(
+                ("searching …", looks.BOLD), (before, looks.NOTICE)
+            )
 
     def _tidy_up(self) -> None:
         self._rest.pause()
@@ -162,6 +179,7 @@ class Finder(Acting):
     def _show_answer(self, answer: Answer) -> None:
         if answer.request != self._asked:
             return
+        self._late.pause()
         before, self._answer = self._answer, answer
         same = before is not None and _question(before.request) == _question(answer.request)
         self._results.border_title = _summary(answer, empty=self._empty)
@@ -222,7 +240,8 @@ class Finder(Acting):
             self._whole |= {item.conversation.card.row.key}
             self._ask()
         elif item is not None:
-            self.read(item)
+            leaves = self._answer.leaves if self._answer else ()
+            self.read(item, [leaf.text for leaf in leaves if isinstance(leaf, Term)])
 
     def action_toggle_preview(self) -> None:
         self._preview_wanted = not self._preview_wanted
@@ -234,6 +253,10 @@ class Finder(Acting):
             self._results.action_move(lines)
         if pages:
             self._results.action_page(pages)
+
+    def action_step(self, by: int) -> None:
+        """Move in the list, wherever the focus is."""
+        self._results.step(by)
 
     def action_type(self) -> None:
         self._line.focus()
@@ -267,5 +290,6 @@ def _summary(answer: Answer, *, empty: bool) -> Text:
         words = "newest sessions"
     else:
         words = amounts.plural(answer.hits, "hit") + ("" if answer.counted else " or more")
+    deviation = f" · {looks.line(answer.deviation)}" if answer.deviation else ""
     notes = "".join(f" · {looks.line(note)}" for note in answer.notes[:1])
-    return Text.assemble((words, looks.BOLD), (notes, looks.DIM))
+    return Text.assemble((words, looks.BOLD), (deviation, looks.NOTICE), (notes, looks.DIM))

@@ -168,6 +168,8 @@ class Menu(ModalScreen[Choice | None]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,tab", "dismiss", "Close", show=False),
+        Binding("ctrl+n,ctrl+j", "move(1)", show=False),
+        Binding("ctrl+p,ctrl+k", "move(-1)", show=False),
     ]
 
     def __init__(self, options: Sequence[Choice], current: Choice, key: str, at: Offset) -> None:
@@ -194,7 +196,11 @@ class Menu(ModalScreen[Choice | None]):
 
     def on_key(self, event: events.Key) -> None:
         if event.key == self._key:
-            self.query_one(OptionList).action_cursor_down()
+            self.action_move(1)
+
+    def action_move(self, by: int) -> None:
+        menu = self.query_one(OptionList)
+        menu.action_cursor_down() if by > 0 else menu.action_cursor_up()
 
     def on_click(self, event: events.Click) -> None:
         if event.widget is self:

@@ -30,7 +30,7 @@ from sess_schema.queries.search.terms import Term
 from sess_schema.queries.sessions import Listing
 
 if TYPE_CHECKING:
-    from sess_schema.queries.search.terms import Leaf
+    from sess_schema.queries.search.terms import Leaf, Mode
 
 MOST_HITS = 300
 MOST_SESSIONS = 200
@@ -73,6 +73,20 @@ class Answer:
     counted: bool = True  # whether that is exact
     complete: bool = True  # whether all can be shown
     error: str | None = None
+    deviation: str | None = None  # how what was searched for differs from what was typed
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What is searched for."""
+
+    text: str
+    deviation: str | None = None
+    mode: Mode = "words"
+
+    @property
+    def begun(self) -> str:
+        return wording.begun(self.text) if self.mode == "words" else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,25 +113,44 @@ class Finding:
 
     def _answer(self, db: apsw.Connection, request: Request) -> None:
         self._cards.refresh(db)
-        for text in self._texts(db, request):
+        for wanted in self._attempts(db, request):
             of_sessions = all(one.field in _OF_SESSIONS for one in request.filters)
-            if not text.strip() and of_sessions:
-                found = self._newest_sessions(db, request)
+            if not wanted.text.strip() and of_sessions:
+                found = self._newest_sessions(db, request, wanted)
             else:
-                found = self._events(db, request, text)
+                found = self._events(db, request, wanted)
             if found:
                 return
-        self._show(Answer(request))
 
-    def _texts(self, db: apsw.Connection, request: Request) -> Iterator[str]:
-        """What was typed, and what to search for while that finds nothing."""
+    def _attempts(self, db: apsw.Connection, request: Request) -> Iterator[_Wanted]:
+        """What was typed, and what to search for if that finds nothing."""
         setting = Setting(times.now_ms(), utc=self._utc)
-        text = wording.without_unfinished_filter(db, request.text, setting)
-        for wanted in (text, wording.without_short_word(text)):
-            if wanted is not None:
-                yield wanted if wording.says_something(wanted) else ""
+        unfinished = wording.unfinished_filter(db, request.text, setting)
+        text = request.text[: len(request.text) - len(unfinished)]
+        yield _Wanted(
+            text if wording.says_something(text) else "",
+            f'without the unfinished filter "{unfinished}"' if unfinished else None,
+        )
+        if short := wording.short_word(text):
+            kept = text[: len(text) - len(short)]
+            deviation = f'without "{short}", which finds nothing'
+            yield _Wanted(kept if wording.says_something(kept) else "", deviation)
+        nothing = Answer(request)
+        self._show(nothing)
+        if not wording.says_something(text):
+            return
+        self._latest.pause(PAUSE)
+        from sess_schema.queries.search.relax import wider  # noqa: PLC0415 - only if nothing is found
 
-    def _newest_sessions(self, db: apsw.Connection, request: Request) -> bool:
+        for way in wider(db, Search(text, request.filters, utc=self._utc)):
+            if way.drops:
+                more = "" if way.counted else " or more"
+                self._show(replace(nothing, notes=(f"{way.count:,}{more} {way.why}",)))
+            else:
+                mode: Mode = "substring" if way.adds else "words"
+                yield _Wanted(way.words, way.why, mode)
+
+    def _newest_sessions(self, db: apsw.Connection, request: Request, wanted: _Wanted) -> bool:
         def given(name: str) -> list[str]:
             return [one.value for one in request.filters if one.field == name]
 
@@ -127,28 +160,30 @@ class Finding:
         )
         found = tuple(Conversation(self._cards.made(db, row)) for row in listing.rows(db))
         if found:
-            self._show(Answer(request, found))
+            self._show(Answer(request, found, deviation=wanted.deviation))
         return bool(found)
 
-    def _events(self, db: apsw.Connection, request: Request, text: str) -> bool:
-        for step in self._steps(db, request, text):
+    def _events(self, db: apsw.Connection, request: Request, wanted: _Wanted) -> bool:
+        for step in self._steps(db, request, wanted):
             if not step.ranked:
                 return False
-            self._show(next(self._answers(db, request, step)))
+            first = next(self._answers(db, request, step))
+            self._show(replace(first, deviation=wanted.deviation))
             self._latest.pause(step.pause)
         *_, answer = self._answers(db, request, step)
+        answer = replace(answer, deviation=wanted.deviation)
         self._show(answer)
         if not answer.complete:
             self._show(replace(answer, hits=step.results.count(), counted=True))
         return True
 
-    def _steps(self, db: apsw.Connection, request: Request, text: str) -> Iterator[_Step]:
-        results = self._search(db, request, wording.begun(text))
+    def _steps(self, db: apsw.Connection, request: Request, wanted: _Wanted) -> Iterator[_Step]:
+        results = self._search(db, request, wanted.begun, wanted.mode)
         if not results.ranks or results.plan.residual is not None:
             yield from _compared(results)
             return
         began = time.perf_counter()
-        newest = self._newest(db, request, text, results)
+        newest = self._newest(db, request, wanted, results)
         took = time.perf_counter() - began
         words = [leaf for leaf in results.query.wanted() if not _begins(leaf)]
         if took < _FOUND_SOON and sum(_frequency(db, word) for word in words) < _RARE:
@@ -164,17 +199,21 @@ class Finding:
         if newest.ranked:
             yield _Step(results, _best(results))
 
-    def _newest(self, db: apsw.Connection, request: Request, text: str, results: Results) -> _Step:
+    def _newest(
+        self, db: apsw.Connection, request: Request, wanted: _Wanted, results: Results
+    ) -> _Step:
         """The newest matches. A prefix is slow, and the word alone may find enough."""
         *_, last = (None, *results.query.wanted())
-        if isinstance(last, Term) and wording.begun(text) != text and _enough(db, last):
-            word = self._search(db, request, text)
+        if isinstance(last, Term) and wanted.begun != wanted.text and _enough(db, last):
+            word = self._search(db, request, wanted.text)
             if len(ranked := _newest(db, word)) == MOST_HITS:
                 return _Step(word, ranked)
         return _Step(results, _newest(db, results))
 
-    def _search(self, db: apsw.Connection, request: Request, text: str) -> Results:
-        return Search(text, request.filters, limit=0, utc=self._utc).results(db)
+    def _search(
+        self, db: apsw.Connection, request: Request, text: str, mode: Mode = "words"
+    ) -> Results:
+        return Search(text, request.filters, limit=0, mode=mode, utc=self._utc).results(db)
 
     def _answers(self, db: apsw.Connection, request: Request, step: _Step) -> Iterator[Answer]:
         """First a screenful, then everything."""

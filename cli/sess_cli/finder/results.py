@@ -122,7 +122,10 @@ class ResultList(Pane):
         if by < 0 and self._cursor <= self._step(-1, 1):
             self.post_message(self.Left())
         else:
-            self._go(self._step(self._cursor, by))
+            self.step(by)
+
+    def step(self, by: int) -> None:
+        self._go(self._step(self._cursor, by))
 
     def action_page(self, by: int) -> None:
         at = self._cursor + by * max(1, self.size.height - 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 import apsw
 
@@ -14,6 +15,7 @@ _LAST = re.compile(r'[^\s"()]+$')
 _WORD = re.compile(r"[^\W_]+$")  # as the index sees it: `src/ro` ends in a two-letter word
 _FIELD = re.compile(r"-?([a-z]+):(.*)", re.DOTALL)
 _GLOBS = ("tool", "branch")
+_UNCASED = ("Lo", "Lm")  # letters of Chinese, Japanese, Korean and others
 
 
 def begun(text: str) -> str:
@@ -32,23 +34,26 @@ def says_something(text: str) -> bool:
     return bool(text.strip(' "-('))
 
 
-def without_unfinished_filter(db: apsw.Connection, text: str, setting: Setting) -> str:
-    """`is:er` is an unfinished filter, not two words to search for."""
+def unfinished_filter(db: apsw.Connection, text: str, setting: Setting) -> str:
+    """A filter at the end without a valid value: `is:er` is not two words to search for."""
     word = _last(text)
     field = _FIELD.fullmatch(word)
     if field is None or field[1] not in fields.FIELDS:
-        return text
-    if fields.fault(db, field[1], field[2], setting) is None:
-        return text
-    return text[: len(text) - len(word)]
+        return ""
+    return "" if fields.fault(db, field[1], field[2], setting) is None else word
 
 
-def without_short_word(text: str) -> str | None:
-    """A last word too short to be a prefix should not empty the screen."""
+def short_word(text: str) -> str:
+    """A last word too short to be a prefix: it should not empty the screen."""
     word = _WORD.search(text)
-    if word is None or len(word[0]) >= SHORTEST_BEGINNING:
-        return None
-    return text[: word.start()]
+    if word is None or len(word[0]) >= SHORTEST_BEGINNING or _whole_when_short(word[0]):
+        return ""
+    return word[0]
+
+
+def _whole_when_short(word: str) -> bool:
+    """Scripts without capitals write most words in one or two characters."""
+    return any(unicodedata.category(letter) in _UNCASED for letter in word)
 
 
 def _last(text: str) -> str:

@@ -7,7 +7,7 @@ import re
 from contextlib import closing
 
 import pytest
-from tests.cli.finder.screen import drive
+from tests.cli.finder.screen import drive, program
 
 from sess_cli.finder import actions
 from sess_schema.connection import open_reader
@@ -112,6 +112,20 @@ def test_resuming_means_the_agent_in_its_project(world):
     assert resume.as_typed() == f"cd '{project}' && claude --resume {MAIN}"
     project.rmdir()
     assert resume_of(world, MAIN).directory is None
+
+
+def test_resuming_in_a_directory_that_is_gone_says_so(shop, monkeypatch):
+    """The agent is not started somewhere else; the finder stays."""
+    program(shop.root / "bin" / "claude", "")
+    monkeypatch.setenv("PATH", str(shop.root / "bin"))
+
+    async def script(screen):
+        await screen.press("tab", "r")
+        await screen.until(screen.said)
+        gone = 'the directory of this session no longer exists: "/code/other"'
+        assert screen.said() == [f"{gone}; create it, or try: claude --resume {THIRD}"]
+
+    drive(shop, script)
 
 
 def test_a_subagent_resumes_its_parent(shop):

@@ -62,6 +62,30 @@ def test_moving_in_the_list_moves_the_preview(shop):
     drive(shop, script)
 
 
+def test_hits_follow_each_other_without_leaving_the_line_or_the_conversation(shop):
+    """Ctrl-N and Ctrl-J go to the next hit, Ctrl-P and Ctrl-K back; n and N while reading."""
+
+    async def script(screen):
+        await screen.type("gateway")
+        first = screen.app.item
+        for down, up in (("ctrl+n", "ctrl+p"), ("ctrl+j", "ctrl+k")):
+            await screen.press(down)
+            second = screen.app.item
+            assert second.event != first.event
+            await screen.press(up, up)
+            assert screen.app.item == first
+        assert screen.app._line.has_focus
+        assert screen.app._line.value == "gateway"
+        await screen.press("tab", "tab", "n")
+        assert screen.app.item == second
+        await screen.until(lambda: screen.cite() in screen.heading())
+        await screen.press("N", "N")
+        assert screen.app.item == first
+        assert screen.app._preview.has_focus
+
+    drive(shop, script)
+
+
 def test_a_click_chooses_a_line(shop):
     """The mouse chooses a hit; a title stands for its best hit."""
 
@@ -125,7 +149,7 @@ def test_the_preview_can_be_hidden(shop):
         await screen.until(lambda: screen.app._preview.display)
         await screen.press("slash", "p")
         assert screen.app._line.value == "p"
-        await screen.press("ctrl+p")
+        await screen.press("ctrl+o")
         assert not screen.app._preview.display
 
     drive(shop, script)

@@ -79,11 +79,11 @@ def test_the_query_language_works_in_the_line(shop):
 
 
 def test_a_filter_that_is_being_typed_is_not_searched_for(shop):
-    """`gateway is:err` keeps showing the gateway until the filter is whole."""
+    """`gateway is:err` keeps showing the gateway until the filter is whole, and says so."""
 
     async def script(screen):
         await screen.type("gateway is:erro")
-        assert screen.summary() == "3 hits"
+        assert screen.summary() == '3 hits · without the unfinished filter "is:erro"'
         await screen.type("gateway is:error")
         assert screen.summary() == "1 hit"
 
@@ -116,24 +116,85 @@ def test_what_a_beginning_is(typed, searched):
 
 def test_an_unfinished_word_gives_way(shop):
     """One or two letters that find nothing do not empty the list."""
-    assert wording.without_short_word("retry b") == "retry "
-    assert wording.without_short_word("src/ro") == "src/"
-    assert wording.without_short_word("retry bac") is None
+    assert wording.short_word("retry b") == "b"
+    assert wording.short_word("src/ro") == "ro"
+    assert wording.short_word("retry bac") == ""
     with closing(open_reader(shop.state / "index.db")) as db:
-        for typed, kept in (
-            ("gateway is:", "gateway "),
-            ("gateway -is:x", "gateway "),
-            ("gateway is:ok", "gateway is:ok"),
-            ("gateway http://x", "gateway http://x"),
+        for typed, unfinished in (
+            ("gateway is:", "is:"),
+            ("gateway -is:x", "-is:x"),
+            ("gateway is:ok", ""),
+            ("gateway http://x", ""),
         ):
-            assert wording.without_unfinished_filter(db, typed, Setting(0)) == kept
+            assert wording.unfinished_filter(db, typed, Setting(0)) == unfinished
 
     async def script(screen):
         await screen.type("gateway zq")
-        assert screen.summary() == "3 hits"
-        for beginning in ('"', "-", "(", "is:", "tool:", '"zq', "  "):
+        assert screen.summary() == '3 hits · without "zq", which finds nothing'
+        for beginning in ('"', "-", "(", "  "):
             await screen.type(beginning)
             assert screen.summary() == "newest sessions", beginning
+        for beginning in ("is:", "tool:", '"zq'):
+            await screen.type(beginning)
+            word = beginning.strip('"')
+            assert screen.summary().startswith("newest sessions · without "), beginning
+            assert f'"{word}"' in screen.summary()
+
+    drive(shop, script)
+
+
+def test_two_characters_are_a_word_in_scripts_that_write_them_so(world):
+    """`超时` finds what contains it; one that is nowhere finds nothing, not something else."""
+    t = world.transcript()
+    t.append(t.prompt("网关超时了"), t.answer("タイムアウト 시간 초과"))
+    world.ingest()
+
+    async def script(screen):
+        for typed in ("超时", "초과", "時"):
+            await screen.type(typed)
+            found = typed != "時"
+            assert screen.summary() == ("1 hit" if found else "nothing found"), typed
+            assert screen.marked(screen.app._results) == [typed] * found
+
+    drive(world, script)
+
+
+def test_a_near_spelling_is_shown_as_such(shop):
+    """A word that nobody wrote shows the hits of a similar one, and the list says which."""
+
+    async def script(screen):
+        await screen.type("gatway ")
+        assert screen.summary().startswith("nothing found")
+        near = '3 hits · "gateway" instead of "gatway"'
+        await screen.until(lambda: screen.summary() == near)
+        assert set(screen.marked(screen.app._results)) == {"gateway"}
+        await screen.type("imeou ")
+        await screen.until(lambda: screen.summary().endswith(" · inside words"))
+        await screen.type("socket tool:Bash ")
+        await screen.until(lambda: screen.summary() == "nothing found · 1 without the filters")
+
+    drive(shop, script)
+
+
+def test_older_results_are_called_that(shop, monkeypatch):
+    """While a search takes long, what the list still shows is named as what it is."""
+    go_on = threading.Event()
+    steps = Finding._steps
+
+    def slow(self, db, request, wanted):
+        if wanted.text == "timeout":
+            go_on.wait(PATIENCE)
+        return steps(self, db, request, wanted)
+
+    monkeypatch.setattr(Finding, "_steps", slow)
+
+    async def script(screen):
+        await screen.type("gateway")
+        screen.app._line.value = "timeout"
+        await screen.until(lambda: screen.summary() == 'searching … · still showing "gateway"')
+        go_on.set()
+        await screen.settle()
+        assert screen.summary().endswith(" hits")
 
     drive(shop, script)
 
@@ -240,15 +301,15 @@ def test_a_late_answer_is_not_shown(shop):
 def test_an_error_is_told_in_the_list(shop, monkeypatch):
     """A query that fails says so and leaves the finder usable."""
 
-    def broken(self, db, request, text):
-        raise ValueError(f"cannot look for {text}")
+    def broken(self, db, request, wanted):
+        raise ValueError(f"cannot look for {wanted.text}")
 
     async def script(screen):
         with monkeypatch.context() as patch:
             patch.setattr(Finding, "_events", broken)
             await screen.type("gateway")
             assert screen.summary() == "cannot look for gateway"
-        await screen.type("gateways")
+        await screen.type("nowhere")
         assert screen.summary() == "nothing found"
 
     drive(shop, script)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 
 import pytest
 from tests.cli.finder.screen import Terminal, program
@@ -87,10 +88,10 @@ def test_hostile_text_never_reaches_the_terminal(world):
     [
         (None, "less -R -+F -+X", True),
         ("less -S", "less -S -R -+F -+X", True),
-        ("cat", "cat", False),
-        ("", "", False),
-        ("no-such-pager", "no-such-pager", False),
-        ("'unclosed", "'unclosed", False),
+        ("cat", None, False),
+        ("", None, False),
+        ("no-such-pager", None, False),
+        ("'unclosed", None, False),
     ],
 )
 def test_a_pager_that_leaves_by_itself_is_waited_for(world, monkeypatch, chosen, runs, stays):
@@ -104,6 +105,14 @@ def test_a_pager_that_leaves_by_itself_is_waited_for(world, monkeypatch, chosen,
         monkeypatch.setenv("PAGER", chosen)
     with actions._pager_that_stays() as waits:
         assert waits == stays
-        assert os.environ.get("SESS_PAGER", os.environ.get("PAGER", "")) == runs
-    assert os.environ.get("PAGER") == chosen
+        assert os.environ.get("SESS_PAGER") == runs
     assert "SESS_PAGER" not in os.environ
+
+
+def test_less_goes_from_match_to_match(monkeypatch):
+    """It opens at the first word of the query, which is not an expression."""
+    monkeypatch.setenv("SESS_PAGER", "less")
+    with actions._pager_that_stays(actions._expression(["a.b(c)", "超时"])):
+        words = shlex.split(os.environ["SESS_PAGER"])
+    assert words[-2:] == ["-I", r"-p▶ event #|a\.b\(c\)|超时"]
+    assert os.environ["SESS_PAGER"] == "less"

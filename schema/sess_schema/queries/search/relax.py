@@ -46,8 +46,12 @@ class Relaxation:
 
 def relaxations(db: apsw.Connection, search: Search) -> list[Relaxation]:
     """The wider searches that find something, the closest first."""
+    return list(wider(db, search))
+
+
+def wider(db: apsw.Connection, search: Search) -> Iterator[Relaxation]:
+    """The same, each as soon as it is counted."""
     began = time.monotonic()
-    found: list[Relaxation] = []
     for way in _ways(db, search, search.results(db).query):
         if time.monotonic() - began > _SECONDS:
             break
@@ -56,8 +60,7 @@ def relaxations(db: apsw.Connection, search: Search) -> list[Relaxation]:
         if count:
             counted = not results.plan.scans or count < _MOST
             words = way.search.text
-            found.append(Relaxation(way.why, words, way.adds, way.drops, count, counted))
-    return found
+            yield Relaxation(way.why, words, way.adds, way.drops, count, counted)
 
 
 def _ways(db: apsw.Connection, search: Search, query: Query) -> Iterator[Way]:
