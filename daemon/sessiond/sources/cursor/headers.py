@@ -45,7 +45,8 @@ class Headers:
             )
         if complete and self._has_table:
             rows = self._foreign.rows(f"SELECT composerId, value FROM {_TABLE}")
-            yield from self._differing({composer_id: digest(value) for composer_id, value in rows})
+            named = ((key, value) for key, value in rows if isinstance(key, str))
+            yield from self._differing({key: digest(value) for key, value in named})
 
     def _differing(self, digests: dict[str, int]) -> Iterator[str]:
         known = self._known.under(HEADER)
