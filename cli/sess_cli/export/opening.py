@@ -1,4 +1,4 @@
-"""Open a session's page in the browser, at one event."""
+"""Open a file or a session's page in the browser, at one event."""
 
 from __future__ import annotations
 
@@ -15,15 +15,17 @@ from sess_schema.queries import sessions
 
 
 def open_at(db: apsw.Connection, session: int, event: int, *, utc: bool) -> None:
-    import webbrowser  # noqa: PLC0415 - nothing else needs it
-
     path = paths.home().data / files.OPENED  # overwritten each time: to keep a page, export it
     story = Story(db, sessions.by_key(db, session), masking.usual())
     with files.new_file(str(path)) as out:
         page.write(story, out, page.Look(level="everything", utc=utc))
     address = f"{path.as_uri()}#{Citations(db).key(event, session)}"
     say(address)
+    open_address(address, hint="open the address above")
+
+
+def open_address(address: str, *, hint: str) -> None:
+    import webbrowser  # noqa: PLC0415 - nothing else needs it
+
     if not webbrowser.open(address):
-        raise SessError(
-            "cannot open a browser", hint="open the address above", code=Exit.PROGRAM_FAILED
-        )
+        raise SessError("cannot open a browser", hint=hint, code=Exit.PROGRAM_FAILED)

@@ -22,3 +22,21 @@ def test_the_browser_opens_the_page_at_the_hit(world, tmp_path):
     assert "the needle is here" in card[0]
     assert world.run("sess", "search", "nowhere", "--open").returncode == 1
     assert world.run("sess", "search", "needle", "--open", "--ids").returncode == 2
+
+
+def test_without_a_browser_the_export_is_there_and_one_line_says_what_to_do(world, tmp_path):
+    """For pages, sites and search: exit code 69, the file named in the hint."""
+    t = world.transcript()
+    t.append(t.prompt("needle"))
+    world.ingest()
+    world.env |= {"BROWSER": "no-such-browser", "PATH": str(tmp_path)}
+    page, site = tmp_path / "page.html", tmp_path / "site"
+    for what, command in (
+        (f'open "{page}" yourself', ("export", "html", "last", "-o", page)),
+        (f'open "{site}/index.html" yourself', ("export", "site", "-q", "-o", site)),
+        ("open the address above", ("search", "needle")),
+    ):
+        done = world.run("sess", *command, "--open", "--no-sync", check=69)
+        assert done.stderr.splitlines()[-2:] == ["sess: cannot open a browser", f"hint: {what}"]
+    assert page.exists()
+    assert (site / "index.html").exists()

@@ -179,3 +179,13 @@ def test_a_subagent_whose_parent_was_never_read_has_a_page(three, site):
     three.ingest()
     assert "4 drawn" in build(three, site)
     assert "claude-agent-lost.html" in pages(site)
+
+
+def test_the_directory_has_a_name_without_o_and_quiet_prints_nothing(three, tmp_path):
+    """`sess-site`, below the current directory."""
+    command = ("sess", "export", "site", "--no-sync")
+    done = three.run(*command, "-q", cwd=tmp_path, check=0)
+    assert (done.stdout, done.stderr) == ("", "")
+    assert pages(tmp_path / "sess-site") == [f"claude-{session}.html" for session in (A, B, C)]
+    done = three.run(*command, cwd=tmp_path, check=0)
+    assert done.stderr == "sess-site/index.html: 0 drawn, 3 unchanged\n"

@@ -201,7 +201,8 @@ def publish(paths: str | list[str], *, gist: bool, open_it: bool) -> None:
 
 def open_file(path: str) -> None:
     """Open with the system's default program."""
-    import webbrowser  # noqa: PLC0415
     from pathlib import Path  # noqa: PLC0415
 
-    webbrowser.open(Path(path).resolve().as_uri())
+    from sess_cli.export import opening  # noqa: PLC0415
+
+    opening.open_address(Path(path).resolve().as_uri(), hint=f'open "{path}" yourself')

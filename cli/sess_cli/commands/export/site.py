@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sess_schema.queries.sessions import SessionRow
     from sess_schema.redaction import Redactor
 
+_FOLDER = "sess-site"
 _SHOWN = 3
 
 
@@ -31,7 +32,7 @@ def site(
     *,
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="DIR", help="Directory; created if missing.")
-    ],
+    ] = _FOLDER,
     agents: Agents = None,
     projects: Projects = None,
     since: Since = None,
@@ -43,6 +44,9 @@ def site(
     redact: Redact = None,
     redaction_report: RedactionReport = False,
     open_it: Open = False,
+    quiet: Annotated[
+        bool, typer.Option("-q", "--quiet", help="Print only what could not be drawn.")
+    ] = False,
     utc: Utc = False,
     no_sync: NoSync = False,
 ) -> None:
@@ -65,9 +69,11 @@ def site(
         if dry_run:
             _print_plan(db, whole, rows)
             return
-        with _progress(len(whole.stale())) as step:
+        with _progress(0 if quiet else len(whole.stale())) as step:
             outcome = whole.build(redactor, step)
-    _print_outcome(output, outcome, redactor)
+    if not quiet:
+        _print_outcome(output, outcome, redactor)
+    _print_failed(outcome)
     if open_it:
         shared.open_file(os.path.join(output, "index.html"))
     if outcome.failed:
@@ -89,13 +95,18 @@ def _check_folder(folder: str) -> None:
 
 def _print_outcome(folder: str, outcome: Outcome, redactor: Redactor | None) -> None:
     from sess_cli.commands.export import shared  # noqa: PLC0415
-    from sess_cli.render import amounts  # noqa: PLC0415
     from sess_schema.program import say  # noqa: PLC0415
 
     parts = [f"{len(outcome.drawn):,} drawn", f"{outcome.unchanged:,} unchanged"]
     parts += [f"{outcome.removed:,} removed"] if outcome.removed else []
     say(f"{os.path.join(folder, 'index.html')}: {', '.join(parts)}")
     shared.report_masked(redactor)
+
+
+def _print_failed(outcome: Outcome) -> None:
+    from sess_cli.render import amounts  # noqa: PLC0415
+    from sess_schema.program import say  # noqa: PLC0415
+
     if outcome.failed:
         say(f"{amounts.plural(len(outcome.failed), 'session')} could not be drawn:")
         for session, why in outcome.failed:
