@@ -33,8 +33,17 @@ Until = Annotated[
     typer.Option("--until", metavar="TIME", help="Up to this time; a date includes the whole day."),
 ]
 Utc = Annotated[bool, typer.Option("--utc", help="Use UTC instead of local time.")]
+OlderThan = Annotated[
+    str | None,
+    typer.Option("--older-than", metavar="TIME", help="Only sessions that ended before: 90d."),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Superseded = Annotated[
     bool, typer.Option("--superseded", help="Include records that the transcript has replaced.")
+]
+SessionIds = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[ID]...", help="Session IDs, or their first characters."),
 ]
 SessionId = Annotated[
     str,

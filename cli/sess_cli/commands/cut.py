@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import AsJson, Relink, SessionId, Transcript
+from sess_cli.options import AsJson, Relink, SessionId, Transcript, Yes
 
 if TYPE_CHECKING:
     import apsw
@@ -38,7 +38,7 @@ def cut(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Only show what would be cut.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     force: Annotated[
         bool,
         typer.Option("--force", help="Cut despite warnings, or soon after the agent has written."),

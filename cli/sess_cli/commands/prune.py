@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import Agents, Projects, Utc
+from sess_cli.options import Agents, OlderThan, Projects, SessionIds, Utc, Yes
 
 if TYPE_CHECKING:
     import apsw
@@ -21,21 +21,15 @@ def register(app: typer.Typer) -> None:
 
 
 def prune(
-    sessions: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[ID]...", help="Session IDs, or their first characters."),
-    ] = None,
+    sessions: SessionIds = None,
     *,
     agents: Agents = None,
     projects: Projects = None,
-    older_than: Annotated[
-        str | None,
-        typer.Option("--older-than", metavar="TIME", help="Only sessions that ended before: 90d."),
-    ] = None,
+    older_than: OlderThan = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Only list what would be deleted.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     utc: Utc = False,
 ) -> None:
     """Delete transcripts that are archived, to free space.

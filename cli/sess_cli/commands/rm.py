@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import AsJson, SessionId
+from sess_cli.options import AsJson, SessionId, Yes
 
 if TYPE_CHECKING:
     import apsw
@@ -26,7 +26,7 @@ def rm(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Only list what would be deleted.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     force: Annotated[
         bool, typer.Option("--force", help="Even soon after the agent has written.")
     ] = False,

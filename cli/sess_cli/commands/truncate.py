@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import AsJson, SessionId, Transcript
+from sess_cli.options import AsJson, SessionId, Transcript, Yes
 
 if TYPE_CHECKING:
     import apsw
@@ -33,7 +33,7 @@ def truncate(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Only show what would go.")
     ] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    yes: Yes = False,
     force: Annotated[
         bool, typer.Option("--force", help="Even soon after the agent has written.")
     ] = False,

@@ -3,59 +3,17 @@
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
 from itertools import pairwise
 
 import pytest
 from tests.at_length import amount
+from tests.cli.export.filmed import MAIN, Session
 
-from sess_cli.commands.export import shared
-from sess_cli.export.film import captions, prose, rows
-from sess_cli.export.film.extent import Extent, prompts
+from sess_cli.export.film import prose, rows
+from sess_cli.export.film.extent import Extent
 from sess_cli.export.film.frames import Look
-from sess_cli.export.film.pacing import USUAL_LONGEST, Pacing
-from sess_cli.export.film.stage import MOST_CHAPTERS, staged
-from sess_cli.export.film.storyboard import storyboard
-from sess_schema.errors import SessError
-
-MAIN = "11111111-1111-4111-8111-111111111111"
-
-
-class Session:
-    """A session that a test writes, and films of it."""
-
-    def __init__(self, world, monkeypatch) -> None:
-        self.world = world
-        self.transcript = world.transcript(MAIN)
-        monkeypatch.setenv("HOME", str(world.root))
-        monkeypatch.setenv("SESSIOND_HOME", str(world.state))
-        self.calls = 0
-
-    def write(self, *records):
-        self.transcript.append(*records)
-
-    def call(self, tool, output="done", *, is_error=False, more=None, **given):
-        self.calls += 1
-        name = f"call{self.calls}"
-        self.write(
-            self.transcript.call(name, tool, **given),
-            self.transcript.result(name, output, is_error=is_error, **(more or {})),
-        )
-
-    @contextmanager
-    def opened(self):
-        self.world.ingest()
-        with shared.opened(MAIN, shared.masking(), sync=False) as story:
-            yield story
-
-    def board(self, columns=100, **options):
-        with self.opened() as story:
-            return storyboard(story, columns, utc=True, **options)
-
-    def film(self, *, columns=100, lines=30, options=None, fps=15, **pacing):
-        board = self.board(columns, **(options or {}))
-        plan = Pacing(fps=fps, **pacing).plan(board)
-        return staged(board, plan, columns, lines, fps=fps)
+from sess_cli.export.film.pacing import USUAL_LONGEST
+from sess_cli.export.film.stage import MOST_CHAPTERS
 
 
 @pytest.fixture
@@ -466,75 +424,3 @@ def test_wrapping_keeps_every_word_and_indents():
     line = rows.row(("- ", Look("accent")), ("one two three four five six", Look()))
     found = [rows.plain(one) for one in rows.wrap(line, 12, rows.row(("  ", Look())))]
     assert found == ["- one two", "  three four", "  five six"]
-
-
-def test_only_these_prompts_are_filmed(session):
-    for number in range(1, 5):
-        session.write(session.transcript.prompt(f"number {number}"))
-        session.call("Bash", command=f"echo {number}")
-    for given, wanted in (("2-3", [2, 3]), ("2", [2]), ("3-", [3, 4]), ("-1", [1])):
-        board = session.board(extent=Extent(prompts=prompts(given)))
-        assert board.chapters == [f"number {number}" for number in wanted]
-        told = [rows.plain(scene.head.rows[0]) for scene in board.scenes if scene.kind == "shell"]
-        assert told == [f"$ echo {number}" for number in wanted]
-
-
-@pytest.mark.parametrize("given", ["", "x", "0", "7-3", "-", "1-2-3"])
-def test_prompts_that_are_no_range_are_one_line(given):
-    with pytest.raises(SessError, match="invalid prompts"):
-        prompts(given)
-
-
-def test_the_same_failure_is_told_once_with_how_often_it_came_again(session):
-    session.write(session.transcript.prompt("go"))
-    for number in range(3):
-        session.call("Edit", "not read yet", is_error=True, file_path=f"/f{number}", old_string="a",
-                     new_string="b")  # fmt: skip
-    session.call("Bash", "not read yet", is_error=True, command="x")
-    session.write(session.transcript.prompt("again"))
-    session.call("Edit", "not read yet", is_error=True, file_path="/f", old_string="a",
-                 new_string="b")  # fmt: skip
-    scenes = [scene for scene in session.board().scenes if scene.failed]
-    assert [scene.kind for scene in scenes] == ["edit", "shell", "edit"]
-    assert rows.plain(scenes[0].tail).strip() == "2 more times the same"
-    assert "the same" not in rows.plain(scenes[2].tail)
-
-
-def test_no_prompt_is_folded_while_a_call_is_shown(session):
-    """However short the film, what was asked comes before what was done."""
-    for number in range(12):
-        session.write(session.transcript.prompt(f"please do the thing number {number}"))
-        for _ in range(8):
-            session.call("Bash", "line\n" * 20, command=f"make {number}")
-    for seconds in (15, 25, 40):
-        board = session.board()
-        plan = Pacing(duration=seconds * 1000).plan(board)
-        shown = [shot for shot in plan.shots if not shot.folded]
-        asked = sum(bool(shot.said) for shot in shown)
-        assert asked == 12 or asked == len(shown)
-
-
-def test_a_title_and_an_outcome_are_large_and_end_inside_the_screen(session):
-    session.write(session.transcript.prompt("a title of several words " * 9))
-    session.call("Bash", command="x")
-    for columns, lines in ((120, 40), (60, 20), (30, 12)):
-        film = session.film(columns=columns, lines=lines)
-        frames = [*film.frames()]
-        for frame in (frames[0], frames[-1]):
-            assert any(rows.half_of(row) == 1 for row in frame.rows) or lines < 20
-            assert all(rows.breadth(row) <= columns for row in frame.rows)
-            halves = [rows.half_of(row) for row in frame.rows if rows.half_of(row)]
-            assert halves == [1, 2] * (len(halves) // 2)
-            assert len(frame.rows) == lines
-
-
-def test_captions_say_what_people_and_models_said_while_it_is_shown(session):
-    t = session.transcript
-    session.write(t.prompt("why <b> --> & so?"), t.answer("Because.\n\nIt is."))
-    film = session.film()
-    assert [caption.text for caption in film.captions] == ["why <b> --> & so?", "Because.  It is."]
-    first, second = film.captions
-    assert 0 < first.at < first.end == second.at < second.end < film.duration
-    told = "".join(captions.lines(film))
-    assert told.startswith("WEBVTT\n\n1\n00:00:0")
-    assert "\nwhy &lt;b&gt; --&gt; &amp; so?\n" in told
