@@ -34,8 +34,6 @@ LATEST = 5.0
 
 
 def finding(c: Context) -> None:
-    if not finder.available():
-        raise BenchError("needs textual: pip install 'sessiond[tui]'")
     bench, typed = "finding", TYPED[::4] if c.quick else TYPED
     delays = sorted(asyncio.run(keystrokes(c.dense().index, typed)))
     p95 = delays[min(len(delays) - 1, int(len(delays) * 0.95))]
@@ -48,7 +46,7 @@ def finding(c: Context) -> None:
 async def keystrokes(index: Path, texts: Iterable[str]) -> list[float]:
     """Seconds from each key to the first frame that shows what it found."""
     app = finder.load()(index)
-    from sess_cli.finder.results import ResultList  # noqa: PLC0415 - only with textual
+    from sess_cli.finder.results import ResultList  # noqa: PLC0415 - slow to import
 
     painted: dict[str, float] = {}
     draw = ResultList.render_line

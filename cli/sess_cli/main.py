@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from importlib import import_module
 from typing import Annotated
@@ -12,6 +11,7 @@ import typer
 from sess_cli.options import InstallCompletion, ShowCompletion
 from sess_cli.parsing import keep_only, with_verb
 from sess_schema import __version__, completion, program, shells
+from sess_schema.errors import SessError
 from sess_schema.program import say
 
 # The modules in `commands/`, in the order of the help.
@@ -45,37 +45,36 @@ def _version(value: bool) -> None:
 @app.callback(invoke_without_command=True)
 def options(
     context: typer.Context,
+    *,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version.", callback=_version, is_eager=True)
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    print_id: Annotated[
+        bool,
+        typer.Option("--print-id", help="Choose a session on the screen and print its ID."),
+    ] = False,
     install_completion: InstallCompletion = False,
     show_completion: ShowCompletion = False,
 ) -> None:
     """Search, list and show what coding agents did on this machine."""
     if context.invoked_subcommand is None:
-        _without_a_verb()
+        _without_a_verb(print_id=print_id)
+    elif print_id:
+        raise SessError(f"--print-id goes without a command: {context.invoked_subcommand}")
 
 
-def _without_a_verb() -> None:
-    """The finder on a terminal; in a pipe, or if it is not installed, the list."""
+def _without_a_verb(*, print_id: bool) -> None:
+    """The finder on a terminal; elsewhere the list."""
     from sess_cli import finder  # noqa: PLC0415 - only here
 
-    terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    if terminal and os.environ.get("TERM") != "dumb" and finder.available():
-        from sess_cli import fresh  # noqa: PLC0415
-        from sess_schema import paths  # noqa: PLC0415
-
-        with fresh.open_with_sessions():
-            pass
-        raise typer.Exit(finder.run(paths.home().index))
+    if print_id or finder.has_screen():
+        raise typer.Exit(finder.start(print_id=print_id))
     from sess_cli.commands import list_  # noqa: PLC0415
 
     list_.show_list()
-    if terminal:
+    if sys.stdin.isatty() and sys.stdout.isatty():
         say("\nhint: `sess search WORDS` searches, `sess show ID` shows one; see `sess --help`")
-    if terminal and not finder.available():
-        say("hint: `pip install 'sessiond[tui]'` turns plain `sess` into an interactive finder")
 
 
 def run() -> None:

@@ -1,7 +1,7 @@
 """The entry point of `sess`.
 
 Loading the option parser takes longer than most of what is asked most often: a search for words,
-the status line, the version, the list of commands. These do without.
+the status line, the version, the list of commands, the finder. These do without.
 """
 
 from __future__ import annotations
@@ -28,6 +28,12 @@ def run() -> None:
     if sys.argv[1:] == ["statusline"] and "_SESS_COMPLETE" not in os.environ:
         _statusline()
         return
+    if sys.argv[1:] in ([], ["--print-id"]) and "_SESS_COMPLETE" not in os.environ:
+        from sess_cli import finder  # noqa: PLC0415
+
+        if sys.argv[1:] or finder.has_screen():
+            _find(print_id=bool(sys.argv[1:]))
+            return
     plain = plain_search(sys.argv[1:])
     if plain is None:
         from sess_cli.main import run as run_command  # noqa: PLC0415
@@ -81,6 +87,16 @@ def _statusline() -> None:
         show()
 
     program.run_plain("sess", show)
+
+
+def _find(*, print_id: bool) -> None:
+    from sess_cli import finder  # noqa: PLC0415
+    from sess_schema import program  # noqa: PLC0415
+
+    def find() -> None:
+        raise program.Ended(finder.start(print_id=print_id))
+
+    program.run_plain("sess", find)
 
 
 def plain_search(given: list[str]) -> tuple[list[str], list[str]] | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 
 import pytest
 
@@ -201,16 +200,6 @@ def test_sess_alone_on_a_terminal_is_the_finder(story, sess):
     assert code == 0
     assert "\x1b[?1049h" in text
     assert "\x1b[?1049l" in text
-
-
-def test_without_the_extra_a_hint_stands_below_the_list(story, sess):
-    """What is missing and how to get it, beside what works without it."""
-    without = "import sess_cli.finder as f; f.available = lambda: False"
-    without += "\nimport sess_cli.main as m; m.run()"
-    text, code = sess.on_terminal(program=(sys.executable, "-c", without))
-    assert code == 0
-    assert MAIN[:8] in text
-    assert text.splitlines()[-1].startswith("hint: `pip install 'sessiond[tui]'`")
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -46,7 +44,7 @@ def pick(
     """Mark records of a transcript on the screen, and cut them.
 
     Shows what goes with them and how many tokens are left. What `sess suggest` finds is marked from
-    the start. Needs the extra `sessiond[tui]`; without it, numbers are asked for.
+    the start. Where the terminal cannot be drawn on, numbers are asked for.
     """
     from sess_cli import fresh  # noqa: PLC0415
     from sess_cli.edit import cutting, running, target  # noqa: PLC0415
@@ -87,12 +85,11 @@ def _marks(db: apsw.Connection, target: Target, turns: Turns, *, suggest: bool) 
 def _has_screen() -> bool:
     from sess_cli import finder  # noqa: PLC0415
 
-    both = sys.stdin.isatty() and sys.stdout.isatty()
-    return both and os.environ.get("TERM") != "dumb" and finder.available()
+    return finder.has_screen()
 
 
 def _on_screen(marks: Marks, *, utc: bool) -> bool:
-    from sess_cli.picker.app import Picker  # noqa: PLC0415 - an optional extra
+    from sess_cli.picker.app import Picker  # noqa: PLC0415 - slow to import
 
     return bool(Picker(marks, utc=utc).run())
 

@@ -1,31 +1,93 @@
-"""The finder: `sess` without arguments on a terminal. Needs the extra `sessiond[tui]`."""
+"""The finder: `sess` without arguments on a terminal."""
 
 from __future__ import annotations
 
 import gc
 import os
 import sys
-from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from contextlib import contextmanager
+
+from sess_schema.classes import TYPE_CHECKING
+from sess_schema.errors import Exit, SessError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from sess_cli.finder.app import Finder
 
 
-def available() -> bool:
-    """Whether its dependencies are installed."""
-    return find_spec("textual") is not None
+def has_screen() -> bool:
+    """Whether the standard streams are a terminal that can be drawn on."""
+    return os.isatty(0) and os.isatty(1) and os.environ.get("TERM") != "dumb"
+
+
+def start(*, print_id: bool = False) -> int:
+    """Update the index and open the finder; returns an exit code."""
+    from sess_cli import fresh  # noqa: PLC0415 - not to answer `has_screen`
+    from sess_schema import paths  # noqa: PLC0415
+
+    with fresh.open_with_sessions():
+        pass
+    index = paths.home().index
+    return print_chosen(index) if print_id else run(index)
 
 
 def run(index_path: Path, *, utc: bool = False) -> int:
     """Open the finder; returns an exit code, or becomes the agent whose session is resumed."""
+    from sess_cli.finder.actions import Resume  # noqa: PLC0415
+
     finder = load()(index_path, utc=utc)
     resume = finder.run()
-    if resume is not None:
+    if isinstance(resume, Resume):
         resume.replace_this_process()
     return finder.return_code or 0
+
+
+def print_chosen(index_path: Path) -> int:
+    """Print the ID of the session that is chosen in the finder, and nothing else."""
+    with _streams_on_terminal():
+        finder = load()(index_path, choosing=True)
+        chosen = finder.run()
+    if finder.return_code:
+        return finder.return_code
+    if chosen is None:
+        return Exit.NOTHING_FOUND
+    print(chosen)
+    return Exit.OK
+
+
+@contextmanager
+def _streams_on_terminal() -> Iterator[None]:
+    """The screen is drawn on the terminal wherever the standard streams lead."""
+    try:
+        terminal = os.open("/dev/tty", os.O_RDWR)
+    except OSError:
+        raise _no_terminal() from None
+    if os.environ.get("TERM") == "dumb":
+        os.close(terminal)
+        raise _no_terminal()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(stream) for stream in range(3)]
+    for stream in range(3):
+        os.dup2(terminal, stream)
+    os.close(terminal)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        for stream, before in enumerate(kept):
+            os.dup2(before, stream)
+            os.close(before)
+
+
+def _no_terminal() -> SessError:
+    return SessError(
+        "--print-id needs a terminal to choose on",
+        hint="`sess search --ids WORDS` and `sess list --json` need none",
+    )
 
 
 def load() -> type[Finder]:
@@ -33,13 +95,13 @@ def load() -> type[Finder]:
     chosen = os.environ.get("TEXTUAL_FPS")
     # Textual's default of 60 frames per second would delay drawing by up to 16 ms.
     os.environ["TEXTUAL_FPS"] = chosen or "250"
-    from sess_cli.finder.app import Finder  # noqa: PLC0415 - an optional extra
+    # Garbage is collected while nobody types: it takes up to 50 ms.
+    gc.disable()
+    from sess_cli.finder.app import Finder  # noqa: PLC0415 - takes longer than most commands
 
     if chosen is None:  # child processes should not inherit it
         del os.environ["TEXTUAL_FPS"]
     # Lets the screen thread run soon even if another thread is busy.
     sys.setswitchinterval(0.001)
-    # Garbage is collected while nobody types: it takes up to 50 ms.
     gc.freeze()
-    gc.disable()
     return Finder

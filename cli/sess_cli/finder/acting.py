@@ -22,11 +22,12 @@ Made = TypeVar("Made")
 _SHORTLY, _LONGER = 4, 12  # seconds to show a message
 
 
-class Acting(App[actions.Resume]):
+class Acting(App[actions.Resume | str]):
     """An app whose current item can be read, copied, exported and resumed."""
 
-    def __init__(self, index: Path, *, utc: bool) -> None:
+    def __init__(self, index: Path, *, utc: bool, choosing: bool) -> None:
         super().__init__(ansi_color=True)
+        self.choosing = choosing  # whether enter ends it with the ID of the current session
         self._index = index
         self._utc = utc
 
@@ -66,7 +67,13 @@ class Acting(App[actions.Resume]):
             lambda path: self.say(f"wrote {path}"),
         )
 
+    def choose(self) -> None:
+        self._do(lambda db, item: actions.id_of(db, item.session), self.exit)
+
     def action_resume(self) -> None:
+        if self.choosing:
+            return
+
         def leave(resume: actions.Resume) -> None:
             if resume.program() is None:
                 name = resume.arguments[0]

@@ -14,13 +14,12 @@ from typing import BinaryIO
 
 import apsw
 
-from sess_cli.render import markdown
 from sess_cli.resuming import Resume, resume
 from sess_schema.citations import Citations
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 
-__all__ = ["Resume", "as_markdown", "export", "name_of", "read_in_pager", "resume"]
+__all__ = ["Resume", "as_markdown", "export", "id_of", "name_of", "read_in_pager", "resume"]
 
 _FILE_NAME = re.compile(r"[^0-9A-Za-z_-]+")
 _LONGEST_NAME = 80
@@ -51,6 +50,8 @@ def as_markdown(db: apsw.Connection, session: int, event: int | None, *, utc: bo
         whole = io.BytesIO()
         _write_markdown(db, row, whole, utc=utc)
         return whole.getvalue().decode()
+    from sess_cli.render import markdown  # noqa: PLC0415 - must not delay the first screen
+
     return markdown.event_text(db, row, event, utc=utc)
 
 
@@ -61,6 +62,11 @@ def _write_markdown(db: apsw.Connection, row: SessionRow, out: BinaryIO, *, utc:
     from sess_cli.export.story import Story  # noqa: PLC0415
 
     document.write(Story(db, row, masking.usual()), out, utc=utc)
+
+
+def id_of(db: apsw.Connection, session: int) -> str:
+    """The whole ID, which stays unique whatever is indexed later."""
+    return sessions.by_key(db, session).session
 
 
 def name_of(db: apsw.Connection, session: int, event: int | None) -> str:

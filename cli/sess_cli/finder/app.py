@@ -78,8 +78,8 @@ class Finder(Acting):
         Binding("ctrl+q,ctrl+c", "quit", priority=True),
     ]
 
-    def __init__(self, index: Path, *, utc: bool = False) -> None:
-        super().__init__(index, utc=utc)
+    def __init__(self, index: Path, *, utc: bool = False, choosing: bool = False) -> None:
+        super().__init__(index, utc=utc, choosing=choosing)
         self._number = 0
         self._asked: Request | None = None
         self._answer: Answer | None = None
@@ -90,7 +90,7 @@ class Finder(Acting):
         self._facets = FacetBar()
         self._results = ResultList(utc=utc)
         self._preview = Preview()
-        self._keys = KeyBar()
+        self._keys = KeyBar(choosing=choosing)
         self._threads: list[Finding | Passages | Choices] = []
         # Report a file that is not an index before the screen changes.
         with closing(open_reader(index)) as db:
@@ -239,6 +239,8 @@ class Finder(Acting):
         if item is not None and item.more:
             self._whole |= {item.conversation.card.row.key}
             self._ask()
+        elif item is not None and self.choosing:
+            self.choose()
         elif item is not None:
             leaves = self._answer.leaves if self._answer else ()
             self.read(item, [leaf.text for leaf in leaves if isinstance(leaf, Term)])

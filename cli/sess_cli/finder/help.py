@@ -19,9 +19,8 @@ _KEYS = (
     ("r  ctrl+r", "quit and resume the session in its agent"),
     ("p  ctrl+o", "hide or show the conversation"),
     ("F2 F3 F4 F5 F6", "filter by agent, project, tool, errors, date"),
-    ("ctrl+n  ctrl+p", "next and previous hit, also while typing (ctrl+j, ctrl+k)"),
-    ("n  N", "the same while reading the conversation; in `less`, matches"),
-    ("tab  arrows  page", "move within and between input, list and conversation"),
+    ("ctrl+n/j  ctrl+p/k", "next and previous hit; n and N while reading"),
+    ("tab  arrows  page", "move within and between the panes"),
     ("/", "back to the input"),
     ("esc  ctrl+q", "quit"),
 )
@@ -62,9 +61,17 @@ _IN_LINE = (
 class KeyBar(Static):
     """The keys available for the current focus; each can be clicked."""
 
+    def __init__(self, *, choosing: bool) -> None:
+        super().__init__()
+        self._choosing = choosing
+
     def show(self, *, typing: bool) -> None:
         text = Text(no_wrap=True)
         for key, what, action in _IN_LINE if typing else _IN_LIST:
+            if self._choosing and action == "resume":
+                continue
+            if self._choosing and action == "read":
+                what = "choose"  # noqa: PLW2901
             click = Style.from_meta({"@click": f"app.{action}"})
             text.append("  " if text else "")
             text.append(key, looks.NAME + click).append(f" {what}", looks.DIM + click)

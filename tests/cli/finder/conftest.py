@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 import pytest
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 THIRD = "33333333-3333-4333-8333-333333333333"
 LONG = 10
 
-if find_spec("textual") is None:
-    collect_ignore_glob = ["test_*.py"]
-
 
 @pytest.fixture(autouse=True)
 def at_home(world, monkeypatch):
     """Nothing depends on the machine that runs the tests: neither its home nor its speed."""
-    from sess_cli.finder import query  # noqa: PLC0415 - not installed everywhere
+    from sess_cli.finder import query  # noqa: PLC0415 - slow to import
 
     monkeypatch.setattr(query, "_FOUND_SOON", LONG)
     monkeypatch.setattr(query, "_RANKED_SOON", LONG)

@@ -119,14 +119,18 @@ def drive(world, script, size=(160, 40)):
 class Terminal:
     """The finder in a process of its own, on a terminal that records what it receives."""
 
-    def __init__(self, world, **env):
+    def __init__(self, world, *command, **env):
+        """Runs a command on it, or the finder alone."""
         self.received = b""
         self._outer, inner = pty.openpty()
         fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         code = "import sys, pathlib; from sess_cli.finder import run; "
         code += "sys.exit(run(pathlib.Path(sys.argv[1]), utc=True))"
+        controlled = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+        controlled += "os.execvp(sys.argv[1], sys.argv[1:])"
+        command = command or (sys.executable, "-c", code, str(world.state / "index.db"))
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code, str(world.state / "index.db")],
+            [sys.executable, "-c", controlled, *command],
             stdin=inner, stdout=inner, stderr=inner, cwd=world.root, start_new_session=True,
             env={**world.env, "TERM": "xterm-256color", **env},
         )  # fmt: skip

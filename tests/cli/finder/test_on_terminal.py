@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sys
 
 import pytest
 from tests.cli.finder.screen import Terminal, program
@@ -116,3 +117,27 @@ def test_less_goes_from_match_to_match(monkeypatch):
         words = shlex.split(os.environ["SESS_PAGER"])
     assert words[-2:] == ["-I", r"-p▶ event #|a\.b\(c\)|超时"]
     assert os.environ["SESS_PAGER"] == "less"
+
+
+@pytest.mark.parametrize("key", ["\r", "\x1b"])
+def test_a_script_gets_the_id_that_was_chosen(shop, key):
+    """Standard output has the ID and nothing else, wherever the other streams lead; escape: 1."""
+    out = shop.root / "out"
+    line = f"'{sys.executable}' -m sess_cli --print-id >'{out}' 2>/dev/null </dev/null"
+    with Terminal(shop, "sh", "-c", line) as terminal:
+        terminal.until(lambda: "newest sessions" in terminal.text())
+        assert "enter choose" in terminal.text()
+        terminal.send("socket")
+        terminal.until(lambda: "1 hit" in terminal.text())
+        terminal.send(key)
+        assert terminal.ended() == (key != "\r")
+    assert out.read_text() == ("agent-abc12345\n" if key == "\r" else "")
+
+
+def test_choosing_needs_a_terminal(shop):
+    """Without one it says so; beside a command the option has no meaning."""
+    alone = shop.run("sess", "--print-id", check=2, start_new_session=True)
+    assert alone.stdout == ""
+    assert alone.stderr.startswith("sess: --print-id needs a terminal to choose on\nhint: ")
+    beside = shop.run("sess", "--print-id", "list", check=2)
+    assert beside.stderr.startswith("sess: --print-id goes without a command: list\n")
