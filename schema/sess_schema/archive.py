@@ -67,9 +67,14 @@ def is_checked(packed: bytes) -> bool:
 
 
 def chunk_bytes(db: apsw.Connection, chunk: Chunk) -> bytes:
-    packed = db.execute("SELECT data FROM chunks WHERE id = ?", (chunk.id,)).get
-    raw = unpack(packed)
-    if len(raw) != chunk.length:
+    return stored(db, chunk.id, chunk.length)
+
+
+def stored(db: apsw.Connection, key: int, length: int) -> bytes:
+    """The bytes of the chunk with this id."""
+    packed = db.execute("SELECT data FROM chunks WHERE id = ?", (key,)).get
+    raw = unpack(packed if isinstance(packed, bytes) else b"")
+    if len(raw) != length:  # damage may have turned its checksum off
         raise Damaged
     return raw
 

@@ -17,6 +17,7 @@ API_ERROR: Final = "api_error"  # the service refused or failed to answer
 API_REFUSAL: Final = "api_refusal"  # the model declined
 ERROR: Final = "error"
 BROKEN: Final = "broken"  # an unreadable record
+OVERSIZE: Final = "oversize"  # a record too long to read
 INTERRUPTED: Final = "interrupted"  # stopped by the user
 COMPACT: Final = "compact"  # the conversation so far was replaced by a summary
 CONTINUED: Final = "continued"  # continues an earlier conversation
@@ -59,4 +60,6 @@ STATE: Final = frozenset({MODE, ENVIRONMENT, PLAN, TODO, GOAL, PROFILE, SYSTEM_P
 LASTING: Final = frozenset({MODE, PROFILE, ARTIFACT, OVERRIDE, CUSTOM_TITLE}) | OPERATIONS
 TITLES: Final = frozenset({SUMMARY_TITLE, AI_TITLE, CUSTOM_TITLE})
 OUTPUTS: Final = frozenset({BASH_OUTPUT, COMMAND_OUTPUT, TOOL_RESULT})
-ALARMS: Final = frozenset({API_ERROR, API_REFUSAL, BROKEN, ERROR, HOOK_BLOCKED, HOOK_FAILED})
+# Stand in for records whose content cannot be shown.
+UNREADABLE: Final = frozenset({BROKEN, OVERSIZE})
+ALARMS: Final = frozenset({API_ERROR, API_REFUSAL, ERROR, HOOK_BLOCKED, HOOK_FAILED}) | UNREADABLE

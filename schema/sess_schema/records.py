@@ -34,7 +34,7 @@ class Records:
         while at < len(starts) and starts[at] < offset + length:
             start, (key, size) = starts[at], chunks[at]
             if start + size > offset:
-                raw = self._unpacked(key)
+                raw = self._unpacked(key, size)
                 slices.append(raw[max(0, offset - start) : min(size, offset + length - start)])
             at += 1
         return slices[0] if len(slices) == 1 else b"".join(slices)
@@ -84,13 +84,12 @@ class Records:
             self._last = (place, [piece.value for piece in pieces if not piece.broken])
         return self._last[1]
 
-    def _unpacked(self, key: int) -> bytes:
+    def _unpacked(self, key: int, size: int) -> bytes:
         if key in self._chunks:
             self._chunks.move_to_end(key)
             return self._chunks[key]
-        packed = self._db.execute("SELECT data FROM chunks WHERE id = ?", (key,)).get
         try:
-            raw = self._chunks[key] = archive.unpack(packed)
+            raw = self._chunks[key] = archive.stored(self._db, key, size)
         except archive.Damaged:
             self.damaged.add(key)
             raise

@@ -269,3 +269,66 @@ def test_the_header_says_where_a_guessed_project_comes_from(world, sess):
     shown = sess("show", "agent-abc12345").stdout
     assert "\nproject   -code-demo on main (the name of its folder)\n" in shown
     assert "\nparent    99999999 (its transcript is missing)\n" in shown
+
+
+@pytest.mark.slow
+def test_records_that_cannot_be_read_have_a_place(world, sess):
+    """A damaged one and one that is too long, in the transcript, in Markdown and in a page."""
+    t = world.transcript(MAIN)
+    t.append(
+        t.prompt("before"),
+        b'{"half a rec\n',
+        b'{"x":"' + b"y" * (33 << 20) + b'"}\n',
+        t.answer("after"),
+    )
+    world.ingest()
+    shown = masked(sess("show", "1111").stdout)
+    assert shown.endswith("""\
+❯ before
+
+· Damaged record  #NNNNNNNN
+    {"half a rec
+· Record too long to show  #NNNNNNNN
+    line of 33 MiB is archived but not searchable
+
+  after
+
+""")
+    document = world.run("sess", "export", "md", "1111", "-o", "-", check=0).stdout
+    assert '*Damaged record*\n\n```text\n{"half a rec\n```\n' in document
+    assert (
+        "*Record too long to show*\n\n```text\nline of 33 MiB is archived but not searchable\n```\n"
+    ) in document
+    page = world.run("sess", "export", "html", "1111", "--static", "-o", "-", check=0).stdout
+    assert "Damaged record" in page
+    assert "Record too long to show" in page
+    assert "line of 33 MiB is archived but not searchable" in page
+
+
+@pytest.mark.slow
+def test_a_damaged_archive_is_one_clear_line_in_every_command(world, tmp_path):
+    """Those that read it say that something is missing; none shows an internal error."""
+    t = world.transcript(MAIN)
+    t.append(t.prompt("hello"), t.call("c1", command="make tea"), t.result("c1", "done"))
+    world.ingest()
+    with closing(open_writer(world.state / "index.db")) as db:
+        db.execute("UPDATE chunks SET data = ?", (b"garbage",))
+    incomplete = "sess: incomplete: "
+    for said, *command in (
+        ("", "show", "1111", "--full"),  # the texts are in the index
+        ("", "turns", "1111"),
+        (incomplete, "show", "1111", "--json"),
+        (incomplete, "history", "1111", "--json"),
+        (incomplete, "handoff", "1111"),
+        (incomplete, "export", "html", "1111", "-o", tmp_path / "html"),
+        (incomplete, "export", "md", "1111", "-o", tmp_path / "md"),
+        (incomplete, "export", "cast", "1111", "-o", tmp_path / "cast"),
+        (incomplete, "export", "sqlite", "1111", "-o", tmp_path / "sqlite"),
+        (incomplete, "export", "site", "-o", tmp_path / "site"),
+        ("sess: an archived record is damaged", "export", "json", "1111", "-o", tmp_path / "json"),
+        ("sess: the archive from byte 0 on is damaged", "restore", "1111", "-o", tmp_path / "raw"),
+    ):
+        done = world.run("sess", *command, "--no-sync")
+        errors = [line for line in done.stderr.splitlines() if line.startswith("sess: ")]
+        assert [line.startswith(said) for line in errors] == ([True] if said else []), command
+        assert done.returncode == (0 if not said else 5 if said == incomplete else 4)

@@ -7,6 +7,7 @@ from html import escape
 from typing import BinaryIO
 
 from sess_cli.export import ansi, forge, json_text, shapes
+from sess_cli.export.notice_names import NAMES
 from sess_cli.export.records import as_json
 from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts, layout, tallies
@@ -102,6 +103,10 @@ class _Document:
             yield ""
         elif item.label in labels.MESSAGES:
             yield from quoted(item.text)
+        elif item.label in labels.UNREADABLE:
+            yield f"*{NAMES[item.label]}*"
+            yield ""
+            yield from fenced(self._shown(item.text))
         elif item.unknown is not None and (shown := json_text.written(item.unknown)) is not None:
             head = escape(one_line(safe(item.label or "record")))
             yield from self._folded(head, fenced(self._shown(shown), "json"))

@@ -36,6 +36,7 @@ NAMES = {
     "meta": "Instructions",
     labels.NESTED_MEMORY: "Memory",
     "notice": "Notice",
+    labels.OVERSIZE: "Record too long to show",
     "pr-link": "Pull request",
     labels.QUEUED: "Queued",
     labels.REMINDER: "Reminder",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from sess_cli.export.notice_names import NAMES
 from sess_cli.render import amounts, layout
 from sess_schema import edits, kinds, labels
 from sess_schema.escape import safe
@@ -61,6 +62,10 @@ def _entry_lines(reader: Reader, row: SessionRow, entry: Entry) -> Iterator[str]
         yield ""
     elif entry.label in labels.MESSAGES:
         yield from quoted(entry.text)
+    elif entry.label in labels.UNREADABLE:
+        yield f"*{NAMES[entry.label]}*"
+        yield ""
+        yield from fenced(shortened(entry.text))
     elif entry.type == "summary" and entry.label not in labels.TITLES:
         yield from quoted(f"*Summary*\n\n{entry.text}")
     if entry.images:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+from sess_cli.export.notice_names import NAMES
 from sess_cli.render import amounts, layout
 from sess_cli.render.header import header_lines
 from sess_cli.search.output_text import STATUS_STYLE
@@ -25,6 +26,7 @@ PROMPT_LINES, THINKING_LINES, OUTPUT_LINES, ERROR_LINES, DIFF_LINES = 40, 3, 5, 
 MOST_CHARACTERS = 4000
 BEFORE_EVENT = 3
 PIPE_RULE = 40
+_ALWAYS = labels.MESSAGES | labels.UNREADABLE
 _SIGNS = {"-": "red", "+": "green"}
 
 
@@ -94,7 +96,7 @@ class TranscriptView:
         if not self._full and not chosen:
             if entry.type == "summary" and entry.label in labels.TITLES:  # shown in the header
                 return
-            if entry.type == "system" and not compaction and entry.label not in labels.MESSAGES:
+            if entry.type == "system" and not compaction and entry.label not in _ALWAYS:
                 self._hidden += 1
                 return
         yield from self._origin(entry)
@@ -153,8 +155,11 @@ class TranscriptView:
             lead = "  "
 
     def _notice(self, entry: Entry) -> Iterator[str]:
-        label = self._terminal.line(entry.label or entry.type)
-        yield self._terminal.style(f"· {label}  #{self._cite(entry)}", "dim")
+        label = entry.label or entry.type
+        unreadable = label in labels.UNREADABLE
+        name = NAMES[label] if unreadable else self._terminal.line(label)
+        style = "yellow" if unreadable else "dim"
+        yield self._terminal.style(f"· {name}  #{self._cite(entry)}", style)
         for line in self._folded(entry.text, OUTPUT_LINES, wrap=True, indent=4):
             yield "    " + self._terminal.style(line, "dim")
 

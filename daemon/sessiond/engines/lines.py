@@ -10,7 +10,7 @@ from typing import Any
 import apsw
 import orjson
 
-from sess_schema import archive, decode
+from sess_schema import archive, decode, labels
 from sessiond.engines.slices import Problem, Slice, Turn, content_digest, hash64
 from sessiond.engines.steps import (
     AddSlice,
@@ -322,4 +322,5 @@ class LogReader:
         reason = f"line of {length >> 20} MiB is archived but not searchable"
         self._problem(offset, head, reason)
         digest = self._digest_of_place(hash64(b"%d" % length, head))
-        self._turns.append(Turn(offset, length, self._lines, Record("oversize"), digest))
+        record = Record("oversize", events=[Event("system", reason, label=labels.OVERSIZE)])
+        self._turns.append(Turn(offset, length, self._lines, record, digest))
