@@ -16,6 +16,7 @@ from sess_schema.errors import SessError
 _PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
 _HEAD = 4096  # bytes within which an export says who made it
 _MARKS = (b'<meta name="generator" content="sessiond', b'{"format":"sessiond-session"')
+NOTE = b"---\nsource: sessiond\n"  # how a note of a tree begins
 DATABASE = 0x73657373  # the application_id of exported databases: "sess"
 OPENED = "opened.html"  # the page that `sess show --open` leaves beside the index
 _STATE = ("index.db", "status.json", "sessiond.", "config.toml")
@@ -51,7 +52,7 @@ def is_export(path: str) -> bool:
         return False
     if head.startswith(b"SQLite format 3"):
         return head[68:72] == DATABASE.to_bytes(4, "big")
-    return any(mark in head for mark in _MARKS)
+    return head.startswith(NOTE) or any(mark in head for mark in _MARKS)
 
 
 def _check_state(path: str) -> None:

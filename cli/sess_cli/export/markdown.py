@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html import escape
 from typing import BinaryIO
 
@@ -34,6 +34,20 @@ def write(
     out.writelines(
         line.encode("utf-8", "backslashreplace") + b"\n" for line in document.lines(story)
     )
+
+
+def write_all(
+    stories: Sequence[Story], out: BinaryIO, *, full: bool = False, utc: bool = False
+) -> None:
+    """Several sessions, one after the other, below a list of them."""
+    lines = [f"# {amounts.plural(len(stories), 'session')}", ""]
+    for story in stories:
+        when = amounts.period(story.row.started, story.row.ended, utc=utc)
+        lines.append(f"- {when}: {escaped(story.title)} ({escaped(story.row.agent)})")
+    out.writelines(line.encode("utf-8", "backslashreplace") + b"\n" for line in lines)
+    for story in stories:
+        out.write(b"\n---\n\n")
+        write(story, out, full=full, utc=utc)
 
 
 def _heading(text: str) -> str:

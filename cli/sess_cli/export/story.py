@@ -123,14 +123,16 @@ class Story:
         clean: Redactor | None = None,
         *,
         images: bool = True,
+        depth: int | None = None,
         above: frozenset[int] = frozenset(),
     ) -> None:
-        """`clean` removes secrets from a text."""
+        """`clean` removes secrets from a text; subagents are followed `depth` levels down."""
         self.db = db
         self._clean = clean
         self._known: dict[str, str] = {}  # original to cleaned arguments of the current call
         self.row = self._cleaned_row(row)
         self._images = images
+        self._depth = depth
         self._above = above | {row.key}
         self._originals: dict[int, str] = {}
 
@@ -182,6 +184,8 @@ class Story:
     @cached_property
     def children(self) -> list[Story]:
         """The subagents' sessions, in the order they began."""
+        if self._depth == 0:
+            return []
         return [
             self._child(row)
             for row in sessions.children(self.db, self.row.key)
@@ -189,7 +193,8 @@ class Story:
         ]
 
     def _child(self, row: SessionRow) -> Story:
-        return Story(self.db, row, self._clean, images=self._images, above=self._above)
+        depth = None if self._depth is None else self._depth - 1
+        return Story(self.db, row, self._clean, images=self._images, depth=depth, above=self._above)
 
     @cached_property
     def loose(self) -> list[Story]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 import typer
 
 from sess_cli.commands.export.shared import (
+    Depth,
     Force,
     Gist,
     NoRedact,
@@ -51,6 +52,7 @@ def html(
         bool,
         typer.Option("--static", help="Write plain HTML that needs no JavaScript."),
     ] = False,
+    depth: Depth = None,
     repo: Repo = None,
     encrypt: Annotated[
         bool,
@@ -77,7 +79,7 @@ def html(
     shared.confirm_upload(gist=gist, masked=not no_redact, yes=yes)
     redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
     lock = _lock() if encrypt else None
-    with shared.opened(session, redactor, sync=not no_sync) as story:
+    with shared.opened(session, redactor, sync=not no_sync, depth=depth) as story:
         if style in _FOLDER_STYLES:
             folder = output or shared.default_name(story, "html").removesuffix(".html")
             written = _write_pages(story, folder, repo, lock, utc=utc)

@@ -35,6 +35,10 @@ RedactionReport = Annotated[
     bool,
     typer.Option("--redaction-report", help="List the kind and place of each mask on stderr."),
 ]
+Depth = Annotated[
+    int | None,
+    typer.Option("--depth", metavar="N", min=0, help="Levels of subagents to include; 0 for none."),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace a file that is no earlier export.")]
 Yes = Annotated[bool, typer.Option("--yes", help="Upload without asking.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the result.")]
@@ -65,7 +69,12 @@ def masking(
 
 @contextmanager
 def opened(
-    session: str, redactor: Redactor | None, *, sync: bool, images: bool = True
+    session: str,
+    redactor: Redactor | None,
+    *,
+    sync: bool,
+    images: bool = True,
+    depth: int | None = None,
 ) -> Iterator[Story]:
     """The session with this ID, its secrets masked."""
     from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
@@ -73,7 +82,7 @@ def opened(
     from sess_schema.queries import sessions  # noqa: PLC0415
 
     with fresh.open_with_sessions(sync=sync) as db:
-        yield Story(db, sessions.resolve(db, session), redactor, images=images)
+        yield Story(db, sessions.resolve(db, session), redactor, images=images, depth=depth)
 
 
 def check_output(output: str | None, *, force: bool) -> None:
