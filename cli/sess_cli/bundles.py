@@ -39,7 +39,7 @@ def write(path: str, checks: Sequence[Check]) -> None:
 
 def _message(check: Check) -> dict[str, Any]:
     """Details name files, so only their number is told."""
-    private = check.name in ("home", "roots", "sources", "records", "archive")
+    private = check.name in ("home", "roots", "sources", "skipped", "records", "archive")
     return {"details": len(check.details)} if private else {"message": check.message}
 
 

@@ -19,7 +19,7 @@ import apsw
 from sess_cli import fresh
 from sess_cli.render import amounts, layout
 from sess_cli.sandbox import throw_away
-from sess_schema import archive, connection, lock, migrate, sizes, soundness, upkeep
+from sess_schema import archive, connection, lock, migrate, sizes, skipped, soundness, upkeep
 from sess_schema.errors import REPAIR, SessError
 from sess_schema.queries import references, sources
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 _MOST_EXAMPLES = 3
+_MOST_SKIPPED = 20
 
 
 @dataclass(slots=True)
@@ -189,6 +190,7 @@ def _index(home: Home, *, deep: bool) -> Iterator[Check]:
                 yield _archive(db)
                 yield _size(db)
             yield _sources(db)
+            yield _skipped(db)
             yield _warnings(db)
             yield _calls(db)
         except apsw.Error as error:
@@ -293,6 +295,16 @@ def _sources(db: apsw.Connection) -> Check:
     if not details:
         return Check("sources", OK, message)
     return Check("sources", WARN, message, details, hint="`sessiond status` lists all")
+
+
+def _skipped(db: apsw.Connection) -> Check:
+    """What the last walk passed over."""
+    found = [f"{layout.home_short(path)}: {reason}" for path, reason in skipped.places(db)]
+    if not found:
+        return Check("skipped", OK, "nothing")
+    more = len(found) - _MOST_SKIPPED
+    hint = f"{more:,} more; `sessiond status` lists all" if more > 0 else None
+    return Check("skipped", WARN, f"{len(found):,} not read", found[:_MOST_SKIPPED], hint)
 
 
 def _warnings(db: apsw.Connection) -> Check:

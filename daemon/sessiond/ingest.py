@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from sess_schema import skipped
 from sess_schema.errors import sqlite_error
 from sessiond.engines.excluding import compare_rules, excluded_project
 from sessiond.engines.lines import read_log, read_new
@@ -133,6 +134,11 @@ class Ingest:
         with self._undone_on_error():
             gone = vanished(self.tracked, seen.files, [place.path for place in places])
             summary.gone += self._mark_gone(list(gone))
+            if roots and not self.stop.is_set():
+                parked = [
+                    (s.path, s.error or "") for s in self.tracked.values() if s.state == PARKED
+                ]
+                skipped.keep(self._store.db, [*parked, *summary.skipped])
         return summary
 
     def is_settled(self) -> bool:

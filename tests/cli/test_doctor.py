@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from contextlib import closing
 
 import apsw
@@ -31,8 +33,8 @@ def test_a_healthy_installation_is_all_ok(world):
     found = checks(world, "--deep", code=0)
     assert {name: check["state"] for name, check in found.items()} == dict.fromkeys(
         ("SQLite", "home", "places", "daemon", "roots", "agents", "index", "structure",
-         "references", "sources", "records", "calls", "archive", "size", "full text", "upkeep",
-         "end to end"),
+         "references", "sources", "skipped", "records", "calls", "archive", "size", "full text",
+         "upkeep", "end to end"),
         "ok",
     )  # fmt: skip
     assert found["structure"]["message"] == "integrity_check found no damage"
@@ -191,3 +193,35 @@ def test_secrets_are_counted_and_never_shown(world):
     assert t.session in done.stdout
     ((line),) = world.run("sess", "doctor", "--secrets", "--json", check=0).stdout.splitlines()
     assert sum(json.loads(line)["secrets"].values()) == 1
+
+
+def test_everything_that_was_passed_over_is_listed_with_its_reason(world):
+    """Links and pipes, by `sess doctor` and `sessiond status`, without a daemon; until they go."""
+    t = world.transcript()
+    t.append(t.prompt("hello"))
+    pipe, link = t.path.with_name("pipe.jsonl"), t.path.with_name("link.jsonl")
+    os.mkfifo(pipe)
+    link.symlink_to(t.path)
+    elsewhere = t.path.parent.with_name("elsewhere")
+    elsewhere.symlink_to(world.root, target_is_directory=True)
+    world.run("sessiond", "sync", check=5)
+    reasons = {
+        elsewhere: "is a symbolic link to a directory",
+        link: "is a symbolic link",
+        pipe: "is not a regular file",
+    }
+    shown = [f"{path}: {why}".replace(str(world.root), "~") for path, why in reasons.items()]
+    found = checks(world, code=5)["skipped"]
+    assert (found["state"], found["message"]) == ("warn", "3 not read")
+    assert sorted(found["details"]) == sorted(shown)
+    said = world.run("sessiond", "status", check=3).stdout
+    assert sorted(re.findall(r"^skipped  (.*)$", said, re.MULTILINE)) == sorted(shown)
+    told = world.run("sessiond", "status", "--json", check=3).stdout.splitlines()
+    (index,) = (one for one in map(json.loads, told) if one["kind"] == "index")
+    assert {one["path"]: one["reason"] for one in index["skipped"]} == {
+        str(path): why for path, why in reasons.items()
+    }
+    for path in reasons:
+        path.unlink()
+    world.run("sessiond", "sync", check=0)
+    assert checks(world, code=0)["skipped"]["message"] == "nothing"

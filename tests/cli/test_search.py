@@ -203,3 +203,21 @@ def test_a_search_in_one_session_stays_there(story, sess):
     """--session takes what `show` takes."""
     assert len(sess.json("search", "retry", "--session", "1111")) == 2
     sess("search", "retry", "--session", "2222", code=1)
+
+
+def test_a_database_that_could_not_be_read_is_named(world):
+    """Its conversations may be missing: said on stderr, unless only other agents are asked for."""
+    t = world.transcript()
+    t.append(t.prompt("hello"))
+    database = world.root / ".config/Cursor/User/globalStorage/state.vscdb"
+    database.parent.mkdir(parents=True)
+    database.write_bytes(b"no database " * 1000)
+    note = f'note: cursor: "{database}" could not be read: '
+    for _ in range(2):  # also if nothing changed since the last pass
+        done = world.run("sess", "search", "hello", "--json", check=0)
+        assert done.stderr.startswith(note)
+        assert done.stderr.count("\n") == 1
+    assert world.run("sess", "search", "absent", check=1).stderr.startswith(note)
+    assert world.run("sess", "search", "hello", "--agent", "claude", check=0).stderr == ""
+    database.unlink()
+    assert world.run("sess", "search", "hello", check=0).stderr == ""

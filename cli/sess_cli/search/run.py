@@ -6,6 +6,7 @@ from sess_cli import fresh
 from sess_cli.paging import pager
 from sess_cli.search import saved_searches
 from sess_cli.search.output import OutputOptions, write
+from sess_schema import skipped
 from sess_schema.classes import TYPE_CHECKING
 from sess_schema.errors import Exit
 from sess_schema.program import Ended, say
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import apsw
 
     from sess_cli.terminal import Terminal
+
+_MOST_UNREAD = 3
 
 
 def perform(
@@ -43,12 +46,23 @@ def perform(
             from sess_cli.search.nothing_found import hint_inside_words  # noqa: PLC0415
 
             hint_inside_words(db, request, typed, terminal)
+        _note_unread(db, request)
     if save is not None:
         saved_searches.save(save, typed)
         say(f"saved as @{save}")
     saved_searches.remember(typed)
     if not found and not options.explain:
         raise Ended(Exit.NOTHING_FOUND)
+
+
+def _note_unread(db: apsw.Connection, request: Search) -> None:
+    """Say whose conversations may be missing, because their database could not be read."""
+    asked = {one.value.casefold() for one in request.filters if one.field == "agent"}
+    unread = [one for one in skipped.databases(db) if not asked or one[0] in asked]
+    for agent, path, reason in unread[:_MOST_UNREAD]:
+        say(f'note: {agent}: "{path}" could not be read: {reason}')
+    if len(unread) > _MOST_UNREAD:
+        say(f"note: {len(unread) - _MOST_UNREAD:,} more databases; `sessiond status` lists them")
 
 
 def _as_session(

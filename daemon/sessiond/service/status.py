@@ -12,7 +12,7 @@ from typing import Any
 
 import apsw
 
-from sess_schema import lock, paths, upkeep
+from sess_schema import lock, paths, skipped, upkeep
 from sess_schema.connection import open_reader
 from sess_schema.errors import Exit, SessError
 from sess_schema.escape import safe
@@ -36,6 +36,7 @@ def show(*, as_json: bool, every: bool, only_health: bool = False, metrics: str 
     with closing(db):
         sources = list(source_facts(db))
         index = index_facts(db, home)
+        passed_over = [{"path": p, "reason": why} for p, why in skipped.places(db)]
     if metrics:
         text = health.prometheus(daemon, index, sources)
         sys.stdout.write(text) if metrics == "-" else health.write(metrics, text)
@@ -44,7 +45,10 @@ def show(*, as_json: bool, every: bool, only_health: bool = False, metrics: str 
             print(health.summary(daemon, sources))
         return health.exit_code(daemon, sources) if only_health else Exit.OK
     if as_json:
-        for facts in ({"kind": "daemon", **daemon}, {"kind": "index", **index}):
+        for facts in (
+            {"kind": "daemon", **daemon},
+            {"kind": "index", **index, "skipped": passed_over},
+        ):
             print(json.dumps(facts))
         for source in sources:
             print(json.dumps({"kind": "source", **source}))
@@ -53,7 +57,7 @@ def show(*, as_json: bool, every: bool, only_health: bool = False, metrics: str 
         _print_index(index)
         for name, path in (("config", home.config_file), ("log", home.log)):
             print(f"{name:<8} {_shown(str(path))}{'' if path.exists() else ' (not there)'}")
-        _print_sources(sources, daemon.get("skipped", []), every=every)
+        _print_sources(sources, daemon.get("skipped", passed_over), every=every)
     return Exit.OK if daemon["running"] and not health.is_stuck(daemon) else Exit.NO_DAEMON
 
 
@@ -179,7 +183,7 @@ def _print_index(index: dict[str, Any]) -> None:
 
 
 def _print_sources(
-    sources: list[dict[str, Any]], skipped: list[dict[str, str]], *, every: bool
+    sources: list[dict[str, Any]], passed_over: list[dict[str, str]], *, every: bool
 ) -> None:
     behind, seconds = health.lag(sources)
     print(f"lag      {f'{_size(behind)}, {seconds:.0f} s' if behind else 'none'}")
@@ -192,11 +196,10 @@ def _print_sources(
     )
     for reason, count in sorted(reasons.items(), key=lambda item: -item[1]):
         print(f"warning  {count} × {reason}")
-    for source in sources:
-        if source["error"]:
-            print(f"skipped  {_shown(source['path'])}: {source['error']}")
-    for entry in skipped:
-        print(f"skipped  {_shown(entry['path'])}: {entry['reason']}")
+    errors = {source["path"]: source["error"] for source in sources if source["error"]}
+    reasons_to_skip = {entry["path"]: entry["reason"] for entry in passed_over} | errors
+    for path, reason in reasons_to_skip.items():
+        print(f"skipped  {_shown(path)}: {reason}")
     if every:
         for source in sources:
             print(
