@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from sess_cli.render import amounts, layout
 from sess_cli.render.header import header_lines
 from sess_cli.search.output_text import STATUS_STYLE
 from sess_schema import citations, edits, kinds, labels
+from sess_schema.patterns import later
 from sess_schema.queries import sessions
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ MOST_CHARACTERS = 4000
 BEFORE_EVENT = 3
 PIPE_RULE = 40
 _ALWAYS = labels.MESSAGES | labels.UNREADABLE
+_MARKUP = later(r"[`*_#>|\[~]|^\s*(?:[-+]|\d+[.)])\s", re.MULTILINE)
 _SIGNS = {"-": "red", "+": "green"}
 
 
@@ -144,9 +147,19 @@ class TranscriptView:
     def _answer(self, entry: Entry) -> Iterator[str]:
         styles = ("red",) if entry.label == labels.API_ERROR else ()
         yield ""
-        for line in self._wrapped(entry.text, indent=2):
+        for line in self._drawn(entry.text) if not styles else self._wrapped(entry.text, indent=2):
             yield f"  {self._terminal.style(line, *styles)}".rstrip()
         yield ""
+
+    def _drawn(self, text: str) -> Iterable[str]:
+        """Markdown in colours; where there are none, as it was written."""
+        lines = None
+        if self._terminal.colour and self._terminal.width is not None and _MARKUP.search(text):
+            from sess_cli.render import prose  # noqa: PLC0415 - on terminals only
+
+            clean = self._terminal.text(text).strip().expandtabs(4)
+            lines = prose.lines(clean, self._terminal.width - 2)
+        return self._wrapped(text, indent=2) if lines is None else lines
 
     def _thought(self, entry: Entry) -> Iterator[str]:
         lead = "✻ "

@@ -336,6 +336,18 @@ def test_an_empty_index_says_so(world):
     drive(world, script)
 
 
+def test_it_opens_without_what_only_other_commands_need():
+    """Neither the option parser nor anything that draws whole transcripts delays the screen."""
+    code = (
+        "import sys; import sess_cli.start, sess_cli.fresh; from sess_cli import finder;"
+        " finder.load(); print(*sorted(sys.modules))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    others = {"typer", "click", "markdown_it", "pygments", "sess_cli.main", "sess_cli.export"}
+    others |= {"sess_cli.render.markdown", "sess_cli.render.transcript"}
+    assert not others & set(loaded.stdout.decode().split())
+
+
 def test_other_commands_do_not_pay_for_it():
     """Asking whether the finder can run imports nothing of what draws it."""
     code = (
