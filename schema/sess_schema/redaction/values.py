@@ -48,14 +48,15 @@ _WORDS_WITH_DIGITS = re.compile(
     r"(?<![^\W_])(?i:(?:sha|md|base|oauth|ec|utf|http|ed|rsa|hs|rs|aes|ipv|log|uint|int|float|str|arg|py|web"
     r"|auth|sql|tls|win)\d{1,5}|s3|k8s|x509|v\d|p12|i18n|[iuf](?:8|16|32|64)|d3|b64|l10n|a11y)(?=[A-Z_.]|\Z)"
 )
-_NAME = r"[A-Za-z_$][\w$]*"
+_NAME = r"[A-Za-z_$][\w$]*+"
 _CHAIN = rf"{_NAME}(?:(?:\.|::|->|\?\.|!\.){_NAME})*"
 _CODE = re.compile(
     rf"[!~&*(\[{{-]{{0,3}}{_CHAIN}[!?.]{{0,2}}"
     r"(?:[)\]},;:.\"'`]*\Z"
     r"|(?:\(|\[|\{|<|\|\||&&|==|!=|\?|\+|,|\)\.?|\]\.?|/|=>|=)"
-    rf"(?:{_NAME}|\d{{1,4}}(?![A-Za-z])|[\"'][\w .:/-]*[\"']?|[.,:;=()\[\]{{}}<>&|!?+*/`-])*\Z)"
+    rf"(?:{_NAME}|\d++(?![A-Za-z])|[\"'][\w .:/-]*+[\"']?+|[.,:;=()\[\]{{}}<>&|!?+*/`-])*+\Z)"
 )
+_NO_CODE = re.compile(r"=[.,:;)\]}]|;\w")  # `a=.b;7` is no expression
 _TUPLE = re.compile(r"[(\[{]{1,2}[rbuf]?[\"'][\w.:@-]*[\"']?[,)\]}:]*\Z")
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
 _VOWEL = re.compile(r"(?i)[aeiouy]")
@@ -184,7 +185,9 @@ def reads_as_words(value: str) -> bool:
 def _is_code(value: str) -> bool:
     if _TUPLE.match(value) is not None:
         return True
-    return _CODE.match(value) is not None and _is_nested(value) and reads_as_words(value)
+    if _CODE.match(value) is None or _NO_CODE.search(value) is not None:
+        return False
+    return _is_nested(value) and reads_as_words(value)
 
 
 def _is_nested(value: str) -> bool:
