@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import string
 from collections.abc import Callable, Iterator
 from urllib.parse import quote
@@ -18,12 +19,16 @@ NAMES = (
 )  # fmt: skip
 
 
-def secret(dice: random.Random, length: int = 20) -> str:
-    """Any printable symbols; at least one letter and one digit, as generators make them."""
-    made = [dice.choice(PRINTABLE) for _ in range(length - 2)]
-    made += [dice.choice(string.ascii_letters), dice.choice(string.digits)]
-    dice.shuffle(made)
-    return "".join(made)
+ALPHABETS = (
+    PRINTABLE, PRINTABLE, PRINTABLE, string.ascii_lowercase, string.ascii_uppercase, string.ascii_letters,
+    string.digits, string.ascii_letters + string.digits, "0123456789abcdef", string.ascii_letters + "-_",
+    string.ascii_letters + "äöüßéñçøžłабвгдежз秘密鍵한글",
+)  # fmt: skip
+LENGTHS = (8, 10, 12, 16, 20, 20, 24, 32, 48, 64)
+
+
+def secret(dice: random.Random, length: int = 20, alphabet: str = PRINTABLE) -> str:
+    return "".join(dice.choice(alphabet) for _ in range(length))
 
 
 def _json(value: str) -> str:
@@ -49,6 +54,10 @@ def _shell(value: str) -> str:
     return value.replace("'", "'\"'\"'")
 
 
+CODE = frozenset({
+    "xml", "xml attribute", "python", "javascript", "typescript", "template literal", "go", "terraform",
+    "terraform value", "powershell",
+})  # fmt: skip
 # A name for the syntax, how the secret is written in it, and the text around.
 SYNTAXES: tuple[tuple[str, Callable[[str], str], str], ...] = (
     ("env", _no(""), "A=1\n{name}={secret}\nB=2"),
@@ -87,25 +96,70 @@ SYNTAXES: tuple[tuple[str, Callable[[str], str], str], ...] = (
     ("diff", _no(""), "@@ -1 +1 @@\n-{name}={secret}\n+b"),
     ("cat -n", _no(""), "     1\ta=1\n     2\t{name}={secret}\n     3\tb=2"),
     ("numbered yaml", _json, '     1→db:\n     2→  {name}: "{secret}"\n     3→  b: 2'),
-    ("coloured", _no(""), "\x1b[34m{name}\x1b[0m=\x1b[32m{secret}\x1b[0m\n"),
+    ("coloured", _no("\"'`"), "\x1b[34m{name}\x1b[0m=\x1b[32m{secret}\x1b[0m\n"),
     ("heredoc", _no(""), "cat > .env <<EOF\n{name}={secret}\nEOF\n"),
     ("triple", _no('"\\'), 'x\n{name} = """{secret}"""\ny'),
     ("list", _json, '"{name}": ["{secret}"]'),
+    ("ini", _no(";#"), "[db]\n{name} = {secret}\nport = 1"),
+    ("compose", _no("#'\"{}[]&*!|>%@`,"), "    environment:\n      - {name}={secret}\n      - A=1"),
+    ("docker -e", _shell, "docker run -e {name}='{secret}' image"),
+    ("typescript", lambda v: v.replace("\\", "\\\\").replace("'", "\\'"), "const {name}: string = '{secret}';"),
+    ("template literal", lambda v: v.replace("\\", "\\\\").replace("`", "\\`"), "const {name} = `{secret}`;"),
+    ("go", _json, '{name} := "{secret}"\n'),
+    ("terraform", _json, 'variable "{name}" {{\n  default = "{secret}"\n}}\n'),
+    ("terraform value", _json, '  {name} = "{secret}"\n'),
+    ("kubectl", _shell, "kubectl create secret generic x --from-literal={name}='{secret}'"),
+    ("setx", _shell, 'setx {name} "{secret}"'),
+    ("powershell", lambda v: v.replace("'", "''"), "$env:{name} = '{secret}'"),
+    ("properties :", _no("\"'`"), "{name}: {secret}\n"),
+    ("table", _no("|\"'`\\"), "| {name} | {secret} |\n"),
+    ("option = quoted", _shell, "deploy --client-secret='{secret}' now"),
+    ("option bare", _no("\"'`-"), "deploy --token {secret} now"),
+    ("header line", _no("\"'`"), "GET / HTTP/1.1\nX-Auth-Token: {secret}\nAccept: */*"),
+    ("markdown", _no("`"), "Use `{name}={secret}` here."),
+    ("fence", _no(""), "```sh\nexport {name}={secret}\n```"),
 )  # fmt: skip
-WITHOUT_NAME = frozenset(name for name, _, form in SYNTAXES if "{name}" not in form)
+
+
+def _diff(text: str) -> str:
+    return "\n".join("+" + line for line in text.split("\n"))
+
+
+# Where the text stands: as it is, and in what tools make of it.
+PLACES: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("prompt", lambda text: f"Please look:\n{text}\nThanks"),
+    ("output", str),
+    ("diff", _diff),
+    ("numbered", lambda text: "\n".join(f"{n:6}\t{line}" for n, line in enumerate(text.split("\n"), 1))),
+    ("tool input", lambda text: json.dumps({"command": text, "timeout": 5})),
+    ("json in json", lambda text: json.dumps({"body": json.dumps({"content": text})})),
+    ("markdown", lambda text: f"- see\n\n```\n{text}\n```\n"),
+    ("coloured", lambda text: "\n".join(f"\x1b[32m{line}\x1b[0m" for line in text.split("\n"))),
+)  # fmt: skip
 
 
 def cases(dice: random.Random, rounds: int) -> Iterator[tuple[str, str, str]]:
-    """The syntax, the text, and the secret as it is written there."""
+    """The syntax and the place, the text, and the secret as it is written in the syntax."""
     for _ in range(rounds):
         for syntax, written, form in SYNTAXES:
             name = dice.choice(NAMES)
-            if syntax in ("xml", "xml attribute", "python", "javascript"):
+            if syntax in CODE:
                 name = name.replace(".", "_").replace("-", "_")
-            made = written(secret(dice, dice.choice((12, 16, 20, 20, 32))))
-            yield syntax, form.format(name=name, secret=made), made
+            made = written(secret(dice, dice.choice(LENGTHS), dice.choice(ALPHABETS)))
+            place, put = dice.choice(PLACES)
+            yield f"{syntax}, {place}", put(form.format(name=name, secret=made)), made
 
 
-def leaks(text: str, made: str, least: int = 6) -> bool:
-    """Whether so many characters of the secret in a row are in the text."""
-    return any(made[at : at + least] in text for at in range(max(len(made) - least + 1, 1)))
+def leaks(text: str, made: str, least: int = 5) -> bool:
+    """Whether so many characters of the secret in a row are in the text, also escaped as in JSON."""
+    once = _json(made)
+    return any(
+        form[at : at + least] in text
+        for form in dict.fromkeys((made, once, _json(once)))
+        for at in range(max(len(form) - least + 1, 1))
+        if len(_ESCAPE.sub("", form[at : at + least])) >= _TELLING
+    )
+
+
+_TELLING = 3  # characters that are no part of an escape: any text may have `\\u00`
+_ESCAPE = re.compile(r"\\+(?:u[0-9a-f]{0,4})?")

@@ -11,7 +11,7 @@ from sess_schema.redaction.extents import Extents, Span
 # RE2 finds places where a name may be followed by a value; `re` looks at them closely.
 SCREEN = (
     rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)"
-    r"(?:[\\\"'`\])*]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\]|is\b)|\s+[\"']?(?i:value|val)\b|[ \t][a-zA-Z:-]+=))"
+    r"(?:[\\\"'`\])*]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\]|is\b)|\s(?:[\s\d|:+-]|→)*[\"']?(?i:value|val)\b|[ \t][a-zA-Z:-]+=))"
 )
 _VALUE = r"(?i:value|val|content|data|plaintext|secret_?string)"
 _NAME = re.compile(rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)")
@@ -34,7 +34,11 @@ _PLIST = re.compile(r"</key>\s{0,40}<string>(?=[^<\s])")
 _SIBLING = re.compile(
     rf"(?:\\{{0,3}}[\"'],?\s{{0,40}}|,?[ \t]*\r?\n[ \t\d→|:+-]{{0,40}})(?:\\{{0,3}}[\"'])?{_VALUE}(?:\\{{0,3}}[\"'])?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
 )
-_SAID = re.compile(r"[\"'`*]{0,3}(?: is:? |[ \t]{0,8}\|[ \t]{0,8})(?=\S)")
+# `variable "db_password" { default = "..." }`
+_DECLARED = re.compile(
+    r"\\{0,3}[\"'][ \t]{0,4}\{[^{}]{0,300}?\b(?:default|value)[ \t]{0,20}=[ \t]{0,4}(?=\\{0,3}[\"'])"
+)
+_SAID = re.compile(r"[\"'`*]{0,3}(?: is:? |[ \t]{0,8}\|[ \t]{1,8}|[ \t]{1,8}\|)(?=\S)")
 _FIRST_ARGUMENT = re.compile(r"\(\s{0,3}[bruf]?\\{0,3}[\"']\Z")
 _PREFIX = re.compile(r"[bruf]{1,2}(?=\\{0,3}[\"'])")
 _LIST = re.compile(r"\[\s{0,20}(?=\\{0,3}[\"'])")
@@ -82,7 +86,7 @@ def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Ite
     annotated = _ANNOTATED.match(text, end)
     if annotated is not None:
         yield from _literal(text, annotated.end(), name, extents)
-    for pattern in (_SIBLING, _PLIST, _PASSED):
+    for pattern in (_SIBLING, _PLIST, _DECLARED, _PASSED):
         found = pattern.match(text, end)
         if found is not None and (pattern is not _PASSED or _is_passed(text, start, found)):
             yield from _literal(text, found.end(), name, extents)
@@ -153,6 +157,8 @@ def _assigned(
         if values.loud(name, said):
             yield value.begin, value.end
         return
+    if found[1][:2] in ("==", "!=") and not any(map(str.isdigit, said)):
+        return  # two variables are compared
     alone = _LINE_BEFORE.search(text, max(start - 60, 0), start) is not None and (
         _ALONE.match(text, value.end) is not None
     )

@@ -17,7 +17,7 @@ from sess_schema.redaction import assignments, contexts, values
 from sess_schema.redaction.extents import MASK, Extents
 from sess_schema.redaction.shapes import SHAPES, Shape
 
-EDITION = 2  # increased when the rules find more, so that sites are drawn again
+EDITION = 3  # increased when the rules find more, so that sites are drawn again
 Found = tuple[int, int, str]  # begin, end, kind
 
 # Bytes searched at a time: a secret may begin inside another one that has no end, and searching
@@ -28,6 +28,10 @@ _MEMORY = 64 << 20  # bytes that RE2 may use for its states; it takes only what 
 _COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])?")
 # Where a narrow terminal broke a word.
 _BROKEN = re.compile(r"([\w+/=.$-]{1,400}+)(\r?\n[ \t]{0,12})([\w+/=.$-]{4,})", re.ASCII)
+_ESCAPE = re.compile(r"\\(?:[\"\\/nrt]|u[0-9a-fA-F]{4})")
+_ESCAPES = re.compile(r"\\[\"\\nr]|\\u001[bB]")  # what hides the lines and quotes of a text
+_CHARACTERS = {"n": "\n", "r": "\r", "t": "\t"}
+_MOST_LAYERS = 3
 _ENDS_SEQUENCE = re.compile(r"(?:\x1b\[[0-9;]*m|\\[nrt])\Z")
 _BY_PREFIX = [shape for shape in SHAPES if not shape.sign]
 _BACK = 60
@@ -43,7 +47,9 @@ def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Fou
     found: list[Found] = []
     place = _screen()(encoded, 0)
     if place >= 0:
-        found += _in(text, _places(text, encoded, place))
+        found += _in(text, encoded, place)
+        if "\\" in text:
+            found += _unescaped(text)
     if own:
         found += _by_rules(text, own)
     if "\x1b" in text:
@@ -51,16 +57,32 @@ def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Fou
     return _joined(text, found) if found else found
 
 
-def _in(text: str, places: Iterable[int]) -> Iterator[Found]:
+def _in(text: str, encoded: bytes | None = None, place: int | None = None) -> Iterator[Found]:
+    """What the built-in rules find; `place` is where the first one may apply, if that is known."""
+    first = _screen()
+    encoded = text.encode("utf-8", "surrogatepass") if encoded is None else encoded
+    plain = len(encoded) == len(text)
     extents = Extents(text)
     begin = end = 0  # of what reaches furthest so far
-    for at in places:
-        if begin <= at < end - _DEEP:
-            continue  # a long secret is not read again from each place in it
+    at = passed = 0  # the same place in the text and in its bytes
+    place = first(encoded, 0) if place is None else place
+    while place >= 0:
+        at = place if plain else at + _length(encoded[passed:place])
+        passed = place
         for found in _at(text, at, extents):
             if found[1] > end:
                 begin, end, _ = found
             yield found
+        following = place + 1
+        if begin <= at < end - _DEEP:
+            # A long secret is not read again from each place in it.
+            skipped = text[at : end - _DEEP].encode("utf-8", "surrogatepass")
+            following = place + len(skipped)
+        place = first(encoded, following)
+
+
+def _length(encoded: bytes) -> int:
+    return len(encoded.decode("utf-8", "surrogatepass"))
 
 
 def _at(text: str, at: int, extents: Extents) -> Iterator[Found]:
@@ -140,9 +162,42 @@ def _through(
         origins.append(kept)
     pieces.append(text[kept:])
     plain = "".join(pieces)
-    found = [*_in(plain, _places(plain)), *_by_rules(plain, own)]
+    found = [*_in(plain), *_by_rules(plain, own)]
     for begin, end, kind in found:
         yield _origin(begin, starts, origins), _origin(end - 1, starts, origins) + 1, kind
+
+
+def _unescaped(text: str) -> Iterator[Found]:
+    """What is found when JSON in it is read as the text that it stands for, and JSON in that again."""
+    layers: list[tuple[list[int], list[int]]] = []
+    while len(layers) < _MOST_LAYERS and _ESCAPES.search(text) is not None:
+        pieces: list[str] = []
+        kept = 0
+        starts, origins = [0], [0]
+        for match in _ESCAPE.finditer(text):
+            pieces += (text[kept : match.start()], _character(match[0]))
+            at = starts[-1] + match.start() - kept
+            kept = match.end()
+            starts += (at, at + 1)
+            origins += (match.start(), kept)
+        text = "".join((*pieces, text[kept:]))
+        layers.append((starts, origins))
+        found = [*_in(text)]
+        if "\x1b" in text:
+            found += _through(text, _COLOUR, ())
+        for begin, end, kind in found:
+            span = begin, end
+            for layer in reversed(layers):
+                span = _origin(span[0], *layer), _origin(span[1], *layer)
+            yield *span, kind
+
+
+def _character(escape: str) -> str:
+    return (
+        chr(int(f"0x{escape[2:]}", 0))
+        if escape[1] == "u"
+        else _CHARACTERS.get(escape[1], escape[1])
+    )
 
 
 def _origin(at: int, starts: list[int], origins: list[int]) -> int:
@@ -176,24 +231,6 @@ def _joined(text: str, found: list[Found]) -> list[Found]:
 
 
 # -- the screen
-
-
-def _places(text: str, encoded: bytes | None = None, place: int | None = None) -> Iterator[int]:
-    """Where a rule may apply."""
-    first = _screen()
-    encoded = text.encode("utf-8", "surrogatepass") if encoded is None else encoded
-    place = first(encoded, 0) if place is None else place
-    if len(encoded) == len(text):
-        while place >= 0:
-            yield place
-            place = first(encoded, place + 1)
-        return
-    at = passed = 0
-    while place >= 0:
-        at += len(encoded[passed:place].decode("utf-8", "surrogatepass"))
-        passed = place
-        yield at
-        place = first(encoded, place + 1)
 
 
 def expressions() -> list[str]:
