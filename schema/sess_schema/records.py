@@ -12,6 +12,7 @@ import apsw
 from sess_schema import archive, decode
 
 _KEPT = 6  # unpacked chunks of about a megabyte: a result is rarely far from its call
+_MOST_KEPT = 8 << 20  # bytes; the line of a document may be one chunk of any size
 _DEEPEST = 100  # levels of nesting that readers can handle
 
 
@@ -93,7 +94,9 @@ class Records:
         except archive.Damaged:
             self.damaged.add(key)
             raise
-        if len(self._chunks) > _KEPT:
+        while len(self._chunks) > _KEPT or (
+            len(self._chunks) > 1 and sum(map(len, self._chunks.values())) > _MOST_KEPT
+        ):
             self._chunks.popitem(last=False)
         return raw
 

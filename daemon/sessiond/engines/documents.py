@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import apsw
 
+from sess_schema import labels
 from sessiond.engines.known_rows import GONE, KnownRows, prefix_of
 from sessiond.engines.slices import hash64
 from sessiond.engines.steps import (
@@ -25,11 +27,12 @@ from sessiond.reading import tail
 from sessiond.reading.survey import Candidate
 from sessiond.reading.tail import Stat
 from sessiond.reading.tracked import Tracked
-from sessiond.sourcekit.base import Conversation, NotReady, SessionSpec
+from sessiond.sourcekit.base import Conversation, Event, Item, NotReady, Record, SessionSpec
 
-# Of a document that is not read element by element; reading it takes six times as much memory.
+# Of a document that is not read element by element; reading it takes four times as much memory.
 LARGEST = 128 << 20
-PIECE = 8 << 20  # of a document that is
+PIECE = 8 << 20  # bytes of a document that are in memory again when it is archived
+MOST_BYTES, MOST_RECORDS = 4 << 20, 2048  # of a conversation that is handed over at once
 
 
 def read_document(file: Candidate, source: Tracked, index: apsw.Connection) -> Iterator[Step]:
@@ -45,8 +48,10 @@ def read_document(file: Candidate, source: Tracked, index: apsw.Connection) -> I
         return
     try:
         stat = Stat.of(os.fstat(fd))
-        data = None if file.source.streams else _whole(fd, stat)
-        yield from _changes(file, source, index, _elements(fd) if data is None else (data,))
+        streams = file.source.streams
+        data = _whole(fd, stat) if not streams and stat.size <= PIECE else None
+        given = _elements(fd) if streams else _once(fd, stat) if data is None else (data,)
+        yield from _changes(file, source, index, given)
         for offset, piece in _pieces(fd, stat) if data is None else ((0, data),):
             yield ReplaceDocument(file, source, piece, offset)
         yield Finish(file, source, stat)
@@ -68,13 +73,48 @@ def _changes(
     known, is_new = KnownRows(index, source), source.id is None
     seen = set[str]()
     for data in given:
-        for conversation in documents.conversations(file.path, data):
+        found = documents.conversations(file.path, data)
+        del data
+        for conversation in _released(found):
             native_id = conversation.spec.native_id
             seen.add(native_id)
             reduce(conversation, known, prefix_of(native_id))
-            yield ChangeConversation(file, source, conversation)
+            for piece in _handed_over(conversation):
+                yield ChangeConversation(file, source, piece)
     for change in _lost(known, seen) if not is_new else ():
         yield ChangeConversation(file, source, change)
+
+
+def _released(found: Iterator[Conversation]) -> Iterator[Conversation]:
+    """Each conversation once the next is there: after the last, the reader holds no memory."""
+    held = next(found, None)
+    while held is not None:
+        after = next(found, None)
+        yield held
+        held = after
+
+
+def _handed_over(conversation: Conversation) -> Iterator[Conversation]:
+    """A conversation in pieces, each of which is let go when it is written."""
+    items = conversation.items
+    few = len(items) <= MOST_RECORDS
+    if few and sum(item.size for item in items) <= MOST_BYTES:
+        yield conversation
+        return
+    items.reverse()
+    removed = conversation.removed
+    while items:
+        piece, size = list[Item](), 0
+        while items and len(piece) < MOST_RECORDS and size < MOST_BYTES:
+            piece.append(items.pop())
+            size += piece[-1].size
+        yield replace(conversation, items=piece, removed=removed)
+        removed = []
+
+
+def _once(fd: int, stat: Stat) -> Iterator[bytes]:
+    """A large document, which nobody holds but its reader."""
+    yield _whole(fd, stat)
 
 
 def _elements(fd: int) -> Iterator[bytes]:
@@ -117,13 +157,31 @@ def reduce(conversation: Conversation, known: KnownRows, prefix: str) -> None:
         while key in order:  # a repeated id is still a separate record
             key += "'"
         order[key] = None
-        item.key, item.digest = key, hash64(item.raw)
+        line = item.line()
+        item.key, item.digest, item.length = key, hash64(line), len(line)
+        if len(line) > tail.LONGEST_LINE and item.record is not None:
+            item.record = oversize(item.record, len(line))
+        del line
         old = before.pop(key, None)
         if old is None or old.digest != item.digest or old.place == GONE:
             changed.append(item)
     conversation.items, conversation.order = changed, list(order)
     conversation.times = {prefix + key: ts for key, ts in conversation.times.items()}
     conversation.removed = [key for key, old in before.items() if old.place != GONE]
+
+
+def oversize(record: Record, length: int) -> Record:
+    """What stands for a record that is too long to index; the archive has it."""
+    reason = f"record of {length >> 20} MiB is archived but not searchable"
+    return Record(
+        "oversize",
+        native_id=record.native_id,
+        parent_id=record.parent_id,
+        ts=record.ts,
+        ts_from=record.ts_from,
+        events=[Event("system", reason, label=labels.OVERSIZE)],
+        warnings=[reason],
+    )
 
 
 def _lost(known: KnownRows, seen: set[str]) -> Iterator[Conversation]:

@@ -79,7 +79,7 @@ class ChangeConversation(Step):
 
     @property
     def weight(self) -> int:
-        return sum(len(item.raw) for item in self.conversation.items)
+        return sum(item.size for item in self.conversation.items)
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ from sess_schema import kinds
 from sess_schema.edits import Edit, Hunks
 from sessiond.sourcekit.files import Folders, holds_lines
 from sessiond.sourcekit.folders import ProjectFolder
+from sessiond.sourcekit.values import as_line
 
 if TYPE_CHECKING:
     from sessiond.engines.foreign import Foreign
@@ -191,6 +192,9 @@ class SessionSpec:
     resume: tuple[str, ...] = ()  # the command that resumes it, run in its project
 
 
+NOTHING = object()
+
+
 @dataclass(slots=True)
 class Item:
     """One record of a conversation in a document or a database."""
@@ -201,10 +205,20 @@ class Item:
     raw: bytes = b""  # its line in the archive
     record: Record | None = None  # None: no content, only the digest is stored
     alias: str | None = None  # the id it gives itself, if the key has another
+    value: Any = NOTHING  # instead of `raw`: the line is made of it when it is needed
+    length: int = 0  # of that line, once it was made
 
     @property
     def ts(self) -> int | None:
         return self.record.ts if self.record and self.record.ts_from is None else None
+
+    @property
+    def size(self) -> int:
+        return self.length or len(self.raw)
+
+    def line(self) -> bytes:
+        """Its line in the archive, without the newline."""
+        return self.raw if self.value is NOTHING else as_line(self.value)
 
 
 @dataclass(slots=True)

@@ -45,7 +45,7 @@ class Lines:
         turns = [
             Turn(
                 _place(lines[item.key]),
-                len(item.raw),
+                item.size,
                 lines[item.key],
                 record,
                 content_digest(record),
@@ -56,7 +56,7 @@ class Lines:
         self._db.executemany(
             "INSERT INTO chunks (source_id, retired, offset, length, data) VALUES (?, 0, ?, ?, ?)",
             [
-                (part.id, turn.offset, len(item.raw) + 1, archive.pack(item.raw + b"\n"))
+                (part.id, turn.offset, item.size + 1, archive.pack(item.line() + b"\n"))
                 for turn, (item, _) in zip(turns, new, strict=True)
             ],
         )
@@ -75,7 +75,7 @@ class Lines:
             "UPDATE turns SET length = ?, kind = ?, role = ?, parent_id = ?, ts = ?, ts_from = ?,"
             " digest = ? WHERE id = ?",
             (
-                len(item.raw),
+                item.size,
                 record.kind,
                 record.role,
                 record.parent_id,
@@ -88,7 +88,7 @@ class Lines:
         self._db.execute(
             "UPDATE chunks SET length = ?, data = ?"
             " WHERE source_id = ? AND retired = 0 AND offset = ?",
-            (len(item.raw) + 1, archive.pack(item.raw + b"\n"), part.id, offset),
+            (item.size + 1, archive.pack(item.line() + b"\n"), part.id, offset),
         )
         here = "source_id = ? AND offset = ? AND retired = 0"
         self._db.execute(
@@ -99,7 +99,9 @@ class Lines:
         self._warn(part, (line, offset), item, record)
 
     def _warn(self, part: Tracked, at: tuple[int, int], item: Item, record: Record) -> None:
-        preview = item.raw[: PREVIEW * 4].decode("utf-8", "replace")[:PREVIEW]
+        if not record.warnings:
+            return
+        preview = item.line()[: PREVIEW * 4].decode("utf-8", "replace")[:PREVIEW]
         problems = [Problem(*at, warning, preview) for warning in record.warnings]
         self._transaction.chunks.add_problems(part, problems)
 

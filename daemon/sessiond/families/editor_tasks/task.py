@@ -12,7 +12,7 @@ from sessiond.families.editor_tasks.timeline import Meter
 from sessiond.families.editor_tasks.tools import NEW_TASK
 from sessiond.sourcekit.base import LINK_META, Conversation, Item, Link, Record, SessionSpec, Usage
 from sessiond.sourcekit.folders import absolute
-from sessiond.sourcekit.values import as_dict, as_line, as_text, as_time
+from sessiond.sourcekit.values import as_dict, as_text, as_time
 
 Rows = Sequence[dict[str, Any]]
 _RECORDED, _MENTIONED = 2, 1  # how sure the project is
@@ -46,7 +46,7 @@ def sent_conversation(
         if reader.calls:
             value["calls"] = reader.calls
         value |= _children(record, children)
-        items.append(Item(key, number, raw=as_line(value), record=record))
+        items.append(Item(key, number, value=value, record=record))
     models = {str(shown[at].get("ts")): items[answer].record for answer, at in matched.items()}
     _insert(items, shown, meter, models, facts)
     return _conversation(spec, items, facts, project)
@@ -59,7 +59,7 @@ def shown_conversation(
     for number, (key, record, messages) in enumerate(read_shown(shown, meter)):
         if record.usage is not None and record.usage.model is None:
             record.usage.model = _model(facts, None, record.ts)
-        items.append(Item(key, number, raw=as_line(messages), record=record))
+        items.append(Item(key, number, value=messages, record=record))
     return _conversation(spec, items, facts, None)
 
 
@@ -102,7 +102,7 @@ def _insert(
         )
         value = {"shown": message, "model": record.usage.model if record.usage else None}
         key = f"shown/{message.get('ts')}"
-        items.insert(next(later, len(items)), Item(key, raw=as_line(value), record=record))
+        items.insert(next(later, len(items)), Item(key, value=value, record=record))
 
 
 def _recorded(meter: Meter, message: dict[str, Any], record: Record) -> Usage | None:

@@ -12,7 +12,7 @@ from sess_schema.decode import decode
 from sessiond.families.opencode.messages import read_message
 from sessiond.sourcekit.base import Conversation, Item, NotReady, SessionSpec
 from sessiond.sourcekit.files import small_file, small_json
-from sessiond.sourcekit.values import as_dict, as_line, as_text, as_time
+from sessiond.sourcekit.values import as_dict, as_text, as_time
 
 _LARGEST = 64 << 20
 _RECENT = 24 * 3600  # seconds in which a session may still be written
@@ -39,7 +39,7 @@ def session(path: str, data: bytes, program: str) -> Conversation:
         if revert and message["info"].get("id") == revert:
             break
         record = read_message(message)
-        items.append(Item(record.native_id or "", raw=as_line(message), record=record))
+        items.append(Item(record.native_id or "", value=message, record=record))
     items.sort(key=lambda item: ((item.record.ts if item.record else None) or 0, item.key))
     return Conversation(
         SessionSpec(

@@ -28,7 +28,7 @@ class Sessions:
         spec = SessionSpec(as_text(facts.get("id")) or name)
         parser = RolloutParser(spec, {})
         items = [
-            Item(str(number), raw=orjson.dumps(value), record=parser.parse(value))
+            Item(str(number), value=value, record=parser.parse(value))
             for number, value in enumerate(whole["items"])
             if isinstance(value, dict)
         ]

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Item, SessionSpec, Source
-from sessiond.sourcekit.values import as_line, as_local_time
+from sessiond.sourcekit.values import as_local_time
 
 __all__ = ["SOURCE", "AiderSource"]
 
@@ -86,7 +86,7 @@ class _Histories:
             again = f"-{seen[stamp]}" if seen[stamp] > 1 else ""
             session = f"{os.path.basename(project) or 'root'}-{stamp}{again}"
             items = [
-                Item(key, number, raw=as_line(block), record=record)
+                Item(key, number, value=block, record=record)
                 for number, (key, block, record) in enumerate(read_run(run, session))
             ]
             if run.started or items:

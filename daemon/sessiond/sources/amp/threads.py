@@ -26,7 +26,7 @@ from sessiond.sourcekit.documents import borrowed_times, whole_json
 from sessiond.sourcekit.folders import of_uri
 from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.toolbox import Toolbox, run_by_user
-from sessiond.sourcekit.values import as_count, as_dict, as_line, as_text, as_time, strings
+from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time, strings
 
 _TOOLS = Toolbox(
     {
@@ -61,7 +61,7 @@ def _conversation(name: str, thread: dict[str, Any]) -> Conversation:
         message = given if isinstance(given, dict) else {"content": given}
         key = str(message.get("messageId") if message.get("messageId") is not None else number)
         record = _read(f"{name}/{key}", message)
-        items.append(Item(key, number, raw=as_line(message), record=record))
+        items.append(Item(key, number, value=message, record=record))
     times = borrowed_times(items, created)
     items += _billed(name, thread)
     place = _place(thread)
@@ -225,4 +225,4 @@ def _billed(name: str, thread: dict[str, Any]) -> Iterator[Item]:
             cache_write_1h_tokens=0,
             cache_read_tokens=0,
         )
-        yield Item(key, raw=as_line(given), record=record)
+        yield Item(key, value=given, record=record)

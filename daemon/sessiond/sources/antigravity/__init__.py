@@ -19,7 +19,7 @@ from sessiond.sourcekit.base import (
     Source,
 )
 from sessiond.sourcekit.folders import absolute
-from sessiond.sourcekit.values import as_dict, as_line, as_text, as_time
+from sessiond.sourcekit.values import as_dict, as_text, as_time
 
 if TYPE_CHECKING:
     from sessiond.engines.foreign import Foreign
@@ -147,7 +147,7 @@ class _History:
             record = Record("prompt", native_id=f"{session}/prompt-{len(change.items)}")
             record.ts = as_time(value.get("timestamp"))
             read_prompt(record, text)
-            change.items.append(Item(str(len(change.items)), raw=as_line(value), record=record))
+            change.items.append(Item(str(len(change.items)), value=value, record=record))
         yield from found.values()
 
 

@@ -6,7 +6,7 @@ import os
 from typing import Any
 
 from sessiond.sourcekit.base import Conversation, Item, NotReady, SessionSpec
-from sessiond.sourcekit.documents import dumped, whole_json
+from sessiond.sourcekit.documents import whole_json
 from sessiond.sourcekit.values import as_text
 from sessiond.sources.claude.records import ClaudeParser
 
@@ -28,7 +28,7 @@ def read_saved(path: str, data: bytes) -> Conversation:
     for number, line in enumerate(lines):
         record = line if isinstance(line, dict) else {"type": "other", "content": line}
         key = as_text(record.get("uuid")) or f"#{number}"
-        items.append(Item(key, number, raw=dumped(record), record=parser.parse(record)))
+        items.append(Item(key, number, value=record, record=parser.parse(record)))
     project = next((item.record.cwd for item in items if item.record and item.record.cwd), None)
     return Conversation(spec, items=items, project=project, project_rank=1 if project else 0)
 

@@ -8,7 +8,7 @@ from typing import Any
 from sess_schema import kinds
 from sessiond.families.blocks import read_blocks
 from sessiond.sourcekit.base import Conversation, Event, Item, NotReady, Record, SessionSpec
-from sessiond.sourcekit.documents import dumped, whole_json
+from sessiond.sourcekit.documents import whole_json
 from sessiond.sourcekit.toolbox import Toolbox
 from sessiond.sourcekit.values import as_dict, as_text, as_time
 
@@ -69,7 +69,7 @@ def _item(number: int, message: Any, model: str | None) -> Item:
     else:
         read_blocks(record, value.get("text"), "/text", _TOOLS)
     _read_attachments(record, value)
-    return Item(name or f"#{number}", number, raw=dumped(value), record=record)
+    return Item(name or f"#{number}", number, value=value, record=record)
 
 
 def _named(content: list[Any], message: str) -> list[Any]:

@@ -10,7 +10,7 @@ from sessiond.sourcekit.base import Conversation, Item, NotReady, Record, Sessio
 from sessiond.sourcekit.documents import whole_json
 from sessiond.sourcekit.files import small_file, small_json
 from sessiond.sourcekit.folders import absolute
-from sessiond.sourcekit.values import as_count, as_dict, as_line, as_text, as_time
+from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time
 
 _MESSAGES = ".messages.json"
 _LARGEST_MANIFEST, _LARGEST_PARENT = 1 << 20, 64 << 20
@@ -27,7 +27,7 @@ def read_session(path: str, data: bytes) -> Conversation:
     for number, message in enumerate(messages):
         key = as_text(message.get("id")) or str(number)
         record = _read(reader, key, message, manifest)
-        items.append(Item(key, number, raw=as_line(message), record=record))
+        items.append(Item(key, number, value=message, record=record))
     spec = _spec(folder, session, stem, manifest, messages)
     project = absolute(manifest.get("cwd")) or absolute(manifest.get("workspace_root"))
     return Conversation(

@@ -27,7 +27,7 @@ from sessiond.sourcekit.files import small_file
 from sessiond.sourcekit.folders import of_uri
 from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.toolbox import Toolbox
-from sessiond.sourcekit.values import as_count, as_dict, as_line, as_text, as_time
+from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time
 
 _LARGEST_INDEX = 16 << 20
 _TOOLS = Toolbox(
@@ -124,7 +124,7 @@ class _Reader:
         for number, given in enumerate(history):
             item = given if isinstance(given, dict) else {"message": {"content": given}}
             record = self._read(f"{self._session}/{number}", item)
-            yield Item(str(number), number, raw=as_line(item), record=record)
+            yield Item(str(number), number, value=item, record=record)
 
     def _read(self, name: str, item: dict[str, Any]) -> Record:
         message = as_dict(item.get("message"))
@@ -256,4 +256,4 @@ def _total(name: str, session: dict[str, Any]) -> Item | None:
     used = as_dict(session.get("usage"))
     record = Record("usage", role="system", native_id=f"{name}/usage")
     record.usage = _usage(used, record.native_id, as_text(session.get("chatModelTitle")))
-    return Item("usage", raw=as_line(used), record=record) if record.usage else None
+    return Item("usage", value=used, record=record) if record.usage else None

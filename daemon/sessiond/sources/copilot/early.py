@@ -19,7 +19,7 @@ from sessiond.sourcekit.base import (
 )
 from sessiond.sourcekit.documents import whole_json
 from sessiond.sourcekit.titles import prompt_title
-from sessiond.sourcekit.values import as_dict, as_line, as_text, as_time
+from sessiond.sourcekit.values import as_dict, as_text, as_time
 
 _STATES = {"failure": "error", "rejected": "denied", "denied": "denied"}
 
@@ -40,7 +40,7 @@ class Sessions:
             key = as_text(value.get("id")) or str(number)
             record = _record(value)
             record.native_id = f"{session}/{key}"
-            items.append(Item(key, number, raw=as_line(entry), record=record))
+            items.append(Item(key, number, value=entry, record=record))
         yield Conversation(
             SessionSpec(session), items=items, created_at=as_time(whole.get("startTime"))
         )

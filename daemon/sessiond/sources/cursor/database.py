@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from sess_schema import labels
 from sessiond.engines.foreign import Foreign
 from sessiond.engines.known_rows import GONE, KnownRow, KnownRows
 from sessiond.engines.slices import hash64
-from sessiond.sourcekit.base import Conversation, Item, SessionSpec
+from sessiond.reading.tail import LONGEST_LINE
+from sessiond.sourcekit.base import Conversation, Event, Item, Record, SessionSpec
 from sessiond.sourcekit.editors import folder_of
 from sessiond.sources.cursor import envelope
 from sessiond.sources.cursor.changes import (
@@ -31,6 +33,11 @@ NEWEST = 8  # last bubbles of a changed conversation to compare whatever their r
 NEWEST_DISTRUSTED = 64  # the same, once a rowid missed a change
 _BATCH = 32  # values read in one transaction
 _PIECE = 8 << 20  # bytes of a conversation handed over at once
+# Its length is known without reading it.
+_VALUE = (
+    f"SELECT key, rowid, iif(octet_length(value) > {LONGEST_LINE}, NULL, value),"
+    " octet_length(value) FROM cursorDiskKV WHERE key = ?"
+)
 _BY_COMPOSER, _BY_WORKSPACE, _BY_REPOSITORY = 5, 2, 1  # between them: the headers
 
 
@@ -197,9 +204,10 @@ class DatabaseReader:
     def _add_bubbles(
         self, change: Conversation, composer: Composer, keys: list[str], known: dict[str, KnownRow]
     ) -> None:
-        for key, rowid, value in self._foreign.many(
-            "SELECT key, rowid, value FROM cursorDiskKV WHERE key = ?", keys
-        ):
+        for key, rowid, value, length in self._foreign.many(_VALUE, keys):
+            if length is not None and length > LONGEST_LINE:
+                self._add_oversize(change, (key, rowid), length, known)
+                continue
             contents = fetch(self._foreign, as_bytes(value))
             item = Item(key, rowid, _digest(value, contents))
             before = known.get(key)
@@ -213,6 +221,27 @@ class DatabaseReader:
                 bubble = self._read(item, composer, key.split(":", 2)[2], value, contents)
                 self._place_by(change, bubble)
             change.items.append(item)
+
+    def _add_oversize(
+        self, change: Conversation, at: tuple[str, int], length: int, known: dict[str, KnownRow]
+    ) -> None:
+        """A note in the place of a value that would take several times its size in memory."""
+        key, rowid = at
+        item = Item(key, rowid, hash64(b"oversize %d" % length))
+        before = known.get(key)
+        if before is not None and before.digest == item.digest and before.place == rowid:
+            return
+        bubble_id = key.split(":", 2)[2]
+        reason = f"record of {length >> 20} MiB is too long to read; only Cursor has it"
+        note = {"oversize": length}
+        item.raw = envelope.pack(change.spec.native_id, note, bubble_id=bubble_id)
+        item.record = Record(
+            "oversize",
+            native_id=bubble_id,
+            events=[Event("system", reason, label=labels.OVERSIZE)],
+            warnings=[reason],
+        )
+        change.items.append(item)
 
     def _place_by(self, change: Conversation, bubble: Any) -> None:
         """Use the folders of the bubble's window if nothing better is known."""

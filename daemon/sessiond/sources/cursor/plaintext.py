@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
 from sessiond.sourcekit.base import Conversation, Item, NotReady, SessionSpec
 from sessiond.sources.cursor.messages import parse_message
 
@@ -31,7 +29,7 @@ def conversation(spec: SessionSpec, data: bytes) -> Iterator[Conversation]:
         if record.ts is None and last is not None:
             change.times[native_id] = last
         last = record.ts or last
-        change.items.append(Item(native_id, raw=orjson.dumps(message), record=record))
+        change.items.append(Item(native_id, value=message, record=record))
     if change.items:
         yield change
     elif text.strip():

@@ -19,7 +19,7 @@ from sessiond.sourcekit.base import (
     Usage,
 )
 from sessiond.sourcekit.documents import whole_json
-from sessiond.sourcekit.values import as_count, as_dict, as_line, as_text, as_time
+from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time
 
 __all__ = ["SOURCE", "DroidSource"]
 
@@ -103,7 +103,7 @@ class _Settings:
         record.ts = as_time(settings.get("providerLockTimestamp"))
         record.usage = _usage(record.native_id or "", model, as_dict(settings.get("tokenUsage")))
         kept = {name: settings[name] for name in _COUNTED if name in settings}
-        items = [Item("usage", raw=as_line(kept), record=record)] if record.usage else []
+        items = [Item("usage", value=kept, record=record)] if record.usage else []
         yield Conversation(SessionSpec(session), items=items, model=model)
 
 

@@ -23,7 +23,7 @@ from sessiond.sourcekit.base import (
 )
 from sessiond.sourcekit.folders import ProjectFolder
 from sessiond.sourcekit.ids import is_uuid, scoped
-from sessiond.sourcekit.values import as_dict, as_line, as_text, as_time
+from sessiond.sourcekit.values import as_dict, as_text, as_time
 from sessiond.sources.gemini.projects import PROJECT_ROOT, project_of
 
 __all__ = ["SOURCE", "GeminiSource"]
@@ -142,7 +142,7 @@ class _Chats:
             if record.usage is not None:
                 record.usage.message_id = record.native_id
             key = as_text(value.get("id")) or str(number)
-            items.append(Item(key, number, raw=as_line(value), record=record))
+            items.append(Item(key, number, value=value, record=record))
         yield Conversation(
             spec,
             items=items,

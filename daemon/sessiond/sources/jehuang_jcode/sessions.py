@@ -21,7 +21,7 @@ from sessiond.sourcekit.base import (
     SessionSpec,
     Usage,
 )
-from sessiond.sourcekit.documents import dumped, whole_json
+from sessiond.sourcekit.documents import whole_json
 from sessiond.sourcekit.files import small_file
 from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.toolbox import Toolbox
@@ -94,7 +94,7 @@ def _add(messages: dict[str, Item], session: str, listed: Any, facts: dict[str, 
         value = message if isinstance(message, dict) else {"content": message}
         key = as_text(value.get("id")) or f"#{len(messages)}"
         record = _message(session, value, facts)
-        messages[key] = Item(key, len(messages), raw=dumped(value), record=record)
+        messages[key] = Item(key, len(messages), value=value, record=record)
 
 
 def _conversation(session: str, facts: dict[str, Any], items: list[Item]) -> Conversation:
@@ -127,7 +127,7 @@ def _compaction(state: dict[str, Any]) -> Item | None:
     if text is None:
         return None
     record = Record(_COMPACTION, role="system", events=[Event("summary", text)])
-    return Item(_COMPACTION, raw=dumped({"type": _COMPACTION, "summary": text}), record=record)
+    return Item(_COMPACTION, value={"type": _COMPACTION, "summary": text}, record=record)
 
 
 def _message(session: str, value: dict[str, Any], facts: dict[str, Any]) -> Record:

@@ -22,7 +22,7 @@ from sessiond.sourcekit.content import result_text
 from sessiond.sourcekit.documents import borrowed_times, whole_json
 from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.titles import prompt_title
-from sessiond.sourcekit.values import as_count, as_dict, as_line, as_text, as_time, decoded, strings
+from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time, decoded, strings
 from sessiond.sources.kiro import spec_of
 
 _COUNTS = ("input", "output", "cache_write_input", "cache_read_input")
@@ -40,7 +40,7 @@ def session(path: str, data: bytes) -> Conversation:
     kept = {name: facts.get(name) for name in ("id", "modelId", "agentMode", "createdAt")}
     return Conversation(
         spec,
-        items=[Item("session", raw=as_line(kept), record=record)],
+        items=[Item("session", value=kept, record=record)],
         project=spec.project,
         project_rank=1 if spec.project else 0,
         mode=as_text(facts.get("agentMode")),
@@ -98,7 +98,7 @@ def _turn(
     counts = {f"{name}_token_count": turn.get(f"{name}_token_count") for name in _COUNTS}
     kept = {"turn": number, "model": model, "error": problem, "window": window, **counts}
     kept["end_timestamp"] = turn.get("end_timestamp")
-    return Item(f"turn-{number}", raw=as_line(kept), record=record)
+    return Item(f"turn-{number}", value=kept, record=record)
 
 
 # -- sessions of the editor before 1.0
@@ -159,7 +159,7 @@ def _said(session_id: str, number: int, entry: dict[str, Any]) -> Item:
             record.events.append(Event("assistant", text))
     elif text:
         record.events.append(Event("system", text, label=role))
-    return Item(f"{number}:{name}", raw=as_line(entry), record=record)
+    return Item(f"{number}:{name}", value=entry, record=record)
 
 
 def _completion(logs: Any) -> str:

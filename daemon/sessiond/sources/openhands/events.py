@@ -188,9 +188,7 @@ def _requests(session: str, state: dict[str, Any], moments: dict[str, int]) -> I
             record = Record("usage", role="system", native_id=name)
             record.ts = moments.get(response or "") or as_time(price.get("timestamp"))
             record.usage = _usage(fields, price.get("cost"), name)
-            yield Item(
-                f"usage/{purpose}/{number}", raw=as_line([used, cost, record.ts]), record=record
-            )
+            yield Item(f"usage/{purpose}/{number}", value=[used, cost, record.ts], record=record)
 
 
 def _usage(used: dict[str, Any], cost: Any, name: str) -> Usage:

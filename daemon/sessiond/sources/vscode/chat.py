@@ -17,7 +17,7 @@ from sessiond.sourcekit.base import (
     Title,
 )
 from sessiond.sourcekit.titles import prompt_title
-from sessiond.sourcekit.values import as_count, as_dict, as_line, as_text, as_time
+from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time
 from sessiond.sources.vscode.responses import Response
 
 _ANSWER = ("response", "result", "isCanceled", "modelId", "requestId", "timestamp", "modelState")
@@ -83,7 +83,7 @@ def _prompt(request: dict[str, Any], native_id: str, key: str) -> Item:
         if title := prompt_title(text):
             record.titles.append(Title(title, TITLE_PROMPT))
     raw = {name: value for name, value in request.items() if name not in _ANSWER[:2]}
-    return Item(key, raw=as_line(raw), record=record)
+    return Item(key, value=raw, record=record)
 
 
 def _images(variables: Any) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sessiond.families.copilot.tools import call, describe
 from sessiond.sourcekit.base import Event, Item, Record
-from sessiond.sourcekit.values import as_dict, as_line, as_text, as_time, strings
+from sessiond.sourcekit.values import as_dict, as_text, as_time, strings
 
 _HIDDEN = frozenset({"mimeType", "base64Data", "uri", "type", "ref"})
 _FAILURES = ("ERROR while calling tool", "ERROR: Your input to the tool was invalid")
@@ -42,7 +42,7 @@ class Response:
     @property
     def item(self) -> Item:
         key = self._request.rpartition("/")[2] + "/response"
-        return Item(key, raw=as_line(self._value), record=self.record)
+        return Item(key, value=self._value, record=self.record)
 
     def children(self) -> Iterator[tuple[str, Item]]:
         for call_id, found in self._below.items():
@@ -51,7 +51,7 @@ class Response:
             record.events = [event for _, event in found]
             parts = {"response": [part for part, _ in found]}
             key = self._request.rpartition("/")[2]
-            yield call_id, Item(key, raw=as_line(parts), record=record)
+            yield call_id, Item(key, value=parts, record=record)
 
     def read(self) -> None:
         parts = self._value.get("response")

@@ -65,7 +65,7 @@ class _Tabs(Layout):
             key = as_text(as_dict(bubble).get("id")) or str(number)
             record = _read_bubble(as_dict(bubble))
             record.native_id = f"{conversation}/{key}"
-            items.append(Item(key, raw=as_line({"bubble": bubble}), record=record))
+            items.append(Item(key, value={"bubble": bubble}, record=record))
         return Conversation(
             SessionSpec(conversation, title=as_text(tab.get("chatTitle"))),
             items=items,

@@ -10,7 +10,7 @@ import zstandard
 from sessiond.engines.foreign import Foreign
 from sessiond.engines.tables import Layout, Table
 from sessiond.sourcekit.base import Conversation, Item, NotReady, Record, SessionSpec, Usage
-from sessiond.sourcekit.values import as_count, as_dict, as_line, as_text, as_time, decoded
+from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time, decoded
 from sessiond.sources.zed.messages import read_message
 
 _LARGEST = 256 << 20
@@ -91,13 +91,13 @@ def _items(thread: str, facts: dict[str, Any]) -> Iterator[Item]:
         key = f"{prompt}+{number}" if number else prompt
         record = read_message(value)
         record.native_id = f"{thread}/{key}"
-        yield Item(key, raw=as_line(value), record=record)
+        yield Item(key, value=value, record=record)
     used = _used(facts)
     if used is not None:
         record = Record("usage", native_id=f"{thread}/usage")
         record.model = used.model
         used.message_id, record.usage = record.native_id, used
-        yield Item("usage", raw=as_line({name: facts.get(name) for name in _SPENT}), record=record)
+        yield Item("usage", value={name: facts.get(name) for name in _SPENT}, record=record)
 
 
 def _id_of(value: dict[str, Any]) -> str:
