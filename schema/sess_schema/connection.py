@@ -30,9 +30,11 @@ def refuse_old_sqlite() -> None:
         )
 
 
-def large_pages(db: apsw.Connection) -> None:
-    """16 KiB pages load full text 20% faster; the setting only affects new files."""
-    db.pragma("page_size", 16384)
+def small_pages(db: apsw.Connection) -> None:
+    """A line touches some thirty pages, and each is written whole: 4 KiB wear the disk a third as
+    much as 16 do, and load as fast. Scans of all texts take a third longer. Only for new files.
+    """
+    db.pragma("page_size", 4096)
 
 
 def write_ahead(db: apsw.Connection) -> None:
@@ -69,6 +71,11 @@ def check_references(db: apsw.Connection) -> None:
 def bound_the_log(db: apsw.Connection) -> None:
     """After a bulk load the WAL shrinks instead of staying at its peak size."""
     db.pragma("journal_size_limit", 64 << 20)
+
+
+def write_back_rarely(db: apsw.Connection) -> None:
+    """Most commits change the same pages: each is written back once for 16 MB of the WAL."""
+    db.wal_autocheckpoint((16 << 20) // db.pragma("page_size"))
 
 
 def cache(db: apsw.Connection, megabytes: int) -> None:
@@ -139,12 +146,13 @@ def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
             raise apsw.ReadOnlyError("the file cannot be written")
         wait_for_locks(db, 5)
         migrate.refuse_strangers(db, path)
-        large_pages(db)
+        small_pages(db)
         sync_fully(db)
         write_ahead(db)
         strict_sql(db)
         check_references(db)
         bound_the_log(db)
+        write_back_rarely(db)
         cache(db, 32)
         temporary_in_memory(db)
         _keep_older(db, path, progress)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-PAGE = 16384
+PAGE = 4096
 
 
 def whereabouts(index: Path) -> dict[int, tuple[bytes, set[int]]]:
@@ -80,7 +80,7 @@ def truncate(raw: bytearray, chance: random.Random) -> set[int]:
 
 
 def lose_the_header(raw: bytearray, chance: random.Random) -> set[int]:
-    raw[: chance.choice((100, 4096, PAGE))] = bytes(1)
+    raw[: chance.choice((100, 512, PAGE))] = bytes(1)
     raw[:0] = bytes(PAGE - len(raw) % PAGE) if len(raw) % PAGE else b""
     return {0}
 

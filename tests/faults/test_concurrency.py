@@ -45,10 +45,10 @@ def grow(world, first, last, lines):
 
 def test_readers_see_whole_states_during_a_bulk_load(world, monkeypatch):
     """Four readers search continuously: each snapshot has as many texts as events and lines."""
-    monkeypatch.setattr("sessiond.writing.batch.COMMIT_BYTES", 200_000)
+    monkeypatch.setattr("sessiond.writing.batch.COMMIT_BYTES", 100_000)
     grow(world, 0, 1, 10)
     world.ingest()
-    grow(world, 1, 100, 40)
+    grow(world, 1, 50, 40)
     stop, states, errors = threading.Event(), set(), []
     readers = [
         threading.Thread(target=read, args=(world.state / "index.db", stop, states, errors))
@@ -65,17 +65,17 @@ def test_readers_see_whole_states_during_a_bulk_load(world, monkeypatch):
     assert errors == []
     assert len(states) > 5
     assert {len(set(state)) for state in states} == {1}
-    assert world.sql("SELECT count(*) FROM events") == [(3970,)]
+    assert world.sql("SELECT count(*) FROM events") == [(1970,)]
     world.check()
 
 
 def test_every_way_to_search_sees_one_state(world, monkeypatch):
     """Inside a transaction words, substrings, expressions and groups find the same events,
     while another connection keeps writing."""
-    monkeypatch.setattr("sessiond.writing.batch.COMMIT_BYTES", 200_000)
+    monkeypatch.setattr("sessiond.writing.batch.COMMIT_BYTES", 100_000)
     grow(world, 0, 1, 10)
     world.ingest()
-    grow(world, 1, 100, 40)
+    grow(world, 1, 50, 40)
     writer = threading.Thread(target=world.ingest)
     writer.start()
     seen = set()

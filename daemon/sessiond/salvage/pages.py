@@ -11,7 +11,10 @@ import struct
 from collections.abc import Iterator
 
 _MAGIC = b"SQLite format 3\0"
-_OUR_PAGE_SIZE = 16384  # of a file whose header is lost
+_SIZES = tuple(512 << power for power in range(8))
+_BLOCK = max(_SIZES)
+_SAMPLE = 256  # blocks that are looked at to find the size of pages
+_TREE_PAGES = (0x02, 0x05, 0x0A, 0x0D)
 _WAL_MAGIC = (0x377F0682, 0x377F0683)
 _WAL_HEADER, _FRAME_HEADER = 32, 24
 LEAF = 0x0D  # a page with rows of a table
@@ -23,7 +26,7 @@ class Pages:
     def __init__(self, path: str) -> None:
         self._fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         head = os.pread(self._fd, 100, 0)
-        self.size = _page_size(head)
+        self.size = _named_size(head) or self._likely_size() or _size_in_log(path) or 4096
         self.usable = self.size - (head[20] if head.startswith(_MAGIC) and head[20] < 128 else 0)
         self._log, self._frames = self._read_log(path + "-wal")
         in_file = -(-os.fstat(self._fd).st_size // self.size)
@@ -78,6 +81,18 @@ class Pages:
             trunk = following
         return found if len(found) == total else set()
 
+    def _likely_size(self) -> int | None:
+        """The size under which most of the file is pages; for a file whose header is lost."""
+        blocks = -(-os.fstat(self._fd).st_size // _BLOCK)
+        sound = dict.fromkeys(_SIZES, 0)
+        for number in range(0, blocks, -(-blocks // _SAMPLE) or 1):
+            block = os.pread(self._fd, _BLOCK, number * _BLOCK)
+            for size in _SIZES:
+                starts = range(0, len(block) - 511, size)
+                sound[size] += sum(_is_tree_page(block, at, size) for at in starts)
+        best = max(_SIZES, key=sound.__getitem__)
+        return best if sound[best] else None
+
     def _read_log(self, path: str) -> tuple[int | None, dict[int, int]]:
         """Where in the WAL the last committed version of each page stands."""
         try:
@@ -107,10 +122,41 @@ class Pages:
             at += _FRAME_HEADER + size
 
 
-def _page_size(head: bytes) -> int:
-    if head.startswith(_MAGIC):
-        (size,) = struct.unpack_from(">H", head, 16)
-        size = 65536 if size == 1 else size
-        if 512 <= size <= 65536 and size & (size - 1) == 0:
-            return int(size)
-    return _OUR_PAGE_SIZE
+def _named_size(head: bytes) -> int | None:
+    if not head.startswith(_MAGIC):
+        return None
+    (size,) = struct.unpack_from(">H", head, 16)
+    size = 65536 if size == 1 else size
+    return size if size in _SIZES else None
+
+
+def _size_in_log(path: str) -> int | None:
+    try:
+        with open(path + "-wal", "rb") as log:
+            header = log.read(_WAL_HEADER)
+    except OSError:
+        return None
+    if len(header) < _WAL_HEADER:
+        return None
+    magic, _, size = struct.unpack_from(">3I", header)
+    return size if magic in _WAL_MAGIC and size in _SIZES else None
+
+
+def _is_tree_page(block: bytes, at: int, size: int) -> bool:
+    """Whether a sound page of a table or index begins here, if pages have this size.
+
+    Its cells fill it from the end. So a smaller size does not hold them, and a larger one passes
+    over every other page.
+    """
+    kind = block[at]
+    if kind not in _TREE_PAGES:
+        return False
+    free, cells, content, fragments = struct.unpack_from(">HHHB", block, at + 1)
+    array = 8 if kind & 8 else 12  # an inner page also names its last child
+    content = content or 65536
+    if fragments > 60 or free >= size or not array + 2 * cells <= content <= size:
+        return False
+    if at + array + 2 * cells > len(block):
+        return False
+    places = struct.unpack_from(f">{cells}H", block, at + array)
+    return all(content <= place < size for place in places)

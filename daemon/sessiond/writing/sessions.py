@@ -118,13 +118,8 @@ class Session:
 
 
 COLUMNS = [column.name for column in fields(Session)]
-_NAME = "id", "agent", "native_id", "home"  # never changes, and need not be indexed again
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM sessions"
-_SAVE = (
-    f"INSERT INTO sessions ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
-    " ON CONFLICT (id) DO UPDATE SET"
-    f" {', '.join(f'{c} = excluded.{c}' for c in COLUMNS if c not in _NAME)}"
-)
+_ADD = f"INSERT INTO sessions ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 
 
 class Sessions:
@@ -134,12 +129,26 @@ class Sessions:
         self._db = db
         self._by_key: dict[tuple[str, str, str], Session] = {}
         self._by_id: dict[int, Session] = {}
+        self._saved: dict[int, tuple[object, ...]] = {}  # rows as they are in the index
         self._next_id: int | None = None
         # By id: the folder of its file, and whether its project was known before.
         self.placed: dict[int, tuple[ProjectFolder, bool]] = {}
 
     def save(self) -> None:
-        self._db.executemany(_SAVE, map(self._row, self._by_id.values()))
+        """Write new sessions, and of others what changed: an index of the rest stays as it is."""
+        for session in self._by_id.values():
+            row = self._row(session)
+            saved = self._saved.get(session.id)
+            if saved is None:
+                self._db.execute(_ADD, row)
+            elif row != saved:
+                changed = [at for at, value in enumerate(row) if value != saved[at]]
+                self._db.execute(
+                    f"UPDATE sessions SET {', '.join(f'{COLUMNS[at]} = ?' for at in changed)}"
+                    " WHERE id = ?",
+                    (*(row[at] for at in changed), session.id),
+                )
+            self._saved[session.id] = row
 
     def by_id(self, session_id: int) -> Session:
         found = self._by_id.get(session_id)
@@ -224,6 +233,7 @@ class Sessions:
         for row in self._db.execute(f"{_SELECT} WHERE {where}", values):
             session = Session(*row)
             session.models = json.loads(row[COLUMNS.index("models")])
+            self._saved.setdefault(session.id, row)
             yield self._keep(session)
 
     def _keep(self, session: Session) -> Session:
