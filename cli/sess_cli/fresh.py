@@ -102,27 +102,19 @@ def _updated(home: Home) -> tuple[apsw.Connection | None, bool]:
     """
     from sess_schema import lock  # noqa: PLC0415
 
-    if lock.is_held(home.lock_file):
-        _await_first_index(home)
-        return None, False
-    db = _unchanged(home)
-    return (db, False) if db is not None else (None, _sync())
+    while True:
+        if lock.is_held(home.lock_file):
+            from sess_cli import waiting  # noqa: PLC0415
 
-
-def _await_first_index(home: Home) -> None:
-    """While another command makes the first index, half of it would answer "nothing found"."""
-    from sess_schema import lock, receipt  # noqa: PLC0415
-
-    said = False
-    while (lock.holder(home.lock_file) or {}).get("mode") == "sync":
-        if receipt.last_number(home) is not None:  # not the first
-            return
-        import time  # noqa: PLC0415
-
-        if not said:
-            say("sess: waiting for another command that is making the first index")
-            said = True
-        time.sleep(0.05)
+            db = waiting.reader(home)
+            if db is not None:
+                return db, False
+        db = _unchanged(home)
+        if db is not None:
+            return db, False
+        code = _sync()
+        if code != Exit.ALREADY_RUNNING:  # else another command was faster
+            return None, code == Exit.INDEX_UNUSABLE
 
 
 def _unchanged(home: Home) -> apsw.Connection | None:
@@ -143,16 +135,15 @@ def _unchanged(home: Home) -> apsw.Connection | None:
     return None
 
 
-def _sync() -> bool:
-    """Run one pass; True if it failed and has printed why."""
+def _sync() -> int:
+    """Run one pass, and say what the child has not said if it failed."""
     import subprocess  # noqa: PLC0415 - not needed with a daemon
 
-    child = subprocess.run([*module("sessiond.service.one_pass"), "--quiet"], check=False)
-    if child.returncode in _FINE:
-        return False
-    if child.returncode == Exit.INTERRUPTED:
+    command = [*module("sessiond.service.one_pass"), "--unless-running"]
+    code = subprocess.run(command, check=False).returncode
+    if code == Exit.INTERRUPTED:
         raise KeyboardInterrupt
-    if child.returncode != Exit.INDEX_UNUSABLE:
-        say(f"sess: cannot update the index (exit code {child.returncode})")
+    if code not in _FINE and code != Exit.INDEX_UNUSABLE:
+        say(f"sess: cannot update the index (exit code {code})")
         say("hint: `sessiond sync` shows why; using what is already indexed")
-    return child.returncode == Exit.INDEX_UNUSABLE
+    return code

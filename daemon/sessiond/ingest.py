@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from sess_schema import skipped
+from sess_schema import first_index, skipped
 from sess_schema.errors import sqlite_error
 from sessiond.engines.excluding import compare_rules, excluded_project
 from sessiond.engines.lines import read_log, read_new
@@ -51,6 +51,7 @@ from sessiond.reading.tracked import (
     UNREADABLE,
     Tracked,
     load_all,
+    now_ms,
 )
 from sessiond.sourcekit.base import SessionSpec
 from sessiond.writing import moved, rewrite
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
 
 BULK = 4 << 20  # bytes to read; for less, a second process does not pay
 DIED = "sessiond died while it read this file"
+RETRY_AFTER = 24 * 3600  # seconds: something else may have killed it
 
 
 class Ingest:
@@ -83,6 +85,7 @@ class Ingest:
         self._died_over = self._note.left()
         # The file over which a process died may be one that was read ahead.
         self._alone = self._died_over is not None
+        self._retried = False
         self._recheck = Recheck()
         self.walking: AbstractContextManager[Any] = nullcontext()  # around each walk
         self.walked = Survey()
@@ -139,6 +142,7 @@ class Ingest:
                     (s.path, s.error or "") for s in self.tracked.values() if s.state == PARKED
                 ]
                 skipped.keep(self._store.db, [*parked, *summary.skipped])
+                first_index.end(self._store.db)
         return summary
 
     def is_settled(self) -> bool:
@@ -184,6 +188,7 @@ class Ingest:
         summary.skipped += seen.skipped
         with self._undone_on_error():
             self._blame_death(seen, summary)
+            self._retry_deaths()
             if retry:
                 self._unpark(seen)
             wanted = [file for file in seen.files if not self.exclude.has_path(file.path)]
@@ -252,6 +257,20 @@ class Ingest:
                     self._count_crash(source, file.stat, DIED)
                 summary.skipped.append((file.path, DIED))
         self._note.clear()
+
+    def _retry_deaths(self) -> None:
+        """Once per start, read again what was parked a day ago for the death of a process."""
+        if self._retried:
+            return
+        self._retried = True
+        for (path,) in self._store.db.execute(
+            "SELECT path FROM sources WHERE state = ? AND error = ? AND state_since < ?",
+            (PARKED, DIED, now_ms() - RETRY_AFTER * 1000),
+        ).fetchall():
+            source = self.tracked[str(path)]
+            with self._store.db:  # with its failures: one more death parks it again
+                source.save_state(self._store.db, LIVE, DIED)
+            source.stat = None
 
     def _unread(self, file: Candidate) -> int:
         known = self.tracked.get(file.path)

@@ -102,6 +102,10 @@ def upgrade(db: apsw.Connection, progress: Progress = unseen) -> None:
             from sess_schema import sums  # noqa: PLC0415 - few openings upgrade
 
             sums.renew(db)  # what the migrations changed, as any writer does before it commits
+        else:
+            from sess_schema import first_index  # noqa: PLC0415 - few openings make an index
+
+            first_index.begin(db)
         db.pragma("application_id", APPLICATION_ID)
         db.pragma("user_version", missing[-1][0])
 

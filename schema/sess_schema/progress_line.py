@@ -25,7 +25,7 @@ def progress_line(*, show: bool = True) -> Iterator[Progress]:
         nonlocal shown
         if time.monotonic() - shown >= _EVERY:
             shown = time.monotonic()
-            sys.stderr.write(f"{_CLEAR}{text} ...")
+            sys.stderr.write(f"{_CLEAR}{text} ..." if text else _CLEAR)
             sys.stderr.flush()
 
     try:

@@ -10,11 +10,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.conftest import opened
 from tests.waiting import LIMIT, computed, wait_until
 
 from sess_cli import fresh, main
 from sess_cli.start import plain_search
 from sess_schema import __version__, lock, program
+from sessiond.service import heartbeat
 
 BIN = Path(sys.executable).parent
 
@@ -133,9 +135,84 @@ def test_a_second_first_command_waits_for_the_index(world):
         world.ingest()
         held.release()
         shown, _ = second.communicate(timeout=LIMIT)
-    assert said == "sess: waiting for another command that is making the first index\n"
+    assert said == "sess: waiting for the first index, which another command is making\n"
     assert second.returncode == 0
     assert "some words" in shown
+
+
+def test_a_daemon_that_makes_the_first_index_is_waited_for(world):
+    """It holds its lock on: the answer comes when everything was read once, and from all of it."""
+    t = world.transcript()
+    t.append(t.prompt("some words"))
+    world.state.mkdir(mode=0o700)
+    held = lock.acquire(world.state / "sessiond.lock")
+    held.describe(mode="daemon", version=__version__)
+    opened(world.state / "index.db").close()
+    with subprocess.Popen(
+        [BIN / "sess", "search", "words"], env=world.env, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as second:  # fmt: skip
+        said = second.stderr.readline()
+        world.ingest()
+        shown, _ = second.communicate(timeout=LIMIT)
+    held.release()
+    assert said == "sess: waiting for the first index, which sessiond is making\n"
+    assert second.returncode == 0
+    assert "some words" in shown
+
+
+def test_a_first_index_is_taken_over_from_a_command_that_died(world):
+    """The half that it left has one session; the answer has both."""
+    for number in (1, 2):
+        t = world.transcript(f"{number:08d}-1111-4111-8111-111111111111")
+        t.append(t.prompt("some words"))
+        if number == 1:
+            world.state.mkdir(mode=0o700)
+            world.run("sessiond", "sync", t.path, check=0)
+    held = lock.acquire(world.state / "sessiond.lock")
+    held.describe(mode="sync", version=__version__)
+    with subprocess.Popen(
+        [BIN / "sess", "search", "words", "--json"], env=world.env, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as second:  # fmt: skip
+        second.stderr.readline()
+        held.release()
+        shown, _ = second.communicate(timeout=LIMIT)
+    assert (second.returncode, len(shown.splitlines())) == (0, 2)
+
+
+def test_a_first_index_that_cannot_go_on_is_not_waited_for(world):
+    """Its writer is paused: what there is is searched, and said to be not all."""
+    t = world.transcript()
+    t.append(t.prompt("some words"))
+    world.state.mkdir(mode=0o700)
+    world.run("sessiond", "sync", t.path, check=0)
+    held = lock.acquire(world.state / "sessiond.lock")
+    held.describe(mode="daemon", version=__version__)
+    heart = heartbeat.Heart(world.state / "status.json")
+    heart.beat(error="the disk is full")
+    try:
+        done = world.run("sess", "search", "words", check=0)
+    finally:
+        heart.stop()
+        held.release()
+    assert "some words" in done.stdout
+    assert "sess: the first index is not complete: the disk is full\n" in done.stderr
+
+
+def test_a_real_daemon_making_its_first_index_hides_no_session(world):
+    """A command started at once finds what the daemon reads last."""
+    for number in range(40):
+        t = world.transcript(f"{number:08d}-1111-4111-8111-111111111111")
+        t.append(*(t.prompt(f"some words {n} {'filling ' * 40}") for n in range(40)))
+    daemon = world.start()
+    try:
+        wait_until(lambda: lock.is_held(world.state / "sessiond.lock"))
+        done = world.run("sess", "list", "--json", "--limit", "0", check=0)
+    finally:
+        daemon.terminate()
+        daemon.wait(LIMIT)
+    assert len(done.stdout.splitlines()) == 40
 
 
 def test_the_current_directory_runs_no_code(world, tmp_path):

@@ -101,10 +101,12 @@ def test_an_upgrade_reports_what_it_does_and_a_new_index_needs_none(tmp_path, mo
     )
     monkeypatch.setattr(migrate, "_FOLDER", tmp_path)
     migrate.migrations.cache_clear()
+    migrate.latest.cache_clear()
     try:
         open_writer(path, said.append).close()
     finally:
         migrate.migrations.cache_clear()
+        migrate.latest.cache_clear()
     slow, code = "upgrading the index (9998_slow)", "upgrading the index (9999_code)"
     assert said[:2] == [slow, slow]
     assert said[-2:] == [code, f"{code}: 1 of 2,000"]

@@ -10,9 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from sess_schema import lock, paths, program
+from sess_schema import lock, paths, program, status_file
 from sess_schema.errors import Exit, SessError
-from sessiond.service import heartbeat
 
 Say = Callable[[str], None]
 START_SECONDS = 15.0
@@ -42,7 +41,8 @@ def start_detached(say: Say) -> int:
                 hint="see `sessiond logs`, or run `sessiond start` in the foreground",
                 code=max(process.returncode, 0) or Exit.NO_DAEMON,
             )
-        if heartbeat.read(home.status).get("pid") == process.pid:
+        beat = status_file.read(home.status)
+        if beat.get("pid") == process.pid and not beat.get(status_file.DOING):
             say(f"sessiond started (pid {process.pid})")
             return Exit.OK
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""The running daemon's state, in a small file that `sessiond status` reads."""
+"""The running writer's state, in a small file that `sessiond status` and waiting clients read."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sess_schema import __version__
+from sess_schema.status_file import DOING, DONE, TOTAL, read
 
 EVERY = 1.0  # seconds between writes of the file
 AT_LEAST = 30.0  # also if nothing happens: an old file means that the loop hangs
@@ -37,6 +38,10 @@ class Heart:
         }
         self._skipped: dict[str, str] = {}
 
+    def wait_before_first(self) -> None:
+        """Short work writes no file at all."""
+        self._written = time.monotonic()
+
     @property
     def blind(self) -> bool:
         """Whether some directories are polled because they cannot be watched."""
@@ -60,6 +65,16 @@ class Heart:
         else:
             self.flush()
 
+    def doing(self, text: str) -> None:
+        """Long work of which only words can be told."""
+        facts: dict[str, Any] = {DOING: text}
+        self.beat(**facts)
+
+    def reading(self, done: int, total: int) -> None:
+        """How much of what a pass found is read."""
+        facts: dict[str, Any] = {DOING: None, DONE: done, TOTAL: total}
+        self.beat(pending_bytes=max(0, total - done), **facts)
+
     def flush(self) -> None:
         """Write the collected facts if it is time."""
         if time.monotonic() - self._written >= (EVERY if self._unwritten else AT_LEAST):
@@ -75,6 +90,7 @@ class Heart:
         """After a full walk: replace the list of skipped files."""
         self._skipped = dict(skipped)
         self._facts.update(facts, walked_at=_now(), pending_bytes=0, error=None)
+        self._facts.update({DOING: None, DONE: 0, TOTAL: 0})
         self._write()
 
     def skip(self, path: str, why: str) -> None:
@@ -109,15 +125,6 @@ class Heart:
             os.ftruncate(fd, os.pwrite(fd, text, 0))
         finally:
             os.close(fd)
-
-
-def read(path: Path) -> dict[str, Any]:
-    """The last facts written, or {}."""
-    try:
-        facts = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return facts if isinstance(facts, dict) else {}
 
 
 def _now() -> int:

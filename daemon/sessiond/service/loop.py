@@ -103,7 +103,7 @@ class Service:
         """Open the index as soon as the disk has space; None if stopped before that."""
         while not self._stop.is_set():
             try:
-                return open_writer(self._home.index, notify.busy)
+                return open_writer(self._home.index, self._busy)
             except SessError as error:
                 # A service manager stops restarting us after a few failures in a row.
                 if not isinstance(error.__cause__, _PASSING):
@@ -176,7 +176,7 @@ class Service:
 
     def _reprice(self, db: apsw.Connection) -> None:
         try:
-            changed = reprice_if_due(db, self._settings, notify.busy)
+            changed = reprice_if_due(db, self._settings, self._busy)
         except apsw.Error as error:  # a full disk: the next start retries
             log.warning("cannot reprice: %s", error)
             return
@@ -185,7 +185,7 @@ class Service:
 
     def _catch_up(self, store: Store) -> None:
         try:
-            for line in catch_up(store, self._sources, notify.busy, self._stop.is_set):
+            for line in catch_up(store, self._sources, self._busy, self._stop.is_set):
                 log.info("%s", line)
         except apsw.Error as error:  # a full disk: the next start continues
             log.warning("cannot bring older records up to date: %s", error)
@@ -342,7 +342,11 @@ class Service:
 
     def _progress(self, summary: Summary) -> None:
         notify.alive()
-        self._heart.beat(pending_bytes=max(0, summary.total_bytes - summary.read_bytes))
+        self._heart.reading(summary.read_bytes, summary.total_bytes)
+
+    def _busy(self, text: str) -> None:
+        notify.busy(text)
+        self._heart.doing(text)
 
     def _bound_wal(self, db: apsw.Connection) -> None:
         """A reader that stands still keeps the WAL from being used again: cut it when it may be."""

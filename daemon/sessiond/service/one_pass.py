@@ -11,10 +11,9 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import Self
 
 import apsw
 
@@ -23,6 +22,8 @@ from sess_schema.connection import open_writer
 from sess_schema.errors import Exit
 from sess_schema.ground import standing_on
 from sess_schema.program import counted
+from sess_schema.progress import Progress
+from sess_schema.progress_bar import Bar
 from sess_schema.progress_line import progress_line
 from sessiond import config
 from sessiond.engines.steps import Summary
@@ -33,24 +34,32 @@ from sessiond.reading.survey import Survey
 from sessiond.reading.territory import Place, Territory
 from sessiond.reading.witness import Witness
 from sessiond.service.catch_up import catch_up
+from sessiond.service.heartbeat import Heart
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
 from sessiond.writing.transaction import Store
 
 WAIT_FOR_OTHER_SYNC = 5.0
-BAR_FROM = 8 << 20
 MOST_SKIPPED_SHOWN = 10
 MOST_ROOTS_SHOWN = 10
 
 
-def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -> int:
+def run(
+    targets: Sequence[str],
+    *,
+    as_json: bool = False,
+    quiet: bool = False,
+    wait: float = WAIT_FOR_OTHER_SYNC,
+) -> int:
     """Bring the index up to date and report what was done."""
     home = paths.home()
     home.create()
     before = receipt.last_number(home)
-    held = lock.acquire(home.lock, wait=0 if _daemon_runs(home) else WAIT_FOR_OTHER_SYNC)
+    held = lock.acquire(home.lock, wait=0 if _daemon_runs(home) else wait)
     if held is None:
         raise lock.already_running(home.lock)
+    heart = Heart(home.status)
+    heart.wait_before_first()
     try:
         held.describe(mode="sync", version=__version__)
         with Witness() as witness:
@@ -58,17 +67,22 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
             sources = all_sources(settings, witness.environ)
             territory = Territory(sources, handed.listed(home))
         places = _places(sources, territory, targets) if targets else territory.places
-        with progress_line(show=not as_json) as progress:
+        with _told(heart, show=not as_json) as progress:
             db = open_writer(home.index, progress)
         with closing(db), standing_on(db, home.index, held):
-            with progress_line(show=not as_json) as progress:
+            with _told(heart, show=not as_json) as progress:
                 reprice_if_due(db, settings, progress)
                 store = Store(db, pricer_of(settings))
                 catch_up(store, sources, progress)
             ingest = Ingest(store, exclude=settings.exclude)
             started = time.monotonic()
-            with _Bar(show=not as_json and sys.stderr.isatty()) as bar:
-                ingest.on_progress = bar.update
+            with Bar(show=not as_json) as bar:
+
+                def tell(summary: Summary) -> None:
+                    bar.update(summary.read_bytes, summary.total_bytes)
+                    heart.reading(summary.read_bytes, summary.total_bytes)
+
+                ingest.on_progress = tell
                 ingest.walking = witness
                 summary = ingest.reconcile(places, roots=not targets)
             if not targets and ingest.is_settled():
@@ -76,10 +90,23 @@ def run(targets: Sequence[str], *, as_json: bool = False, quiet: bool = False) -
                 _leave_receipt(home, db, witness, ingest.walked, before if unchanged else None)
             seconds = time.monotonic() - started
     finally:
+        heart.stop()
         held.release()
     roots = [place.path for place in places]
     _report(summary, seconds, as_json=as_json, quiet=quiet, roots=roots, named=bool(targets))
     return Exit.SKIPPED_SOME if summary.skipped else Exit.OK
+
+
+@contextmanager
+def _told(heart: Heart, *, show: bool) -> Iterator[Progress]:
+    """Progress in words, here and for those who wait for us."""
+    with progress_line(show=show) as draw:
+
+        def tell(text: str) -> None:
+            draw(text)
+            heart.doing(text)
+
+        yield tell
 
 
 def _leave_receipt(
@@ -176,60 +203,26 @@ def _report_skipped(skipped: Sequence[tuple[str, str]], *, named: bool) -> None:
     program.say(f"hint: the rest is indexed{retried}")
 
 
-class _Bar:
-    """A progress bar on a terminal, shown only if there is much to read."""
-
-    def __init__(self, *, show: bool) -> None:
-        self._show = show
-        self._progress: object | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def update(self, summary: Summary) -> None:
-        if not self._show or summary.total_bytes < BAR_FROM:
-            return
-        from rich.console import Console  # noqa: PLC0415 - only when it draws
-        from rich.progress import (  # noqa: PLC0415
-            BarColumn,
-            DownloadColumn,
-            Progress,
-            TimeRemainingColumn,
-            TransferSpeedColumn,
-        )
-
-        if self._progress is None:
-            self._progress = Progress(
-                "indexing",
-                BarColumn(),
-                DownloadColumn(),
-                TransferSpeedColumn(),
-                TimeRemainingColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self._progress.add_task("indexing", total=summary.total_bytes)
-            self._progress.start()
-        assert isinstance(self._progress, Progress)
-        self._progress.update(self._progress.task_ids[0], completed=summary.read_bytes)
-
-    def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()  # type: ignore[attr-defined]
-
-
 def main(arguments: Sequence[str]) -> int:
-    """Take `--quiet` and paths; `--roots` only prints the places that are read."""
+    """Take paths. `--roots` only prints the places that are read; `--unless-running` is for
+
+    clients, who know how to wait for another writer.
+    """
+    unless_running = "--unless-running" in arguments
     try:
         if "--roots" in arguments:
             sources = all_sources(config.load(paths.home().config_file))
             sys.stdout.writelines(f"{place.path}\n" for place in Territory(sources).places)
             return Exit.OK
         logging.basicConfig(format="sessiond: %(message)s")  # warnings, on stderr
-        return run([a for a in arguments if not a.startswith("--")], quiet="--quiet" in arguments)
+        paths_given = [one for one in arguments if not one.startswith("--")]
+        quiet = unless_running or "--quiet" in arguments
+        return run(paths_given, quiet=quiet, wait=0 if unless_running else WAIT_FOR_OTHER_SYNC)
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except Exception as error:
+        if unless_running and getattr(error, "code", 0) == Exit.ALREADY_RUNNING:
+            return Exit.ALREADY_RUNNING
         return program.explain("sessiond", error)
 
 

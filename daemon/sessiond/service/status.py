@@ -12,12 +12,12 @@ from typing import Any
 
 import apsw
 
-from sess_schema import lock, paths, skipped, upkeep
+from sess_schema import lock, paths, skipped, status_file, upkeep
 from sess_schema.connection import open_reader
 from sess_schema.errors import Exit, SessError
 from sess_schema.escape import safe
 from sess_schema.program import counted
-from sessiond.service import health, heartbeat
+from sessiond.service import health
 
 
 def show(*, as_json: bool, every: bool, only_health: bool = False, metrics: str = "") -> int:
@@ -66,7 +66,7 @@ def daemon_facts(home: paths.Home, holder: dict[str, Any] | None) -> dict[str, A
     facts: dict[str, Any] = {"running": running}
     if running and holder is not None:
         facts |= {key: holder.get(key) for key in ("pid", "version", "started_at", "service")}
-        beat = heartbeat.read(home.status)
+        beat = status_file.read(home.status)
         if beat.get("pid") == holder.get("pid"):
             facts |= beat
             facts["beat_seconds"] = max(0.0, round(time.time() - beat.get("at", 0) / 1000, 1))
