@@ -11,10 +11,10 @@ LENGTHY := browser faults fuzz cli/export cli/finder daemon/sources/cursor # not
 PACKAGE := pyproject.toml $(wildcard systemd/*.service systemd/*/*.conf launchd/*.plist)
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test browser lint bench faults soak fuzz mutations new-source clean
+.PHONY: help run check test browser lint bench bench-growth faults soak fuzz mutations new-source clean
 
 help: ## print this help
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: .venv/installed ## index the transcripts of this machine, list them, search for Q (default is_error)
 	@$(BIN)/sessiond sync || test $$? -eq 5
@@ -49,8 +49,11 @@ lint: .venv/installed-dev ## check style, types and import layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: .venv/installed-dev ## measure everything on generated corpora (15 minutes); COMPARE=1 also other programs
-	$(BIN)/python bench/run.py $(if $(COMPARE),--compare)
+bench: .venv/installed-dev ## measure everything on generated corpora (15 minutes); FULL=1 on 1 GB, COMPARE=1 also other programs
+	$(BIN)/python bench/run.py --size $(or $(SIZE),$(if $(FULL),full,usual)) $(if $(FULL),--minutes 60) $(if $(COMPARE),--compare)
+
+bench-growth: .venv/installed-dev ## measure how each cost grows with what is stored, at MB (default "10 100 1000")
+	$(BIN)/python bench/growth.py $(if $(MB),--mb $(MB))
 
 faults: .venv/installed-dev ## kills, power cuts, I/O faults, damages and fuzzing at length (up to 30 minutes)
 	$(BIN)/python -m tests.faults $(SEED)

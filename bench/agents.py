@@ -4,7 +4,9 @@
 
 A corpus is an agent's golden home many times over: every id that the index found in it gets another
 one in each copy, in file names too, so that nothing is a copy of anything. Golden records are
-smaller than real ones, so the shares tell more than the speeds.
+smaller than real ones, and not equally so: the prose in them is continued until an agent's record
+has as many bytes as a real one (`--record`, 3,700) on average. `--record 0` leaves them as they are
+and shows what sessions cost that say next to nothing.
 """
 
 import argparse
@@ -27,6 +29,8 @@ IDS = (
     " UNION SELECT call_id FROM events UNION SELECT message_id FROM usage"
     " UNION SELECT request_id FROM usage"
 )
+WORDS = re.findall(r"\b[a-z]+\b", (Path(__file__).parent / "words.txt").read_text())
+PROSE = re.compile(r"(?<=[\"'])[A-Za-z]{2,}(?: [a-z]{2,}){2,}|(?<=\n)[A-Z][a-z]+(?: [a-z]{2,}){2,}")
 UUID = re.compile(r"[0-9a-f]{8}(-|$)")
 LOAD = "import sys; from sessiond.service.one_pass import main; sys.exit(main(['--quiet']))"
 
@@ -54,13 +58,28 @@ def renamed(text: str, ids: list[str], number: int) -> str:
     return text
 
 
-def copy(part: Part, ids: list[str], number: int) -> Part:
+def continued(text: str, words: int) -> str:
+    """The same text with more prose: words and spaces mean the same in JSON, SQL and Markdown."""
+
+    def more(found: re.Match[str]) -> str:
+        start = int.from_bytes(hashlib.blake2b(found[0].encode(), digest_size=4).digest(), "big")
+        chosen = (WORDS[(start + n * n) % len(WORDS)] for n in range(words))
+        return " ".join([found[0], *chosen])
+
+    return PROSE.sub(more, text)
+
+
+def copy(part: Part, ids: list[str], number: int, words: int) -> Part:
     path = renamed(part.path, ids, number)
+
+    def anew(text: str) -> str:
+        return continued(renamed(text, ids, number), words)
+
     if part.is_database:
-        again = tuple(renamed(sql, ids, number) for sql in part.statements)
+        again = tuple(map(anew, part.statements))
         return Part(path, statements=again if number == 1 else tuple(filter(is_row, again)))
     try:
-        return Part(path, renamed(part.data.decode(), ids, number).encode())
+        return Part(path, anew(part.data.decode()).encode())
     except UnicodeDecodeError:
         return Part(path, part.data)
 
@@ -69,7 +88,7 @@ def is_row(sql: str) -> bool:
     return bool(re.match(r"\s*(insert|replace)", sql, re.IGNORECASE))
 
 
-def write(agent: str, folder: Path, size: int) -> tuple[GoldenWorld, int]:
+def write(agent: str, folder: Path, size: int, words: int) -> tuple[GoldenWorld, int]:
     """Copies until the files have `size` bytes; return how many bytes there are."""
     ids = ids_of(agent, folder / "ids")
     (folder / "corpus").mkdir()
@@ -80,7 +99,7 @@ def write(agent: str, folder: Path, size: int) -> tuple[GoldenWorld, int]:
         number += 1
         before = total
         for part in world.parts:
-            made = copy(part, ids, number)
+            made = copy(part, ids, number, words)
             path = world.root / made.path
             path.parent.mkdir(parents=True, exist_ok=True)
             if made.is_database:
@@ -102,15 +121,33 @@ def write(agent: str, folder: Path, size: int) -> tuple[GoldenWorld, int]:
     return world, total
 
 
+def bytes_a_record(agent: str, words: int) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        world, total = write(agent, Path(folder), 100_000 + 500 * words, words)
+        world.ingest()
+        return total / max(1, records(world))
+
+
+def words_wanted(agent: str, record: int) -> int:
+    """How many words each piece of prose needs for records of `record` bytes on average."""
+    bare, long = bytes_a_record(agent, 0), bytes_a_record(agent, 1000)
+    return max(0, round(1000 * (record - bare) / (long - bare))) if long > bare else 0
+
+
+def records(world: GoldenWorld) -> int:
+    (count,) = world.sql("SELECT count(*) FROM turns")[0]
+    return count
+
+
 def cpu() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-def speed(agent: str, mb: float) -> tuple[float, float, int]:
-    """(MB per second of processor time, MB, sessions)."""
+def speed(agent: str, mb: float, record: int) -> tuple[float, float, int, float]:
+    """(MB per second of processor time, MB, sessions, bytes of a record)."""
     with tempfile.TemporaryDirectory() as folder:
-        world, total = write(agent, Path(folder), int(mb * 1e6))
+        world, total = write(agent, Path(folder), int(mb * 1e6), words_wanted(agent, record))
         config = ""
         roots = [str(world.root / root) for root in golden_home.expected(agent).get("roots", ())]
         if roots:
@@ -124,23 +161,23 @@ def speed(agent: str, mb: float) -> tuple[float, float, int]:
             subprocess.run([sys.executable, "-c", LOAD], env=world.env, check=False)
             times.append(cpu() - started)
         (count,) = world.sql("SELECT count(*) FROM sessions")[0]
-        return total / 1e6 / min(times), total / 1e6, count
+        return total / 1e6 / min(times), total / 1e6, count, total / max(1, records(world))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("agents", nargs="*", default=golden_home.agents())
     parser.add_argument("--mb", type=float, default=4)
+    parser.add_argument("--record", type=int, default=3700)
     given = parser.parse_args()
-    yardstick, *_ = speed("claude", given.mb)
-    print("| agent | MB | sessions | MB/s of processor time | of Claude Code |")
-    print("|---|---|---|---|---|")
+    yardstick, *_ = speed("claude", given.mb, given.record)
+    print("| agent | MB | sessions | bytes a record | MB/s of processor time | of Claude Code |")
+    print("|---|---|---|---|---|---|")
     for agent in given.agents:
-        fast, size, count = speed(agent, given.mb)
-        print(
-            f"| {agent} | {size:.1f} | {count:,} | {fast:.1f} | {fast / yardstick:.2f} |",
-            flush=True,
-        )
+        fast, size, count, record = speed(agent, given.mb, given.record)
+        shown = (agent, f"{size:.1f}", f"{count:,}", f"{record:,.0f}", f"{fast:.1f}")
+        share = f"{fast / yardstick:.2f}" if size > given.mb / 2 else "too little to tell"
+        print("|", " | ".join((*shown, share)), "|", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Writes a corpus of realistic Claude Code transcripts, the same every time.
 
-    python bench/corpus.py OUT_DIR --mb 200 [--seed 1] [--files N] [--terse]
+    python bench/corpus.py OUT_DIR --mb 200 [--seed 1] [--files N] [--terse] [--days-ago 0]
 
 HOME=OUT_DIR then makes the programs find it.
 """
@@ -21,7 +21,8 @@ from toolcalls import command, task
 
 GENERATOR = ("corpus.py", "outputs.py", "records.py", "textpool.py", "toolcalls.py", "words.txt")
 LAST_DAY_MS = 1_772_323_200_000  # 2026-03-01
-SPREAD_MS = 90 * 86_400_000
+DAY_MS = 86_400_000
+SPREAD_MS = 90 * DAY_MS
 DEFAULT_FILES_PER_MB = 2.0
 BYTES_PER_PROJECT = 8_000_000
 FILES_PER_PROJECT = 100
@@ -59,10 +60,10 @@ def plan(rng: Random, files: int) -> list[str]:
 
 class Writer:
     def __init__(
-        self, out: Path, megabytes: float, seed: int, files: int | None, *, terse: bool
+        self, out: Path, megabytes: float, seed: int, files: int | None, *, terse: bool, last: int
     ) -> None:
         self.rng = Random(f"plan {seed} {megabytes} {files}")
-        self.seed, self.terse = seed, terse
+        self.seed, self.terse, self.last = seed, terse, last
         self.projects_dir = out / ".claude" / "projects"
         self.budget = int(megabytes * 1_000_000)
         self.kinds = plan(self.rng, files or max(4, round(megabytes * DEFAULT_FILES_PER_MB)))
@@ -105,7 +106,7 @@ class Writer:
         self.main = None
 
     def write_group(self, kinds: list[str], shares: list[int]) -> None:
-        start = LAST_DAY_MS - int(self.project.rng.random() * SPREAD_MS)
+        start = self.last - int(self.project.rng.random() * SPREAD_MS)
         self.project.rewrite()
         if kinds[0] == "side":
             self.write_side(start)
@@ -217,10 +218,17 @@ def fingerprint() -> str:
 
 
 def write_corpus(
-    out: Path, megabytes: float, seed: int = 1, files: int | None = None, *, terse: bool = False
+    out: Path,
+    megabytes: float,
+    seed: int = 1,
+    files: int | None = None,
+    *,
+    terse: bool = False,
+    days_ago: int = 0,
 ) -> CorpusStats:
     """`files` counts transcripts, subagents' and forks' too. Writes what it did to corpus.json."""
-    stats = Writer(out, megabytes, seed, files, terse=terse).run()
+    last = LAST_DAY_MS - days_ago * DAY_MS
+    stats = Writer(out, megabytes, seed, files, terse=terse, last=last).run()
     about = {"generator": fingerprint(), "seed": seed, "mb": megabytes, "wanted": files}
     about["terse"] = terse
     (out / "corpus.json").write_bytes(orjson.dumps(about | asdict(stats)))
@@ -234,11 +242,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--files", type=int, help="number of transcripts (default: two per MB)")
     parser.add_argument("--terse", action="store_true", help="short texts: four times the events")
+    parser.add_argument("--days-ago", type=int, default=0, help="end so long before 2026-03-01")
     args = parser.parse_args()
     if (args.out / ".claude").exists():
         sys.exit(f"{args.out} already holds a .claude directory")
     began = time.perf_counter()
-    stats = write_corpus(args.out, args.mb, args.seed, args.files, terse=args.terse)
+    stats = write_corpus(
+        args.out, args.mb, args.seed, args.files, terse=args.terse, days_ago=args.days_ago
+    )
     took = time.perf_counter() - began
     for name, value in asdict(stats).items():
         print(f"{name:15} {value:>13,}")

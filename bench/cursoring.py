@@ -37,7 +37,7 @@ from harness import (
 )
 from report import Context, Row
 
-FULL_MB, QUICK_MB = 2000, 50
+USUAL_MB, QUICK_MB = 200, 20
 LATEST = 60.0  # seconds until a word that cannot be found fails the bench
 PARSE = """
 import orjson, sqlite3, sys
@@ -177,7 +177,7 @@ def corpus(mb: float) -> Path:
 
 
 def store_of(c: Context) -> CursorStore:
-    source = corpus(QUICK_MB if c.quick else FULL_MB)
+    source = corpus(QUICK_MB if c.quick else USUAL_MB)
     store = c.work.stores.get(source)
     if not isinstance(store, CursorStore):
         place = c.work.root / source.name

@@ -1,6 +1,7 @@
 """Corpora, stores and children for the benches."""
 
 import os
+import resource
 import shutil
 import signal
 import statistics
@@ -37,15 +38,17 @@ class Finished:
     peak_mb: float
     code: int
     out: bytes
+    cpu: float = 0.0
 
 
 def say(text: str) -> None:
     print(f"# {text}", file=sys.stderr, flush=True)
 
 
-def corpus(mb: float, files: int | None = None, *, terse: bool = False) -> Path:
-    """The directory of a generated corpus, made once."""
-    home = DATA / f"corpus-{mb:g}mb-{files or 'default'}{'-terse' if terse else ''}"
+def corpus(mb: float, files: int | None = None, *, terse: bool = False, years_ago: int = 0) -> Path:
+    """The directory of a generated corpus, made once. Years differ in everything they hold."""
+    name = f"corpus-{mb:g}mb-{files or 'default'}{'-terse' if terse else ''}"
+    home = DATA / (f"{name}-{years_ago}" if years_ago else name)
     about = home / "corpus.json"
     with suppress(OSError, ValueError):
         if orjson.loads(about.read_bytes())["generator"] == fingerprint():
@@ -55,6 +58,7 @@ def corpus(mb: float, files: int | None = None, *, terse: bool = False) -> Path:
     command = [sys.executable, str(Path(__file__).with_name("corpus.py")), str(home)]
     command += ["--mb", str(mb)] + (["--files", str(files)] if files else [])
     command += ["--terse"] if terse else []
+    command += ["--seed", str(1 + years_ago), "--days-ago", str(365 * years_ago)]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     return home
 
@@ -82,17 +86,23 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def children_cpu() -> float:
+    """Processor seconds of everything that was started here and has ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def run(
     command: list[str], env: dict[str, str] | None = None, ok: tuple[int, ...] = (0,)
 ) -> Finished:
-    began = time.perf_counter()
+    began, before = time.perf_counter(), children_cpu()
     try:
         done = subprocess.run(command, env=env, capture_output=True, timeout=600, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BenchError(str(error)) from error
     seconds = time.perf_counter() - began
     check(command, done.returncode, done.stderr, ok)
-    return Finished(seconds, 0.0, done.returncode, done.stdout)
+    return Finished(seconds, 0.0, done.returncode, done.stdout, children_cpu() - before)
 
 
 def run_watched(
@@ -100,7 +110,7 @@ def run_watched(
 ) -> Finished:
     """Like run, with the peak memory of the process and its children, seen `every` seconds."""
     peaks: dict[int, float] = {}
-    began = time.perf_counter()
+    began, before = time.perf_counter(), children_cpu()
     with subprocess.Popen(
         command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
     ) as process:
@@ -111,7 +121,8 @@ def run_watched(
         seconds = time.perf_counter() - began
         assert process.stderr
         check(command, process.returncode, process.stderr.read(), ok)
-    return Finished(seconds, sum(peaks.values()), process.returncode, b"")
+    peak, cpu = sum(peaks.values()), children_cpu() - before
+    return Finished(seconds, peak, process.returncode, b"", cpu)
 
 
 def check(command: list[str], code: int, stderr: bytes, ok: tuple[int, ...]) -> None:
@@ -133,6 +144,8 @@ class Store:
         self.home, self.state = place / "home", place / "state"
         shutil.copytree(source / ".claude", self.home / ".claude", copy_function=os.link)
         self.state.mkdir(mode=0o700)
+        self.out = place / "out"  # exports refuse to write beside the index
+        self.out.mkdir()
         self.about = orjson.loads((source / "corpus.json").read_bytes())
         self.env = {k: v for k, v in os.environ.items() if not k.startswith(FOREIGN)}
         self.env |= {"HOME": str(self.home), "SESSIOND_HOME": str(self.state)}
@@ -142,16 +155,14 @@ class Store:
         self.loaded = run_watched([SESSIOND, "sync"], self.env, SYNC_OK)
         self.loaded_mb = self.index_mb()
 
-    def load_again(self) -> Finished:
-        """Another first load, into a separate index that is deleted."""
-        state = self.state.with_name("again")
-        state.mkdir(mode=0o700)
-        try:
-            return run_watched(
-                [SESSIOND, "sync"], self.env | {"SESSIOND_HOME": str(state)}, SYNC_OK
-            )
-        finally:
-            shutil.rmtree(state)
+    def add(self, source: Path) -> Finished:
+        """Put another corpus beside what is there, and load it."""
+        shutil.copytree(
+            source / ".claude", self.home / ".claude", copy_function=os.link, dirs_exist_ok=True
+        )
+        self.about["bytes"] += orjson.loads((source / "corpus.json").read_bytes())["bytes"]
+        say(f"load up to {self.mb:.0f} MB")
+        return run_watched([SESSIOND, "sync"], self.env, SYNC_OK)
 
     @property
     def mb(self) -> float:

@@ -4,6 +4,7 @@ import sys
 from dataclasses import dataclass
 
 from harness import Store, Workspace, median, run, say
+from plots import number
 
 
 @dataclass
@@ -61,10 +62,6 @@ class Context:
     def dense(self) -> Store:
         """Many short events: the cost of searching grows with their number."""
         return self.work.store(self.search_mb, terse=True)
-
-
-def number(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def table(rows: list[Row]) -> str:

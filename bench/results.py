@@ -4,11 +4,11 @@ import os
 import platform
 import time
 from dataclasses import asdict
-from html import escape
 from pathlib import Path
 
 import orjson
-from report import Row, number
+from plots import bars, number
+from report import Row
 
 HERE = Path(__file__).parent
 TITLES = {
@@ -19,25 +19,32 @@ TITLES = {
     "fresh": "With the daemon",
     "search-ranked": "Search, inside one process",
     "search-client": "Search, as typed",
+    "search-modes": "Search, each way",
     "search-scan": "Substrings and regular expressions",
     "views": "Statistics, lists, one session",
     "page": "A long session as a page",
+    "export": "The same session in other forms",
     "site": "A site of all sessions",
     "filming": "Films",
     "idle": "Idle",
+    "wear": "Written to disk",
+    "cut": "Edits",
+    "agents": "First load of each agent's files",
+    "search-loading": "Search during a load",
+    "finding": "The finder",
+    "cursor-load": "Cursor's database, first load",
+    "cursor-change": "Cursor's database, changes",
     "peers": "Other programs on the same files",
 }
 PLOTTED = {
     "start-up": ("startup", "ms beyond python -c pass", "beyond python"),
-    "search": ("search-scan", "times as long as ripgrep", ""),
+    "search": ("search-modes", "times as long as ripgrep on the transcripts", ""),
     "views": ("views", "ms beyond python -c pass", "beyond python"),
 }
 INTRODUCTION = """\
 Written by `make bench`; the figures are also in results.json. Times depend on the machine, so each
 stands beside a yardstick of the same run: `python -c pass` unless another is named. For the first
 load it is orjson over the same bytes, followed by a bare FTS5 insert of the same texts."""
-FONT = 'font-family="sans-serif" font-size="12" fill="#888"'
-BAR, GAP, LEFT, WIDTH = 16, 6, 330, 760
 
 
 def write(rows: list[Row], about: dict[str, str], failed: list[str]) -> None:
@@ -55,14 +62,14 @@ def write(rows: list[Row], about: dict[str, str], failed: list[str]) -> None:
     plots.mkdir(exist_ok=True)
     drawn = []
     for name, (bench, unit, ending) in PLOTTED.items():
-        bars = [
+        values = [
             (row.what.removesuffix(f", {ending}"), row.ratio if not ending else row.value)
             for row in rows
             if row.bench == bench and row.what.endswith(ending) and row.ratio is not None
             and (ending or row.to.startswith("rg"))
         ]  # fmt: skip
-        if bars:
-            (plots / f"{name}.svg").write_text(svg(f"{name}: {unit}", bars), "utf-8")
+        if values:
+            (plots / f"{name}.svg").write_text(bars(f"{name}: {unit}", values), "utf-8")
             drawn.append(f"![{name}: {unit}](plots/{name}.svg)")
     (HERE / "RESULTS.md").write_text(page(rows, facts, failed, drawn), "utf-8")
 
@@ -99,23 +106,3 @@ def page(rows: list[Row], facts: dict[str, str], failed: list[str], drawn: list[
         lines.append("")
     lines += [f"- failed: {one}" for one in failed]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def svg(title: str, bars: list[tuple[str, float]]) -> str:
-    """Bars from the left, each with its name and value; readable on light and dark pages."""
-    most = max(value for _, value in bars) or 1
-    height = 30 + len(bars) * (BAR + GAP)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" {FONT}>',
-        f'<text x="4" y="16" font-weight="bold">{escape(title)}</text>',
-    ]
-    for place, (name, value) in enumerate(bars):
-        y = 26 + place * (BAR + GAP)
-        width = max(1.0, (WIDTH - LEFT - 70) * max(value, 0) / most)
-        label = escape(name if len(name) < 52 else name[:50] + "…")
-        parts += [
-            f'<text x="{LEFT - 8}" y="{y + 12}" text-anchor="end">{label}</text>',
-            f'<rect x="{LEFT}" y="{y}" width="{width:.1f}" height="{BAR}" fill="#4c8bf5"/>',
-            f'<text x="{LEFT + width + 6:.1f}" y="{y + 12}">{number(value)}</text>',
-        ]
-    return "\n".join([*parts, "</svg>"]) + "\n"

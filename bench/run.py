@@ -1,6 +1,6 @@
 """Measures sess and sessiond on generated corpora, beside a yardstick of the same run.
 
-    python bench/run.py [BENCH...] [--quick] [--minutes 13] [--compare]
+    python bench/run.py [BENCH...] [--size small|usual|full] [--minutes 13] [--compare]
 
 Writes RESULTS.md, results.json and plots beside this file when all benches were asked for. Corpora
 are kept in bench/data. A bench that would begin after `--minutes` is left out, and named.
@@ -23,6 +23,7 @@ import results
 import searching
 import starting
 import viewing
+import wear
 from harness import BenchError, Store, Workspace, run, say
 from report import Context, Row, table
 
@@ -77,6 +78,8 @@ BENCHES: dict[str, Callable[[Context], None]] = {
     "search-client": searching.BENCHES["search-client"],
     **viewing.BENCHES,
     **keeping_up.BENCHES,
+    **wear.BENCHES,
+    "search-modes": searching.BENCHES["search-modes"],
     "search-scan": searching.BENCHES["search-scan"],
     **exporting.BENCHES,
     **editing.BENCHES,
@@ -88,34 +91,37 @@ BENCHES: dict[str, Callable[[Context], None]] = {
 }
 
 
+SIZES = {"small": (10.0, 20.0), "usual": (60.0, 300.0), "full": (100.0, 1000.0)}  # MB
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure sess and sessiond.")
     every = {**BENCHES, **peers.BENCHES}
     parser.add_argument("benches", nargs="*", metavar="BENCH", help=", ".join(every))
-    parser.add_argument("--quick", action="store_true", help="small corpora, few repetitions")
+    parser.add_argument("--size", choices=SIZES, default="usual", help="of the corpora")
     parser.add_argument("--compare", action="store_true", help="also other programs")
     parser.add_argument("--minutes", type=float, default=13, help="begin no bench after these")
-    parser.add_argument("--mb", type=float, help="size of the main corpus (default 100)")
-    parser.add_argument("--search-mb", type=float, help="of the large one (default 1000)")
-    parser.add_argument("--repeat", type=int, help="runs per median (default 7)")
+    parser.add_argument("--repeat", type=int, help="runs per median (default 5, small 3)")
     args = parser.parse_args()
     for name in args.benches:
         if name not in every:
             parser.error(f"no bench {name}; there are {', '.join(every)}")
-    mb = args.mb or (10 if args.quick else 100)
-    search_mb = args.search_mb or (20 if args.quick else 1000)
-    c = Context(Workspace(), args.quick, args.repeat or (3 if args.quick else 7), mb, search_mb, [])
+    (mb, search_mb), small = SIZES[args.size], args.size == "small"
+    c = Context(Workspace(), small, args.repeat or (3 if small else 5), mb, search_mb, [])
     names = args.benches or [*BENCHES, *(peers.BENCHES if args.compare else ())]
     if args.compare and not args.benches:  # before what may not fit
         names.insert(names.index("agents"), names.pop())
-    failed, began = [], time.monotonic()
+    failed, began = list[str](), time.monotonic()
+    durations: dict[str, float] = {}
     try:
         for name in names:
             if time.monotonic() - began > args.minutes * 60:
                 failed.append(f"{name}: not begun, {args.minutes:g} minutes were over")
                 continue
+            started = time.monotonic()
             try:
                 every[name](c)
+                durations[name] = time.monotonic() - started
             except BenchError as error:
                 failed.append(f"{name}: {error}")
                 say(f"{name} failed: {error}")
@@ -125,7 +131,8 @@ def main() -> int:
     about = {
         "corpora": f"bench/corpus.py: {mb:g} MB of records of usual size, and {search_mb:g} MB of"
         " many short ones (`--terse`), as Claude Code writes them; the same bytes at every run",
-        "took": f"{(time.monotonic() - began) / 60:.0f} minutes",
+        "took": f"{(time.monotonic() - began) / 60:.0f} minutes, in seconds: "
+        + ", ".join(f"{name} {took:.0f}" for name, took in durations.items()),
     }
     if not args.benches:
         results.write(c.rows, about, failed)

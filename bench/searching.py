@@ -26,6 +26,7 @@ from harness import (
     say,
 )
 from report import Context, Row
+from starting import beyond
 
 from sess_schema.connection import open_reader
 from sess_schema.queries.search import Filter, Search
@@ -55,12 +56,25 @@ SCANS = {
 HEAVY = (
     ("--limit", "0", "--json", "error"),
     ("e*",),
-    ("--limit", "0", "e*"),
     ("--substring", "error"),
     ("--limit", "0", "--substring", "error"),
     ("--regex", r"[0-9a-f]{40}"),
     ("--limit", "0", "--regex", r"\w+_test"),
 )
+MODES: dict[str, tuple[str, ...]] = {
+    "a rare word": ("ECONNREFUSED",),
+    "a common word": ("error",),
+    "a phrase": ('"in the"',),
+    "the newest": ("--sort", "newest", "error"),
+    "only failures": ("--error", "timeout"),
+    "one tool": ("--tool", "Bash", "error"),
+    "a whole word": ("--whole-word", "error"),
+    "in tools only": ("--tools-only", "error"),
+    "a count": ("--count", "error"),
+    "a substring": ("--substring", "ECONNREF"),
+    "a regex": ("--regex", r"Error: .*timeout"),
+    "as JSON": ("--json", "error"),
+}
 SHOWN = 20
 CHEAP = "ECONNREFUSED"
 
@@ -184,6 +198,19 @@ def client(c: Context) -> None:
         c.add(Row(bench, what, done.peak_mb, "MB", 120))
 
 
+def modes(c: Context) -> None:
+    """Each way to search as typed, beside ripgrep over the transcripts in the page cache."""
+    store = c.dense()
+    for what, arguments in MODES.items():
+        seconds, more = beyond(store, sess(*arguments), min(c.repeat, 5))
+        row = Row("search-modes", f"{what}, beyond python", more * 1000, "ms")
+        needle = arguments[-1].strip('"')
+        mode = "regex" if "--regex" in arguments else "substring"
+        if rg := ripgrep(store, mode, needle, min(c.repeat, 3)):
+            row.ratio, row.to = seconds / rg, f"rg -ci {needle}"
+        c.add(row)
+
+
 def sess(*arguments: str) -> list[str]:
     return [SESS, "search", "--no-sync", *arguments]
 
@@ -282,5 +309,6 @@ BENCHES: dict[str, Callable[[Context], None]] = {
     "search-ranked": ranked,
     "search-scan": scan,
     "search-client": client,
+    "search-modes": modes,
     "search-loading": loading,
 }

@@ -1,6 +1,6 @@
 """What a line costs the disk: bytes that a running daemon writes for each appended line.
 
-    python -m bench.wear [--lines 60] [--stored 0] [--pause 1.0]
+    python bench/wear.py [--lines 60] [--stored 0] [--pause 1.0]
 
 One line of about 1 kB a second, as an agent writes them; the kernel counts (/proc/PID/io, Linux).
 `--stored` loads that many lines first: the cost must not grow with what is stored.
@@ -16,8 +16,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
+
+from harness import HAS_PROC, BenchError
+from report import Context, Row
 
 WORDS = (Path(__file__).parent / "words.txt").read_text().split()
 BIN = Path(sys.executable).parent
@@ -51,7 +55,8 @@ def written(pid: int) -> int:
     return int(facts[facts.index("write_bytes:") + 1])
 
 
-def measure(stored: int, lines: int, pause: float) -> None:
+def measure(stored: int, lines: int, pause: float) -> tuple[float, float, float]:
+    """Bytes of the index, of a line, and written for a line."""
     random = Random(7)
     with tempfile.TemporaryDirectory() as root:
         folder = Path(root, ".claude", "projects", "-code-demo")
@@ -80,11 +85,23 @@ def measure(stored: int, lines: int, pause: float) -> None:
             grown = (live.stat().st_size - size) / lines
             cost = (written(daemon.pid) - before) / lines
             index = Path(root, "state", "index.db").stat().st_size
-            line_of = f"a line of {grown / 1e3:.1f} kB"
-            print(f"index {index / 1e6:6.1f} MB: {cost / 1e3:6.1f} kB written for {line_of}")
+            return index, grown, cost
         finally:
             daemon.send_signal(signal.SIGTERM)
             daemon.wait()
+
+
+def wear(c: Context) -> None:
+    if not HAS_PROC:
+        raise BenchError("needs /proc")
+    for stored in (0, 2_000) if c.quick else (0, 20_000):
+        index, grown, cost = measure(stored, 5 if c.quick else 20, 1.0)
+        row = Row("wear", f"a line a second, index of {index / 1e6:.0f} MB", cost / 1e3, "kB")
+        row.ratio, row.to = cost / grown, "the line"
+        c.add(row)
+
+
+BENCHES: dict[str, Callable[[Context], None]] = {"wear": wear}
 
 
 def main() -> None:
@@ -94,7 +111,9 @@ def main() -> None:
     options.add_argument("--pause", type=float, default=1.0)
     asked = options.parse_args()
     for stored in asked.stored:
-        measure(stored, asked.lines, asked.pause)
+        index, grown, cost = measure(stored, asked.lines, asked.pause)
+        line_of = f"a line of {grown / 1e3:.1f} kB"
+        print(f"index {index / 1e6:6.1f} MB: {cost / 1e3:6.1f} kB written for {line_of}")
 
 
 if __name__ == "__main__":
