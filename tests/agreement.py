@@ -13,8 +13,9 @@ from pathlib import Path
 
 import apsw
 
-from sess_cli.commands.export.shared import listing
+from sess_cli.commands.export.selection import Matching
 from sess_cli.export import lossless, markdown, portable
+from sess_cli.export.failures import Failures
 from sess_cli.export.film import storyboard
 from sess_cli.export.html import page, pages, timeline
 from sess_cli.export.site import plan
@@ -260,7 +261,7 @@ def _film(story: Story) -> Said:
 
 def _site(db: apsw.Connection, folder: Path) -> dict[str, Said]:
     """By session, what the index of a site says."""
-    rows = [*listing(None, None, None, None, utc=True).rows(db)]
+    rows = [*Matching().listing(utc=True).rows(db)]
     site = Site(db, str(folder), rows, Wanted(utc=True))
     assert not site.build(None).failed
     files = {entry.file: key for key, entry in plan.load(str(folder)).sessions.items()}
@@ -286,7 +287,9 @@ def _database(db: apsw.Connection, rows: list[SessionRow], path: Path) -> dict[o
     alone = [
         row for row in rows if row.parent_key is None or not sessions.is_read(db, row.parent_key)
     ]
-    portable.write((Story(db, row, images=False) for row in alone), str(path))
+    failed = Failures()
+    portable.write((Story(db, row, images=False) for row in alone), str(path), failed)
+    assert failed.found == []
     with closing(sqlite3.connect(path)) as made:
         made.row_factory = sqlite3.Row
         return {

@@ -1,19 +1,21 @@
-"""A whole session as one JSON document. docs/json.md describes it."""
+"""Whole sessions as one JSON document. docs/json.md describes it."""
 
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 import orjson
 
+from sess_cli.export.failures import Failures, whole
 from sess_cli.export.records import as_json
 from sess_cli.export.story import Item, Story
 from sess_schema import __version__, decode, objects, times
+from sess_schema.archive import Damaged
 from sess_schema.records import Records, is_too_deep
 
-FORMAT, VERSION = "sessiond-session", 2
+FORMAT, SEVERAL, VERSION = "sessiond-session", "sessiond-sessions", 2
 _TURNS = (
     "SELECT t.line, t.kind, t.native_id, t.parent_id, t.ts, p.path,"
     " t.source_id, t.retired, t.offset, t.length FROM turns t JOIN sources p ON p.id = t.source_id"
@@ -23,10 +25,31 @@ _TURNS = (
 
 def write(story: Story, out: BinaryIO) -> None:
     """Written piece by piece: a session may be too large to hold in memory."""
-    out.write(f'{{"format":"{FORMAT}","version":{VERSION},'.encode())
-    out.write(b'"made_by":' + orjson.dumps(f"sessiond {__version__}") + b",\n")
+    _begin(out, FORMAT)
     _members(story, out)
     out.write(b"}\n")
+
+
+def write_all(stories: Sequence[Story], out: BinaryIO, failures: Failures) -> None:
+    """Several sessions; of one that cannot be read, its ID and the reason."""
+    _begin(out, SEVERAL)
+    out.write(b'"sessions":[')
+    for number, story in enumerate(stories):
+        out.write(b",\n{" if number else b"\n{")
+        with failures.noted(story), whole(out) as part:
+            _members(story, part)
+        if failures.why is not None:
+            told = {"session": {"session": story.row.session, "agent": story.row.agent}}
+            out.write(
+                as_json({**told, "failed": failures.why}).removeprefix(b"{").removesuffix(b"}")
+            )
+        out.write(b"}")
+    out.write(b"]}\n")
+
+
+def _begin(out: BinaryIO, form: str) -> None:
+    out.write(f'{{"format":"{form}","version":{VERSION},'.encode())
+    out.write(b'"made_by":' + orjson.dumps(f"sessiond {__version__}") + b",\n")
 
 
 def _members(story: Story, out: BinaryIO) -> None:
@@ -99,8 +122,12 @@ def _records(story: Story) -> Iterator[dict[str, Any]]:
             "parent": story.cleaned(parent_id),
             "ts": times.iso(ts),
         }
-        raw = records.bytes_of(place).rstrip(b"\r\n")
-        yield record | _written(story, raw)
+        try:
+            raw = records.bytes_of(place).rstrip(b"\r\n")
+        except Damaged:  # the exit code tells of it too
+            yield record | {"damaged": True}
+        else:
+            yield record | _written(story, raw)
 
 
 def _written(story: Story, raw: bytes) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from html import escape
 from typing import BinaryIO
 
 from sess_cli.export import ansi, forge, json_text, shapes
+from sess_cli.export.failures import Failures, whole
 from sess_cli.export.notice_names import NAMES
 from sess_cli.export.records import as_json
-from sess_cli.export.story import Item, Story
+from sess_cli.export.story import DAMAGED, Item, Story
 from sess_cli.render import amounts, layout, tallies
 from sess_cli.render.markdown import code, escaped, fenced, prose, quoted, shortened
 from sess_schema import edits, kinds, labels
@@ -37,7 +38,12 @@ def write(
 
 
 def write_all(
-    stories: Sequence[Story], out: BinaryIO, *, full: bool = False, utc: bool = False
+    stories: Sequence[Story],
+    out: BinaryIO,
+    failures: Failures,
+    *,
+    full: bool = False,
+    utc: bool = False,
 ) -> None:
     """Several sessions, one after the other, below a list of them."""
     lines = [f"# {amounts.plural(len(stories), 'session')}", ""]
@@ -47,7 +53,11 @@ def write_all(
     out.writelines(line.encode("utf-8", "backslashreplace") + b"\n" for line in lines)
     for story in stories:
         out.write(b"\n---\n\n")
-        write(story, out, full=full, utc=utc)
+        with failures.noted(story), whole(out) as part:
+            write(story, part, full=full, utc=utc)
+        if failures.why is not None:
+            name, said = code(story.row.session), escaped(one_line(failures.why))
+            out.write(f"*Session {name} could not be exported: {said}*\n".encode())
 
 
 def _heading(text: str) -> str:
@@ -124,6 +134,9 @@ class _Document:
         elif item.unknown is not None and (shown := json_text.written(item.unknown)) is not None:
             head = escape(one_line(safe(item.label or "record")))
             yield from self._folded(head, fenced(self._shown(shown), "json"))
+        if item.damaged:
+            yield f"*{DAMAGED}*"
+            yield ""
         if item.images:
             yield f"*{amounts.plural(len(item.images), 'image')}*"
             yield ""

@@ -13,6 +13,7 @@ from hashlib import sha256
 from typing import Any
 
 from sess_cli.export import files, markdown
+from sess_cli.export.failures import Failures
 from sess_cli.export.story import Story
 from sess_schema import times
 from sess_schema.errors import SessError
@@ -25,39 +26,58 @@ _SPECIAL = re.compile(r"[\x00-\x1f\x7f*\"\\/<>:|?#^\[\]]+")
 _NOT_IN_TAGS = re.compile(r"[^\w-]+")
 
 
-def write(stories: Iterable[Story], folder: str, *, full: bool = False, utc: bool = False) -> int:
-    """Write a note per session and an index per project; return the number of sessions."""
+def write(
+    stories: Iterable[Story],
+    folder: str,
+    failures: Failures,
+    *,
+    full: bool = False,
+    utc: bool = False,
+) -> int:
+    """Write a note per session and an index per project; return the number of notes."""
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise SessError(f'"{folder}" is not a directory', hint="name another with `--tree`")
     projects: dict[str, list[Story]] = {}
     for story in stories:
         projects.setdefault(story.project, []).append(story)
     names = _folders(projects)
+    count = 0
     for project, own in projects.items():
         inside = os.path.join(folder, names[project])
         files.make_folder(inside)
-        _write_project(inside, names[project], project, own, full=full, utc=utc)
-    return sum(map(len, projects.values()))
+        count += _write_project(inside, names[project], project, own, failures, full=full, utc=utc)
+    return count
 
 
 def _write_project(
-    folder: str, name: str, project: str, stories: list[Story], *, full: bool, utc: bool
-) -> None:
+    folder: str,
+    name: str,
+    project: str,
+    stories: list[Story],
+    failures: Failures,
+    *,
+    full: bool,
+    utc: bool,
+) -> int:
     taken = {name.casefold()}
+    count = 0
     for story in stories:
-        note = _free(_note_name(story, utc=utc), taken)
-        path = os.path.join(folder, f"{note}.md")
-        files.check_replacing(path, force=False)
-        with files.new_file(path) as out:
-            out.write(_front(_facts(story, name, utc=utc)))
-            markdown.write(story, out, full=full, utc=utc)
-        _remove_older(folder, note)
+        with failures.noted(story):
+            note = _free(_note_name(story, utc=utc), taken)
+            path = os.path.join(folder, f"{note}.md")
+            files.check_replacing(path, force=False)
+            with files.new_file(path) as out:
+                out.write(_front(_facts(story, name, utc=utc)))
+                markdown.write(story, out, full=full, utc=utc)
+            _remove_older(folder, note)
+            count += 1
     index = os.path.join(folder, f"{name}.md")
     files.check_replacing(index, force=False)
     with files.new_file(index) as out:
         out.write(_front({"project": project, "tags": ["sessiond"]}))
         lines = [f"# {name}", "", *(f"- [[{name}/{note}|{note}]]" for note in _notes(folder, name))]
         out.write(("\n".join(lines) + "\n").encode("utf-8", "backslashreplace"))
+    return count
 
 
 def _notes(folder: str, index: str) -> Iterator[str]:

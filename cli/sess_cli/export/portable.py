@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sess_cli.export import ansi, files
+from sess_cli.export.failures import Failures
 from sess_cli.export.lossless import item_object, session_object
 from sess_cli.export.records import as_json
 from sess_cli.export.story import Story
@@ -17,23 +18,28 @@ if TYPE_CHECKING:
     from sqlite_utils import Database
 
 
-def write(stories: Iterable[Story], path: str) -> int:
+def write(stories: Iterable[Story], path: str, failures: Failures) -> int:
     """Return the number of sessions, subagents included; the file is complete or absent."""
     from sqlite_utils import Database  # noqa: PLC0415 - takes longer to import than all else
 
     with files.new_path(path) as partial:
         db = Database(partial)
         try:
-            return _fill(db, stories)
+            return _fill(db, stories, failures)
         finally:
             db.close()
 
 
-def _fill(db: Database, stories: Iterable[Story]) -> int:
+def _fill(db: Database, stories: Iterable[Story], failures: Failures) -> int:
     _tables(db)
     count = 0
     for story in stories:
-        count += _add(db, story, None)
+        before = [_last(db, table) for table in _OWNED]
+        with failures.noted(story):
+            count += _add(db, story, None)
+        if failures.why is not None:
+            for (table, column), last in zip(_OWNED.items(), before, strict=True):
+                db.table(table).delete_where(f"{column} > ?", [last])
     db.table("events").enable_fts(["text", "input", "output"])
     for columns in (["session_id", "number"], ["tool"], ["ts"]):
         db.table("events").create_index(columns)
@@ -82,12 +88,20 @@ def _tables(db: Database) -> None:
     )
 
 
+_OWNED = {"sessions": "id", "events": "id", "files": "event_id", "commits": "event_id"}
+
+
+def _last(db: Database, table: str) -> int:
+    row = db.execute(f"SELECT coalesce(max({_OWNED[table]}), 0) FROM {table}").fetchone()
+    return int(row[0])
+
+
 def _add(db: Database, story: Story, parent: int | None) -> int:
     row = session_object(story)
     row.pop("parent")
     row["models"] = as_json(row["models"]).decode()
     key = db.table("sessions").insert({**row, "parent_id": parent}).last_pk
-    start: int = db.execute("SELECT coalesce(max(id), 0) + 1 FROM events").fetchone()[0]
+    start = _last(db, "events") + 1
     details: dict[str, list[dict[str, Any]]] = {"files": [], "commits": []}
     db.table("events").insert_all(_events(story, key, start, details), batch_size=500)
     for table, rows in details.items():

@@ -16,7 +16,7 @@ import apsw
 
 from sess_cli.export import notice_names
 from sess_cli.export.records import Image, block_in, images_in, text_in
-from sess_schema import labels, numbers
+from sess_schema import archive, labels, numbers
 from sess_schema.classes import replace
 from sess_schema.edits import Edit
 from sess_schema.numbers import Numbers
@@ -32,6 +32,7 @@ _ESCAPE = (b"\\u001b", b"\\u001B", b"\x1b")
 # The index cuts longer titles; half a secret at the end would not be recognised.
 _CUT_TITLE = 198
 _FOLDERS = "projects/"
+DAMAGED = "A part of this record is damaged in the archive"
 _LAST_WORD = re.compile(r"[!-~]+…?\Z")
 
 
@@ -98,6 +99,7 @@ class Item:
     ts_from: str | None = None  # whose time it has, if its record has none
     unknown: Any = None  # a record or block of a kind that nobody has described, as it was written
     image_count: int = 0  # in its record, whether loaded or not
+    damaged: bool = False  # a part of it could not be read from the archive
 
     @property
     def failed(self) -> bool:
@@ -218,6 +220,7 @@ class Story:
         by_call = {child.row.call_id: child for child in self.children if child.row.call_id}
         waiting: Item | None = None
         for number, entry in enumerate(reader.entries()):
+            met = len(archive.met)
             item = Item(
                 entry.event, number, reader.keys.of[entry.event], entry.type, entry.label,
                 entry.tool, entry.status, entry.ts, entry.duration_ms, entry.summary or "",
@@ -242,6 +245,7 @@ class Story:
             self._fill_result(item, reader, entry)
             if entry.images and self._images and not item.images:
                 item.images = images_in(reader.record(entry))
+            item.damaged = len(archive.met) > met
             waiting = self._cleaned_item(item)
         if waiting is not None:
             for _, more in spent:  # of records after the last event

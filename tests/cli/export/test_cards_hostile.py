@@ -188,7 +188,7 @@ def test_every_field_of_an_event_is_covered_here():
     assert {one.name for one in fields(Item)} == {
         "event", "number", "key", "type", "label", "tool", "status", "ts", "duration_ms", "summary",
         "text", "input", "output", "call_kind", "edits", "images", "commits", "spent", "agent",
-        "copied_from", "unjoined", "files", "ts_from", "image_count", "unknown",
+        "copied_from", "unjoined", "files", "ts_from", "image_count", "unknown", "damaged",
     }  # fmt: skip
 
 

@@ -100,7 +100,7 @@ def expected(page: int, theme: str = "mocha") -> Image.Image:
 @pytest.mark.parametrize(("name", "codec"), [("film.mp4", "h264"), ("film.webm", "vp9")])
 def test_another_program_reads_size_codec_length_and_chapters(tmp_path, name, codec) -> None:
     path = tmp_path / name
-    assert encode.write_video(three_pages(), str(path), **SIZE) == []
+    assert encode.write(three_pages(), str(path), **SIZE) == []
     found = probed(path)
     assert found["size"] == (480, 240)
     assert found["codec"] == codec
@@ -113,7 +113,7 @@ def test_another_program_reads_size_codec_length_and_chapters(tmp_path, name, co
 @pytest.mark.parametrize("name", ["film.mp4", "film.webm"])
 def test_pictures_at_known_times_show_what_was_drawn(tmp_path, name) -> None:
     path = tmp_path / name
-    encode.write_video(three_pages(), str(path), **SIZE)
+    encode.write(three_pages(), str(path), **SIZE)
     for seconds, page in ((0.0, 0), (1.9, 0), (2.0, 1), (3.9, 1), (4.0, 2), (5.9, 2)):
         image = shown_at(path, seconds)
         assert difference(image, expected(page)) < 1.5, seconds
@@ -126,7 +126,7 @@ def test_pictures_at_known_times_show_what_was_drawn(tmp_path, name) -> None:
 def test_letters_and_colours_survive_the_encoder(tmp_path) -> None:
     """Every cell of the first page looks like the cell that was drawn, not like its neighbour."""
     path = tmp_path / "film.mp4"
-    encode.write_video(three_pages(), str(path), **SIZE)
+    encode.write(three_pages(), str(path), **SIZE)
     image, wanted = shown_at(path, 1.0), expected(0)
     for column, letter in enumerate("first page"):
         left = PLACE.left + column * PLACE.cell_width
@@ -139,14 +139,14 @@ def test_letters_and_colours_survive_the_encoder(tmp_path) -> None:
 
 def test_an_mp4_has_its_index_before_its_pictures(tmp_path) -> None:
     path = tmp_path / "film.mp4"
-    encode.write_video(three_pages(), str(path), **SIZE)
+    encode.write(three_pages(), str(path), **SIZE)
     content = path.read_bytes()
     assert 0 < content.index(b"moov") < content.index(b"mdat")
 
 
 def test_players_can_begin_at_each_chapter(tmp_path) -> None:
     path = tmp_path / "film.mp4"
-    encode.write_video(three_pages(), str(path), **SIZE)
+    encode.write(three_pages(), str(path), **SIZE)
     with av.open(str(path)) as container:
         packets = [p for p in container.demux(video=0) if p.is_keyframe and p.pts is not None]
         assert [float(p.pts * p.time_base) for p in packets] == [0.0, 2.0, 4.0]
@@ -155,24 +155,23 @@ def test_players_can_begin_at_each_chapter(tmp_path) -> None:
 def test_equal_frames_are_skipped_but_for_one_a_second(tmp_path) -> None:
     path = tmp_path / "film.mp4"
     same = film(*((at, PAGES[at // 1500 % 2]) for at in range(0, 3000, 10)), duration=3000)
-    encode.write_video(same, str(path), **SIZE)
+    encode.write(same, str(path), **SIZE)
     assert [round(time, 2) for time in pictures(path)] == [0.0, 1.0, 1.47, 2.47, 2.93]
 
 
 @pytest.mark.parametrize("name", ["film.mp4", "film.webm", "film.gif"])
 def test_the_same_film_gives_the_same_bytes(tmp_path, name) -> None:
     path = tmp_path / name
-    write = encode.write_gif if name.endswith("gif") else encode.write_video
     contents = set()
     for _ in range(3):
-        write(typing(), str(path), **SIZE)
+        encode.write(typing(), str(path), **SIZE)
         contents.add(path.read_bytes())
     assert len(contents) == 1
 
 
 def test_a_gif_is_read_by_pillow_with_its_length_and_pictures(tmp_path) -> None:
     path = tmp_path / "film.gif"
-    assert encode.write_gif(three_pages(), str(path), **SIZE) == []
+    assert encode.write(three_pages(), str(path), **SIZE) == []
     with Image.open(path) as image:
         assert image.size == (480, 240)
         assert image.info["loop"] == 0
@@ -184,7 +183,7 @@ def test_a_gif_is_read_by_pillow_with_its_length_and_pictures(tmp_path) -> None:
 
 def test_the_delays_of_a_gif_add_up_to_the_film(tmp_path) -> None:
     path = tmp_path / "film.gif"
-    encode.write_gif(typing(), str(path), **SIZE)
+    encode.write(typing(), str(path), **SIZE)
     with Image.open(path) as image:
         total = sum(frame.info["duration"] for frame in ImageSequence.Iterator(image))
         assert image.n_frames == 40
@@ -197,7 +196,7 @@ def test_a_gif_with_more_looks_than_colours_is_still_legible(tmp_path) -> None:
         for r in range(10)
     )
     path = tmp_path / "film.gif"
-    encode.write_gif(film((0, rows)), str(path), **SIZE)
+    encode.write(film((0, rows)), str(path), **SIZE)
     with Image.open(path) as image:
         picture = Painter(PLACE, themes.theme("mocha")).picture(rows)
         assert difference(image.convert("RGB"), picture) < 4
@@ -207,7 +206,7 @@ def test_a_gif_with_more_looks_than_colours_is_still_legible(tmp_path) -> None:
 @pytest.mark.parametrize("name", ["film.mp4", "film.webm"])
 def test_odd_sizes_become_even_and_no_line_is_shifted(tmp_path, name, width, height) -> None:
     path = tmp_path / name
-    encode.write_video(three_pages(), str(path), width=width, height=height, font_size=12)
+    encode.write(three_pages(), str(path), width=width, height=height, font_size=12)
     assert probed(path)["size"] == (width - 1, height - 1)
     drawn = Painter(fonts.layout(width, height, 12), themes.theme("mocha")).picture(PAGES[2])
     assert difference(shown_at(path, 5.0), drawn) < 2
@@ -215,7 +214,7 @@ def test_odd_sizes_become_even_and_no_line_is_shifted(tmp_path, name, width, hei
 
 def test_other_themes_and_rates(tmp_path) -> None:
     path = tmp_path / "film.mp4"
-    encode.write_video(three_pages(), str(path), theme="latte", fps=30, **SIZE)
+    encode.write(three_pages(), str(path), theme="latte", fps=30, **SIZE)
     assert difference(shown_at(path, 5.0), expected(2, "latte")) < 1.5
     assert probed(path)["seconds"] == pytest.approx(6.0, rel=0.02)
 
@@ -224,16 +223,17 @@ def test_characters_without_a_glyph_are_reported(tmp_path) -> None:
     one = film((0, ((("a\ue123", Look()),),)))
     many = film((0, ((("".join(map(chr, range(0xE200, 0xE207))), Look()),),)))
     path = str(tmp_path / "film.mp4")
-    assert encode.write_video(one, path, **SIZE) == ["1 character has no glyph: U+E123"]
+    assert encode.write(one, path, **SIZE) == ["1 character has no glyph: U+E123"]
     listed = "U+E200, U+E201, U+E202, U+E203, U+E204, …"
-    assert encode.write_video(many, path, **SIZE) == [f"7 characters have no glyph: {listed}"]
+    assert encode.write(many, path, **SIZE) == [f"7 characters have no glyph: {listed}"]
 
 
 @pytest.mark.parametrize("name", ["film.mp4", "film.webm", "film.gif"])
 def test_a_film_without_frames_or_length_is_one_empty_picture(tmp_path, name) -> None:
     path = tmp_path / name
-    write = encode.write_gif if name.endswith("gif") else encode.write_video
-    assert write(film(duration=0, chapters=(Chapter(0, "Nothing"),)), str(path), **SIZE) == []
+    assert (
+        encode.write(film(duration=0, chapters=(Chapter(0, "Nothing"),)), str(path), **SIZE) == []
+    )
     with av.open(str(path)) as container:
         (frame,) = container.decode(video=0)
     assert difference(frame.to_image(), Painter(PLACE, themes.theme("mocha")).picture([])) < 1.5
@@ -250,9 +250,8 @@ def test_an_interrupted_film_leaves_only_the_old_file(tmp_path, name, failure) -
         yield Frame(500, PAGES[1])
         raise failure
 
-    write = encode.write_gif if name.endswith("gif") else encode.write_video
     with pytest.raises(failure):
-        write(Film(60, 12, 1000, "", [], broken), str(path), **SIZE)
+        encode.write(Film(60, 12, 1000, "", [], broken), str(path), **SIZE)
     assert [file.name for file in tmp_path.iterdir()] == [name]
     assert path.read_bytes() == b"as it was"
 
@@ -267,7 +266,7 @@ def test_mistakes_are_reported_before_anything_is_drawn(tmp_path) -> None:
     ]
     for name, options, message in wrong:
         with pytest.raises(SessError, match=message):
-            encode.write_video(three_pages(), str(tmp_path / name), **options)
+            encode.write(three_pages(), str(tmp_path / name), **options)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -277,17 +276,16 @@ def test_without_the_extra_one_line_says_what_to_install(
     tmp_path, monkeypatch, name, library
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)  # as Python marks what cannot be imported
-    write = encode.write_gif if name.endswith("gif") else encode.write_video
     with pytest.raises(SessError, match="films need PyAV and Pillow") as error:
-        write(three_pages(), str(tmp_path / name), **SIZE)
+        encode.write(three_pages(), str(tmp_path / name), **SIZE)
     assert error.value.hint == "`pip install 'sessiond[video]'`"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_progress_grows_to_the_whole_film(tmp_path) -> None:
-    for write, name in ((encode.write_video, "film.mp4"), (encode.write_gif, "film.gif")):
+    for name in ("film.mp4", "film.gif"):
         told: list[tuple[int, int]] = []
-        write(
+        encode.write(
             typing(), str(tmp_path / name), progress=lambda *of, told=told: told.append(of), **SIZE
         )
         assert told == sorted(told)

@@ -8,9 +8,9 @@ from typing import NoReturn
 
 import typer
 
-from sess_cli.commands.export import film, html, json_, md, site, sqlite
+from sess_cli.commands.export import cast, film, html, json_, md, site, sqlite, tape
 
-FORMATS = (html, site, md, json_, sqlite, film)
+FORMATS = (html, site, md, json_, sqlite, film, cast, tape)
 
 
 def register(app: typer.Typer) -> None:

@@ -8,18 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
 
-from sess_cli.commands.export.shared import (
-    Depth,
-    Force,
-    Gist,
-    NoRedact,
-    Open,
-    Output,
-    Redact,
-    RedactionReport,
-    Repo,
-    Yes,
-)
+from sess_cli.commands.export.grouped import expanded
+from sess_cli.commands.export.shared import Depth, Force, Masks, Output, Publishing, Repo
 from sess_cli.options import NoSync, SessionId, Utc
 
 if TYPE_CHECKING:
@@ -31,7 +21,7 @@ _FOLDER_STYLES = frozenset({"pages"})
 
 
 def register(group: typer.Typer) -> None:
-    group.command("html")(html)
+    group.command("html")(expanded(html))
 
 
 def html(
@@ -58,46 +48,35 @@ def html(
         bool,
         typer.Option("--encrypt", help=f"Encrypt with ${_PASSPHRASE}, or ask for a passphrase."),
     ] = False,
-    gist: Gist = False,
-    yes: Yes = False,
-    no_redact: NoRedact = False,
-    redact: Redact = None,
-    redaction_report: RedactionReport = False,
+    publishing: Publishing,
+    masks: Masks,
     force: Force = False,
-    open_it: Open = False,
     utc: Utc = False,
     no_sync: NoSync = False,
 ) -> None:
     """Export a session as one self-contained HTML file."""
     from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
-    from sess_cli.export import files  # noqa: PLC0415
     from sess_schema.errors import SessError  # noqa: PLC0415
 
-    if output == "-" and (style in _FOLDER_STYLES or open_it or gist):
-        raise SessError("`-o -` cannot be combined with --open, --gist or --style pages")
+    if output == "-" and style in _FOLDER_STYLES:
+        raise SessError("`-o -` cannot be combined with --style pages")
     shared.check_output(output, force=force)
-    shared.confirm_upload(gist=gist, masked=not no_redact, yes=yes)
-    redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
+    publishing.check(output, masked=not masks.no_redact)
+    redactor = masks.redactor()
     lock = _lock() if encrypt else None
     with shared.opened(session, redactor, sync=not no_sync, depth=depth) as story:
         if style in _FOLDER_STYLES:
             folder = output or shared.default_name(story, "html").removesuffix(".html")
             written = _write_pages(story, folder, repo, lock, utc=utc)
+            shared.report(written[0], redactor)
         else:
             wanted: dict[str, Any] = {
                 "style": style, "lock": lock, "level": level, "repo": repo,
                 "static": static, "utc": utc,
             }  # fmt: skip
-            if output == "-":
-                _write(story, shared.standard_output(), **wanted)
-                shared.report_masked(redactor)
-                return
-            path = output or shared.default_name(story, "html")
-            with files.new_file(path) as out:
-                _write(story, out, **wanted)
-            written = [path]
-        shared.report(written[0], redactor)
-    shared.publish(written, gist=gist, open_it=open_it)
+            written = [output or shared.default_name(story, "html")]
+            shared.put(lambda out: _write(story, out, **wanted), written[0], redactor)
+    publishing.publish(written)
 
 
 def _write(

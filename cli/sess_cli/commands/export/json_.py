@@ -1,39 +1,54 @@
-"""`sess export json`: everything the index has about a session."""
+"""`sess export json`: everything the index has about sessions."""
 
 from __future__ import annotations
 
+from typing import BinaryIO
+
 import typer
 
-from sess_cli.commands.export.shared import Force, NoRedact, Output, Redact, RedactionReport
-from sess_cli.options import NoSync, SessionId
+from sess_cli.commands.export.grouped import expanded
+from sess_cli.commands.export.selection import Selection
+from sess_cli.commands.export.shared import Depth, Force, Masks, Output
+from sess_cli.options import NoSync, Utc
 
 
 def register(group: typer.Typer) -> None:
-    group.command("json")(json_)
+    group.command("json")(expanded(json_))
 
 
 def json_(
-    session: SessionId,
+    which: Selection,
     *,
     output: Output = None,
-    no_redact: NoRedact = False,
-    redact: Redact = None,
-    redaction_report: RedactionReport = False,
+    depth: Depth = None,
+    masks: Masks,
     force: Force = False,
+    utc: Utc = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Export a session as JSON: events, records and subagents."""
-    from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
-    from sess_cli.export import files, lossless  # noqa: PLC0415
+    """Export a session as JSON: events, records and subagents.
 
+    Several sessions, named or chosen by the options, become one file, oldest first.
+    """
+    from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
+    from sess_cli.commands.export import shared  # noqa: PLC0415
+    from sess_cli.export import lossless  # noqa: PLC0415
+    from sess_cli.export.failures import Failures  # noqa: PLC0415
+    from sess_cli.export.story import Story  # noqa: PLC0415
+
+    which.check()
+    listing = which.listing(utc=utc)
     shared.check_output(output, force=force)
-    redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
-    with shared.opened(session, redactor, sync=not no_sync) as story:
-        if output == "-":
-            lossless.write(story, shared.standard_output(json=True))
-            shared.report_masked(redactor)
-            return
-        path = output or shared.default_name(story, "json")
-        with files.new_file(path) as out:
-            lossless.write(story, out)
-        shared.report(path, redactor)
+    redactor, failures = masks.redactor(), Failures()
+    with fresh.open_with_sessions(sync=not no_sync) as db:
+        stories = [Story(db, row, redactor, depth=depth) for row in which.rows(db, listing)]
+
+        def write(out: BinaryIO) -> None:
+            if which.is_one:
+                lossless.write(stories[0], out)
+            else:
+                lossless.write_all(stories, out, failures)
+
+        name = shared.default_name(stories[0], "json") if which.is_one else "sessions.json"
+        shared.put(write, output or name, redactor, json=True)
+    shared.report_failed(failures)

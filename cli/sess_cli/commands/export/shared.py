@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import typer
 
 if TYPE_CHECKING:
-    import apsw
-
+    from sess_cli.export.failures import Failures
     from sess_cli.export.story import Story
-    from sess_schema.queries.sessions import Listing, SessionRow
     from sess_schema.redaction import Redactor
 
 Output = Annotated[
@@ -47,6 +46,54 @@ Repo = Annotated[
     typer.Option(metavar="URL", help="Link commits to this repository: OWNER/NAME or a URL."),
 ]
 Gist = Annotated[bool, typer.Option("--gist", help="Upload as a secret gist with `gh`.")]
+
+
+@dataclass(slots=True)
+class Masks:
+    """What is masked."""
+
+    no_redact: NoRedact = False
+    redact: Redact = None
+    redaction_report: RedactionReport = False
+
+    def redactor(self) -> Redactor | None:
+        return masking(off=self.no_redact, patterns=self.redact, report=self.redaction_report)
+
+
+@dataclass(slots=True)
+class Publishing:
+    """What happens to a finished file."""
+
+    gist: Gist = False
+    yes: Yes = False
+    open_it: Open = False
+
+    def check(self, output: str | None, *, masked: bool) -> None:
+        """Fail before anything is read; secrets leave the machine only if somebody says so."""
+        import sys  # noqa: PLC0415
+
+        from sess_schema.errors import SessError  # noqa: PLC0415
+
+        if output == "-" and (self.open_it or self.gist):
+            raise SessError("`-o -` cannot be combined with --open or --gist")
+        if not self.gist or masked or self.yes:
+            return
+        if not sys.stdin.isatty():
+            hint = "`--yes` does it anyway"
+            raise SessError("--gist with --no-redact uploads secrets", hint=hint)
+        sys.stderr.write("Upload without masking secrets? [y/N] ")
+        sys.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise SessError("nothing was uploaded", hint="leave --no-redact out to mask secrets")
+
+    def publish(self, files: list[str]) -> None:
+        """Upload and open as asked; the first file is the one to open."""
+        if self.gist:
+            from sess_cli.export import gists  # noqa: PLC0415
+
+            gists.upload(files)
+        if self.open_it:
+            open_file(files[0])
 
 
 def masking(
@@ -93,20 +140,45 @@ def check_output(output: str | None, *, force: bool) -> None:
         files.check_replacing(output, force=force)
 
 
-def confirm_upload(*, gist: bool, masked: bool, yes: bool) -> None:
-    """Secrets leave the machine only if somebody says so."""
-    import sys  # noqa: PLC0415
+def put(
+    write: Callable[[BinaryIO], None],
+    output: str,
+    redactor: Redactor | None,
+    *,
+    json: bool = False,
+) -> None:
+    """Write to a file, or to stdout for `-`, and say what was written and masked."""
+    from sess_cli.export import files  # noqa: PLC0415
 
-    from sess_schema.errors import SessError  # noqa: PLC0415
-
-    if not gist or masked or yes:
+    if output == "-":
+        write(standard_output(json=json))
+        report_masked(redactor)
         return
-    if not sys.stdin.isatty():
-        raise SessError("--gist with --no-redact uploads secrets", hint="`--yes` does it anyway")
-    sys.stderr.write("Upload without masking secrets? [y/N] ")
-    sys.stderr.flush()
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise SessError("nothing was uploaded", hint="leave --no-redact out to mask secrets")
+    with files.new_file(output) as out:
+        write(out)
+    report(output, redactor)
+
+
+def put_lines(
+    lines: Iterable[str], output: str, redactor: Redactor | None, *, json: bool = False
+) -> None:
+    def write(out: BinaryIO) -> None:
+        out.writelines(line.encode("utf-8", "replace") for line in lines)
+
+    put(write, output, redactor, json=json)
+
+
+def report_failed(failures: Failures) -> None:
+    """Name the sessions that could not be exported; the exit code tells that there are some."""
+    from sess_schema.errors import Exit  # noqa: PLC0415
+    from sess_schema.program import counted, say  # noqa: PLC0415
+
+    if not failures.found:
+        return
+    say(f"sess: {counted(len(failures.found), 'session')} could not be exported:")
+    for session, why in failures.found:
+        say(f"  {session}: {why}")
+    raise typer.Exit(Exit.SKIPPED_SOME)
 
 
 def standard_output(*, json: bool = False) -> BinaryIO:
@@ -128,55 +200,6 @@ def default_name(story: Story, suffix: str) -> str:
     return f"{name.strip('-')[:40] or 'session'}.{suffix}"
 
 
-def listing(
-    agents: list[str] | None,
-    projects: list[str] | None,
-    since: str | None,
-    until: str | None,
-    *,
-    utc: bool,
-) -> Listing:
-    """Every session, and subagents whose parent is not indexed."""
-    from sess_schema import times  # noqa: PLC0415
-    from sess_schema.queries.sessions import Listing  # noqa: PLC0415
-
-    return Listing(
-        agents or (),
-        projects or (),
-        since=times.since(since, utc=utc) if since is not None else None,
-        until=times.until(until, utc=utc) if until is not None else None,
-        orphans=True,
-        limit=0,
-    )
-
-
-def chosen(db: apsw.Connection, ids: list[str], listing: Listing) -> list[SessionRow]:
-    """The sessions with these IDs; without IDs, those of a listing."""
-    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
-
-    if ids:
-        rows = {row.key: row for row in (sessions.resolve(db, given) for given in ids)}
-        return [row for row in rows.values() if not _is_below(db, row, rows)]
-    found = [*listing.rows(db)]
-    if not found:
-        raise SessError(
-            "no session matches", hint="`sess list` lists them", code=Exit.NOTHING_FOUND
-        )
-    return found
-
-
-def _is_below(db: apsw.Connection, row: SessionRow, others: Container[int]) -> bool:
-    """Whether it is a subagent of another chosen session, which includes it."""
-    above, seen = row.parent_key, {row.key}
-    while above is not None and above not in seen:
-        if above in others:
-            return True
-        seen.add(above)
-        above = db.execute("SELECT parent_id FROM sessions WHERE id = ?", (above,)).get
-    return False
-
-
 def report(path: str, redactor: Redactor | None) -> None:
     """Print the file, its size, and what was masked."""
     from sess_cli.render import amounts  # noqa: PLC0415
@@ -195,17 +218,6 @@ def report_masked(redactor: Redactor | None) -> None:
         say(f"masked {counted(count, kind)} in {place or 'the session'}")
     if masked := redactor.report():
         say(f"masked {masked}; --no-redact turns this off")
-
-
-def publish(paths: str | list[str], *, gist: bool, open_it: bool) -> None:
-    """Upload and open as asked; the first file is the one to open."""
-    files = [paths] if isinstance(paths, str) else paths
-    if gist:
-        from sess_cli.export import gists  # noqa: PLC0415
-
-        gists.upload(files)
-    if open_it:
-        open_file(files[0])
 
 
 def open_file(path: str) -> None:

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.commands.export.shared import NoRedact, Open, Redact, RedactionReport
-from sess_cli.options import Agents, NoSync, Projects, Since, Until, Utc
+from sess_cli.commands.export.grouped import expanded
+from sess_cli.commands.export.selection import Matching
+from sess_cli.commands.export.shared import Masks, Open
+from sess_cli.options import NoSync, Utc
 
 if TYPE_CHECKING:
     import apsw
@@ -25,7 +27,7 @@ _SHOWN = 3
 
 
 def register(group: typer.Typer) -> None:
-    group.command("site")(site)
+    group.command("site")(expanded(site))
 
 
 def site(
@@ -33,16 +35,11 @@ def site(
     output: Annotated[
         str, typer.Option("-o", "--output", metavar="DIR", help="Directory; created if missing.")
     ] = _FOLDER,
-    agents: Agents = None,
-    projects: Projects = None,
-    since: Since = None,
-    until: Until = None,
+    which: Matching,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what would be done; write nothing.")
     ] = False,
-    no_redact: NoRedact = False,
-    redact: Redact = None,
-    redaction_report: RedactionReport = False,
+    masks: Masks,
     open_it: Open = False,
     quiet: Annotated[
         bool, typer.Option("-q", "--quiet", help="Print only what could not be drawn.")
@@ -59,13 +56,13 @@ def site(
     from sess_cli.export.site.build import Site, Wanted  # noqa: PLC0415
     from sess_schema.errors import Exit  # noqa: PLC0415
 
-    listing = shared.listing(agents, projects, since, until, utc=utc)
+    listing = which.listing(utc=utc)
     _check_folder(output)
-    redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
-    masks = "" if redactor is None else redactor.identity
+    redactor = masks.redactor()
+    rules = "" if redactor is None else redactor.identity
     with fresh.open_with_sessions(sync=not no_sync) as db:
-        rows = shared.chosen(db, [], listing)
-        whole = Site(db, output, rows, Wanted(masks=masks, utc=utc))
+        rows = which.rows(db, listing)
+        whole = Site(db, output, rows, Wanted(masks=rules, utc=utc))
         if dry_run:
             _print_plan(db, whole, rows)
             return

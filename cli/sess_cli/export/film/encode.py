@@ -74,7 +74,7 @@ def _suffix(path: str) -> str:
     return os.path.splitext(path)[1].lower()
 
 
-def write_video(
+def write(
     film: Film,
     path: str,
     *,
@@ -85,39 +85,32 @@ def write_video(
     fps: int = 15,
     progress: Progress | None = None,
 ) -> list[str]:
-    """Write an `.mp4` or `.webm`; return warnings."""
-    check_name(path, gif=False)
-    kind = _KINDS[_suffix(path)]
+    """Write an `.mp4`, a `.webm` or a looping `.gif`, as the name says; return warnings."""
+    gif = _suffix(path) == ".gif"
+    check_name(path, gif=gif)
     painter = _painter(theme, width, height, font_size, fps)
     with files.new_path(path) as partial:
-        _encode(film, partial, kind, painter, fps=fps, progress=progress)
+        if gif:
+            _write_gif(film, partial, painter, fps=fps, progress=progress)
+        else:
+            kind = _KINDS[_suffix(path)]
+            _encode(film, partial, kind, painter, fps=fps, progress=progress)
     return _warnings(painter)
 
 
-def write_gif(
-    film: Film,
-    path: str,
-    *,
-    theme: str = themes.DEFAULT,
-    width: int = 1400,
-    height: int = 800,
-    font_size: int = 16,
-    fps: int = 15,
-    progress: Progress | None = None,
-) -> list[str]:
-    """Write a looping `.gif` with at most 256 colours; return warnings."""
-    check_name(path, gif=True)
-    painter = _painter(theme, width, height, font_size, fps)
+def _write_gif(
+    film: Film, path: str, painter: Painter, *, fps: int, progress: Progress | None
+) -> None:
+    """With at most 256 colours."""
     from sess_cli.export.film import gif  # noqa: PLC0415 - needs Pillow
 
-    with files.new_path(path) as partial, open(partial, "wb") as file:
+    with open(path, "wb") as file:
         writer = gif.Writer(file, painter, gif.colours(film, painter.theme))
         for moment in moments(film, fps):
             writer.show(moment.rows, _milliseconds(moment.begin, fps))
             if progress:
                 progress(_milliseconds(moment.end, fps), film.duration)
         writer.close(film.duration)
-    return _warnings(painter)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from sess_cli.export import json_text
+from sess_cli.export import json_text, story
 from sess_cli.export.html import calls, markup, notices, prose, values
 from sess_cli.export.html.markup import attr, text
 from sess_cli.render import amounts
@@ -68,6 +68,8 @@ class Drawer:
         failed = item.failed or (item.type != "user" and item.label in labels.ALARMS)
         classes += ["failed"] if failed else []
         inside = markup.in_runs(body) + _pictures(item) + self._commits(item)
+        if item.damaged:
+            inside += f'<p class="damaged"><em>{story.DAMAGED}</em></p>'
         shown = f'<div class="body">{inside}</div>' if inside else ""
         label = _label(item, who)
         return (

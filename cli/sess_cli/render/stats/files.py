@@ -9,7 +9,15 @@ import apsw
 
 from sess_cli.render import amounts, layout
 from sess_cli.render.stats.links import Links
-from sess_cli.render.stats.report import Column, Report, Section, ViewOptions, clock, number
+from sess_cli.render.stats.report import (
+    Column,
+    Later,
+    Report,
+    Section,
+    ViewOptions,
+    clock,
+    number,
+)
 from sess_schema import times
 from sess_schema.queries.sessions import one_line
 from sess_schema.queries.stats import Stats
@@ -34,10 +42,14 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
         [
             Section(
                 "file",
-                [
-                    {"path": one.name, **_facts(one, asked.zone), "sessions": len(one.sessions)}
-                    for one in found
-                ],
+                Later(
+                    found,
+                    lambda one: {
+                        "path": one.name,
+                        **_facts(one, asked.zone),
+                        "sessions": len(one.sessions),
+                    },
+                ),
                 (
                     Column("path", "file", layout.home_short),
                     *_COUNTS,

@@ -37,6 +37,22 @@ class Column:
     left: bool = False
 
 
+class Later(Sequence[dict[str, Any]]):
+    """Rows that are made when they are read: a terminal shows few of thousands."""
+
+    def __init__(self, given: Sequence[Any], make: Callable[[Any], dict[str, Any]]) -> None:
+        self._given = given
+        self._make = make
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self._make(one) for one in self._given[at]]
+        return self._make(self._given[at])
+
+
 @dataclass(slots=True)
 class Section:
     """Rows of one kind; their keys are a public contract.
@@ -45,7 +61,7 @@ class Section:
     """
 
     kind: str
-    rows: list[dict[str, Any]]
+    rows: Sequence[dict[str, Any]]
     columns: Sequence[Column]  # for the terminal; the first names the row
     most: int = 0  # rows shown on a terminal; 0 for all
     paths: bool = False  # cut the first column at its start
