@@ -65,7 +65,8 @@ def _wait(home: Home) -> apsw.Connection | None:
                 say(f"sess: waiting for the first index, which {_who(holder)} is making")
                 told = True
             _, done, total = now
-            line("" if bar.update(done, total) else _in_words(holder, now))
+            if not bar.update(done, total):
+                line(_in_words(holder, now))
             time.sleep(_LOOK)
         else:
             return None

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Self
 
+from sess_schema.progress_line import CLEAR
+
 FROM = 8 << 20  # bytes; less is read before anybody has looked
 
 
@@ -19,9 +21,9 @@ class Bar:
         return self
 
     def update(self, done: int, total: int) -> bool:
-        """Whether it is drawn."""
+        """Whether it is drawn: once it was, it stays, also while nothing is known."""
         if not self._show or total < FROM:
-            return False
+            return self._progress is not None
         from rich.console import Console  # noqa: PLC0415 - only when it draws
         from rich.progress import (  # noqa: PLC0415
             BarColumn,
@@ -42,6 +44,7 @@ class Bar:
                 transient=True,
             )
             self._progress.add_task("indexing", total=total, completed=done)
+            sys.stderr.write(CLEAR)  # words that were there before
             self._progress.start()
         assert isinstance(self._progress, Progress)
         self._progress.update(self._progress.task_ids[0], completed=done, total=total)

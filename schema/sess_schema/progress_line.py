@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from sess_schema.progress import Progress, unseen
 
 _EVERY = 0.1  # seconds; more often would flicker
-_CLEAR = "\r\x1b[K"
+CLEAR = "\r\x1b[K"
 
 
 @contextmanager
@@ -25,12 +25,12 @@ def progress_line(*, show: bool = True) -> Iterator[Progress]:
         nonlocal shown
         if time.monotonic() - shown >= _EVERY:
             shown = time.monotonic()
-            sys.stderr.write(f"{_CLEAR}{text} ..." if text else _CLEAR)
+            sys.stderr.write(f"{CLEAR}{text} ...")
             sys.stderr.flush()
 
     try:
         yield draw
     finally:
         if shown:
-            sys.stderr.write(_CLEAR)
+            sys.stderr.write(CLEAR)
             sys.stderr.flush()

@@ -9,7 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyte
 import pytest
+from tests.cli.finder.screen import Terminal
 from tests.conftest import opened
 from tests.waiting import LIMIT, computed, wait_until
 
@@ -138,6 +140,35 @@ def test_a_second_first_command_waits_for_the_index(world):
     assert said == "sess: waiting for the first index, which another command is making\n"
     assert second.returncode == 0
     assert "some words" in shown
+
+
+def test_who_waits_at_a_terminal_sees_one_bar(world):
+    """It takes the place of the words before it, stays while another writer takes over, and goes."""
+    t = world.transcript()
+    t.append(t.prompt("some words"))
+    world.state.mkdir(mode=0o700)
+    held = lock.acquire(world.state / "sessiond.lock")
+    held.describe(mode="sync", version=__version__)
+    heart = heartbeat.Heart(world.state / "status.json")
+    screen = pyte.Screen(80, 24)
+
+    def lines():
+        screen.reset()
+        pyte.ByteStream(screen).feed(terminal.received)
+        return [line.rstrip() for line in screen.display if line.strip()]
+
+    with Terminal(world, BIN / "sess", "search", "words") as terminal:
+        terminal.until(lambda: lines() == ["waiting for another command ..."])
+        heart.reading(32_000_000, 100_000_000)
+        terminal.until(lambda: "32.0/100.0 MB" in terminal.text())
+        heart.stop()
+        before = len(terminal.received)
+        terminal.until(lambda: len(terminal.received) > before + 1000)
+        terminal.until(lambda: [line[:10] for line in lines()] == ["indexing ━"])
+        world.ingest()
+        held.release()
+        assert terminal.ended() == 0
+        assert [line for line in lines() if "indexing" in line or "waiting" in line] == []
 
 
 def test_a_daemon_that_makes_the_first_index_is_waited_for(world):
