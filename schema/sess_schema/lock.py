@@ -38,6 +38,7 @@ else:
 
 
 _NO_LINK, _NO_WAIT = getattr(os, "O_NOFOLLOW", 0), getattr(os, "O_NONBLOCK", 0)
+_DESCRIBING_SECONDS = 0.5  # who has just taken the lock is about to say what for
 ASKING_SECONDS = 0.1  # asking for the holder takes the lock for some microseconds
 
 
@@ -124,7 +125,10 @@ def holder(path: str | Path) -> dict[str, Any] | None:
     """The description of the lock's holder, or None if nobody holds it."""
     import json  # noqa: PLC0415
 
-    description = _read(path)
+    description, patience = _read(path), time.monotonic() + _DESCRIBING_SECONDS
+    while description == b"" and time.monotonic() < patience:
+        time.sleep(0.01)
+        description = _read(path)
     if description is None:
         return None
     try:

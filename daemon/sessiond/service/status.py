@@ -32,7 +32,7 @@ def show(*, as_json: bool, every: bool, only_health: bool = False, metrics: str 
             raise
         _print_daemon(daemon, as_json=as_json)
         sys.stderr.write(f"sessiond: {error.message}\n")
-        return Exit.OK
+        return Exit.OK if daemon["running"] else Exit.NO_DAEMON
     with closing(db):
         sources = list(source_facts(db))
         index = index_facts(db, home)

@@ -11,6 +11,8 @@ import stat
 import pytest
 from tests.waiting import LIMIT, wait_until
 
+from sess_schema import lock
+
 pytestmark = pytest.mark.slow
 
 
@@ -161,6 +163,17 @@ def test_status_tells_per_source(world, daemon):
     daemon.terminate()
     daemon.wait(LIMIT)
     assert world.run("sessiond", "status").returncode == 3
+
+
+def test_a_sync_without_an_index_yet_is_no_daemon(world):
+    """Whatever holds the lock: exit code 0 says that a daemon runs."""
+    world.state.mkdir(mode=0o700)
+    held = lock.acquire(world.state / "sessiond.lock")
+    held.describe(mode="sync")
+    done = world.run("sessiond", "status")
+    held.release()
+    assert done.returncode == 3
+    assert done.stdout.startswith("daemon   not running ")
 
 
 def test_detached_start_stop_and_restart(world):
