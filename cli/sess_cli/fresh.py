@@ -100,7 +100,7 @@ def _updated(home: Home) -> tuple[apsw.Connection | None, bool]:
 
     A reader, if one had to be opened to know that; and True if the pass failed and printed why.
     """
-    from sess_schema import lock  # noqa: PLC0415
+    from sess_schema import lock, receipt  # noqa: PLC0415
 
     while True:
         if lock.is_held(home.lock_file):
@@ -109,30 +109,12 @@ def _updated(home: Home) -> tuple[apsw.Connection | None, bool]:
             db = waiting.reader(home)
             if db is not None:
                 return db, False
-        db = _unchanged(home)
+        db = receipt.reader_if_unchanged(home)
         if db is not None:
             return db, False
         code = _sync()
         if code != Exit.ALREADY_RUNNING:  # else another command was faster
             return None, code == Exit.INDEX_UNUSABLE
-
-
-def _unchanged(home: Home) -> apsw.Connection | None:
-    """A reader of the index, if another pass would find nothing to do."""
-    from sess_schema import receipt  # noqa: PLC0415
-    from sess_schema.connection import open_reader  # noqa: PLC0415
-
-    number = receipt.number_if_unchanged(home)
-    if number is None:
-        return None
-    try:
-        db = open_reader(home.index_file)
-    except SessError:
-        return None  # the pass says what is wrong, or mends it
-    if receipt.is_of(db, number):
-        return db
-    db.close()
-    return None
 
 
 def _sync() -> int:

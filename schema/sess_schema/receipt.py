@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NAME = "walked"
 FACT = "walked"  # in `facts`, with the number
-_FORMAT = "1"
+_FORMAT = "2"
 _SECONDS = 3600  # some work is done by passes only: comparing old parts of logs, for one
 _UNSET = "-"
 
@@ -51,9 +51,15 @@ def setting(name: str) -> str:
     return f"{name}{_UNSET if value is None else '=' + value}"
 
 
-def write(home: Home, number: str, names: list[str], looked: dict[str, str]) -> None:
-    """Leave the list, whole or not at all. `looked` has a mark for each path, as `SELF` or so."""
-    head = [_FORMAT, number, str(int(time.time())), home.settings_file, _user(), str(len(names))]
+def write(
+    home: Home, number: str, seen: int | None, names: list[str], looked: dict[str, str]
+) -> None:
+    """Leave the list, whole or not at all. `looked` has a mark for each path, as `SELF` or so.
+
+    `seen` is the number of files, and None if the pass has more to say than that.
+    """
+    head = [_FORMAT, number, str(seen or ""), str(int(time.time())), home.settings_file, _user()]
+    head.append(str(len(names)))
     parts = [*head, *map(setting, names), *looked.keys(), *looked.values()]
     if any("\0" in part for part in parts):
         return
@@ -73,12 +79,22 @@ def write(home: Home, number: str, names: list[str], looked: dict[str, str]) -> 
 
 def last_number(home: Home) -> str | None:
     """Of the list that is there, whatever changed since."""
+    return _head(home)[0]
+
+
+def files_seen(home: Home) -> int | None:
+    """By the pass that left the list; None if it had more to say than their number."""
+    seen = _head(home)[1]
+    return int(seen) if seen else None
+
+
+def _head(home: Home) -> tuple[str, str] | tuple[None, None]:
     try:
         with open(_file(home), "rb") as file:
-            form, number = file.read(64).decode("ascii", "replace").split("\0")[:2]
+            form, number, seen, _ = file.read(64).decode("ascii", "replace").split("\0", 3)
     except (OSError, ValueError):
-        return None
-    return number if form == _FORMAT else None
+        return None, None
+    return (number, seen) if form == _FORMAT else (None, None)
 
 
 def remove(lock_file: str) -> None:
@@ -92,7 +108,7 @@ def number_if_unchanged(home: Home) -> str | None:
     try:
         with open(_file(home), "rb") as file:
             parts = file.read().decode("utf-8", "surrogateescape").split("\0")
-        form, number, when, settings, user, count, *parts = parts
+        form, number, _, when, settings, user, count, *parts = parts
         variables, parts = parts[: int(count)], parts[int(count) :]
         age = time.time() - int(when)
     except (OSError, ValueError):
@@ -120,6 +136,24 @@ def number_if_unchanged(home: Home) -> str | None:
 
 _SELVES = (SELF, SELF_IDENTITY)
 _WHOLE = (SELF, TARGET)
+
+
+def reader_if_unchanged(home: Home) -> apsw.Connection | None:
+    """A reader of the index, if another pass would find nothing to do."""
+    from sess_schema.connection import open_reader  # noqa: PLC0415 - it needs the lock, which needs us
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    number = number_if_unchanged(home)
+    if number is None:
+        return None
+    try:
+        db = open_reader(home.index_file)
+    except SessError:
+        return None  # the pass says what is wrong, or mends it
+    if is_of(db, number):
+        return db
+    db.close()
+    return None
 
 
 def is_of(db: apsw.Connection, number: str) -> bool:

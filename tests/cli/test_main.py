@@ -143,7 +143,7 @@ def test_a_second_first_command_waits_for_the_index(world):
 
 
 def test_who_waits_at_a_terminal_sees_one_bar(world):
-    """It takes the place of the words before it, stays while another writer takes over, and goes."""
+    """In the place of the words before it, also while another writer takes over; then it goes."""
     t = world.transcript()
     t.append(t.prompt("some words"))
     world.state.mkdir(mode=0o700)

@@ -33,12 +33,17 @@ def sync(
     """Index new data once, then exit.
 
     A file that is named is followed from then on, wherever it is. While the daemon runs, it reads
-    the file.
+    what is named.
     """
+    from sess_schema import paths as places  # noqa: PLC0415
     from sess_schema.errors import SessError  # noqa: PLC0415
-    from sessiond.service import named_files  # noqa: PLC0415
+    from sessiond.service import pass_report  # noqa: PLC0415
 
     if agent is not None and not paths:
         raise SessError("--agent needs a file", hint="`sessiond sync --agent NAME FILE`")
+    if not paths and not as_json and pass_report.tell_if_unchanged(places.home(), quiet=quiet):
+        return
+    from sessiond.service import named_files  # noqa: PLC0415 - loads every agent
+
     code = named_files.sync(paths or [], agent=agent, as_json=as_json, quiet=quiet)
     raise typer.Exit(code)

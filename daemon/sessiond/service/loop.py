@@ -159,7 +159,7 @@ class Service:
             if abs(drift - slept) > CLOCK_JUMP:
                 hints.lost, slept = True, drift
             self._step(ingest, hints)
-            if requests.serve(self._home, store):
+            if requests.serve(self._home, store, ingest):
                 ingest.forget_state()
             self._rest(db)
             self._heart.flush()

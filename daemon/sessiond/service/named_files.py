@@ -1,22 +1,32 @@
-"""`sessiond sync FILE`: read what is named, and follow it from then on."""
+"""`sessiond sync FILE` and `sessiond sync DIR`: read what is named, and follow the files."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
-from sess_schema import lock, paths
+from sess_schema import lock, paths, requests
 from sessiond import config
-from sessiond.service import importing, one_pass
+from sessiond.service import importing, one_pass, pass_report
 from sessiond.sources import all_sources
 
 
 def sync(targets: Sequence[str], *, agent: str | None, as_json: bool, quiet: bool) -> int:
-    """One pass over the targets, or over all places; a running daemon gets the files."""
+    """One pass over the targets, or over all places; a running daemon gets what is named."""
     if not targets:
         return one_pass.run([], as_json=as_json, quiet=quiet)
     home = paths.home()
     running = (lock.holder(home.lock) or {}).get("mode") == "daemon"
-    if running or agent is not None or importing.STDIN in targets:
+    if running and agent is None:
+        folders = [one for one in targets if os.path.isdir(os.path.expanduser(one))]
+        files = [one for one in targets if one not in folders]
+        code = importing.run(files, as_json=as_json, quiet=quiet)
+        if folders:
+            absolute = [os.path.abspath(os.path.expanduser(one)) for one in folders]
+            facts = requests.ask(home, "read", paths=absolute)
+            code = max(code, pass_report.tell(facts, as_json=as_json, quiet=quiet, named=True))
+        return code
+    if agent is not None or importing.STDIN in targets:
         return importing.run(targets, agent=agent, as_json=as_json, quiet=quiet)
     importing.follow(home, all_sources(config.load(home.config_file)), targets)
     return one_pass.run(targets, as_json=as_json, quiet=quiet)

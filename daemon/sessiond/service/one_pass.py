@@ -6,7 +6,6 @@ its startup time.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
@@ -21,7 +20,6 @@ from sess_schema import __version__, lock, paths, program, receipt
 from sess_schema.connection import open_writer
 from sess_schema.errors import Exit
 from sess_schema.ground import standing_on
-from sess_schema.program import counted
 from sess_schema.progress import Progress
 from sess_schema.progress_bar import Bar
 from sess_schema.progress_line import progress_line
@@ -33,6 +31,7 @@ from sessiond.reading import handed, tail
 from sessiond.reading.survey import Survey
 from sessiond.reading.territory import Place, Territory
 from sessiond.reading.witness import Witness
+from sessiond.service import pass_report
 from sessiond.service.catch_up import catch_up
 from sessiond.service.heartbeat import Heart
 from sessiond.sourcekit.base import Source
@@ -40,8 +39,6 @@ from sessiond.sources import all_sources
 from sessiond.writing.transaction import Store
 
 WAIT_FOR_OTHER_SYNC = 5.0
-MOST_SKIPPED_SHOWN = 10
-MOST_ROOTS_SHOWN = 10
 
 
 def run(
@@ -66,7 +63,7 @@ def run(
             settings = config.load(home.config_file)
             sources = all_sources(settings, witness.environ)
             territory = Territory(sources, handed.listed(home))
-        places = _places(sources, territory, targets) if targets else territory.places
+        places = named_places(sources, territory, targets) if targets else territory.places
         with _told(heart, show=not as_json) as progress:
             db = open_writer(home.index, progress)
         with closing(db), standing_on(db, home.index, held):
@@ -87,14 +84,16 @@ def run(
                 summary = ingest.reconcile(places, roots=not targets)
             if not targets and ingest.is_settled():
                 unchanged = not summary.changed and not summary.gone
-                _leave_receipt(home, db, witness, ingest.walked, before if unchanged else None)
+                seen = None if summary.skipped else summary.seen
+                number = before if unchanged else None
+                _leave_receipt(home, db, witness, ingest.walked, seen=seen, before=number)
             seconds = time.monotonic() - started
     finally:
         heart.stop()
         held.release()
     roots = [place.path for place in places]
-    _report(summary, seconds, as_json=as_json, quiet=quiet, roots=roots, named=bool(targets))
-    return Exit.SKIPPED_SOME if summary.skipped else Exit.OK
+    facts = pass_report.facts_of(summary, seconds, roots)
+    return pass_report.tell(facts, as_json=as_json, quiet=quiet, named=bool(targets))
 
 
 @contextmanager
@@ -110,9 +109,15 @@ def _told(heart: Heart, *, show: bool) -> Iterator[Progress]:
 
 
 def _leave_receipt(
-    home: paths.Home, db: apsw.Connection, witness: Witness, walked: Survey, before: str | None
+    home: paths.Home,
+    db: apsw.Connection,
+    witness: Witness,
+    walked: Survey,
+    *,
+    seen: int | None,
+    before: str | None,
 ) -> None:
-    """So that `sess` need not start another pass to learn that nothing changed."""
+    """So that no other pass is needed to learn that nothing changed."""
     witness.found(walked)
     witness.code()
     if os.name != "posix" or not witness.is_certain():
@@ -121,7 +126,7 @@ def _leave_receipt(
     if number is None or not receipt.is_of(db, number):
         number = os.urandom(8).hex()
         db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (receipt.FACT, number))
-    receipt.write(home, number, sorted(witness.environ.asked), witness.looked)
+    receipt.write(home, number, seen, sorted(witness.environ.asked), witness.looked)
 
 
 def _daemon_runs(home: paths.Home) -> bool:
@@ -129,7 +134,9 @@ def _daemon_runs(home: paths.Home) -> bool:
     return holder is not None and holder.get("mode") == "daemon"
 
 
-def _places(sources: Sequence[Source], territory: Territory, targets: Sequence[str]) -> list[Place]:
+def named_places(
+    sources: Sequence[Source], territory: Territory, targets: Sequence[str]
+) -> list[Place]:
     """What is named on the command line: by place where an agent's files are, else anybody's."""
     places = []
     for target in targets:
@@ -137,70 +144,6 @@ def _places(sources: Sequence[Source], territory: Territory, targets: Sequence[s
         around = territory.place_of(tail.log_name(path))
         places.append(replace(around, path=path) if around else Place(path, tuple(sources)))
     return places
-
-
-def _report(
-    summary: Summary,
-    seconds: float,
-    *,
-    as_json: bool,
-    quiet: bool,
-    roots: Sequence[str],
-    named: bool,
-) -> None:
-    if as_json:
-        facts = {
-            "seen": summary.seen,
-            "changed": summary.changed,
-            "read_bytes": summary.read_bytes,
-            "turns": summary.turns,
-            "warnings": summary.warnings,
-            "gone": summary.gone,
-            "skipped": [{"path": path, "reason": why} for path, why in summary.skipped],
-            "roots": list(roots),
-            "seconds": round(seconds, 3),
-        }
-        sys.stdout.write(json.dumps(facts) + "\n")
-        return
-    if quiet:
-        return
-    _report_skipped(summary.skipped, named=named)
-    if not summary.seen and not summary.gone:
-        if not summary.skipped:
-            if len(roots) > MOST_ROOTS_SHOWN:
-                sys.stdout.write(f"no transcripts found in {len(roots)} places\n")
-                sys.stdout.write("hint: `sessiond agents --all` lists them\n")
-            else:
-                sys.stdout.write("no transcripts found in:\n")
-                sys.stdout.writelines(f"  {root}\n" for root in roots)
-        return
-    rate = f", {summary.read_bytes / 1e6 / seconds:.0f} MB/s" if summary.read_bytes > 1e6 else ""
-    sys.stdout.write(
-        f"{counted(summary.seen, 'file')} seen, {summary.changed:,} changed,"
-        f" {counted(summary.turns, 'record')} read ({summary.read_bytes / 1e6:.1f} MB{rate})"
-        f" in {seconds:.1f} s"
-        + (
-            f"; {counted(summary.warnings, 'warning')} (see `sess doctor`)"
-            if summary.warnings
-            else ""
-        )
-        + (f"; {counted(summary.gone, 'file')} gone, sessions kept" if summary.gone else "")
-        + "\n"
-    )
-
-
-def _report_skipped(skipped: Sequence[tuple[str, str]], *, named: bool) -> None:
-    if not skipped:
-        return
-    from sessiond.service.logs import printable  # noqa: PLC0415 - only when something is wrong
-
-    for path, why in skipped[:MOST_SKIPPED_SHOWN]:
-        program.say(f'sessiond: skipped "{printable(path)}": {why}')
-    more = len(skipped) - MOST_SKIPPED_SHOWN
-    if more > 0:
-        program.say(f"sessiond: skipped {more:,} more; `sessiond sync --json` lists them")
-    retried = "" if named else "; skipped files are retried at each sync"
-    program.say(f"hint: the rest is indexed{retried}")
 
 
 def main(arguments: Sequence[str]) -> int:

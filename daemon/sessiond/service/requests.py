@@ -9,6 +9,7 @@ import contextlib
 import json
 import logging
 import sys
+import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any
@@ -19,7 +20,11 @@ from sess_schema import __version__, lock, paths, program, requests
 from sess_schema.connection import open_writer
 from sess_schema.errors import Exit, SessError, explained
 from sessiond import config
+from sessiond.ingest import Ingest
 from sessiond.prices.repricing import pricer_of
+from sessiond.reading import handed
+from sessiond.reading.territory import Territory
+from sessiond.sources import all_sources
 from sessiond.writing.transaction import Store
 
 log = logging.getLogger("sessiond")
@@ -27,22 +32,37 @@ log = logging.getLogger("sessiond")
 WAIT_FOR_SYNC = 30.0
 
 
-def _forget(store: Store, request: dict[str, Any]) -> dict[str, Any]:
-    from sessiond.reading.handed import discard  # noqa: PLC0415 - rare
-    from sessiond.writing.forget import forget  # noqa: PLC0415
+def _forget(store: Store, _ingest: Ingest, request: dict[str, Any]) -> dict[str, Any]:
+    from sessiond.writing.forget import forget  # noqa: PLC0415 - rare
 
     done = forget(store, [int(key) for key in request["sessions"]])
-    discard(paths.home(), store.db)
+    handed.discard(paths.home(), store.db)
     return done
 
 
-_HANDLERS: dict[str, Callable[[Store, dict[str, Any]], dict[str, Any]]] = {"forget": _forget}
+def _read(store: Store, ingest: Ingest, request: dict[str, Any]) -> dict[str, Any]:
+    """As `sessiond sync DIR` does it without a daemon."""
+    from sessiond.service.one_pass import named_places  # noqa: PLC0415 - rare
+    from sessiond.service.pass_report import facts_of  # noqa: PLC0415
+
+    home = paths.home()
+    sources = all_sources(config.load(home.config_file))
+    places = named_places(sources, Territory(sources, handed.listed(home)), request["paths"])
+    reader = Ingest(store, exclude=ingest.exclude)
+    reader.stop, reader.on_progress = ingest.stop, ingest.on_progress
+    started = time.monotonic()
+    summary = reader.reconcile(places, roots=False)
+    return facts_of(summary, time.monotonic() - started, [place.path for place in places])
 
 
-def answer(store: Store, request: dict[str, Any]) -> dict[str, Any]:
+_Handler = Callable[[Store, Ingest, dict[str, Any]], dict[str, Any]]
+_HANDLERS: dict[str, _Handler] = {"forget": _forget, "read": _read}
+
+
+def answer(store: Store, ingest: Ingest, request: dict[str, Any]) -> dict[str, Any]:
     """What to answer; an error is an answer, too."""
     try:
-        return _HANDLERS[request["what"]](store, request)
+        return _HANDLERS[request["what"]](store, ingest, request)
     except Exception as error:
         with contextlib.suppress(apsw.Error):
             store.roll_back()
@@ -53,7 +73,7 @@ def answer(store: Store, request: dict[str, Any]) -> dict[str, Any]:
         return {"error": told.message, "hint": told.hint, "code": told.code}
 
 
-def serve(home: paths.Home, store: Store) -> int:
+def serve(home: paths.Home, store: Store, ingest: Ingest) -> int:
     """Answer every waiting request; return how many."""
     count = 0
     for path in sorted(requests.folder(home).glob("*.json")):
@@ -61,7 +81,7 @@ def serve(home: paths.Home, store: Store) -> int:
             request = json.loads(path.read_text("utf-8"))
         except (OSError, ValueError):
             request = {"what": None}
-        requests.write(path.with_suffix(".done"), answer(store, request))
+        requests.write(path.with_suffix(".done"), answer(store, ingest, request))
         path.unlink(missing_ok=True)
         count += 1
     return count
@@ -78,7 +98,8 @@ def answer_alone(request: dict[str, Any]) -> dict[str, Any]:
         held.describe(mode="sync", version=__version__)
         settings = config.load(home.config_file)
         with closing(open_writer(home.index)) as db:
-            return answer(Store(db, pricer_of(settings)), request)
+            store = Store(db, pricer_of(settings))
+            return answer(store, Ingest(store, exclude=settings.exclude), request)
     finally:
         held.release()
 

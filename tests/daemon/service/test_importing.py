@@ -252,6 +252,25 @@ def test_sync_hands_a_file_to_the_running_daemon(here):
         daemon.wait(20)
 
 
+def test_sync_hands_a_directory_to_the_running_daemon(here):
+    """It is read as without a daemon: every transcript in it, and the same words about it."""
+    (here.elsewhere / "friend").mkdir()
+    (here.elsewhere / "friend" / f"{SESSION}.jsonl").write_bytes(lines(here))
+    daemon = here.start()
+    try:
+        wait_until(lambda: here.run("sessiond", "status").returncode == 0)
+        done = here.run("sessiond", "sync", here.elsewhere, check=0)
+        assert done.stdout.startswith("1 file seen, 1 changed, 2 records read (0.0 MB) in ")
+        assert sessions(here) == [("claude", SESSION)]
+        done = here.run("sessiond", "sync", "--json", "elsewhere", cwd=here.elsewhere.parent)
+        assert {"seen": 1, "changed": 0, "roots": [str(here.elsewhere)]}.items() <= json.loads(
+            done.stdout
+        ).items()
+    finally:
+        daemon.terminate()
+        daemon.wait(20)
+
+
 def test_a_person_may_say_whose_a_file_is(here, capsys):
     """--agent reads what the agent would not know by sight; without words in it, that is said."""
     file = here.elsewhere / "letter.txt"

@@ -10,13 +10,18 @@ import sys
 
 import pytest
 from tests.golden_home import GoldenWorld, agents
+from typer.testing import CliRunner
 
 from sess_cli import fresh
 from sess_schema import lock, paths, receipt
 from sess_schema.connection import open_reader
+from sess_schema.errors import Exit
+from sessiond import main
 from sessiond.reading import witness
 from sessiond.service import one_pass
 from sessiond.sources import source_classes
+
+runner = CliRunner()
 
 
 @pytest.fixture
@@ -155,6 +160,30 @@ def test_a_pass_without_changes_writes_nothing(here, capfd):
         assert db.pragma("data_version") == version
     assert receipt.last_number(home) == before
     assert holds()
+
+
+def test_a_sync_that_would_find_nothing_walks_nowhere(here, tmp_path, capfd):
+    """It says what the pass would have said, and leaves the list alone."""
+    lay("claude", tmp_path)
+    one(capfd)
+    one_pass.run([])
+    told = capfd.readouterr().out
+    before = paths.home().lock.with_name(receipt.NAME).stat()
+    assert runner.invoke(main.app, ["sync"]).stdout == told
+    assert runner.invoke(main.app, ["sync", "--quiet"]).stdout == ""
+    assert paths.home().lock.with_name(receipt.NAME).stat() == before
+
+
+def test_a_sync_after_one_that_skipped_a_file_says_so_again(here, tmp_path):
+    """The number of files is not all that there is to say."""
+    files = lay("claude", tmp_path)
+    log = next(one for one in files if one.suffix == ".jsonl" and one.parts[-3] == "projects")
+    log.unlink()
+    os.mkfifo(log)
+    for _ in range(2):
+        done = runner.invoke(main.app, ["sync"])
+        assert done.exit_code == Exit.SKIPPED_SOME
+        assert str(log) in done.output
 
 
 WATCHED = """
