@@ -27,7 +27,7 @@ class RolloutSource(Source):
     provider: str | None = None  # of models; marks a rollout as this agent's
     database_variable: str | None = None  # moves the database of thread names
     resume_command: tuple[str, ...] = ()  # takes the id of a thread
-    edition = 3
+    edition = 4
     documents = legacy.Sessions()
     databases = thread_names.Names()
 

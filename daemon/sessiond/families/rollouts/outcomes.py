@@ -12,17 +12,25 @@ from sessiond.sourcekit.base import Event, Result
 from sessiond.sourcekit.values import OPAQUE, as_dict, as_milliseconds, as_text, strings
 
 _HEAD = 400  # Codex writes its own header before the output of a command
+_LONGEST = 256 << 10
 _EXIT = re.compile(r"^(?:Exit code: |Process exited with code )(-?\d{1,10})\s*$", re.MULTILINE)
 _WALL = re.compile(
     r"^(?:Chunk ID: \S{1,40}\n|Exit code: \S{1,12}\n|Script \w{1,20}\n)?"
     r"Wall time:? (\d{1,7}(?:\.\d{1,9})?) seconds"
 )
 _REFUSED = ("exec command rejected by user", "patch rejected by user", "rejected by user")
-_RISKY = ("This action was rejected due to unacceptable risk",)
+_REFUSAL = re.compile(
+    r"This action was rejected due to unacceptable risk|patch rejected: |`[^`]{1,300}` rejected: "
+    r'|approval policy is [^\n]{1,300}; reject command|err: "user (?:rejected|cancelled) '
+)
+# Some releases repeat the whole command before the header.
+_COMMAND = "Command: "
+_AFTER_COMMAND = re.compile(r"^(?:Chunk ID: \S{1,40}\n)?Wall time: ", re.MULTILINE)
 _STOPPED = "aborted by user"
 _FAILED = (
     _STOPPED,
     "apply_patch verification failed",
+    'err: "',
     "exec_command failed",
     "execution error",
     "failed to parse function arguments",
@@ -31,6 +39,7 @@ _FAILED = (
     "Script terminated",
     "tool call error",
     "unsupported call",
+    "unable to locate image at",
     "unsupported custom tool call",
     "write_stdin failed",
 )
@@ -85,6 +94,8 @@ def _text(output: Any) -> tuple[str, dict[str, Any]]:
                 return output, {}
             if isinstance(inner, dict) and isinstance(inner.get("output"), str):
                 return inner["output"], as_dict(inner.get("metadata"))
+            if isinstance(inner, dict) and isinstance(inner.get("content"), list):
+                return output, {"exit_code": int(inner.get("isError") is True)}  # of an MCP server
         return output, {}
     if isinstance(output, list):
         return joined(output), {}
@@ -97,8 +108,10 @@ def _text(output: Any) -> tuple[str, dict[str, Any]]:
 
 def _outcome_in_text(text: str) -> tuple[str, int | None]:
     """The status and the duration that the text of a result contains."""
-    head, found, _ = text[:_HEAD].partition("\nOutput:")
-    if head.strip() in _REFUSED or head.startswith(_RISKY):
+    start = _AFTER_COMMAND.search(text, 0, _LONGEST) if text.startswith(_COMMAND) else None
+    begin = start.start() if start else 0
+    head, found, _ = text[begin : begin + _HEAD].partition("\nOutput:")
+    if head.strip() in _REFUSED or _REFUSAL.match(head):
         return "denied", None
     wall, code = _WALL.search(head), _EXIT.search(head) if found else None
     took = _seconds(float(wall[1])) if wall else None

@@ -15,7 +15,7 @@ _TAGS = frozenset(
     {
         *("INSTRUCTIONS", "collaboration_mode", "hook_prompt", "model_switch", "permissions"),
         *("personality_spec", "realtime_conversation", "recommended_plugins", "skill"),
-        *("turn_aborted", "user_shell_command"),
+        *("turn_aborted", "user_action", "user_shell_command"),
     }
 )
 _TAG_ENDINGS = ("_context", "_instructions", "_notification")
@@ -23,11 +23,13 @@ _OPENINGS = {
     "# AGENTS.md instructions": labels.NESTED_MEMORY,
     "Warning: apply_patch was requested": "warning",
     "Warning: The maximum number of unified exec": "warning",
+    "Warning: Your account was flagged for": "warning",
 }
 _SHARED = {
     "INSTRUCTIONS": labels.NESTED_MEMORY,
     "user_instructions": labels.NESTED_MEMORY,
     "environment_context": labels.CONTEXT,
+    "user_action": "review",
 }
 _TAG_STARTS = ("external_",)
 _REQUEST = re.compile(r"^## My request for \w{1,40}:", re.MULTILINE)

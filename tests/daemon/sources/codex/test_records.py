@@ -88,6 +88,9 @@ def test_a_response_with_a_total_and_a_record_is_counted_once(first):
 
 # -- calls
 
+LONG = "cat <<'EOF'\n" + "string\n" * 90
+EXITED = "Process exited with code 1\nOriginal token count: 4\nOutput:\nno paper"
+
 
 @pytest.mark.parametrize(
     ("text", "status"),
@@ -102,6 +105,18 @@ def test_a_response_with_a_total_and_a_record_is_counted_once(first):
         ("unsupported call: fly", "error"),
         ('{"output":"x","metadata":{"exit_code":3}}', "error"),
         ('{"output":', "ok"),
+        (f"Command: zsh -lc '{LONG}'\nChunk ID: 9f\nWall time: 0.2 seconds\n{EXITED}", "error"),
+        (f"Command: zsh -lc 'ls'\nWall time: 0.2 seconds\n{EXITED}", "error"),
+        (f"Command: zsh -lc '{LONG}'\nProcess exited with code 1", "ok"),
+        ('err: "tool call error: no such server"', "error"),
+        ('err: "user rejected MCP tool call"', "denied"),
+        ("err: kite", "ok"),
+        ('{"content":[{"type":"text","text":"no wind"}],"isError":true}', "error"),
+        ('{"content":[{"type":"text","text":"wind"}],"isError":false}', "ok"),
+        ("patch rejected: writing outside of the project", "denied"),
+        ("`rm -rf kite` rejected: blocked by policy", "denied"),
+        ("approval policy is Never; reject command — you should not ask", "denied"),
+        ("unable to locate image at `/kite.png`: No such file or directory", "error"),
     ],
 )
 def test_the_text_of_a_result_gives_its_status(text, status):
@@ -229,6 +244,8 @@ def test_stored_calls_are_described_like_parsed_ones():
         ("<goal_context>\nwin</goal_context>", "goal_context"),
         ("<subagent_notification>{}</subagent_notification>", "subagent_notification"),
         ("<user_shell_command>\nls\n</user_shell_command>", "user_shell_command"),
+        ("<user_action>\n  <context>User initiated a review task.</context>", "review"),
+        ("Warning: Your account was flagged for potentially high-risk", "warning"),
         ("<div>what does this do?</div>", None),
         ("fix <environment_context>", None),
     ],
