@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -47,6 +48,7 @@ _ACTIONS = {kinds.READ: "read", kinds.WRITE: "write", kinds.EDIT: "edit"}
 _DONE = frozenset({"completed", "done"})
 _GLOBS = frozenset("*?[{")
 _LONGEST = 1000  # the event also keeps the whole input
+_EXIT = re.compile(r"^Exit Code: (-?\d{1,10})$", re.MULTILINE)
 
 
 class Toolbox:
@@ -108,6 +110,12 @@ def run_by_user(command: str, output: str) -> list[Event]:
     if output.strip():
         events.append(Event("system", output.strip(), label=labels.BASH_OUTPUT))
     return events
+
+
+def exited_with_error(output: str) -> bool:
+    """Whether a command failed, by the last line about it, which comes after what it printed."""
+    codes = _EXIT.findall(output)
+    return bool(codes) and int(codes[-1]) != 0
 
 
 def one_line(text: str) -> str:

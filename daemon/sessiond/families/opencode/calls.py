@@ -31,7 +31,8 @@ _ENDED = frozenset({"completed", "success"})
 # A person or a rule refused the call, or stopped it.
 _REFUSED = re.compile(
     r"rejected permission|dismissed this question|prevents you from using this"
-    r"|Permission denied|Tool execution (?:aborted|was interrupted)|interrupted by user",
+    r"|\A(?:Error: )?Permission denied|Tool execution (?:aborted|was interrupted)"
+    r"|interrupted by user",
     re.IGNORECASE,
 )
 _REFUSALS = ("permission.", "question.", "aborted", "interrupted", "cancelled", "tool.interrupted")

@@ -9,6 +9,7 @@ from sess_schema.decode import at_pointer
 from sess_schema.edits import Edit
 from sessiond.sourcekit.base import LINK_RESULT, Described, Event, Link
 from sessiond.sourcekit.changes import edits_of_arguments
+from sessiond.sourcekit.toolbox import exited_with_error
 from sessiond.sourcekit.values import OPAQUE, as_dict, as_text, strings
 
 _TOOLS = {
@@ -47,7 +48,7 @@ def tool_call(call: dict[str, Any], place: str) -> Event:
     return Event(
         "tool_use",
         tool=tool,
-        status=_status(call, output, failed=failed),
+        status=_status(call, output, described.kind, failed=failed),
         summary=described.summary,
         input="\n".join(strings(given)),
         output=output,
@@ -113,11 +114,12 @@ def _output(call: dict[str, Any]) -> tuple[str, bool, int]:
     return "\n".join(texts), failed, images
 
 
-def _status(call: dict[str, Any], output: str, *, failed: bool) -> str:
+def _status(call: dict[str, Any], output: str, kind: str, *, failed: bool) -> str:
+    """A failed command is a successful call for the agent."""
     status = as_text(call.get("status")) or ""
     if status in _ENDS:
         return _ENDS[status]
-    if failed:
+    if failed or (kind == kinds.SHELL and exited_with_error(output)):
         return "error"
     return "ok" if status in _ENDED or (output and not status) else "pending"
 

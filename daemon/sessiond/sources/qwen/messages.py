@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 from sess_schema import kinds, labels
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Result, Title
 from sessiond.sourcekit.titles import prompt_title
-from sessiond.sourcekit.toolbox import Toolbox
+from sessiond.sourcekit.toolbox import Toolbox, exited_with_error
 from sessiond.sourcekit.values import OPAQUE, as_dict, as_milliseconds, as_text, strings
 
 _TOOLS = Toolbox(
@@ -37,8 +36,6 @@ _INJECTED = (
     ("This is the Qwen Code. We are setting up the context for our chat.", labels.CONTEXT),
 )
 _ENDS = {"error": "error", "failed": "error", "cancelled": "denied", "canceled": "denied"}
-# Of a shell's result, which succeeded as a call whatever the command did.
-_EXIT = re.compile(r"^Exit Code: (-?\d{1,10})$", re.MULTILINE)
 _HIDDEN = OPAQUE | {"id", "name", "mimeType", "thoughtSignature"}
 
 Piece = tuple[str, dict[str, Any]]
@@ -113,8 +110,7 @@ def read_result(record: Record, value: dict[str, Any]) -> None:
         output, failed = _output(response.get("response"))
         status = _ENDS.get(as_text(facts.get("status")) or "", "error" if failed else "ok")
         if status == "ok" and _TOOLS.kind(as_text(response.get("name"))) == kinds.SHELL:
-            code = _EXIT.search(output)
-            status = "error" if code and int(code[1]) else "ok"
+            status = "error" if exited_with_error(output) else "ok"
         shown = facts.get("resultDisplay")
         record.results.append(
             Result(

@@ -23,6 +23,7 @@ from tests.gemini_home import (
 )
 
 from sessiond.sources.gemini import GeminiSource
+from sessiond.sources.gemini.calls import tool_call
 
 CHAT = (
     prompt(1, "list the files"),
@@ -196,3 +197,19 @@ def test_only_folders_with_chats_are_entered(tmp_path):
         for below in ("demo", "demo/chats", "demo/chats/parent", "demo/tool-outputs", "demo/logs/x")
     ] == [True, True, True, False, False]
     assert GeminiSource(environ={"HOME": "/h"}).places() == ["/h/.gemini/tmp"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "output", "status"),
+    [
+        ("run_shell_command", "Stdout: Exit Code: 0\nExit Code: 2\nSignal: (none)", "error"),
+        ("run_shell_command", "Output: \nExit Code: 1\nExit Code: 0\nSignal: (none)", "ok"),
+        ("run_shell_command", "Output: boiled", "ok"),
+        ("read_file", "Exit Code: 2", "ok"),
+    ],
+)
+def test_a_command_that_fails_is_a_failed_call(tool, output, status):
+    """Gemini CLI says of every command that ran that the call succeeded."""
+    response = {"functionResponse": {"response": {"output": output}}}
+    call = {"id": "c1", "name": tool, "args": {}, "status": "success", "result": [response]}
+    assert tool_call(call, "").status == status

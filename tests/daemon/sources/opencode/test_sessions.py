@@ -8,6 +8,8 @@ from contextlib import closing
 import pytest
 from tests.golden_home import GoldenWorld, database
 
+from sessiond.families.opencode.calls import first_call
+
 FIRST, SECOND = "opencode.db", "opencode-next.db"
 NAMELESS = "ses_4b0d0000effepot4GoldenPot0004"  # its last prompt is taken back
 TREE = "ses_7a0000001ffeTreeGolden001"
@@ -189,3 +191,19 @@ def test_an_answer_is_followed_while_it_is_written(world):
     ((duration,),) = world.sql("SELECT duration_ms FROM events WHERE call_id = 'c'")
     assert duration == 3000
     world.check()
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        ("The user rejected permission to use this specific tool call.", "denied"),
+        ("Error: The user has specified a rule which prevents you from using this", "denied"),
+        ("Tool execution aborted", "denied"),
+        ("EACCES: permission denied, open '/etc/tea'", "error"),
+        ("rg: /root: Permission denied (os error 13)", "error"),
+    ],
+)
+def test_a_person_refuses_calls_and_a_system_lets_them_fail(error, status):
+    """Both may speak of permission."""
+    part = {"tool": "read", "state": {"status": "error", "error": error}}
+    assert first_call(part, "").status == status
