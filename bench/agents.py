@@ -54,7 +54,8 @@ def renamed(text: str, ids: list[str], number: int) -> str:
             text = text.replace(name, name[:1] + end[-3:] + name[4:])
         elif name in text:
             rest = hashlib.blake2b(f"{name} {number}".encode(), digest_size=16).hexdigest()
-            text = text.replace(name, name[:8] + rest[: len(name) - 8])
+            kept = 16 if len(name) >= 24 else 8  # long ids start with the time that they are of
+            text = text.replace(name, name[:kept] + rest[: len(name) - kept])
     return text
 
 

@@ -34,6 +34,11 @@ class KnownRows:
         self._db = db
         self._database = database
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing of it was ever read."""
+        return self._database.id is None
+
     def get(self, key: str) -> KnownRow | None:
         for row in self._db.execute(
             "SELECT place, digest, alias, ts FROM database_rows WHERE source_id = ? AND key = ?",

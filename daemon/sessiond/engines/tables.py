@@ -115,7 +115,9 @@ class _Read:
         self._tables = layout.tables(foreign)
         heads = layout.heads(foreign)
         self._heads = {name: _mark(mark) for name, mark in heads if isinstance(name, str) and name}
+        self._is_first = known.is_empty
         self._before = known.under(HEAD)
+        self._counts = dict[str, int]()  # rows of each conversation, if all were counted
 
     def conversations(self) -> Iterator[Conversation]:
         touched = self._touched()
@@ -177,7 +179,7 @@ class _Read:
 
     def _miscounted(self) -> Iterator[str]:
         """Conversations with another number of rows than when they were last listed."""
-        counts = dict.fromkeys(self._heads, 0)
+        counts = self._counts = dict.fromkeys(self._heads, 0)
         for table, column in self._tables:
             for name, count in self._db.rows(
                 f"SELECT {column}, count(*) FROM {table} GROUP BY {column}"
@@ -192,6 +194,8 @@ class _Read:
                 yield name
 
     def _count(self, conversation: str) -> int:
+        if conversation in self._counts:
+            return self._counts[conversation]
         return sum(
             self._db.rows(f"SELECT count(*) FROM {table} WHERE {column} = ?", (conversation,))[0][0]
             for table, column in self._tables
@@ -215,7 +219,7 @@ class _Read:
             change.items.append(head)
             yield change
             return
-        known = self._known.under(prefix_of(name))
+        known = {} if self._is_first else self._known.under(prefix_of(name))
         listed = {prefix_of(name) + row.key: row for row in self._layout.listing(self._db, name)}
         newest = max((row.changed_at or 0 for row in listed.values()), default=0)
         if self._now - newest < ACTIVE_FOR:
@@ -224,7 +228,7 @@ class _Read:
         dropped = [
             key for key in missing if self._layout.is_dropped(key.removeprefix(prefix_of(name)))
         ]
-        change.order = [*self._known.in_order(dropped), *listed]
+        change.order = [*(self._known.in_order(dropped) if dropped else ()), *listed]
         change.removed = [key for key in missing if key not in dropped]
         wanted = [key for key, row in listed.items() if self._differs(known.get(key), row)]
         if not wanted and not change.removed and not self._is_new(name):

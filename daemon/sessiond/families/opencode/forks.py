@@ -27,6 +27,7 @@ def copies_by_time(db: Foreign, session: str, table: str, heads: str) -> dict[st
     if not copied:
         return {}
     originals: dict[int, str] = {}
+    missing = {made for _, made in copied}
     for (older,) in db.rows(
         f"SELECT s.id FROM {heads} s JOIN {heads} f ON f.id = ?1"
         " WHERE s.id <> f.id AND s.time_created < f.time_created AND EXISTS"
@@ -36,6 +37,9 @@ def copies_by_time(db: Foreign, session: str, table: str, heads: str) -> dict[st
     ):
         for name, made in db.rows(of_session, (older,)):
             originals.setdefault(made, name)
+        missing -= originals.keys()
+        if not missing:
+            break
     return {name: originals[made] for name, made in copied if made in originals}
 
 

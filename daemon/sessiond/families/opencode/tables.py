@@ -38,6 +38,8 @@ class SessionTables(Layout):
         # Of the session that is read:
         self._copies: dict[str, str] = {}  # originals by message
         self._version: str | None = None
+        # The message and part from which on a person took everything back, until they go on.
+        self._reverted: tuple[str | None, str | None] = None, None
 
     @staticmethod
     def _in_second(db: Foreign) -> frozenset[str]:
@@ -80,6 +82,8 @@ class SessionTables(Layout):
             heads = SECOND if db.has_table(SECOND) else FIRST
             self._copies = copies_by_time(db, conversation, _ENTRY, heads)
         self._version = as_text(facts.get("version"))
+        revert = as_dict(decoded(facts.get("revert")))
+        self._reverted = as_text(revert.get("messageID")), as_text(revert.get("partID"))
         parent = as_text(facts.get("parent_id"))
         title = as_text(facts.get("title"))
         model = as_dict(decoded(facts.get("model")))
@@ -119,13 +123,8 @@ class SessionTables(Layout):
         rows = db.rows("SELECT branch FROM workspace WHERE id = ?", (workspace,))
         return as_text(rows[0][0]) if rows else None
 
-    def _reverted(self, db: Foreign, conversation: str) -> tuple[str | None, str | None]:
-        """The message and part from which on a person took everything back, until they go on."""
-        revert = as_dict(decoded((self._facts(db, conversation) or {}).get("revert")))
-        return as_text(revert.get("messageID")), as_text(revert.get("partID"))
-
     def listing(self, db: Foreign, conversation: str) -> list[Listed]:
-        message, part = self._reverted(db, conversation)
+        message, part = self._reverted
         if conversation in self._second:
             rows = db.rows(
                 f"SELECT id, seq, time_updated FROM {_ENTRY}"
@@ -161,7 +160,7 @@ class SessionTables(Layout):
             ):
                 yield name, {**_object(data), "id": name, "type": kind}
             return
-        message, part = self._reverted(db, conversation)
+        message, part = self._reverted
         parts: dict[str, list[dict[str, Any]]] = {}
         for owner, name, data in db.many(
             f"SELECT message_id, id, data FROM {_PART} WHERE message_id = ? ORDER BY id", keys
