@@ -10,11 +10,6 @@ from collections.abc import Iterable
 
 import apsw
 
-from sess_schema.classes import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from typing import Any
-
 BITS = 9  # 512 numbers
 
 
@@ -31,20 +26,24 @@ def note(db: apsw.Connection, events: Iterable[tuple[int, int | None]]) -> None:
     )
 
 
-def newest_below(db: apsw.Connection, number: int) -> int | None:
-    """A time that no event with a smaller number is later than; None if there is none."""
-    found: int | None = db.execute(
-        "SELECT max(newest) FROM event_blocks WHERE block <= ?", (number - 1 >> BITS,)
-    ).get
-    return found
+def between(db: apsw.Connection, first: int, last: int) -> list[tuple[int, int, int]]:
+    """(bound, first and last number) of the blocks in a range, the latest bound first.
 
-
-def below(db: apsw.Connection, number: int) -> list[tuple[int, int, int]]:
-    """(bound, first and last number) of the blocks below a number, the latest bound first."""
-    found: list[Any] = db.execute(
-        "SELECT newest, block FROM event_blocks WHERE block <= ? ORDER BY newest DESC, block DESC",
-        (number - 1 >> BITS,),
-    ).fetchall()
-    return [
-        (newest, block << BITS, min((block + 1 << BITS) - 1, number - 1)) for newest, block in found
-    ]
+    Blocks without a dated event come last, with the bound -1.
+    """
+    if first > last:
+        return []
+    bounds: dict[int, int] = dict.fromkeys(range(first >> BITS, (last >> BITS) + 1), -1)
+    bounds.update(
+        db.execute(
+            "SELECT block, newest FROM event_blocks WHERE block BETWEEN ? AND ?",
+            (first >> BITS, last >> BITS),
+        )
+    )
+    return sorted(
+        (
+            (newest, max(first, block << BITS), min(last, (block + 1 << BITS) - 1))
+            for block, newest in bounds.items()
+        ),
+        reverse=True,
+    )

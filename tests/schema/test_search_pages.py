@@ -102,25 +102,23 @@ def numbers_in_blocks_of(monkeypatch, index, bits):
         if event.ts is not None:
             bounds[event.id >> bits] = max(event.ts, bounds.get(event.id >> bits, -1))
 
-    def newest_below(_db, number):
-        found = [ts for block, ts in bounds.items() if block <= number - 1 >> bits]
-        return max(found, default=None)
+    def between(_db, first, last):
+        found = [
+            (bounds.get(block, -1), block) for block in range(first >> bits, (last >> bits) + 1)
+        ]
+        found.sort(reverse=True)
+        return [
+            (ts, max(first, block << bits), min(last, (block + 1 << bits) - 1))
+            for ts, block in found
+        ]
 
-    def below(_db, number):
-        found = sorted(((ts, block) for block, ts in bounds.items()), reverse=True)
-        ends = (
-            (ts, block << bits, min((block + 1 << bits) - 1, number - 1)) for ts, block in found
-        )
-        return [one for one in ends if one[1] < number]
-
-    monkeypatch.setattr(event_blocks, "newest_below", newest_below)
-    monkeypatch.setattr(event_blocks, "below", below)
+    monkeypatch.setattr(event_blocks, "between", between)
 
 
 @pytest.mark.parametrize("bits", [1, 3, 9])
 @pytest.mark.parametrize("text", ["retry", "the", "test OR is", "type:tool_use retry", "re*"])
 def test_pools_are_filled_by_time(index, monkeypatch, text, bits):
-    """Each pool has the newest matches behind the one before it, at least half as many as asked."""
+    """Each pool has the newest matches behind the one before it, as many as asked."""
     numbers_in_blocks_of(monkeypatch, index, bits)
     pools = []
     ranked = ranking.Ranker._ranked
@@ -138,7 +136,7 @@ def test_pools_are_filled_by_time(index, monkeypatch, text, bits):
     for most, pool in pools:
         size = len(pool.rows)
         assert {row[0] for row in pool.rows} == set(newest_first[:size])
-        assert most // 2 <= size <= most or pool.bottom is None
+        assert size == most or pool.bottom is None
         newest_first = newest_first[size:]
     assert newest_first == []
 

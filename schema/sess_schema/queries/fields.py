@@ -32,8 +32,24 @@ class Condition:
     sql: str
     values: tuple[object, ...] = ()
     texts: bool = False  # also needs `event_texts x`
-    # The same as a condition on the row id, where that avoids reading most events.
-    bound: Condition | None = None
+    # The numbers of the events that may satisfy it, where that avoids reading most events.
+    range: Range | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The first and the last number of events, as SQL without columns."""
+
+    first: str
+    last: str
+    values: tuple[object, ...] = ()  # of either
+
+
+def range_of(where: str, values: tuple[object, ...]) -> Range:
+    """Of the events that satisfy a condition; empty if there are none: full text takes NULL for
+    no limit. The plus keeps SQLite from walking all events in row id order."""
+    least, most = (f"(SELECT {end}(+id) FROM events WHERE {where})" for end in ("min", "max"))
+    return Range(f"coalesce({least}, 0)", f"coalesce({most}, -1)", values)
 
 
 ANY = Condition("1")
@@ -127,10 +143,8 @@ def _session(db: apsw.Connection, value: str, setting: Setting) -> Condition:
     turns = "SELECT coalesce(copy_of, id) FROM turns WHERE session_id = ?"
     if not setting.superseded:
         turns += " AND retired = 0"
-    events = f"SELECT {{}} FROM events WHERE turn_id IN ({turns})"
-    between = f"event_index.rowid BETWEEN ({events}) AND ({events})"
-    bound = Condition(between.format("min(+id)", "max(+id)"), (key, key))
-    return Condition(f"e.turn_id IN ({turns})", (key,), bound=bound)
+    where = f"turn_id IN ({turns})"
+    return Condition(f"e.{where}", (key,), range=range_of(where, (key,)))
 
 
 def _file(value: str, _setting: Setting) -> Condition:
@@ -168,9 +182,7 @@ def _has(value: str, _setting: Setting) -> Condition:
 
 def _since(value: str, setting: Setting) -> Condition:
     moment = times.since(value, utc=setting.utc, now=setting.now)
-    # The plus keeps SQLite from walking all events in row id order.
-    first = "event_index.rowid >= (SELECT min(+id) FROM events WHERE ts >= ?)"
-    return Condition("e.ts >= ?", (moment,), bound=Condition(first, (moment,)))
+    return Condition("e.ts >= ?", (moment,), range=range_of("ts >= ?", (moment,)))
 
 
 def _until(value: str, setting: Setting) -> Condition:

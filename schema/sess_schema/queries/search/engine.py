@@ -22,7 +22,7 @@ from sess_schema.queries.search import cursor as cursors
 from sess_schema.queries.search import excerpt, language, order, ranking
 from sess_schema.queries.search.cursor import Cursor
 from sess_schema.queries.search.language import Filter, Query
-from sess_schema.queries.search.newest import Position
+from sess_schema.queries.search.newest import Newest, Position
 from sess_schema.queries.search.plan import Comparison, Plan, matching, plan
 from sess_schema.queries.search.ranking import Ranked
 from sess_schema.queries.search.terms import Matching
@@ -46,6 +46,7 @@ _ABOUT = (
 _EVENT = f"SELECT {_ABOUT} FROM events e JOIN event_texts x ON x.id = e.id WHERE e.id = ?"
 _TIME_FROM = "SELECT t.ts_from FROM events e JOIN turns t ON t.id = e.turn_id WHERE e.id = ?"
 _WITHOUT_INPUT = 120
+_FIRST_NEWEST = 200  # matches; later ones are read in larger parts
 _FIELDS = ("text", "input", "output")
 
 Match = tuple[int, int | None, int]  # event, time, session
@@ -182,18 +183,10 @@ class Results:
         matches = self._matches(base, plan=plan)
         return sum(1 for _ in islice(matches, most or None))
 
-    def count_by_session(self, within: Condition) -> dict[int, int]:
-        """How many events match in each session, for a plan without a residual."""
-        plan = self._within(within)
-        sql, values = matching(plan, self._base(within), plan.match, "e.session_id")
-        return dict(
-            self._db.execute(f"SELECT session_id, count(*) FROM ({sql}) GROUP BY 1", values)
-        )
-
     def _within(self, condition: Condition | None) -> Plan:
-        if condition is None or condition.bound is None:
+        if condition is None or condition.range is None:
             return self.plan
-        return replace(self.plan, bounds=(*self.plan.bounds, condition.bound))
+        return replace(self.plan, ranges=(*self.plan.ranges, condition.range))
 
     def sessions(self) -> Iterator[int]:
         """The sessions with a match, the newest match first, including forks that share it."""
@@ -298,6 +291,9 @@ class Results:
 
     def _by_time(self) -> Iterator[Ranked]:
         sort = "oldest" if self._search.sort == "oldest" else "newest"
+        if sort == "newest" and self.plan.match is not None:
+            yield from self._newest()
+            return
         start = order.after(self._start.last, sort)
         ranges = None
         if self.plan.scans and self.plan.match is None:
@@ -313,6 +309,20 @@ class Results:
         for event, ts, session in found:
             self._last = (ts, event)
             yield Ranked(event, ts, session)
+
+    def _newest(self) -> Iterator[Ranked]:
+        """The matches of words, without sorting all of them."""
+        matches = Newest(self._db, self.plan, self._base(), "e.session_id")
+        below, most = self._start.last, _FIRST_NEWEST
+        while True:
+            rows, below = matches.rows(most, before=below)
+            for event, ts, session in rows:
+                if self._holds(event):
+                    self._last = (ts, event)
+                    yield Ranked(event, ts, session)
+            if below is None:
+                return
+            most = min(4 * most, ranking.LATER_POOL)
 
     def _sorted(self, base: Condition, by: str) -> Iterator[Match]:
         """The matches, read in file order and then sorted."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import apsw
 
 from sess_schema.classes import dataclass, field
-from sess_schema.queries.fields import Condition
+from sess_schema.queries.fields import Condition, range_of
 from sess_schema.queries.search.engine import Hit, Results
 from sess_schema.queries.search.ranking import Ranked
 from sess_schema.session import shown
@@ -55,11 +55,11 @@ def grouped(db: apsw.Connection, results: Results, limit: int, width: int) -> li
 def _count_more(results: Results, families: Families, groups: list[Group]) -> None:
     """Count the events of each group that are not shown."""
     if not results.plan.scans:
-        members = {key: group for group in groups for key in families.members(group.root)}
-        for key, count in results.count_by_session(within(members)).items():
-            members[key].more += count
+        # One by one: the events of a session lie close together, those of several do not.
         for group in groups:
-            group.more -= len(group.hits)
+            members = families.members(group.root)
+            found = sum(results.count(within([key])) for key in members)
+            group.more = found - len(group.hits)
         return
     for group in groups:
         most = _MOST_COUNTED + len(group.hits)
@@ -72,10 +72,8 @@ def within(members: Iterable[int]) -> Condition:
     """The events of sessions."""
     keys = f"[{','.join(map(str, members))}]"
     inside = "IN (SELECT value FROM json_each(?))"
-    events = f"FROM events WHERE session_id {inside}"
-    between = f"(SELECT min(+id) {events}) AND (SELECT max(+id) {events})"
-    bound = Condition(f"event_index.rowid BETWEEN {between}", (keys, keys))
-    return Condition(f"e.session_id {inside}", (keys,), bound=bound)
+    where = f"session_id {inside}"
+    return Condition(f"e.{where}", (keys,), range=range_of(where, (keys,)))
 
 
 class Families:

@@ -1,21 +1,21 @@
 """The newest events that match, without sorting all that match a common word.
 
-Full text returns the largest event numbers first. Those are the newest events, unless older ones
-were read later. A match that is newer than every event with a smaller number is certain. Where too
-few are, the blocks of smaller numbers that may hold newer events are read, too.
+Events are numbered as they were read, which is not their order in time. Their blocks are looked at
+by the newest event that each may hold, until no other block can have a newer match.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import apsw
 
 from sess_schema import event_blocks
 from sess_schema.classes import TYPE_CHECKING, replace
-from sess_schema.queries.fields import Condition
+from sess_schema.queries.fields import Condition, Range
 from sess_schema.queries.search import order
-from sess_schema.queries.search.plan import Plan, matching
+from sess_schema.queries.search.plan import Plan, between, matching
 
 if TYPE_CHECKING:
     from typing import Any
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Position = tuple[int | None, int]  # time and number of an event
 
 _BLOCKS_AT_ONCE = 4  # to begin with
+_GAP = 1 << 14  # events, which take longer to read than another query to start
 _BEHIND_ALL = (1 << 63) - 1  # a number that no event has
 
 
@@ -53,65 +54,82 @@ class Newest:
         self._columns = columns
         self._values = values
 
-    def rows(
-        self, most: int, least: int | None = None, before: Position | None = None
-    ) -> tuple[list[Row], Position | None]:
+    def rows(self, most: int, before: Position | None = None) -> tuple[list[Row], Position | None]:
         """Up to `most` of the newest matches before a position, and the position to continue
-        from, None at the end. Stops at `least` or more where the rest would cost a query."""
+        from, None at the end."""
         after = order.after(before, "newest")
-        base = self._base
-        if after is not None:
-            base = Condition(f"{base.sql} AND ({after.sql})", (*base.values, *after.values))
-        found = self._matches(base, rest=f" ORDER BY event_index.rowid DESC LIMIT {most}")
-        if len(found) < most:
-            return sorted(found, key=_when, reverse=True), None
-        lowest = found[-1][0]
-        found.sort(key=_when, reverse=True)
-        bound = event_blocks.newest_below(self._db, lowest)
-        later = [row for row in found if bound is None or (row[1] or -1) > bound]
-        if bound is not None and later and len(later) >= (most if least is None else least):
-            return later, (bound, _BEHIND_ALL)
-        found = self._with_smaller_numbers(base, found, lowest)
-        return found, (found[-1][1], found[-1][0])
-
-    def _with_smaller_numbers(self, base: Condition, found: list[Row], lowest: int) -> list[Row]:
-        """Replace the oldest rows by newer ones with smaller numbers."""
-        most = len(found)
-        blocks, at_once = event_blocks.below(self._db, lowest), _BLOCKS_AT_ONCE
-        while blocks:
-            oldest = found[-1][1]
-            later = [block for block in blocks[:at_once] if oldest is None or block[0] >= oldest]
-            if not later:
+        base = self._base if after is None else _both(self._base, after)
+        if self._are_few(most):
+            rows = self._matches(base, columns=self._columns)
+            return sorted(rows, key=_when, reverse=True), None
+        found: list[Row] = []
+        blocks, at_once = event_blocks.between(self._db, *self._limits), _BLOCKS_AT_ONCE
+        done = 0
+        while done < len(blocks):
+            oldest = found[-1][1] if len(found) == most else None
+            if oldest is not None and oldest > blocks[done][0]:
                 break
-            blocks = blocks[len(later) :]
-            at_once *= 2
-            dated = () if oldest is None else (Condition("e.ts >= ?", (oldest,)),)
-            for stretch in _stretches(later):
-                found += self._matches(base, _between(*stretch), *dated, whole=False)
+            dated = base if oldest is None else _both(base, Condition("e.ts >= ?", (oldest,)))
+            for stretch in _stretches(blocks[done : done + at_once]):
+                found += self._matches(dated, stretch)
+            done += at_once
+            # As many as should have the rest, but not many more than were needed until now.
+            missing = max(0, most - len(found)) * done // max(1, len(found))
+            at_once = max(_BLOCKS_AT_ONCE, min(missing, 4 * done))
             found.sort(key=_when, reverse=True)
             del found[most:]
-        # Their other columns, once: a score makes full text look at every match of a word.
-        came = [row[0] for row in found if row[0] < lowest]
-        if came:
+        below = (found[-1][1], found[-1][0]) if len(found) == most else None
+        return self._whole(base, found), below
+
+    @cached_property
+    def _limits(self) -> tuple[int, int]:
+        """The smallest and the largest number that a match may have."""
+        last = int(self._db.execute("SELECT coalesce(max(id), 0) FROM events").get)
+        sql, values = between([*self._plan.ranges, Range("0", str(last))])
+        ((first, last),) = self._db.execute(f"SELECT {sql[0]}, {sql[1]}", values)
+        return first, last
+
+    def _are_few(self, most: int) -> bool:
+        """Whether fewer events than that have the words."""
+        first, last = self._limits
+        counted = self._db.execute(
+            "SELECT count(*) FROM (SELECT 1 FROM event_index WHERE event_index MATCH ?"
+            f" AND rowid BETWEEN {first} AND {last} LIMIT {most})",
+            (self._plan.match,),
+        ).get
+        return int(counted or 0) < most
+
+    def _whole(self, base: Condition, found: Sequence[Row]) -> list[Row]:
+        """The same with their other columns: for a score, full text counts matches."""
+        whole: dict[int, Row] = {}
+        for numbers in _close(sorted(row[0] for row in found)):
             chosen = Condition(
                 "+event_index.rowid IN (SELECT value FROM json_each(?))",
-                (f"[{','.join(map(str, came))}]",),
+                (f"[{','.join(map(str, numbers))}]",),
             )
-            among = self._matches(base, _between(min(came), max(came)), chosen)
-            complete = {row[0]: row for row in among}
-            found = [complete.get(row[0], row) for row in found]
-        return found
+            near = Range(str(numbers[0]), str(numbers[-1]))
+            rows = self._matches(_both(base, chosen), near, columns=self._columns)
+            whole.update((row[0], row) for row in rows)
+        return [whole[row[0]] for row in found]
 
-    def _matches(
-        self, base: Condition, *bounds: Condition, rest: str = "", whole: bool = True
-    ) -> list[Row]:
-        plan = replace(self._plan, bounds=(*self._plan.bounds, *bounds))
-        sql, values = matching(plan, base, plan.match, self._columns if whole else "")
-        return list(self._db.execute(sql + rest, (*(self._values if whole else ()), *values)))
+    def _matches(self, base: Condition, *ranges: Range, columns: str = "") -> list[Row]:
+        first, last = self._limits
+        plan = replace(self._plan, ranges=(Range(str(first), str(last)), *ranges))
+        sql, values = matching(plan, base, plan.match, columns)
+        return list(self._db.execute(sql, (*(self._values if columns else ()), *values)))
 
 
-def _between(first: int, last: int) -> Condition:
-    return Condition("event_index.rowid BETWEEN ? AND ?", (first, last))
+def _close(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
+    """Numbers in groups, without the matches of the large gaps between these."""
+    begin = 0
+    for at in range(1, len(numbers) + 1):
+        if at == len(numbers) or numbers[at] - numbers[at - 1] > _GAP:
+            yield numbers[begin:at]
+            begin = at
+
+
+def _both(one: Condition, other: Condition) -> Condition:
+    return Condition(f"{one.sql} AND ({other.sql})", (*one.values, *other.values))
 
 
 def _when(row: Row) -> tuple[bool, int, int]:
@@ -119,13 +137,13 @@ def _when(row: Row) -> tuple[bool, int, int]:
     return row[1] is not None, row[1] or 0, row[0]
 
 
-def _stretches(blocks: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
-    """Numbers from and to, of blocks that lie side by side together."""
+def _stretches(blocks: Sequence[tuple[int, int, int]]) -> Iterator[Range]:
+    """The numbers of blocks, of those that lie side by side together."""
     first = last = -2
     for _, begin, end in sorted(blocks, key=lambda block: block[1]):
         if begin != last + 1:
             if last >= 0:
-                yield first, last
+                yield Range(str(first), str(last))
             first = begin
         last = end
-    yield first, last
+    yield Range(str(first), str(last))

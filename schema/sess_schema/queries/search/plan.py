@@ -8,7 +8,7 @@ import apsw
 
 from sess_schema.classes import TYPE_CHECKING, dataclass, replace
 from sess_schema.marks import FAILED
-from sess_schema.queries.fields import ANY, Condition
+from sess_schema.queries.fields import ANY, Condition, Range
 from sess_schema.queries.search.language import And, Filter, Not, Or
 from sess_schema.queries.search.terms import Term, occurs
 
@@ -31,7 +31,7 @@ class Plan:
 
     match: str | None  # for FTS5
     where: Condition
-    bounds: tuple[Condition, ...]  # over `event_index`
+    ranges: tuple[Range, ...]  # every match is inside all of them
     excludes: bool  # whether `match` has a NOT
     residual: Node | None
     screen: Screen | None  # every text that matches `residual` passes it
@@ -65,14 +65,14 @@ def plan(query: Query, conditions: Conditions) -> Plan:
     filters = [
         n for n in (tree.nodes if isinstance(tree, And) else (tree,)) if isinstance(n, Filter)
     ]
-    bounds = tuple(c.bound for c in map(conditions, filters) if c.bound is not None)
+    ranges = tuple(c.range for c in map(conditions, filters) if c.range is not None)
     where = need.where or ANY
     screen = enough = None
     if need.match is None:
         screen = _screen(residual)
         if isinstance(residual, Term) and residual.enough:
             enough = _contains(residual, residual.enough)
-    return Plan(need.match, where, bounds, planner.excludes, residual, screen, enough)
+    return Plan(need.match, where, ranges, planner.excludes, residual, screen, enough)
 
 
 def _screen(residual: Node | None) -> Screen | None:
@@ -184,7 +184,7 @@ def _in_index(match: str) -> Condition:
 
 def _negated(condition: Condition) -> Condition:
     # A missing value is NULL, and a missing value is not excluded.
-    return replace(condition, sql=f"NOT coalesce({condition.sql}, 0)", bound=None)
+    return replace(condition, sql=f"NOT coalesce({condition.sql}, 0)", range=None)
 
 
 def _joined(operator: str, conditions: Sequence[Condition]) -> Condition | None:
@@ -207,13 +207,32 @@ def matching(
             f"SELECT e.id, e.ts{more} FROM events e{join} WHERE {where}",
             [*base.values, *plan.where.values],
         )
-    bounds = "".join(f" AND {bound.sql}" for bound in plan.bounds)
-    bound_values = [value for bound in plan.bounds for value in bound.values]
+    inside, inside_values = _inside(plan.ranges)
     sql = (
         f"SELECT e.id, e.ts{more} FROM event_index CROSS JOIN events e ON e.id = event_index.rowid"
-        f"{join} WHERE event_index MATCH ?{bounds} AND {where}"
+        f"{join} WHERE event_index MATCH ?{inside} AND {where}"
     )
-    return sql, [match, *bound_values, *base.values, *plan.where.values]
+    return sql, [match, *inside_values, *base.values, *plan.where.values]
+
+
+def _inside(ranges: Sequence[Range]) -> tuple[str, list[object]]:
+    if not ranges:
+        return "", []
+    (first, last), values = between(ranges)
+    return f" AND event_index.rowid BETWEEN {first} AND {last}", values
+
+
+def between(ranges: Sequence[Range]) -> tuple[tuple[str, str], list[object]]:
+    """One limit at each end: of several, full text uses the first and reads on to that."""
+    first, last = (
+        f"{function}({', '.join(ends)})" if len(ends) > 1 else ends[0]
+        for function, ends in (
+            ("max", [one.first for one in ranges]),
+            ("min", [one.last for one in ranges]),
+        )
+    )
+    values = [value for one in ranges for value in one.values]
+    return (first, last), values * 2
 
 
 class Comparison:

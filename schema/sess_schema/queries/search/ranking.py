@@ -1,8 +1,9 @@
 """Ranks matches.
 
-bm25 with weights per column; prompts, answers, titles and recent events score higher. A word that
-is nearly everywhere carries little information, and ranking all its matches would be slow: events
-are ranked in pools, the newest first, and the first pool also has older prompts and answers.
+bm25 (`relevance.py`) with weights per column; prompts, answers, titles and recent events score
+higher. A word that is nearly everywhere carries little information, and ranking all its matches
+would be slow: events are ranked in pools, the newest first, and the first pool also has older
+prompts and answers.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 import apsw
 
 from sess_schema.classes import dataclass, replace
-from sess_schema.queries.fields import Condition
+from sess_schema.queries.fields import Condition, Range
+from sess_schema.queries.search import relevance
 from sess_schema.queries.search.newest import Newest, Position
 from sess_schema.queries.search.plan import Plan
 from sess_schema.times import DAY
@@ -28,8 +30,8 @@ _TYPE = (
 )
 _HALF_LIFE = 14 * DAY
 _FRESH = f"(1 + 0.6 * pow(0.5, min(max(? - coalesce(e.ts, 0), 0) / {_HALF_LIFE}.0, 50)))"
-# Type and time must decide even for a word that is everywhere (whose bm25 is 0).
-_SCORE = f"(0.5 - ? * bm25(event_index, {_WEIGHTS})) * {_TYPE} * {_FRESH}"
+# Type and time must decide even for a word that is everywhere (whose relevance is 0).
+_SCORE = f"(0.5 + ? * {relevance.NAME}(event_index, ?, {_WEIGHTS})) * {_TYPE} * {_FRESH}"
 
 Row = tuple[int, int | None, float, int]  # event, time, score (higher is better), session
 
@@ -74,11 +76,11 @@ class Ranker:
         return self._ranked(replace(self.plan, match=match), _SAID_SCALE, _SAID, before)
 
     def _ranked(self, plan: Plan, scale: float, most: int, before: Position | None) -> Pool:
-        top = Condition("event_index.rowid <= ?", (self.top,))
-        plan = replace(plan, bounds=(*plan.bounds, top))
+        plan = replace(plan, ranges=(*plan.ranges, Range("0", str(self.top))))
         columns = f"{_SCORE}, e.session_id"
-        matches = Newest(self.db, plan, self.base, columns, (scale, self.now))
-        rows, bottom = matches.rows(most, most // 2, before)
+        relevance.register(self.db)
+        matches = Newest(self.db, plan, self.base, columns, (scale, self.top, self.now))
+        rows, bottom = matches.rows(most, before)
         return Pool(sorted(rows, key=_best, reverse=True), bottom)
 
 
