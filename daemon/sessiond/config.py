@@ -7,11 +7,14 @@ import os
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sess_schema.errors import Exit, SessError
 from sessiond import config_keys
 from sessiond.reading.exclude import Exclude, folders
+
+if TYPE_CHECKING:
+    from sessiond.sourcekit.masking import Masker
 
 
 @dataclass(slots=True, frozen=True)
@@ -20,6 +23,7 @@ class Config:
     reconcile_seconds: float = 120.0
     prices: dict[str, dict[str, int]] = field(default_factory=dict)  # as prices/table.py reads them
     exclude: Exclude = field(default_factory=Exclude)
+    mask: Masker | None = None  # secrets are masked before they are written
 
 
 def load(path: Path) -> Config:
@@ -38,15 +42,12 @@ def load(path: Path) -> Config:
         raise _wrong(path, f"unknown section [{min(unknown)}]; there are {known}")
     _check_client(path, values)
     _check_edit(path, values.get("edit", {}))
-    if "redact" in values:
-        from sess_schema.redaction import rules  # noqa: PLC0415 - rarely needed
-
-        rules.checked(path, values["redact"])
     return Config(
         _roots(path, values.get("roots", {})),
         _seconds(path, values.get("daemon", {})),
         _prices(path, values["prices"]) if "prices" in values else {},
         _exclude(path, values.get("exclude", {})),
+        _mask(path, values["redact"]) if "redact" in values else None,
     )
 
 
@@ -75,6 +76,17 @@ def _exclude(path: Path, section: Any) -> Exclude:
         folders(section.get("projects", ())),
         folders(section.get("paths", ())),
     )
+
+
+def _mask(path: Path, section: Any) -> Masker | None:
+    from sess_schema.redaction import rules  # noqa: PLC0415 - rarely needed
+
+    patterns = rules.checked(path, section)
+    if not section.get("at_ingest"):
+        return None
+    from sessiond.sourcekit.masking import Masker  # noqa: PLC0415
+
+    return Masker(patterns)
 
 
 def _seconds(path: Path, section: Any) -> float:

@@ -66,6 +66,12 @@ KEYS = (
         "Regular expressions of what exports mask besides secrets; if one has a group, only that.",
     ),
     Key(
+        "redact", "at_ingest", False, "at_ingest = true",
+        "Mask secrets with `*` before anything is written: in the texts and in the archive, which"
+        " then restores masked bytes. What is in the index already stays until you `sess forget`"
+        " it.",
+    ),
+    Key(
         "edit", "keep_days", 30, "keep_days = 30",
         "Days for which `sess undo` can undo an edit of a transcript.",
     ),

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from sess_schema import first_index, skipped
+from sess_schema import first_index, masks, skipped
 from sess_schema.errors import sqlite_error
 from sessiond.engines.excluding import compare_rules, excluded_project
 from sessiond.engines.lines import read_log, read_new
@@ -61,6 +61,7 @@ from sessiond.writing.transaction import Store
 
 if TYPE_CHECKING:
     from sessiond.engines.ahead import ReadAhead
+    from sessiond.sourcekit.masking import Masker
 
 BULK = 4 << 20  # bytes to read; for less, a second process does not pay
 DIED = "sessiond died while it read this file"
@@ -71,9 +72,15 @@ class Ingest:
     """Keeps the index up to date with the files of all sources."""
 
     def __init__(
-        self, store: Store, *, settle: bool = True, exclude: Exclude | None = None
+        self,
+        store: Store,
+        *,
+        settle: bool = True,
+        exclude: Exclude | None = None,
+        mask: Masker | None = None,
     ) -> None:
         self._store = store
+        self.mask = mask  # what is written is masked first
         self.exclude = exclude or Exclude()
         self._settle_all = settle  # take an unfinished last line as it is, however recent
         self._tracked: dict[str, Tracked] | None = None
@@ -187,6 +194,8 @@ class Ingest:
         summary = Summary(len(seen.files), directories=seen.directories)
         summary.skipped += seen.skipped
         with self._undone_on_error():
+            if self.mask is not None:
+                masks.note(self._store.db)
             self._blame_death(seen, summary)
             self._retry_deaths()
             if retry:
@@ -328,6 +337,8 @@ class Ingest:
                 part_source = self._part(source, conversation.spec)
                 if part_source.state == FORGOTTEN:
                     return
+                if self.mask is not None:
+                    self.mask.conversation(conversation)
                 from sessiond.writing.conversations import ConversationWriter  # noqa: PLC0415
 
                 writer = ConversationWriter(now)
@@ -372,15 +383,19 @@ class Ingest:
             source.save_stat(now.db, step.stat, step.file.sidecar_ns)
 
     def _fail(self, step: Fail, summary: Summary) -> None:
-        source = step.source
+        source, problem = step.source, self._told(step.problem)
         if step.crashed:
-            self._count_crash(source, step.file.stat, step.problem)
+            self._count_crash(source, step.file.stat, problem)
         else:
             source.failures += 1
-            source.save_state(self._store.db, UNREADABLE, step.problem)
+            source.save_state(self._store.db, UNREADABLE, problem)
         if source.is_whole:
             summary.failed[source.path] = source.failures
-        summary.skipped.append((source.path, step.problem))
+        summary.skipped.append((source.path, problem))
+
+    def _told(self, problem: str) -> str:
+        """A problem may quote the file."""
+        return problem if self.mask is None else self.mask.text(problem)
 
     def _part(self, database: Tracked, spec: SessionSpec) -> Tracked:
         """The source of a conversation in a document or database."""
@@ -401,8 +416,16 @@ class Ingest:
             rewritten = kept < source.progress.checkpoint.offset
             if rewritten:
                 rewrite.rewind(self._store.transaction, source, kept)
+            else:
+                rewrite.mark_again(self._store.db, source, fd)
             for again in read_new(
-                step.file, source, fd, stat, self._store.db, settle_all=self._settle_all
+                step.file,
+                source,
+                fd,
+                stat,
+                self._store.db,
+                settle_all=self._settle_all,
+                mask=self.mask,
             ):
                 if self.stop.is_set():
                     raise Stopped
@@ -422,6 +445,10 @@ class Ingest:
             if size != source.progress.checkpoint.offset or size != rewrite.common_prefix(
                 self._store.db, source, fd
             ):
+                if self.mask is not None:
+                    masked = self.mask.copy(fd)
+                    os.close(fd)
+                    fd = masked
                 return self._store.transaction.replace_attachment(source, fd)
         finally:
             os.close(fd)
@@ -436,6 +463,7 @@ class Ingest:
 
     def _note_crash(self, step: Step, problem: str, summary: Summary) -> None:
         source = self.tracked.setdefault(step.file.path, _new(step.file))
+        problem = self._told(problem)
         with self._store.db:
             self._count_crash(source, step.file.stat, problem)
         summary.skipped.append((source.path, problem))
@@ -460,7 +488,7 @@ class Ingest:
         if not ahead.is_possible() or sum(map(self._unread, logs)) < BULK:
             return None
         known = [(file, self.tracked.get(file.path) or _new(file)) for file in logs]
-        return ahead.ReadAhead(known, self._store.db, settle=self._settle_all)
+        return ahead.ReadAhead(known, self._store.db, settle=self._settle_all, mask=self.mask)
 
     def _read_each(self, files: Sequence[Candidate], ahead: ReadAhead | None) -> Iterator[Step]:
         for file in files:
@@ -481,11 +509,13 @@ class Ingest:
             elif file.kind == "document":
                 from sessiond.engines.documents import read_document  # noqa: PLC0415
 
-                yield from read_document(file, source, self._store.db)
+                yield from read_document(file, source, self._store.db, self.mask)
             elif ahead is not None:
                 yield from ahead.steps(file, source, self._store.db)
             else:
-                yield from read_log(file, source, self._store.db, settle_all=self._settle_all)
+                yield from read_log(
+                    file, source, self._store.db, settle_all=self._settle_all, mask=self.mask
+                )
 
 
 def _new(file: Candidate) -> Tracked:

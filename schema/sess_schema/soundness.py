@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from sess_schema import archive, sums
+from sess_schema import archive, masks, sums
 from sess_schema.archive import Chunk, Damaged
 from sess_schema.queries import references
 
@@ -94,6 +94,7 @@ class ArchiveCheck:
     def findings(self, progress: Progress = lambda _done, _of: None) -> Iterator[Finding]:
         total = int(self._db.execute("SELECT count(*) FROM chunks").get or 0)
         self.looked = Looked(of_chunks=total)
+        masked = masks.are_used(self._db)
         sources: list[Any] = self._db.execute(
             "SELECT id, path, kind, part_of IS NOT NULL, offset, state, dev, inode, size, mtime_ns,"
             " ctime_ns FROM sources ORDER BY id"
@@ -115,7 +116,7 @@ class ArchiveCheck:
                 yield from _gaps(source, path, live, whole)
             compare = None
             if not is_part and kind != "database" and state == "live":
-                compare = _LiveFile.open(path, tuple(stat))
+                compare = _LiveFile.open(path, tuple(stat), masked=masked)
             try:
                 for chunk in chunks:
                     progress(self.looked.chunks, total)
@@ -171,11 +172,12 @@ def _gaps(source: int, path: str, chunks: list[Chunk], end: int) -> Iterator[Fin
 class _LiveFile:
     """A file that, judging by its stat, is what was archived."""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, *, masked: bool) -> None:
         self._fd = fd
+        self._masked = masked
 
     @classmethod
-    def open(cls, path: str, stat: tuple[int, ...]) -> _LiveFile | None:
+    def open(cls, path: str, stat: tuple[int, ...], *, masked: bool) -> _LiveFile | None:
         try:
             fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError:
@@ -187,10 +189,10 @@ class _LiveFile:
         ):  # the next sync reads it; an emptied one keeps its bytes
             os.close(fd)
             return None
-        return cls(fd)
+        return cls(fd, masked=masked)
 
     def has(self, offset: int, raw: bytes) -> bool:
-        return os.pread(self._fd, len(raw), offset) == raw
+        return masks.same(os.pread(self._fd, len(raw), offset), raw, masked=self._masked)
 
     def close(self) -> None:
         os.close(self._fd)

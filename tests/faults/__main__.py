@@ -21,6 +21,7 @@ TESTS = (
     "tests/fuzz",
     "tests/daemon/test_model.py",
     "tests/daemon/test_order.py",
+    "tests/daemon/test_masking.py",
     "tests/daemon/sources/cursor/test_live.py",
     "tests/daemon/sources/test_homes.py",
     "tests/daemon/sources/test_damaged_homes.py",

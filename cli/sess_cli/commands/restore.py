@@ -58,6 +58,7 @@ def restore(
     """
     from sess_cli import fresh, restoring  # noqa: PLC0415
     from sess_cli.render import amounts  # noqa: PLC0415
+    from sess_schema import masks  # noqa: PLC0415
     from sess_schema.errors import Exit, SessError  # noqa: PLC0415
     from sess_schema.program import say  # noqa: PLC0415
     from sess_schema.queries import sessions  # noqa: PLC0415
@@ -92,6 +93,9 @@ def restore(
         else:
             written = write_new(output, pieces, force=force)
             say(f'wrote {amounts.size(written)} to "{output}"')
+        masked = masks.are_used(db)
+    if masked:
+        say("sess: secrets that were masked when this was read (redact.at_ingest) stay masked")
     if content.older:
         say(f"sess: the file was emptied later; this is generation {content.generation}")
     expected = content.size if content.generation < content.latest else chosen.size

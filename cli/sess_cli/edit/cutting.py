@@ -14,7 +14,7 @@ from sess_cli.edit.live import LiveFile
 from sess_cli.edit.log import Change, Content, Edit
 from sess_cli.edit.plan import PARENTLESS, Plan, new_parents, plan
 from sess_cli.edit.target import DATABASE, DOCUMENT, Target
-from sess_schema import archive, decode
+from sess_schema import archive, decode, masks
 from sess_schema.errors import Exit, SessError
 from sess_schema.queries.turns import Turn, Turns
 from sess_schema.records import Records
@@ -102,15 +102,24 @@ def perform(db: apsw.Connection, cut: Cut, *, force: bool) -> tuple[Edit, int]:
         return edit, file.size - content.size
 
 
-def archived(db: apsw.Connection, source: int, file: LiveFile, *, whole: bool = False) -> Content:
+def archived(
+    db: apsw.Connection,
+    source: int,
+    file: LiveFile,
+    *,
+    whole: bool = False,
+    exact: bool = False,
+) -> Content:
     """What the file had when it was indexed.
 
-    Raises `Changed` if it does not begin with that; with `whole`, also if there is more.
+    Raises `Changed` if it does not begin with that; with `whole`, also if there is more. Unless it
+    is `exact`, secrets that were masked in the archive are not compared.
     """
-    at = 0
+    at, masked = 0, not exact and masks.are_used(db)
     for chunk in archive.current(db, source):
         raw = archive.chunk_bytes(db, chunk)
-        if chunk.offset != at or os.pread(file.fd, len(raw), at) != raw:
+        there = os.pread(file.fd, len(raw), at)
+        if chunk.offset != at or not masks.same(there, raw, masked=masked):
             raise live.Changed
         at += len(raw)
     if whole and at != file.size:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sess_cli.edit import live, log
 from sess_cli.edit.cutting import archived
 from sess_cli.edit.log import Change, Edit
+from sess_schema import masks
 from sess_schema.archive import Damaged
 from sess_schema.errors import SessError
 from sess_schema.queries import sessions
@@ -93,10 +94,11 @@ def remove(db: apsw.Connection, file: File, group: str) -> Edit:
     change = Change("prune", session=file.session.session, agent=file.session.agent, group=group)
     try:
         with live.opened(file.path) as opened:
-            archived(db, file.source, opened, whole=True)
+            archived(db, file.source, opened, whole=True, exact=True)
             return opened.remove(change)
     except live.Changed:
-        raise SessError(f'"{file.path}" is not as it was archived') from None
+        hint = "secrets are masked in this index (redact.at_ingest)" if masks.are_used(db) else None
+        raise SessError(f'"{file.path}" is not as it was archived', hint=hint) from None
     except Damaged:
         raise SessError(f'"{file.path}": its archived copy is damaged') from None
 

@@ -33,6 +33,8 @@ from sessiond.sourcekit.base import Source
 if TYPE_CHECKING:
     from subprocess import Popen
 
+    from sessiond.sourcekit.masking import Masker
+
 MOST_WAITING = 16 << 20  # bytes handed over and not taken yet
 _LENGTH = 8
 _PLAIN = 2  # the format of marshal that does not look for repeated objects
@@ -43,15 +45,23 @@ class ReadAhead:
     """The process that reads ahead, as the writer sees it."""
 
     def __init__(
-        self, files: Sequence[tuple[Candidate, Tracked]], index: apsw.Connection, *, settle: bool
+        self,
+        files: Sequence[tuple[Candidate, Tracked]],
+        index: apsw.Connection,
+        *,
+        settle: bool,
+        mask: Masker | None = None,
     ) -> None:
         self._settle = settle
+        self._mask = mask
         self._jobs = {
             file.path: (number, source.progress.checkpoint, source.stat)
             for number, (file, source) in enumerate(files)
         }
         jobs = [_job(file, source, index) for file, source in files]
-        self._process: Popen[bytes] | None = _start(marshal.dumps((settle, jobs)))
+        self._process: Popen[bytes] | None = _start(
+            marshal.dumps((settle, None if mask is None else mask.patterns, jobs))
+        )
 
     def close(self) -> None:
         """End the process, whatever it is doing."""
@@ -70,7 +80,7 @@ class ReadAhead:
                 yield step_of(file, source, values)
             if values == _END:
                 return
-        yield from read_log(file, source, index, settle_all=self._settle)
+        yield from read_log(file, source, index, settle_all=self._settle, mask=self._mask)
 
     def _next(self, number: int) -> tuple[Any, ...]:
         """The next message about a job. Those about earlier jobs are of files that were skipped."""
@@ -178,7 +188,9 @@ class _Sender:
                 self._changed.notify_all()
 
 
-def _read(number: int, job: tuple[Any, ...], sender: _Sender, *, settle: bool) -> None:
+def _read(
+    number: int, job: tuple[Any, ...], sender: _Sender, *, settle: bool, mask: Masker | None
+) -> None:
     (place, name, *given), (path, kind, stat, sidecar_ns), known = job
     roots, environ, platform = given
     source_id, state, known_stat, progress = known
@@ -189,20 +201,27 @@ def _read(number: int, job: tuple[Any, ...], sender: _Sender, *, settle: bool) -
     source = Tracked(path, made.agent, kind, source_id, state, progress=progress_of(progress))
     source.stat = None if known_stat is None else Stat(*known_stat)
     # Its parser state is loaded, so that the index is not asked.
-    for step in read_log(file, source, None, settle_all=settle):  # type: ignore[arg-type]
+    for step in read_log(file, source, None, settle_all=settle, mask=mask):  # type: ignore[arg-type]
         sender.send(number, flat(step))
+
+
+def _masker(patterns: list[str]) -> Masker:
+    from sessiond.sourcekit.masking import Masker  # noqa: PLC0415 - 20 ms, and few want it
+
+    return Masker(patterns)
 
 
 def main() -> None:
     """Read the jobs from standard input, then hand over their steps through standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the writer decides when to stop
     gc.disable()  # as in the writer: records have no cycles
-    settle, jobs = marshal.loads(sys.stdin.buffer.read())  # noqa: S302 - from the writer
+    settle, patterns, jobs = marshal.loads(sys.stdin.buffer.read())  # noqa: S302 - from the writer
+    mask = None if patterns is None else _masker(patterns)
     sender = _Sender(os.dup(1))
     os.dup2(2, 1)  # whatever prints must not get into the messages
     for number, job in enumerate(jobs):
         try:
-            _read(number, job, sender, settle=settle)
+            _read(number, job, sender, settle=settle, mask=mask)
             sender.send(number, _END)
         except Exception:  # the writer reads the file by itself, and finds out what is wrong
             sender.send(number, _FAILED)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import apsw
 
 from sess_schema import labels
+from sess_schema.masks import hidden
 from sessiond.engines.known_rows import GONE, KnownRows, prefix_of
 from sessiond.engines.slices import hash64
 from sessiond.engines.steps import (
@@ -29,14 +31,23 @@ from sessiond.reading.tail import Stat
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Conversation, Event, Item, NotReady, Record, SessionSpec
 
+if TYPE_CHECKING:
+    from sessiond.sourcekit.masking import Masker
+
 # Of a document that is not read element by element; reading it takes four times as much memory.
 LARGEST = 128 << 20
+LARGEST_SEARCHED = 32 << 20  # for secrets, where they are masked
 PIECE = 8 << 20  # bytes of a document that are in memory again when it is archived
 MOST_BYTES, MOST_RECORDS = 4 << 20, 2048  # of a conversation that is handed over at once
 
 
-def read_document(file: Candidate, source: Tracked, index: apsw.Connection) -> Iterator[Step]:
-    """Yield a step for each changed conversation, then the final steps."""
+def read_document(
+    file: Candidate, source: Tracked, index: apsw.Connection, mask: Masker | None = None
+) -> Iterator[Step]:
+    """Yield a step for each changed conversation, then the final steps.
+
+    `mask` is for the archived file only: the writer masks conversations.
+    """
     try:
         fd = tail.open_regular(file.path)
     except FileNotFoundError:
@@ -52,7 +63,8 @@ def read_document(file: Candidate, source: Tracked, index: apsw.Connection) -> I
         data = _whole(fd, stat) if not streams and stat.size <= PIECE else None
         given = _elements(fd) if streams else _once(fd, stat) if data is None else (data,)
         yield from _changes(file, source, index, given)
-        for offset, piece in _pieces(fd, stat) if data is None else ((0, data),):
+        pieces = _pieces(fd, stat) if data is None else ((0, data),)
+        for offset, piece in pieces if mask is None else _masked(pieces, stat, mask):
             yield ReplaceDocument(file, source, piece, offset)
         yield Finish(file, source, stat)
     except (NotReady, tail.Unreadable) as error:  # being written; the index keeps the last state
@@ -145,6 +157,17 @@ def _pieces(fd: int, stat: Stat) -> Iterator[tuple[int, bytes]]:
         raise tail.Unreadable((error.strerror or str(error)).lower()) from error
     if Stat.of(os.fstat(fd)) != stat:
         raise tail.Unreadable("changed while it was read")
+
+
+def _masked(
+    pieces: Iterable[tuple[int, bytes]], stat: Stat, mask: Masker
+) -> Iterator[tuple[int, bytes]]:
+    """What is too large to be searched for secrets is hidden."""
+    if stat.size > LARGEST_SEARCHED:
+        for offset, piece in pieces:
+            yield offset, hidden(piece)
+    else:
+        yield 0, mask.document(b"".join(piece for _, piece in pieces))
 
 
 def reduce(conversation: Conversation, known: KnownRows, prefix: str) -> None:

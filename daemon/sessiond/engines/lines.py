@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import apsw
 import orjson
 
 from sess_schema import archive, decode, labels
+from sess_schema.masks import hidden
 from sessiond.engines.slices import Problem, Slice, Turn, content_digest, hash64
 from sessiond.engines.steps import (
     AddSlice,
@@ -30,6 +32,9 @@ from sessiond.sourcekit.base import Event, Parser, Record, SessionSpec
 from sessiond.sourcekit.bounds import LONGEST_UNPARSED, bound
 from sessiond.sourcekit.values import strings
 
+if TYPE_CHECKING:
+    from sessiond.sourcekit.masking import Masker
+
 HEAD = 64 << 10  # enough to identify the session of a file
 SETTLE_SECONDS = 2.0  # an unfinished last line is taken as it is after this time
 PREVIEW = 100
@@ -38,7 +43,12 @@ PACK_AHEAD = 64 << 10  # the writer packs smaller slices, together with the last
 
 
 def read_log(
-    file: Candidate, source: Tracked, index: apsw.Connection, *, settle_all: bool
+    file: Candidate,
+    source: Tracked,
+    index: apsw.Connection,
+    *,
+    settle_all: bool,
+    mask: Masker | None = None,
 ) -> Iterator[Step]:
     """Read what is new in a log or attachment; the last step has the stat from before."""
     try:
@@ -53,7 +63,7 @@ def read_log(
     try:
         if source.stat == stat and source.state not in (UNREADABLE, PARKED):
             if file.kind == "transcript":
-                yield RefreshSession(file, source, _identify(file, fd))
+                yield RefreshSession(file, source, _identify(file, fd, mask))
             yield Finish(file, source, stat)
         elif stat.size == 0 and source.progress.checkpoint.offset:
             yield Finish(file, source, stat)  # emptied: like a deleted file, its records stay
@@ -63,7 +73,7 @@ def read_log(
         elif _may_be_rewritten(source, stat):
             yield CompareLog(file, source)
         else:
-            yield from read_new(file, source, fd, stat, index, settle_all=settle_all)
+            yield from read_new(file, source, fd, stat, index, settle_all=settle_all, mask=mask)
     finally:
         os.close(fd)
 
@@ -74,8 +84,11 @@ def _may_be_rewritten(source: Tracked, stat: Stat) -> bool:
     return old is not None and (stat.inode != old.inode or stat.size <= old.size)
 
 
-def _identify(file: Candidate, fd: int) -> SessionSpec:
-    return file.source.identify(file.path, tail.read_at(fd, HEAD, 0))
+def _identify(file: Candidate, fd: int, mask: Masker | None) -> SessionSpec:
+    head = tail.read_at(fd, HEAD, 0)
+    if mask is None:
+        return file.source.identify(file.path, head)
+    return mask.spec(file.source.identify(file.path, mask.lines(head)))
 
 
 def read_new(
@@ -86,10 +99,11 @@ def read_new(
     index: apsw.Connection,
     *,
     settle_all: bool,
+    mask: Masker | None = None,
 ) -> Iterator[Step]:
     """Read an open log from its checkpoint to its end."""
     try:
-        yield from _slices(file, source, fd, stat, index, settle_all=settle_all)
+        yield from _slices(file, source, fd, stat, index, settle_all=settle_all, mask=mask)
     except tail.Rewritten:
         yield CompareLog(file, source)
     except OSError as error:
@@ -108,15 +122,16 @@ def _slices(
     index: apsw.Connection,
     *,
     settle_all: bool,
+    mask: Masker | None,
 ) -> Iterator[Step]:
     edges = tail.verify(source.progress.checkpoint, fd)
     if stat.size == 0:
         yield Finish(file, source, stat, empty=True)
         return
-    spec = _identify(file, fd)
+    spec = _identify(file, fd, mask)
     parser = file.source.parser(spec, source.parser_state(index))
     unsettled, empty = False, True
-    for slice_ in LogReader(fd, spec, parser, source.progress, edges).slices():
+    for slice_ in LogReader(fd, spec, parser, source.progress, edges, mask=mask).slices():
         if slice_.unfinished and not (settle_all or _rests(stat)):
             slice_.unfinished = b""
             unsettled = True
@@ -143,6 +158,13 @@ def _joined(value: Any) -> str:
     return "\n".join(pieces)[:LONGEST_UNPARSED].strip()
 
 
+def _masked(block: tail.Block, mask: Masker) -> tail.Block:
+    """A line that is too long to be searched is hidden as a whole."""
+    if block.kind == "lines":
+        return replace(block, data=mask.lines(block.data))
+    return replace(block, data=mask.raw(block.data) if block.kind == "rest" else hidden(block.data))
+
+
 class LogReader:
     """Reads one open file; keeps the parser and counters from slice to slice."""
 
@@ -153,8 +175,12 @@ class LogReader:
         parser: Parser,
         progress: Progress,
         edges: tail.Edges | None = None,  # of what was read before
+        *,
+        mask: Masker | None = None,
     ) -> None:
         self._fd = fd
+        self._mask = mask
+        self._unmasked = tail.Block(0, b"", "lines")
         self._edges = edges or tail.Edges()
         self._spec = spec
         self._parser = parser
@@ -166,17 +192,23 @@ class LogReader:
         self._problems: list[Problem] = []
 
     def slices(self) -> Iterator[Slice]:
-        for block in tail.blocks(self._fd, self._checkpoint):
+        for block in self._blocks():
             if block.kind == "lines":
                 yield from self._line_slices(block.start, block.data)
             elif block.kind == "rest":
                 if not self._read_rest(block.start, block.data):
-                    yield self._slice(block.start, b"", unfinished=block.data)
+                    unfinished = hidden(block.data) if self._mask else block.data
+                    yield self._slice(block.start, b"", unfinished=unfinished)
                     return
                 yield self._slice(block.start, block.data)
             else:
                 oversize_from = self._oversize(block)
                 yield self._slice(block.start, block.data, oversize_from)
+
+    def _blocks(self) -> Iterator[tail.Block]:
+        for block in tail.blocks(self._fd, self._checkpoint):
+            self._unmasked = block
+            yield block if self._mask is None else _masked(block, self._mask)
 
     def _line_slices(self, start: int, data: bytes) -> Iterator[Slice]:
         """Lines of a few bytes become rows of hundreds, so a slice has a limited number of them."""
@@ -208,7 +240,7 @@ class LogReader:
     ) -> Slice:
         """Everything read since the last slice."""
         if raw:
-            self._edges.add(raw)
+            self._edges.add(raw if self._mask is None else self._as_read(start, len(raw)))
             self._checkpoint = tail.advance(
                 self._checkpoint, self._edges, start + len(raw), oversize_from
             )
@@ -219,6 +251,11 @@ class LogReader:
         turns, problems = self._turns, self._problems
         self._turns, self._problems = [], []
         return Slice(start, raw, packed, turns, problems, progress, unfinished, len(raw))
+
+    def _as_read(self, start: int, length: int) -> bytes:
+        """What the file has at a place: its marks are compared with the file, not the archive."""
+        at = start - self._unmasked.start
+        return self._unmasked.data[at : at + length]
 
     def _inside_a_line(self) -> bool:
         """Whether the last slice ended with a whole record whose newline came later."""
@@ -277,6 +314,8 @@ class LogReader:
             reason = f"parser failed: {type(error).__name__}"
             self._add_unparsed(offset, raw, "broken", value, reason)
             return
+        if self._mask is not None:
+            self._mask.record(record)
         bound(record)
         if problem:
             self._problem(offset, raw, problem)
@@ -315,7 +354,8 @@ class LogReader:
         if block.kind == "oversize":
             return began
         length = block.start + len(block.data) - 1 - began
-        self._add_oversize(began, length, tail.read_at(self._fd, PREVIEW * 4, began))
+        head = tail.read_at(self._fd, PREVIEW * 4, began)
+        self._add_oversize(began, length, hidden(head) if self._mask else head)
         return None
 
     def _add_oversize(self, offset: int, length: int, head: bytes) -> None:

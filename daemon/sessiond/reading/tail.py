@@ -181,6 +181,17 @@ def advance(
     )
 
 
+def marked(checkpoint: Checkpoint, fd: int) -> Checkpoint:
+    """The checkpoint with marks of what the file has now."""
+    offset = checkpoint.offset
+    start = max(0, offset - MARK)
+    return replace(
+        checkpoint,
+        head_hash=mark(read_at(fd, min(MARK, offset), 0)) if offset else None,
+        tail_hash=mark(read_at(fd, offset - start, start)) if offset else None,
+    )
+
+
 def verify(checkpoint: Checkpoint, fd: int) -> Edges:
     """What the file has at its start and before the offset; `Rewritten` if that changed."""
     offset = checkpoint.offset

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -16,12 +17,16 @@ from sess_schema.queries.views.overview import SUBSCRIPTIONS
 from sessiond.sourcekit.base import Source
 from sessiond.writing.transaction import Store
 
+if TYPE_CHECKING:
+    from sessiond.sourcekit.masking import Masker
+
 
 def catch_up(
     store: Store,
     sources: Sequence[Source],
     progress: Progress = unseen,
     stopped: Callable[[], bool] = lambda: False,
+    mask: Masker | None = None,
 ) -> list[str]:
     """Do it, and say in one line each what was done."""
     db = store.db
@@ -30,7 +35,7 @@ def catch_up(
     if _has_older_editions(store, sources):
         from sessiond.writing.reread import reread  # noqa: PLC0415 - once, if at all
 
-        count = reread(store, {one.agent: one for one in sources}, progress, stopped)
+        count = reread(store, {one.agent: one for one in sources}, progress, stopped, mask)
         done.append(f"read {counted(count, 'archived log')} again")
     left = {name for (name,) in db.execute("SELECT name FROM facts")}
     if "calls_to_describe" in left:

@@ -138,7 +138,9 @@ class Service:
         self._reprice(db)
         store = Store(db, pricer_of(self._settings))
         self._catch_up(store)
-        ingest = Ingest(store, settle=False, exclude=self._settings.exclude)
+        ingest = Ingest(
+            store, settle=False, exclude=self._settings.exclude, mask=self._settings.mask
+        )
         ingest.stop = self._stop
         ingest.on_progress = self._progress
         self._watcher.cover(self._roots())
@@ -152,7 +154,7 @@ class Service:
             ground.check()
             if self._reload:
                 self._reload_config()
-                ingest.exclude = self._settings.exclude
+                ingest.exclude, ingest.mask = self._settings.exclude, self._settings.mask
             if self._watcher.cover(self._roots()):
                 hints.lost = True
             drift = time.time() - time.monotonic()
@@ -185,7 +187,8 @@ class Service:
 
     def _catch_up(self, store: Store) -> None:
         try:
-            for line in catch_up(store, self._sources, self._busy, self._stop.is_set):
+            mask = self._settings.mask
+            for line in catch_up(store, self._sources, self._busy, self._stop.is_set, mask):
                 log.info("%s", line)
         except apsw.Error as error:  # a full disk: the next start continues
             log.warning("cannot bring older records up to date: %s", error)

@@ -70,8 +70,8 @@ def run(
             with _told(heart, show=not as_json) as progress:
                 reprice_if_due(db, settings, progress)
                 store = Store(db, pricer_of(settings))
-                catch_up(store, sources, progress)
-            ingest = Ingest(store, exclude=settings.exclude)
+                catch_up(store, sources, progress, mask=settings.mask)
+            ingest = Ingest(store, exclude=settings.exclude, mask=settings.mask)
             started = time.monotonic()
             with Bar(show=not as_json) as bar:
 

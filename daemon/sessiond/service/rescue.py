@@ -217,7 +217,7 @@ def _load(home: paths.Home, index: Path, found: list[Found]) -> list[str]:
         files = load.load_files(db, found, agents, folder)
         store = Store(db, pricer_of(settings))
         with progress_line() as progress:
-            reread(store, agents, progress)
+            reread(store, agents, progress, mask=settings.mask)
             progress("reading the files that still exist")
             _read_files(home, settings, store, sources)
         conversations = load.load_conversations(store, found, agents, folder)
@@ -243,7 +243,8 @@ def _mend(home: paths.Home) -> list[str]:
         affected = sorted({one.source for one in findings if one.source is not None})
         _compare_again(db, affected)
         store = Store(db, pricer_of(settings))
-        reread(store, {source.agent: source for source in sources}, progress)
+        agents = {source.agent: source for source in sources}
+        reread(store, agents, progress, mask=settings.mask)
         progress("reading the files that still exist")
         _read_files(home, settings, store, sources)
         _drop_replaced(db, affected)
@@ -255,7 +256,7 @@ def _read_files(
     home: paths.Home, settings: config.Config, store: Store, sources: Sequence[Source]
 ) -> None:
     places = Territory(sources, handed.listed(home)).places
-    Ingest(store, exclude=settings.exclude).reconcile(places)
+    Ingest(store, exclude=settings.exclude, mask=settings.mask).reconcile(places)
 
 
 def _archive_findings(

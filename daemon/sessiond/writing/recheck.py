@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import apsw
 
-from sess_schema import archive
+from sess_schema import archive, masks
 from sessiond.reading import tail
 from sessiond.reading.tail import Stat
 from sessiond.reading.tracked import LIVE, Tracked
@@ -30,6 +30,7 @@ class Recheck:
 
     def some(self, db: apsw.Connection, tracked: Mapping[str, Tracked]) -> None:
         """Compare some chunks; a source that differs loses its stat and is compared as a whole."""
+        masked = masks.are_used(db)
         logs = {source.id: source for source in tracked.values() if _is_live_log(source)}
         left = BYTES
         for source_id, chunk in self._next(db):
@@ -37,7 +38,7 @@ class Recheck:
             source = logs.get(source_id)
             if source is None or chunk.retired != archive.LIVE:
                 continue
-            if source.stat and _differs(source, source.stat, chunk, db):
+            if source.stat and _differs(source, source.stat, chunk, db, masked=masked):
                 source.stat = replace(source.stat, mtime_ns=-1)
             left -= chunk.length
             if left <= 0:
@@ -61,7 +62,9 @@ def _is_live_log(source: Tracked) -> bool:
     return source.state == LIVE and source.kind == "transcript" and source.part_of is None
 
 
-def _differs(source: Tracked, stat: Stat, chunk: archive.Chunk, db: apsw.Connection) -> bool:
+def _differs(
+    source: Tracked, stat: Stat, chunk: archive.Chunk, db: apsw.Connection, *, masked: bool
+) -> bool:
     """Whether the file, unchanged since its last read, has other bytes than the archive."""
     try:
         fd = tail.open_regular(source.path)  # not compressed ones: nobody edits these
@@ -70,7 +73,8 @@ def _differs(source: Tracked, stat: Stat, chunk: archive.Chunk, db: apsw.Connect
     try:
         if Stat.of(os.fstat(fd)) != stat:
             return False  # it is read again anyway
-        return tail.read_at(fd, chunk.length, chunk.offset) != archive.chunk_bytes(db, chunk)
+        live = tail.read_at(fd, chunk.length, chunk.offset)
+        return not masks.same(live, archive.chunk_bytes(db, chunk), masked=masked)
     except (OSError, archive.Damaged):
         return False
     finally:

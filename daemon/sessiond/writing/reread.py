@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -28,6 +28,9 @@ from sessiond.sourcekit.base import LINK_META, TITLE_AI, Source
 from sessiond.writing.purge import purge
 from sessiond.writing.sessions import Session
 from sessiond.writing.transaction import Store, Transaction
+
+if TYPE_CHECKING:
+    from sessiond.sourcekit.masking import Masker
 
 COMMIT_BYTES = 32 << 20
 
@@ -55,6 +58,7 @@ def reread(
     sources: Mapping[str, Source],
     report: Report = unseen,
     stopped: Callable[[], bool] = lambda: False,
+    mask: Masker | None = None,
 ) -> int:
     """Read what is due, newest first; return how many logs. A stop loses one batch at most."""
     every = {one.id or 0: one for one in load_all(store.db).values() if one.part_of is None}
@@ -70,7 +74,7 @@ def reread(
     done = count = 0
     while left and not stopped():
         report(f"reading archived logs again, {done >> 20:,} of {total >> 20:,} MB")
-        read = _read_batch(store, sources, logs, left)
+        read = _read_batch(store, sources, logs, left, mask)
         done += sum(_size(logs[key]) for key in left if key in read)
         count += len(read)
         left = [key for key in left if key not in read]
@@ -102,7 +106,11 @@ def _read_wholes_anew(
 
 
 def _read_batch(
-    store: Store, sources: Mapping[str, Source], logs: Logs, left: list[int]
+    store: Store,
+    sources: Mapping[str, Source],
+    logs: Logs,
+    left: list[int],
+    mask: Masker | None,
 ) -> set[int]:
     """Read the newest families in one transaction; return their logs."""
     read: set[int] = set()
@@ -114,7 +122,7 @@ def _read_batch(
             if key in read:
                 continue
             family = _family(store.db, logs, key)
-            _read_family(store.transaction, sources, [replace(one) for one in family])
+            _read_family(store.transaction, sources, [replace(one) for one in family], mask)
             read.update(one.id or 0 for one in family)
             size += sum(map(_size, family))
             if size > COMMIT_BYTES:
@@ -172,7 +180,10 @@ def _sessions_of(db: apsw.Connection, source: int) -> list[int]:
 
 
 def _read_family(
-    transaction: Transaction, sources: Mapping[str, Source], family: list[Tracked]
+    transaction: Transaction,
+    sources: Mapping[str, Source],
+    family: list[Tracked],
+    mask: Masker | None,
 ) -> None:
     db = transaction.db
     ids = ",".join(str(one.id) for one in family)
@@ -192,7 +203,7 @@ def _read_family(
     )
     db.execute(f"DELETE FROM warnings WHERE source_id IN ({ids}) AND retired = 0")
     for one in family:
-        _read_log(transaction, sources[one.agent], one)
+        _read_log(transaction, sources[one.agent], one, mask)
     # What left a file long ago follows the owner of its copies.
     db.execute(
         "UPDATE turns SET copy_of = (SELECT coalesce(o.copy_of, o.id) FROM turns o"
@@ -210,16 +221,23 @@ def _forget(session: Session) -> None:
         session.call_id, session.link_rank = None, 0
 
 
-def _read_log(transaction: Transaction, source: Source, tracked: Tracked) -> None:
-    db = transaction.db
+def _read_log(
+    transaction: Transaction, source: Source, tracked: Tracked, mask: Masker | None
+) -> None:
+    db, marks = transaction.db, tracked.progress.checkpoint
     with _archived(db, tracked) as fd:
         spec = source.identify(tracked.path, tail.read_at(fd, HEAD, 0))
+        if mask is not None:
+            spec = mask.spec(spec)
         parser = source.parser(spec, {})
-        for slice_ in LogReader(fd, spec, parser, Progress()).slices():
+        for slice_ in LogReader(fd, spec, parser, Progress(), mask=mask).slices():
             transaction.chunks.add_problems(tracked, slice_.problems)
             if slice_.turns:
                 transaction.turns.write(tracked, spec, slice_.turns)
             tracked.save_progress(db, slice_.progress)
+    if tracked.progress.checkpoint.offset == marks.offset and marks.tail_hash is not None:
+        # The marks are of the file, which the archive equals only outside its masks.
+        tracked.save_progress(db, replace(tracked.progress, checkpoint=marks))
     tracked.save_edition(db, source.edition)
 
 

@@ -58,7 +58,7 @@ class Redactor:
 
     def named(self, name: str, value: str) -> str:
         """A value in an object: its name may mark it as a secret."""
-        if names.means_secret(name) and _is_secret_member(name, value):
+        if names.means_secret(name) and is_secret_member(name, value):
             return self._mask(names.kind_of(name), value)
         return self(value)
 
@@ -101,7 +101,7 @@ class Redactor:
         return f"[redacted: {kind}]"
 
 
-def _is_secret_member(name: str, value: str) -> bool:
+def is_secret_member(name: str, value: str) -> bool:
     if "\n" not in value:
         return values.quoted(name, value)
     # Several lines are a text, unless each is as unreadable as a key.

@@ -32,8 +32,10 @@ def configured(path: Path) -> list[Rule]:
 
 def checked(path: Path, section: Any) -> list[str]:
     """The patterns of the section `[redact]`."""
-    if not isinstance(section, dict) or set(section) - {"patterns"}:
-        raise _wrong(path, "[redact] allows only patterns")
+    if not isinstance(section, dict) or set(section) - {"patterns", "at_ingest"}:
+        raise _wrong(path, "[redact] allows only patterns, at_ingest")
+    if not isinstance(section.get("at_ingest", False), bool):
+        raise _wrong(path, "redact.at_ingest must be true or false")
     patterns = section.get("patterns", [])
     if not isinstance(patterns, list) or not all(isinstance(one, str) for one in patterns):
         raise _wrong(path, "redact.patterns must be a list of regular expressions")

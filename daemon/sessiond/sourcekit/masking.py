@@ -1,0 +1,235 @@
+"""Masks secrets before anything is written (`redact.at_ingest`).
+
+Raw bytes keep their length, and JSON stays JSON: a mask lies inside a string. The same bytes always
+give the same mask, wherever a read began or ended. What is too long to be searched for secrets is
+masked as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from sess_schema import decode, masks
+from sess_schema.edits import Edit, Hunks
+from sess_schema.masks import hidden
+from sess_schema.redaction import engine, names
+from sess_schema.redaction.redactor import is_secret_member
+from sess_schema.redaction.rules import rules
+from sessiond.sourcekit.base import NOTHING, Conversation, Event, Record, Result, SessionSpec
+
+LONGEST = 32 << 20  # bytes that are searched at once
+_MOST_PASSES = 8
+_LEAST = 6  # characters of a string that may hold a secret of its own
+_STRING = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(\s*+:\s*+)?', re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
+
+Span = tuple[int, int]
+
+
+class Masker:
+    """Replaces each secret by stars."""
+
+    def __init__(self, patterns: Sequence[str] = ()) -> None:
+        self.patterns = list(patterns)
+        self._rules = [(rule.kind, rule.pattern) for rule in rules(patterns)]
+
+    # -- bytes for the archive, which keep their length
+
+    def raw(self, data: bytes) -> bytes:
+        """One record, or a whole file."""
+        if len(data) > LONGEST:
+            return hidden(data)
+        text = data.decode("utf-8", "surrogateescape")
+        structured = _is_json(data)
+        for _ in range(_MOST_PASSES):  # a mask changes what is around it
+            before = text
+            text = _covered(text, (self._in_json if structured else self._found)(text))
+            if text == before:
+                break
+        masked = text.encode("utf-8", "surrogateescape")
+        if structured and masked != data and not _is_json(masked):
+            return hidden(data)
+        return masked
+
+    def lines(self, data: bytes) -> bytes:
+        """Several records, one in each line."""
+        return b"\n".join([self.raw(line) if line else line for line in data.split(b"\n")])
+
+    def document(self, data: bytes) -> bytes:
+        """A whole file; what is not text cannot be searched."""
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError:
+            return hidden(data)
+        return self.raw(data)
+
+    def copy(self, fd: int) -> int:
+        """A masked copy of an open file, without a name; what is too long is hidden."""
+        with os.fdopen(os.dup(fd), "rb") as file, tempfile.TemporaryFile() as copy:
+            file.seek(0)
+            copy.write(self.raw(file.read(LONGEST)))
+            while piece := file.read(1 << 20):
+                copy.write(hidden(piece))
+            copy.flush()
+            return os.dup(copy.fileno())
+
+    def _found(self, text: str) -> list[Span]:
+        return [(begin, end) for begin, end, _ in engine.find(text, self._rules)]
+
+    def _in_json(self, text: str) -> list[Span]:
+        """What is found in the text as it stands, in each string, and by the names of members."""
+        outer = self._found(text)
+        spans: list[Span] = []
+        name, after_name, at = "", -1, 0
+        for string in _STRING.finditer(text):
+            begin, end = string.span(1)
+            while at < len(outer) and outer[at][1] <= begin:
+                at += 1
+            inner = [*_within(outer, at, begin, end)]
+            if end - begin >= _LEAST:
+                own = name if after_name == string.start() and string[2] is None else ""
+                inner += self._in_string(string[1], begin, own)
+            if string[2] is not None:
+                name, after_name = string[1], string.end()
+            if inner:
+                spans += _whole_escapes(string[1], begin, inner)
+        return spans
+
+    def _in_string(self, text: str, begin: int, name: str) -> list[Span]:
+        if name and names.means_secret(name) and is_secret_member(name, _decoded(text)):
+            return [(begin, begin + len(text))]
+        return [(begin + first, begin + last) for first, last in self._found(text)]
+
+    # -- what was made of them
+
+    def text(self, text: str) -> str:
+        if len(text) > LONGEST:
+            return masks.SIGN * len(text)
+        for _ in range(_MOST_PASSES):
+            before = text
+            text = _covered(text, self._found(text))
+            if text == before:
+                break
+        return text
+
+    def spec(self, spec: SessionSpec) -> SessionSpec:
+        return replace(spec, title=self.text(spec.title)) if spec.title else spec
+
+    def record(self, record: Record) -> None:
+        """Mask whatever a parser found, in the record or elsewhere."""
+        for event in record.events:
+            self._event(event)
+        for result in record.results:
+            self._result(result)
+        for title in record.titles:
+            title.text = self.text(title.text)
+        record.warnings[:] = map(self.text, record.warnings)
+
+    def conversation(self, conversation: Conversation) -> None:
+        conversation.spec = self.spec(conversation.spec)
+        for item in conversation.items:
+            if item.record is not None:
+                item.raw, item.value = self.raw(item.line()), NOTHING
+                self.record(item.record)
+
+    def _event(self, event: Event) -> None:
+        event.text, event.input, event.output = map(
+            self.text, (event.text, event.input, event.output)
+        )
+        if event.summary:
+            event.summary = self.text(event.summary)
+        event.files = tuple((self.text(path), action) for path, action in event.files)
+        event.edits = tuple(map(self._edit, event.edits))
+
+    def _result(self, result: Result) -> None:
+        result.output = self.text(result.output)
+        result.hunks = self._hunks(result.hunks)
+
+    def _edit(self, edit: Edit) -> Edit:
+        old, new, patch = (
+            text if text is None else self.text(text) for text in (edit.old, edit.new, edit.patch)
+        )
+        return Edit(self.text(edit.path), old, new, patch, self._hunks(edit.hunks))
+
+    def _hunks(self, hunks: Hunks) -> Hunks:
+        return tuple({name: self._value(value) for name, value in one.items()} for one in hunks)
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        return [self._value(one) for one in value] if isinstance(value, list) else value
+
+
+def _is_json(data: bytes) -> bool:
+    if data.lstrip()[:1] not in (b"{", b"[", b'"'):
+        return False
+    if decode.is_crowded(data):  # too many values to build; strings are strings all the same
+        return True
+    try:
+        orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return False
+    return True
+
+
+def _decoded(text: str) -> str:
+    return str(json.loads(f'"{text}"', strict=False)) if "\\" in text else text
+
+
+def _covered(text: str, spans: list[Span]) -> str:
+    """The text with stars instead, as many as there were bytes."""
+    pieces: list[str] = []
+    done = 0
+    for begin, end in _joined(spans):
+        size = sum(map(_size, text[begin:end]))
+        if size >= masks.SHORTEST:
+            pieces += (text[done:begin], masks.SIGN * size)
+            done = end
+    return "".join((*pieces, text[done:])) if pieces else text
+
+
+def _joined(spans: list[Span]) -> list[Span]:
+    """In order, each as far as those reach that overlap it."""
+    whole: list[Span] = []
+    for begin, end in sorted(spans):
+        if whole and begin <= whole[-1][1]:
+            whole[-1] = whole[-1][0], max(whole[-1][1], end)
+        else:
+            whole.append((begin, end))
+    return whole
+
+
+def _size(character: str) -> int:
+    """In UTF-8; a byte that is none was decoded as half a surrogate pair."""
+    return 1 if "\udc80" <= character <= "\udcff" else len(character.encode("utf-8", "replace"))
+
+
+def _within(spans: list[Span], at: int, begin: int, end: int) -> Iterator[Span]:
+    """The parts that lie between two places of the spans from number `at` on."""
+    while at < len(spans) and spans[at][0] < end:
+        yield max(spans[at][0], begin), min(spans[at][1], end)
+        at += 1
+
+
+def _whole_escapes(text: str, begin: int, spans: list[Span]) -> Iterator[Span]:
+    """Extended so that no escape sequence of a string is cut in two."""
+    if "\\" not in text:
+        yield from spans
+        return
+    escapes = [(begin + one.start(), begin + one.end()) for one in _ESCAPE.finditer(text)]
+    for first, last in spans:
+        before = escapes[max(0, bisect_left(escapes, (first,)) - 1)]
+        after = escapes[max(0, bisect_left(escapes, (last,)) - 1)]
+        yield (
+            before[0] if before[0] < first < before[1] else first,
+            after[1] if after[0] < last < after[1] else last,
+        )
