@@ -104,7 +104,7 @@ def test_older_parts_are_compared_in_turn(world, t, monkeypatch):
     world.ingest()
     monkeypatch.setattr(recheck, "BYTES", 1)
     compared = []
-    monkeypatch.setattr(recheck, "_differs", lambda source, *_: compared.append(source.id))
+    monkeypatch.setattr(recheck, "_differs", lambda source, *_, **__: compared.append(source.id))
     with closing(open_writer(world.state / "index.db")) as db:
         ingest = Ingest(Store(db))
         for _ in range(8):
