@@ -54,8 +54,9 @@ class KiloSource(Source):
         return self._of(path).classify(path)
 
     def claims(self, path: str, head: bytes) -> bool:
-        if "opencode" in path.split(os.sep):  # the same format, but the other program's folder
-            return False
+        *folders, name = path.split(os.sep)
+        if name.startswith("opencode") and self._sessions.program not in folders:
+            return False  # the same format, but the other program's
         return self._of(path).claims(path, head)
 
     def enters(self, directory: str) -> bool:

@@ -11,6 +11,7 @@ import orjson
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Parser, SessionSpec, Source
 from sessiond.sourcekit.editors import folder_of_workspace, user_folders
 from sessiond.sourcekit.values import as_dict, as_text
+from sessiond.sources.vscode.mutations import is_log
 
 __all__ = ["SOURCE", "VSCodeSource"]
 
@@ -24,6 +25,7 @@ _LOGS = (".json", ".jsonl")
 # Of the sources of a session, the best is shown: the chat, its copy without a folder, the
 # extension's transcript, and the log for finding faults.
 _TRACED = {"sid", "ts", "attrs"}  # in each line of that log
+_BEGUN = "vscodeVersion"  # in the first line of a transcript
 _CHAT, _MOVED, _TRANSCRIPT, _TRACE = 0, 1, 2, 3
 
 
@@ -63,12 +65,16 @@ class VSCodeSource(Source):
         return "transcript" if name.endswith(".jsonl") and outer == _DEBUG else None
 
     def claims(self, path: str, head: bytes) -> bool:
-        start = as_dict(_first(head).get("data"))
-        if "vscodeVersion" in start or _first(head).keys() >= _TRACED:
+        if _is_transcript(head):
             return True
-        if path.endswith(".jsonl") and b'"kind":0' not in head[:64].replace(b" ", b""):
+        if path.endswith(".jsonl") and not is_log(head):
             return False
-        return b'"requests"' in head and b'"sessionId"' in head and b'"version"' in head
+        # A long session may have its id at the end.
+        named = b'"sessionId"' in head or b'"responderUsername"' in head
+        return named and b'"requests"' in head and b'"version"' in head
+
+    def kind_if_ours(self, path: str, head: bytes) -> str | None:
+        return self.classify(path) or ("transcript" if _is_transcript(head) else "document")
 
     def enters(self, directory: str) -> bool:
         """Skips what other extensions and the editor itself keep for a window."""
@@ -91,8 +97,8 @@ class VSCodeSource(Source):
     def identify(self, path: str, head: bytes) -> SessionSpec:
         folder, name = os.path.split(path)
         project = folder_of_workspace(_storage(path))
-        if os.path.basename(folder) == _TRANSCRIPTS:
-            start = as_dict(_first(head).get("data"))
+        start = as_dict(_first(head).get("data"))
+        if os.path.basename(folder) == _TRANSCRIPTS or _BEGUN in start:
             session = as_text(start.get("sessionId")) or name.removesuffix(".jsonl")
             return SessionSpec(session, project=project, fallback=_TRANSCRIPT)
         session = os.path.basename(folder)
@@ -140,6 +146,12 @@ def _storage(path: str) -> str:
     return (
         os.path.join(head, _WORKSPACES, rest.split(os.sep)[0]) if found else os.path.dirname(path)
     )
+
+
+def _is_transcript(head: bytes) -> bool:
+    """Of the extension: what happened, or the log for finding faults."""
+    first = _first(head)
+    return _BEGUN in as_dict(first.get("data")) or first.keys() >= _TRACED
 
 
 def _first(head: bytes) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from sess_schema.decode import decode
@@ -9,12 +10,18 @@ from sessiond.sourcekit.base import NotReady
 from sessiond.sourcekit.documents import whole_json
 
 _INITIAL, _SET, _PUSH, _DELETE = range(4)
+_START = re.compile(rb'\s*\{\s*"kind"\s*:\s*0\b')
 _LONGEST = 1 << 20  # of a list; a damaged log may name any place
+
+
+def is_log(head: bytes) -> bool:
+    return _START.match(head) is not None
 
 
 def replayed(path: str, data: bytes) -> dict[str, Any]:
     """The session as the last change left it."""
-    state = _replay(data) if path.endswith(".jsonl") else whole_json(data)
+    is_named_log = path.endswith(".jsonl")
+    state = _replay(data) if is_named_log or is_log(data) else whole_json(data)
     if not isinstance(state, dict) or not isinstance(state.get("requests"), list):
         raise NotReady("is not a chat session")
     return state

@@ -9,6 +9,8 @@ import pytest
 from tests.golden_home import GoldenWorld, database
 
 from sessiond.families.opencode.calls import first_call
+from sessiond.sources.kilo import KiloSource
+from sessiond.sources.opencode import OpencodeSource
 
 FIRST, SECOND = "opencode.db", "opencode-next.db"
 NAMELESS = "ses_4b0d0000effepot4GoldenPot0004"  # its last prompt is taken back
@@ -207,3 +209,18 @@ def test_a_person_refuses_calls_and_a_system_lets_them_fail(error, status):
     """Both may speak of permission."""
     part = {"tool": "read", "state": {"status": "error", "error": error}}
     assert first_call(part, "").status == status
+
+
+@pytest.mark.parametrize(
+    ("path", "agent"),
+    [
+        ("/elsewhere/opencode-next.db", "opencode"),
+        ("/elsewhere/kilo.db", "kilo"),
+        ("/data/kilo/opencode.db", "kilo"),
+    ],
+)
+def test_a_database_elsewhere_belongs_to_the_program_that_it_is_named_after(path, agent):
+    """Kilo Code was made from OpenCode, and named its database like it at first."""
+    found = [one.agent for one in (OpencodeSource(), KiloSource()) if one.claims(path, b"")]
+    assert found[-1:] == [agent]
+    assert agent == "kilo" or len(found) == 1

@@ -167,3 +167,37 @@ def test_calls_that_were_never_shown_are_read_from_the_rounds():
 def test_how_a_call_was_shown_gives_its_status(facts, status):
     ((_, _, found),) = calls({"response": [shown("x", **facts)]})
     assert found == status
+
+
+WHOLE = {"version": 3, "responderUsername": "GitHub Copilot", "requests": [], "sessionId": CHAT}
+EVENT = {"type": "session.start", "data": {"sessionId": CHAT, "vscodeVersion": "1.124.0"}}
+TRACE = {"v": 1, "ts": 1, "sid": "s", "type": "user_message", "attrs": {}}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "kind"),
+    [
+        ("chat.jsonl", log({"kind": 0, "v": WHOLE}), "document"),
+        ("stdin", log({"kind": 0, "v": WHOLE}), "document"),
+        ("chat.json", json.dumps(WHOLE).encode(), "document"),
+        ("long.json", json.dumps(WHOLE).encode().partition(b', "sessionId"')[0], "document"),
+        ("events.jsonl", log(EVENT), "transcript"),
+        ("main.jsonl", log(TRACE), "transcript"),
+        ("other.jsonl", log(WHOLE), None),
+    ],
+)
+def test_a_file_that_is_handed_over_is_known_by_its_first_bytes(name, data, kind):
+    """Whatever its folder; and of the extension's files, the parser too."""
+    assert VSCodeSource().kind_anywhere(f"/elsewhere/{name}", data) == kind
+
+
+def test_a_transcript_elsewhere_is_that_of_its_session():
+    assert VSCodeSource().identify("/elsewhere/events.jsonl", log(EVENT)).native_id == CHAT
+
+
+def test_a_log_of_changes_needs_no_name():
+    """As standard input has none."""
+    chat = {"kind": 0, "v": {"requests": [1]}}
+    assert replayed("/stdin", log(chat, {"kind": 2, "k": ["requests"], "v": [2]})) == {
+        "requests": [1, 2]
+    }
