@@ -38,13 +38,13 @@ def read_blocks(
         text = as_text(block.get("text")) or ""
         if kind in _TEXTS:
             if record.role != "user":
-                _say(record, "assistant", text)
+                record.say("assistant", text)
             elif label := added(text):
-                _say(record, "system", text, label)
+                record.say("system", text, label)
             else:
                 typed.append(text)
         elif kind in _THOUGHTS:
-            _say(record, "thinking", as_text(block.get("thinking")) or text)
+            record.say("thinking", as_text(block.get("thinking")) or text)
         elif kind in _CALLS:
             call_id, tool = as_text(block.get("id")), as_text(block.get("name"))
             record.events.append(tools.call(tool, block.get("input"), call_id, f"{pointer}/input"))
@@ -67,11 +67,6 @@ def _join(record: Record) -> None:
         call = calls[result.call_id]
         call.output, call.status, call.images = result.output, result.status, result.images
         record.results.remove(result)
-
-
-def _say(record: Record, kind: str, text: str, label: str | None = None) -> None:
-    if text := text.strip():
-        record.events.append(Event(kind, text, label=label))
 
 
 def _answer(record: Record, block: dict[str, Any], pointer: str) -> None:

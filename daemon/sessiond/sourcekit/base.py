@@ -172,6 +172,11 @@ class Record:
     retires: list[Retire] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)  # oddities found while parsing
 
+    def say(self, kind: str, text: Any, label: str | None = None) -> None:
+        """Add an event of this type, if there is a text to it."""
+        if isinstance(text, str) and (text := text.strip()):
+            self.events.append(Event(kind, text, label=label))
+
 
 @dataclass(slots=True, frozen=True)
 class SessionSpec:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, tzinfo
 from typing import Any, Generic, TypeVar
 
+import orjson
+
 from sess_schema.decode import decode
 
 _LARGEST_FILE = 64 << 10
@@ -61,6 +63,15 @@ def first_line(path: str, largest: int = _LARGEST_FILE) -> bytes:
     except OSError:
         return b""
     return line if line.endswith(b"\n") else b""
+
+
+def first_object(head: bytes) -> dict[str, Any]:
+    """The JSON object in the first line of a file that starts like this, or {}."""
+    try:
+        value = orjson.loads(head.partition(b"\n")[0])
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def holds_lines(head: bytes) -> bool:

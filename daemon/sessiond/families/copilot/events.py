@@ -90,7 +90,7 @@ class EventParser:
             read(self, record, data)
         elif kind in _NOTICES:
             place, label = _NOTICES[kind]
-            _notice(record, at_pointer(data, place), label)
+            record.say("system", at_pointer(data, place), label)
         elif not kind.startswith(_SILENT):
             if text := "\n".join(strings(data, OPAQUE)).strip():
                 record.events.append(Event("system", text, label=kind))
@@ -137,7 +137,7 @@ class EventParser:
 
     def _read_compaction(self, record: Record, data: dict[str, Any]) -> None:
         if data.get("success") is False:
-            _notice(record, data.get("error"), labels.ERROR)
+            record.say("system", data.get("error"), labels.ERROR)
             return
         record.events.append(Event("system", "Conversation compacted", label=labels.COMPACT))
         if summary := as_text(data.get("summaryContent")):
@@ -150,7 +150,7 @@ class EventParser:
         text, sender = as_text(data.get("content")) or "", as_text(data.get("source")) or ""
         injected = sender.startswith(_PROGRAMS) or data.get("isAutopilotContinuation") is True
         if injected and not record.sidechain:
-            _notice(record, text, sender.partition("-")[0] or "continue")
+            record.say("system", text, sender.partition("-")[0] or "continue")
             return
         images = _images(data.get("attachments"))
         if not text and not images:
@@ -234,7 +234,7 @@ class EventParser:
         name = as_text(data.get("agentDisplayName")) or as_text(data.get("agentName"))
         if name and record.sidechain:
             record.titles.append(Title(name, TITLE_AI))
-        _notice(record, data.get("error"), labels.ERROR)
+        record.say("system", data.get("error"), labels.ERROR)
 
     _READERS: ClassVar = {
         "session.start": _read_start,
@@ -254,11 +254,6 @@ class EventParser:
         "subagent.started": _read_subagent,
         "subagent.failed": _read_subagent,
     }
-
-
-def _notice(record: Record, text: Any, label: str) -> None:
-    if found := (as_text(text) or "").strip():
-        record.events.append(Event("system", found, label=label))
 
 
 def _images(attachments: Any) -> int:

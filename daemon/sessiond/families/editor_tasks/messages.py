@@ -55,17 +55,17 @@ class Messages:
         blocks = list(elements(message.get("content"), f"{place}/content", record.warnings))
         if message.get("isSummary") is True or _is_summary(message):
             record.kind = "summary"
-            _add(record, "summary", "\n".join(_texts(blocks)))
+            record.say("summary", "\n".join(_texts(blocks)))
         elif message.get("isTruncationMarker") is True:
             record.kind = "truncation"
-            _add(record, "system", "\n".join(_texts(blocks)), "truncation")
+            record.say("system", "\n".join(_texts(blocks)), "truncation")
         elif role == "assistant":
             self._answer(record, message, blocks, key)
         elif role in ("user", "tool"):
             self._prompt(record, blocks)
         else:
             record.warnings.append(f"message with the role {role or 'none'}")
-            _add(record, "system", "\n".join(strings(message, NAMELESS)), role or "message")
+            record.say("system", "\n".join(strings(message, NAMELESS)), role or "message")
         return record
 
     # -- from the model
@@ -82,7 +82,7 @@ class Messages:
         kinds = {as_text(block.get("type")) for _, block in blocks}
         if not kinds & {"thinking", "reasoning"}:
             for text in _reasoning(message, blocks):
-                _add(record, "thinking", text)
+                record.say("thinking", text)
         native = bool(kinds & {"tool_use", "tool-call", "mcp_tool_use"})
         self._open = []
         for pointer, block in blocks:
@@ -95,11 +95,11 @@ class Messages:
         if kind == "text":
             text = as_text(block.get("text")) or ""
             if native:
-                _add(record, "assistant", text)
+                record.say("assistant", text)
             else:
                 self._written(record, text, key)
         elif kind in ("thinking", "reasoning"):
-            _add(record, "thinking", as_text(block.get("thinking")) or as_text(block.get("text")))
+            record.say("thinking", as_text(block.get("thinking")) or as_text(block.get("text")))
         elif kind in ("tool_use", "tool-call", "mcp_tool_use"):
             call_id = as_text(block.get("id")) or as_text(block.get("toolCallId"))
             tool = as_text(block.get("name")) or as_text(block.get("toolName"))
@@ -114,7 +114,7 @@ class Messages:
     def _written(self, record: Record, text: str, key: str) -> None:
         for piece in written_calls.pieces(text):
             if piece.kind != "call":
-                _add(record, "thinking" if piece.kind == "thinking" else "assistant", piece.text)
+                record.say("thinking" if piece.kind == "thinking" else "assistant", piece.text)
                 continue
             call_id = f"{self._task}/{key}/{len(self._open)}"
             self._open.append((piece.tool, call_id))
@@ -142,7 +142,7 @@ class Messages:
                     images += 1
             elif kind == "file":
                 path, text = as_text(block.get("path")), as_text(block.get("content")) or ""
-                _add(record, "system", f"{path}\n{text}" if path else text, "file")
+                record.say("system", f"{path}\n{text}" if path else text, "file")
             else:
                 _other(record, block)
         if answer is not None:
@@ -190,7 +190,7 @@ class Messages:
     def _close(self, record: Record, answer: _Answer) -> None:
         output = "\n".join(answer.texts)
         if not answer.call_id:  # its call is not in the history
-            _add(record, "system", output, "result")
+            record.say("system", output, "result")
             return
         status = status_of(output, answer.tool)
         record.results.append(Result(answer.call_id, output, status, images=answer.images))
@@ -215,7 +215,7 @@ class Messages:
         status = status_of(output, tool, failed=failed)
         if call_id is None:
             record.warnings.append("a result names no call")
-            _add(record, "system", output, "result")
+            record.say("system", output, "result")
             return
         pointed = f"{pointer}/{at}"
         record.results.append(Result(call_id, output, status, images=images, pointer=pointed))
@@ -224,17 +224,17 @@ class Messages:
     def _said_in(self, record: Record, tool: str | None, output: str, status: str) -> None:
         if tool in _ANSWERED or status == "denied" or output.startswith("The user "):
             for text in prompts.typed_in(output):
-                _add(record, "user", text)
+                record.say("user", text)
         if (feedback := prompts.feedback(output)) is not None:
-            _add(record, "user", feedback)
+            record.say("user", feedback)
 
     def _typed(self, record: Record, text: str) -> None:
         typed, injected = prompts.split(text, plain=self._plain)
         self._plain = self._plain and not prompts.typed_in(text)
         for one in typed:
-            _add(record, "user", one)
+            record.say("user", one)
         for one, label in injected:
-            _add(record, "system", one, label)
+            record.say("system", one, label)
 
     @staticmethod
     def _show(record: Record, images: int) -> None:
@@ -278,15 +278,10 @@ def _reasoning(message: dict[str, Any], blocks: list[tuple[str, dict[str, Any]]]
                 return
 
 
-def _add(record: Record, kind: str, text: str | None, label: str | None = None) -> None:
-    if text and (text := text.strip()):
-        record.events.append(Event(kind, text, label=label))
-
-
 def _other(record: Record, block: dict[str, Any]) -> None:
     kind = as_text(block.get("type")) or "block"
     if kind == "document":
         title = as_text(block.get("title"))
-        _add(record, "system", f"[document: {title}]" if title else "[document]", kind)
+        record.say("system", f"[document: {title}]" if title else "[document]", kind)
         return
-    _add(record, "system", "\n".join(strings(block, NAMELESS)), kind)
+    record.say("system", "\n".join(strings(block, NAMELESS)), kind)

@@ -76,16 +76,16 @@ class EntryParser:
         elif kind == "session_info":
             _entitle(record, value.get("name"), "user")
         elif kind in ("compaction", "branch_summary"):
-            _say(record, "summary", value.get("summary"))
+            record.say("summary", value.get("summary"))
             self._spend(record, value)
         elif kind == "custom_message":
             text, _ = result_text(value.get("content"))
-            _say(record, "system", text, as_text(value.get("customType")) or kind)
+            record.say("system", text, as_text(value.get("customType")) or kind)
         elif kind == "usage":
             self._spend(record, value)
         elif kind not in _SILENT:
             record.warnings.append("entry of an unknown type")
-            _say(record, "system", "\n".join(strings(value, NAMELESS)), kind)
+            record.say("system", "\n".join(strings(value, NAMELESS)), kind)
         return record
 
     def _message(self, record: Record, message: dict[str, Any]) -> None:
@@ -102,18 +102,18 @@ class EntryParser:
             command = as_text(message.get("command")) or as_text(message.get("code")) or ""
             record.events += run_by_user(command, as_text(message.get("output")) or "")
         elif role in _SUMMARIES:
-            _say(record, "summary", message.get("summary"))
+            record.say("summary", message.get("summary"))
         else:  # added by extensions, or instructions
             text, _ = result_text(message.get("content"))
             text = text or "\n".join(strings(message.get("files"), NAMELESS))
-            _say(record, "system", text, as_text(message.get("customType")) or role)
+            record.say("system", text, as_text(message.get("customType")) or role)
 
     @staticmethod
     def _prompt(record: Record, message: dict[str, Any]) -> None:
         text, images = result_text(message.get("content"))
         text = text.strip()
         if message.get("attribution") == "agent" or message.get("synthetic") is True:
-            _say(record, "system", text, "agent")
+            record.say("system", text, "agent")
         elif text or images:
             record.events.append(Event("user", text or "[image]", images=images))
             if title := prompt_title(text):
@@ -124,9 +124,9 @@ class EntryParser:
         for pointer, block in elements(message.get("content"), "/message/content", record.warnings):
             kind = as_text(block.get("type"))
             if kind == "text":
-                _say(record, "assistant", block.get("text"))
+                record.say("assistant", block.get("text"))
             elif kind == "thinking":
-                _say(record, "thinking", block.get("thinking"))
+                record.say("thinking", block.get("thinking"))
             elif kind == "toolCall":
                 call_id, tool = as_text(block.get("id")), as_text(block.get("name"))
                 given, at = block.get("arguments"), f"{pointer}/arguments"
@@ -134,12 +134,12 @@ class EntryParser:
             elif kind == "image":
                 record.events.append(Event("assistant", "[image]", images=1))
             elif kind not in ("redactedThinking", "redacted_thinking"):
-                _say(record, "system", "\n".join(strings(block, NAMELESS)), kind or "block")
+                record.say("system", "\n".join(strings(block, NAMELESS)), kind or "block")
         reason, error = as_text(message.get("stopReason")), as_text(message.get("errorMessage"))
         if reason == "aborted":
-            _say(record, "system", error or "aborted", labels.INTERRUPTED)
+            record.say("system", error or "aborted", labels.INTERRUPTED)
         elif reason == "error" or error:
-            _say(record, "system", error or "error", labels.API_ERROR)
+            record.say("system", error or "error", labels.API_ERROR)
         self._spend(record, message, reason)
 
     def _result(self, record: Record, message: dict[str, Any]) -> None:
@@ -147,7 +147,7 @@ class EntryParser:
         output, images = result_text(message.get("content"))
         if call_id is None:
             record.warnings.append("a result names no call")
-            _say(record, "system", output, labels.TOOL_RESULT)
+            record.say("system", output, labels.TOOL_RESULT)
             return
         result = Result(call_id, output, "ok", images=images, pointer="/message/content")
         if message.get("isError") is True:
@@ -194,11 +194,6 @@ def _name(value: dict[str, Any]) -> str | None:
 def _entitle(record: Record, title: Any, source: Any) -> None:
     if text := as_text(title):
         record.titles.append(Title(text, TITLE_CUSTOM if source == "user" else TITLE_AI))
-
-
-def _say(record: Record, kind: str, text: Any, label: str | None = None) -> None:
-    if isinstance(text, str) and (text := text.strip()):
-        record.events.append(Event(kind, text, label=label))
 
 
 def _started(call_id: str, details: dict[str, Any]) -> list[Link]:

@@ -144,7 +144,7 @@ class _Reader:
         elif role == "assistant":
             self._answer(record, message, item, text)
         elif role == "thinking":
-            _say(record, "thinking", text)
+            record.say("thinking", text)
         elif role == "tool":
             call = as_text(message.get("toolCallId"))
             if call and call not in self._answered:
@@ -152,8 +152,8 @@ class _Reader:
                     Result(call, text, "ok", images=images, pointer="/message/content")
                 )
         else:
-            _say(record, "system", text, role)
-        _say(record, "summary", item.get("conversationSummary"))
+            record.say("system", text, role)
+        record.say("summary", item.get("conversationSummary"))
         return record
 
     def _answer(
@@ -164,8 +164,8 @@ class _Reader:
         record.model = as_text(log.get("modelTitle")) or self._model
         reasoning = as_dict(item.get("reasoning"))
         record.ts = as_time(reasoning.get("endAt")) or as_time(reasoning.get("startAt"))
-        _say(record, "thinking", reasoning.get("text"))
-        _say(record, "assistant", text)
+        record.say("thinking", reasoning.get("text"))
+        record.say("assistant", text)
         states = item.get("toolCallStates")
         states = states if isinstance(states, list) else [item.get("toolCallState")]
         known = set[str]()
@@ -218,12 +218,7 @@ def _add_context(record: Record, listed: Any) -> None:
     for one in listed if isinstance(listed, list) else ():
         fields = as_dict(one)
         name, text = as_text(fields.get("name")), as_text(fields.get("content"))
-        _say(record, "system", "\n".join(filter(None, (name, text))), "context")
-
-
-def _say(record: Record, kind: str, text: Any, label: str | None = None) -> None:
-    if isinstance(text, str) and (text := text.strip()):
-        record.events.append(Event(kind, text, label=label))
+        record.say("system", "\n".join(filter(None, (name, text))), "context")
 
 
 def _usage(used: dict[str, Any], name: str | None, model: str | None) -> Usage | None:

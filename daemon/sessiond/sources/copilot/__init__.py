@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from sessiond.sourcekit.base import DOCUMENTATION, Parser, SessionSpec, Source
-from sessiond.sourcekit.files import small_file
+from sessiond.sourcekit.files import first_object, small_file
 from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.copilot import early
 from sessiond.sources.copilot.store import Store
@@ -59,7 +59,7 @@ class CopilotSource(Source):
     def claims(self, path: str, head: bytes) -> bool:
         if path.endswith(_DOCUMENT):
             return early.is_session(head)
-        start = as_dict(_first(head).get("data"))
+        start = as_dict(first_object(head).get("data"))
         return start.get("producer") == "copilot-agent" and "vscodeVersion" not in start
 
     def enters(self, directory: str) -> bool:
@@ -79,7 +79,7 @@ class CopilotSource(Source):
     def identify(self, path: str, head: bytes) -> SessionSpec:
         folder, name = os.path.split(path)
         named = os.path.basename(folder) if name == _EVENTS else name.removesuffix(_LOG)
-        start = as_dict(_first(head).get("data"))
+        start = as_dict(first_object(head).get("data"))
         session = as_text(start.get("sessionId")) or named
         facts = _facts(os.path.join(folder, _FACTS)) if name == _EVENTS else {}
         return SessionSpec(
@@ -111,13 +111,6 @@ class CopilotSource(Source):
         if moved:
             return self.folders.expand(moved)
         return os.path.join(self.folders.home(), ".copilot")
-
-
-def _first(head: bytes) -> dict[str, Any]:
-    try:
-        return as_dict(orjson.loads(head.partition(b"\n")[0]))
-    except orjson.JSONDecodeError:
-        return {}
 
 
 def _facts(path: str) -> dict[str, str]:

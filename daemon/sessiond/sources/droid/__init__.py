@@ -19,6 +19,7 @@ from sessiond.sourcekit.base import (
     Usage,
 )
 from sessiond.sourcekit.documents import whole_json
+from sessiond.sourcekit.files import first_object
 from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time
 
 __all__ = ["SOURCE", "DroidSource"]
@@ -55,11 +56,11 @@ class DroidSource(Source):
     def claims(self, path: str, head: bytes) -> bool:
         if path.endswith(_SETTINGS):
             return b'"tokenUsage"' in head
-        start = _start(head)
+        start = first_object(head)
         return start.get("type") == "session_start" and "id" in start
 
     def identify(self, path: str, head: bytes) -> SessionSpec:
-        start = _start(head)
+        start = first_object(head)
         session = as_text(start.get("id")) or os.path.basename(path).removesuffix(_LOG)
         titles = (as_text(start.get(name)) for name in ("sessionTitle", "title"))
         title = next((" ".join(one.split()) for one in titles if one), None)
@@ -126,13 +127,6 @@ def _usage(key: str, model: str | None, tokens: dict[str, Any]) -> Usage | None:
 
 
 _TOKENS = ("input", "output", "cacheCreation", "cacheRead", "thinking")
-
-
-def _start(head: bytes) -> dict[str, Any]:
-    try:
-        return as_dict(orjson.loads(head.partition(b"\n")[0]))
-    except orjson.JSONDecodeError:
-        return {}
 
 
 SOURCE = DroidSource

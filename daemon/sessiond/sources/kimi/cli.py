@@ -93,11 +93,11 @@ class CliRecords:
             record.events.append(Event("system", "Interrupted", label=labels.INTERRUPTED))
         elif kind == "Notification":
             texts = (as_text(payload.get(name)) for name in ("title", "body"))
-            _notice(record, "\n".join(filter(None, texts)), labels.TASK)
+            record.say("system", "\n".join(filter(None, texts)), labels.TASK)
         elif kind == "PlanDisplay":
-            _notice(record, payload.get("content"), "plan")
+            record.say("system", payload.get("content"), "plan")
         elif kind not in _SILENT:
-            _notice(record, "\n".join(strings(payload)), kind)
+            record.say("system", "\n".join(strings(payload)), kind)
             record.warnings.append("record of an unknown type")
 
     def _prompt(self, record: Record, given: Any, *, queued: bool = False) -> None:
@@ -164,8 +164,3 @@ class CliRecords:
         elif not role.startswith("_"):
             record.warnings.append("record of an unknown type")
         return record
-
-
-def _notice(record: Record, text: Any, label: str) -> None:
-    if found := (as_text(text) or "").strip():
-        record.events.append(Event("system", found, label=label))

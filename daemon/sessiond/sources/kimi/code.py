@@ -83,7 +83,7 @@ class CodeRecords:
         elif kind == "permission.record_approval_result":
             self._note_refusal(value)
         elif not kind.startswith(_SILENT):
-            _notice(record, "\n".join(strings(value)), kind)
+            record.say("system", "\n".join(strings(value)), kind)
             record.warnings.append("record of an unknown type")
         return record
 
@@ -111,7 +111,7 @@ class CodeRecords:
         is_slash = origin.get("trigger") == "user-slash"
         brief = self._is_subagent and source == "system_trigger"
         if brief and (context := _CONTEXT.match(text)):
-            _notice(record, context[0], labels.CONTEXT)
+            record.say("system", context[0], labels.CONTEXT)
             text = text[context.end() :]
         if record.role == "user" and (source == "user" or is_slash or brief):
             if text or images:
@@ -120,7 +120,7 @@ class CodeRecords:
                     record.titles.append(Title(title, TITLE_PROMPT))
         elif source != "compaction_summary":
             label = labels.REMINDER if source == "injection" else source
-            _notice(record, text, label)
+            record.say("system", text, label)
 
     # -- steps
 
@@ -184,8 +184,3 @@ class CodeRecords:
         key = as_text(self._step[0]) if same else None
         record.usage = usage_of(key or record.native_id or "", counts, self._model, None)
         self._step = []
-
-
-def _notice(record: Record, text: Any, label: str) -> None:
-    if found := (as_text(text) or "").strip():
-        record.events.append(Event("system", found, label=label))

@@ -35,13 +35,8 @@ def read(value: dict[str, Any], parser: KiroParser) -> Record:
         reader(record, payload, parser)
     elif kind not in _SILENT:
         record.warnings.append("record of an unknown type")
-        _notice(record, "\n".join(strings(payload, NAMELESS)), kind)
+        record.say("system", "\n".join(strings(payload, NAMELESS)), kind)
     return record
-
-
-def _notice(record: Record, text: Any, label: str) -> None:
-    if found := (as_text(text) or "").strip():
-        record.events.append(Event("system", found, label=label))
 
 
 # -- what was said
@@ -55,7 +50,7 @@ def _user(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
     source = payload.get("source")
     told = as_dict(as_dict(as_dict(payload.get("_meta")).get("kiro")).get("notification"))
     if source == "hook" or told or payload.get("kind"):
-        _notice(record, text, "hook" if source == "hook" else labels.TASK)
+        record.say("system", text, "hook" if source == "hook" else labels.TASK)
     elif (text := text.strip()) or images:
         label = labels.QUEUED if source == "steer" else None
         record.events.append(Event("user", text or "[image]", label=label, images=images))
@@ -63,7 +58,7 @@ def _user(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
             record.titles.append(Title(title, TITLE_PROMPT))
     added = payload.get("contextItems")
     for item in map(as_dict, added if isinstance(added, list) else ()):
-        _notice(record, item.get("content"), labels.CONTEXT)
+        record.say("system", item.get("content"), labels.CONTEXT)
 
 
 def _start(record: Record, payload: dict[str, Any], parser: KiroParser) -> None:
@@ -72,7 +67,7 @@ def _start(record: Record, payload: dict[str, Any], parser: KiroParser) -> None:
     text = text.strip()
     told = payload.get("forcedRole") is True or text.startswith(_SYSTEM_PROMPT)
     if told or parser.prompted:
-        _notice(record, text, labels.CONTEXT)
+        record.say("system", text, labels.CONTEXT)
     else:
         _user(record, payload, parser)
 
@@ -127,7 +122,7 @@ def _result(record: Record, payload: dict[str, Any], parser: KiroParser) -> None
 
 def _question(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
     if payload.get("interactionType") == "user_input":
-        _notice(record, payload.get("question"), "question")
+        record.say("system", payload.get("question"), "question")
 
 
 def _answer(_: Record, payload: dict[str, Any], parser: KiroParser) -> None:
@@ -175,11 +170,11 @@ def _end(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
     reason = payload.get("stopReason")
     refusal = as_dict(as_dict(payload.get("stopDetails")).get("refusal"))
     if reason == "cancelled":
-        _notice(record, "Canceled", labels.INTERRUPTED)
+        record.say("system", "Canceled", labels.INTERRUPTED)
     elif reason == "refusal":
-        _notice(record, refusal.get("explanation") or "refused", labels.API_REFUSAL)
+        record.say("system", refusal.get("explanation") or "refused", labels.API_REFUSAL)
     elif reason == "error":
-        _notice(record, "The turn failed", labels.API_ERROR)
+        record.say("system", "The turn failed", labels.API_ERROR)
 
 
 def _tombstone(record: Record, payload: dict[str, Any], parser: KiroParser) -> None:
@@ -193,29 +188,29 @@ def _metadata(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
         as_text(payload.get("key")) or ""
     )
     if label:
-        _notice(record, "\n".join(strings(payload.get("value"))), label)
+        record.say("system", "\n".join(strings(payload.get("value"))), label)
 
 
 def _hook(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
     names = ("name", "command", "output")
     text = "\n".join(filter(None, (as_text(payload.get(name)) for name in names)))
     failed = payload.get("status") == "failed"
-    _notice(record, text, labels.HOOK_FAILED if failed else "hook")
+    record.say("system", text, labels.HOOK_FAILED if failed else "hook")
 
 
 def _steering(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
     listed = payload.get("documents")
     for document in map(as_dict, listed if isinstance(listed, list) else ()):
         texts = (as_text(document.get(name)) for name in ("displayName", "content"))
-        _notice(record, "\n".join(filter(None, texts)), labels.NESTED_MEMORY)
+        record.say("system", "\n".join(filter(None, texts)), labels.NESTED_MEMORY)
 
 
 def _error(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
-    _notice(record, payload.get("message"), labels.ERROR)
+    record.say("system", payload.get("message"), labels.ERROR)
 
 
 def _note(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
-    _notice(record, result_text(payload.get("content"))[0], record.kind)
+    record.say("system", result_text(payload.get("content"))[0], record.kind)
 
 
 _READERS = {

@@ -85,21 +85,21 @@ def _read(event: dict[str, Any]) -> Record:
     elif kind == "ActionEvent":
         record.role = "assistant"
         _think(record, event)
-        _say(record, "assistant", result_text(event.get("thought"))[0])
+        record.say("assistant", result_text(event.get("thought"))[0])
         record.events.append(_call(event))
     elif as_text(event.get("tool_call_id")) and kind != "ACPToolCallEvent":
         record.role = "user"
         _result(record, kind, event)
     elif kind in ("Condensation", "CondensationSummaryEvent"):
-        _say(record, "summary", event.get("summary"))
+        record.say("summary", event.get("summary"))
     elif kind == "ConversationErrorEvent":
         text = ": ".join(filter(None, (as_text(event.get(n)) for n in ("code", "detail"))))
-        _say(record, "system", text, labels.ERROR)
+        record.say("system", text, labels.ERROR)
     elif kind in ("PauseEvent", "InterruptEvent"):
-        _say(record, "system", "interrupted", labels.INTERRUPTED)
+        record.say("system", "interrupted", labels.INTERRUPTED)
     elif kind not in _SILENT:
         record.warnings.append("event of an unknown kind")
-        _say(record, "system", "\n".join(strings(event, NAMELESS)), kind)
+        record.say("system", "\n".join(strings(event, NAMELESS)), kind)
     return record
 
 
@@ -117,10 +117,10 @@ def _message(record: Record, event: dict[str, Any]) -> None:
     elif source == "agent":
         record.role = "assistant"
         _think(record, message)
-        _say(record, "assistant", text)
+        record.say("assistant", text)
     else:
-        _say(record, "system", text, source or "message")
-    _say(record, "system", result_text(event.get("extended_content"))[0], labels.CONTEXT)
+        record.say("system", text, source or "message")
+    record.say("system", result_text(event.get("extended_content"))[0], labels.CONTEXT)
 
 
 def _think(record: Record, holder: dict[str, Any]) -> None:
@@ -129,7 +129,7 @@ def _think(record: Record, holder: dict[str, Any]) -> None:
     said = "\n".join(text for text in listed if isinstance(text, str) and text.strip())
     reasoning = as_dict(holder.get("responses_reasoning_item")).get("summary")
     other = "\n".join(strings(reasoning)) if isinstance(reasoning, list) else ""
-    _say(record, "thinking", said or as_text(holder.get("reasoning_content")) or other)
+    record.say("thinking", said or as_text(holder.get("reasoning_content")) or other)
 
 
 def _call(event: dict[str, Any]) -> Event:
@@ -165,11 +165,6 @@ def _result(record: Record, kind: str, event: dict[str, Any]) -> None:
         result.status = "error"
         result.output = output or as_text(seen.get("error")) or ""
     record.results.append(result)
-
-
-def _say(record: Record, kind: str, text: Any, label: str | None = None) -> None:
-    if isinstance(text, str) and (text := text.strip()):
-        record.events.append(Event(kind, text, label=label))
 
 
 def _requests(session: str, state: dict[str, Any], moments: dict[str, int]) -> Iterator[Item]:

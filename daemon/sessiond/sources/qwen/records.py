@@ -114,7 +114,7 @@ class QwenParser:
         shown = as_text(as_dict(value.get("systemPayload")).get("displayText"))
         texts = (text for _, piece in pieces(value) if (text := as_text(piece.get("text"))))
         label = labels.TASK if subtype == "notification" else subtype or source
-        _notice(record, shown or "\n".join(texts), label)
+        record.say("system", shown or "\n".join(texts), label)
 
     def _usage(self, record: Record, value: dict[str, Any]) -> Usage | None:
         tokens = as_dict(value.get("usageMetadata"))
@@ -150,19 +150,19 @@ class QwenParser:
             self._read_report(record, as_dict(payload.get("uiEvent")))
         elif kind == "slash_command":
             if payload.get("phase") == "invocation":
-                _notice(record, payload.get("rawCommand"), labels.COMMAND)
+                record.say("system", payload.get("rawCommand"), labels.COMMAND)
             else:
                 items = payload.get("outputHistoryItems")
                 shown = (
                     as_text(as_dict(item).get("text")) or ""
                     for item in (items if isinstance(items, list) else ())
                 )
-                _notice(record, "\n".join(filter(None, shown)), labels.COMMAND_OUTPUT)
+                record.say("system", "\n".join(filter(None, shown)), labels.COMMAND_OUTPUT)
         elif kind == "session_model":
             record.model = as_text(payload.get("modelId"))
         elif kind not in _SILENT:
             texts = [text for _, piece in pieces(value) if (text := as_text(piece.get("text")))]
-            _notice(record, "\n".join(texts) or "\n".join(strings(payload)), kind)
+            record.say("system", "\n".join(texts) or "\n".join(strings(payload)), kind)
             if "subtype" in value:
                 record.warnings.append("record of an unknown type")
 
@@ -192,7 +192,7 @@ class QwenParser:
         """Each response is reported; those of subagents have no message here."""
         name = (as_text(event.get("event.name")) or "").rpartition(".")[2]
         if name == "api_error":
-            _notice(record, event.get("error_message") or event.get("error"), labels.API_ERROR)
+            record.say("system", event.get("error_message") or event.get("error"), labels.API_ERROR)
         if name != _RESPONSE:
             return
         counts = [
@@ -221,8 +221,3 @@ def _usage(key: str, model: str | None, counts: list[int], reasoning: Any) -> Us
         cache_read_tokens=cached,
         reasoning_tokens=min(output, as_count(reasoning)),
     )
-
-
-def _notice(record: Record, text: Any, label: str) -> None:
-    if found := (as_text(text) or "").strip():
-        record.events.append(Event("system", found, label=label))

@@ -10,6 +10,7 @@ import orjson
 
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Parser, SessionSpec, Source
 from sessiond.sourcekit.editors import folder_of_workspace, user_folders
+from sessiond.sourcekit.files import first_object
 from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.vscode.mutations import is_log
 
@@ -97,7 +98,7 @@ class VSCodeSource(Source):
     def identify(self, path: str, head: bytes) -> SessionSpec:
         folder, name = os.path.split(path)
         project = folder_of_workspace(_storage(path))
-        start = as_dict(_first(head).get("data"))
+        start = as_dict(first_object(head).get("data"))
         if os.path.basename(folder) == _TRANSCRIPTS or _BEGUN in start:
             session = as_text(start.get("sessionId")) or name.removesuffix(".jsonl")
             return SessionSpec(session, project=project, fallback=_TRANSCRIPT)
@@ -150,15 +151,8 @@ def _storage(path: str) -> str:
 
 def _is_transcript(head: bytes) -> bool:
     """Of the extension: what happened, or the log for finding faults."""
-    first = _first(head)
+    first = first_object(head)
     return _BEGUN in as_dict(first.get("data")) or first.keys() >= _TRACED
-
-
-def _first(head: bytes) -> dict[str, Any]:
-    try:
-        return as_dict(orjson.loads(head.partition(b"\n")[0]))
-    except orjson.JSONDecodeError:
-        return {}
 
 
 SOURCE = VSCodeSource
