@@ -23,11 +23,14 @@ FORBIDDEN = {
     ("--help",): LEAN | {"apsw", "re", "enum"},
     ("search", "words", "--no-sync"): LEAN,
     ("search", "nowhere", "--no-sync"): PARSER | HEAVY,
-    ("search", "words", "--json"): HEAVY - {"rich"},
+    ("search", "words", "--no-sync", "--json"): HEAVY,
     ("statusline",): PARSER | HEAVY | {"subprocess", "inspect", "dataclasses"},
-    ("list",): HEAVY,
-    ("stats", "--since", "7d", "--json"): HEAVY,
-    ("show", "last"): HEAVY - {"zstandard"},
+    ("list", "--no-sync"): HEAVY | {"orjson"},
+    ("stats", "--no-sync", "--since", "7d", "--json"): HEAVY | {"dataclasses", "orjson"},
+    ("show", "last", "--no-sync"): HEAVY - {"zstandard"},
+    ("turns", "last", "--no-sync"): HEAVY - {"zstandard"},
+    ("resume", "last", "--no-sync"): HEAVY | {"orjson"},
+    ("state", "last", "--no-sync"): HEAVY - {"zstandard"},
 }
 SCRIPT = """
 import sys
@@ -44,7 +47,7 @@ def test_nothing_is_loaded_in_vain(world, arguments):
     """Not even by the modules that it does load."""
     t = world.transcript()
     t.append(t.prompt("some words"))
-    world.run("sessiond", "sync", check=0)
+    world.ingest()
     code = SCRIPT.format(arguments=arguments)
     done = subprocess.run(
         [sys.executable, "-c", code],
