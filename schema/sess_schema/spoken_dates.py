@@ -1,4 +1,4 @@
-"""Dates as people say them: `monday`, `last week`, `this month`, `feb 20`, `yesterday 12:00`."""
+"""Dates as people say them: `monday`, `last week`, `feb 20`, `yesterday 12:00`, `5pm`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 from datetime import datetime, timedelta
 from datetime import time as clock
 
-_CLOCK = re.compile(r"(?:(.+) )?(\d{1,2}):(\d{2})(?::(\d{2}))?")
+_CLOCK = re.compile(
+    r"(?:(.+) )?(?:(\d{1,2}):(\d{2})(?::(\d{2}))?(?: ?([ap]m))?|(\d{1,2}) ?([ap]m)|(noon|midnight))"
+)
 _DATE = re.compile(r"([a-z]+) (\d{1,2})(?:,? (\d{4}))?|(\d{1,2}) ([a-z]+)(?: (\d{4}))?")
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _MONTHS = (
@@ -14,6 +16,7 @@ _MONTHS = (
     "october", "november", "december",
 )  # fmt: skip
 _SHORTEST_NAME = 3
+_LEAP = 8  # years, at most, since the last 29 February
 
 Span = tuple[datetime, datetime]
 
@@ -46,11 +49,17 @@ def _named(words: str, now: datetime) -> Span | None:
         year = today.year - (
             month + 1 > today.month or (which == "last" and month + 1 == today.month)
         )
-        first = datetime(year, month + 1, 1)  # noqa: DTZ001 - _ms adds the zone
-        return first, _first_of(first + timedelta(days=31), "month")
+        return _month(year, month)
+    if (month := _number(which, _MONTHS)) is not None and unit.isdecimal() and len(unit) == 4:
+        return _month(int(unit), month)
     if date := _DATE.fullmatch(words):
         return _date(date, today)
     return None
+
+
+def _month(year: int, number: int) -> Span:
+    first = datetime(year, number + 1, 1)  # noqa: DTZ001 - _ms adds the zone
+    return first, _first_of(first + timedelta(days=31), "month")
 
 
 def _date(date: re.Match[str], today: datetime) -> Span | None:
@@ -58,24 +67,29 @@ def _date(date: re.Match[str], today: datetime) -> Span | None:
     month = _number(date[1] or date[5], _MONTHS)
     if month is None:
         return None
-    year = date[3] or date[6]
-    try:
-        day = today.replace(
-            year=int(year or today.year), month=month + 1, day=int(date[2] or date[4])
-        )
-        if year is None and day > today:
-            day = day.replace(year=day.year - 1)
-    except ValueError:
-        return None
-    return _days(day, 1)
+    year, number = date[3] or date[6], int(date[2] or date[4])
+    last = int(year or today.year)
+    for one in range(last, last - (1 if year else 1 + _LEAP), -1):
+        try:
+            day = today.replace(year=one, month=month + 1, day=number)
+        except ValueError:
+            continue
+        if year or day <= today:
+            return _days(day, 1)
+    return None
 
 
 def _clock(words: str, now: datetime) -> datetime | None:
-    """`12:00`: the last time it was that late; `monday 9:30`."""
+    """`12:00`, `5pm`: the last time it was that late; `monday 9:30`."""
     found = _CLOCK.fullmatch(words)
     if found is None:
         return None
-    at = clock(int(found[2]), int(found[3]), int(found[4] or 0))
+    hour = 12 * (found[8] == "noon") if found[8] else int(found[2] or found[6])
+    if half := found[5] or found[7]:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + 12 * (half == "pm")
+    at = clock(hour, int(found[3] or 0), int(found[4] or 0))
     if found[1] is None:
         moment = datetime.combine(now.date(), at)
         return moment - timedelta(days=moment > now)

@@ -19,7 +19,7 @@ _UNITS = {
     "mo": 30 * DAY, "month": 30 * DAY,
     "y": 365 * DAY, "year": 365 * DAY,
 }  # fmt: skip
-_AMOUNT = later(r"(\d{1,9})\s*([a-z]+?)s?(?:\s+ago)?")
+_AMOUNT = later(r"(?:(?:last |past )?(\d{1,9})\s*|an? |past )([a-z]+?)s?(?:\s+ago)?")
 _CALENDAR = later(r"(\d{4})(?:-(\d{2})(?:-(\d{2}))?)?")
 _HINT = (
     "use 7d, 36h, today, yesterday, monday, last week, this month, 12:00, 2026-02-20 or"
@@ -57,10 +57,10 @@ def span(
     current = now_ms() if now is None else now
     if words == "now":
         return current, current
-    if amount := _AMOUNT.fullmatch(words.removeprefix("last ").removeprefix("past ")):
+    if amount := _AMOUNT.fullmatch(words):
         unit = _UNITS.get(amount[2])
         if unit is not None:
-            moment = max(current - int(amount[1]) * unit, -_LATEST)
+            moment = max(current - int(amount[1] or 1) * unit, -_LATEST)
             return moment, moment
     try:
         if calendar := _CALENDAR.fullmatch(words):
