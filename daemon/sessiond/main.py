@@ -29,7 +29,6 @@ app = typer.Typer(
     epilog=program.EXIT_CODES,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     add_completion=False,
 )
@@ -67,6 +66,6 @@ def run() -> None:
         if completion.wanted("sessiond"):
             completion.answer(app, "sessiond", given, lambda _name, _typed: None)
         elif not shells.asked("sessiond", given):
-            program.follow(app, "sessiond", given)
+            program.follow(app, "sessiond", given or ["--help"])
 
     program.run_plain("sessiond", follow, debug=given[:1] == ["--debug"])

@@ -46,6 +46,7 @@ def follow(app: typer.Typer, name: str, given: list[str]) -> None:
     from typer import Abort, Exit  # noqa: PLC0415 - the caller has paid for it
     from typer.main import get_command  # noqa: PLC0415
 
+    context: Any = None
     try:
         # Not app(): it turns a broken pipe into exit code 1 before we see it.
         command = get_command(app)
@@ -55,6 +56,13 @@ def follow(app: typer.Typer, name: str, given: list[str]) -> None:
         raise Ended(done.exit_code) from None
     except Abort:
         raise KeyboardInterrupt from None
+    except Exception as error:
+        if not hasattr(error, "format_message"):
+            raise
+        from sess_schema.usage import explained  # noqa: PLC0415 - only when something is wrong
+
+        verb = getattr(context, "invoked_subcommand", None)
+        raise explained(error, f"{name} {verb}" if verb else name) from error
 
 
 def run_plain(name: str, body: Callable[[], None], *, debug: bool = False) -> None:
@@ -134,12 +142,6 @@ def explain(name: str, error: Any) -> int:
         if told.hint:
             say(f"hint: {told.hint}")
         return told.code
-    if hasattr(error, "format_message"):  # a usage error
-        message = error.format_message()
-        say(f"{name}: {message[:1].lower()}{message[1:].rstrip('.')}")
-        context = getattr(error, "ctx", None)
-        say(f"hint: `{context.command_path if context else name} --help`")
-        return 2
     if isinstance(error, OSError) and error.strerror:
         what = f'use "{error.filename}"' if error.filename else "read or write"
         say(f"{name}: cannot {what}: {error.strerror.lower()}")

@@ -276,9 +276,10 @@ def test_the_list_has_a_header_cost_and_model(months, sess):
 def test_what_is_not_listed_is_counted(months, sess):
     """How many of how many, and how many more --all lists: together all that status counts."""
     text, _ = sess.on_terminal("list", "--no-sync", "-n", "2")
-    assert text.splitlines()[-1] == (
-        "2 of 3 sessions; -n 0 lists all; 1 more with --all: subagents, logs, empty ones"
-    )
+    assert text.splitlines()[-2:] == [
+        "2 of 3 sessions; -n 0 lists all",
+        "1 more with --all: subagents, logs, empty ones",
+    ]
     done = sess("list", "-n", "2")
     assert done.stderr == "2 of 3 sessions; -n 0 lists all\n"
     assert sess("list").stderr == ""

@@ -18,6 +18,8 @@ from tests.waiting import LIMIT, computed, wait_until
 from sess_cli import fresh, main
 from sess_cli.start import plain_search
 from sess_schema import __version__, lock, program
+from sess_schema.errors import SessError
+from sessiond import main as sessiond_main
 from sessiond.service import heartbeat
 
 BIN = Path(sys.executable).parent
@@ -60,20 +62,74 @@ def test_the_version_is_the_packages(world):
     assert world.run("sess", "--version", check=0).stdout == f"sess {__version__}\n"
 
 
+def test_usage_errors_are_one_line_and_a_hint(world):
+    """Exit code 2, no traceback, and where to read on."""
+    done = world.run("sess", "list", "--limit", "many", check=2)
+    assert done.stderr == (
+        'sess: invalid value for --limit: "many" is not a whole number\nhint: `sess list --help`\n'
+    )
+    assert done.stdout == ""
+
+
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("line", "message", "hint"),
     [
-        (["list", "--nonsense"], "sess: no such option"),
-        (["list", "--limit", "many"], "sess: invalid value"),
+        ("sess --nonsense", "no such option: --nonsense", "`sess --help`"),
+        ("sess list -x", "no such option: -x", "`sess list --help`"),
+        (
+            "sess list --limt 3",
+            "no such option: --limt",
+            "did you mean --limit? `sess list --help`",
+        ),
+        (
+            "sess show --pager",
+            "no such option: --pager",
+            "did you mean --no-pager? `sess show --help`",
+        ),
+        ("sess list --limit", "--limit needs a value", "`sess list --help`"),
+        ("sess list --json=3", "--json takes no value", "`sess list --help`"),
+        ("sess list -n -1", "invalid value for --limit: -1 is less than 0", "`sess list --help`"),
+        (
+            "sess export gif --width 4 last",
+            "invalid value for --width: 4 is not between 64 and 7680",
+            "`sess export gif --help`",
+        ),
+        (
+            "sess export gif --speed fast last",
+            'invalid value for --speed: "fast" is not a number',
+            "`sess export gif --help`",
+        ),
+        ("sess show", "missing argument: ID", "`sess show --help`"),
+        ("sess truncate last", "missing option: --before-user", "`sess truncate --help`"),
+        ("sess show one two", "unexpected argument: two", "`sess show --help`"),
+        ("sess export", "missing command", "`sess export --help`"),
+        ("sess export film", "no such command: film", "`sess export --help`"),
+        (
+            "sess export htlm last",
+            "no such command: htlm",
+            "did you mean `sess export html`? `sess export --help`",
+        ),
+        (
+            "sessiond strat",
+            "no such command: strat",
+            "did you mean `sessiond start`? `sessiond --help`",
+        ),
     ],
 )
-def test_usage_errors_are_one_line_and_a_hint(world, arguments, message):
-    """Exit code 2, no traceback, and where to read on."""
-    done = world.run("sess", *arguments, check=2)
-    first, hint = done.stderr.splitlines()
-    assert first.lower().startswith(message)
-    assert hint.startswith("hint: `sess")
-    assert done.stdout == ""
+def test_what_is_wrong_with_a_command_line_is_said_in_the_same_words(line, message, hint):
+    """By both programs: the object, what may have been meant, and where to read on."""
+    name, *given = line.split()
+    app = {"sess": main.app, "sessiond": sessiond_main.app}[name]
+    with pytest.raises(SessError) as told:
+        program.follow(app, name, given)
+    assert (told.value.message, told.value.hint, told.value.code) == (message, hint, 2)
+
+
+def test_sessiond_alone_shows_its_help(world):
+    """With a description of each command, none of which is cut."""
+    done = world.run("sessiond", check=0)
+    assert done.stdout == world.run("sessiond", "--help", check=0).stdout
+    assert "..." not in done.stdout.partition("Commands:")[2]
 
 
 def test_without_any_transcript_it_says_where_it_looked(world):

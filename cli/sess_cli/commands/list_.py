@@ -123,18 +123,19 @@ def _count(
 
     from sess_schema.program import counted, say  # noqa: PLC0415
 
-    note = ""
+    notes = []
     if len(found.rows) < found.total:
-        note = f"{len(found.rows):,} of {counted(found.total, 'session')}; -n 0 lists all"
+        notes.append(f"{len(found.rows):,} of {counted(found.total, 'session')}; -n 0 lists all")
     if not terminal.interactive:
-        if note:
+        for note in notes:
             say(note)
         return
     if not listing.every and not words:
         hidden = replace(listing, every=True).count(db) - found.total
         if hidden:
-            note = note or counted(found.total, "session")
-            note += f"; {hidden:,} more with --all: subagents, logs, empty ones"
-    if note:
+            notes = notes or [counted(found.total, "session")]
+            notes.append(f"{hidden:,} more with --all: subagents, logs, empty ones")
+    if notes:
         terminal.write("")
+    for note in notes:
         terminal.write(terminal.style(note, "dim"))

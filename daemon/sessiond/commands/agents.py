@@ -20,7 +20,10 @@ def agents(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """List the agents: where each is looked for, what was found, what is not read and why."""
+    """List the agents, and what is read of each.
+
+    Also where each is looked for, what was found there, and what is not read and why.
+    """
     from sessiond.service.agents import show  # noqa: PLC0415
 
     raise typer.Exit(show(as_json=as_json, every=every))

@@ -19,7 +19,7 @@ def config(
         bool, typer.Option("--edit", help="Open the file in $VISUAL, $EDITOR or vi.")
     ] = False,
 ) -> None:
-    """Show the settings that apply, where each comes from, and where everything is.
+    """Show the settings, and where each comes from.
 
     docs/config.md describes every key. A running daemon reads the file when it starts.
     """

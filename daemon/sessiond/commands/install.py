@@ -17,7 +17,10 @@ def install(
         bool, typer.Option("--hardened", help="Also sandbox it with mount namespaces (systemd).")
     ] = False,
 ) -> None:
-    """Install and start the background service (systemd or launchd)."""
+    """Install and start the background service.
+
+    A systemd user unit on Linux, a launchd agent on macOS.
+    """
     from sessiond.service import install as service_files  # noqa: PLC0415
 
     raise typer.Exit(service_files.install(hardened=hardened, say=typer.echo))

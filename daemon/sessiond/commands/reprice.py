@@ -10,7 +10,10 @@ def register(app: typer.Typer) -> None:
 
 
 def reprice() -> None:
-    """Recompute all costs from the built-in prices and config.toml."""
+    """Compute all costs again.
+
+    The prices are the built-in ones, and those in config.toml.
+    """
     from contextlib import closing  # noqa: PLC0415
 
     from sess_schema import lock, paths, program  # noqa: PLC0415

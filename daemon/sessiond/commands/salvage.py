@@ -14,7 +14,7 @@ def register(app: typer.Typer) -> None:
 def salvage(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A damaged or moved-aside index.")],
 ) -> None:
-    """Load everything that is intact in a damaged index into the current one.
+    """Load what is intact of a damaged index into this one.
 
     The file is only read. What the index has already is left alone, and what is lost is named.
     Exits with 5 if something is lost.

@@ -31,7 +31,7 @@ def status(
         ),
     ] = "",
 ) -> None:
-    """Show what is watched, indexed, lagging and skipped, and why."""
+    """Show what is watched, read, behind and skipped, and why."""
     from sessiond.service.status import show  # noqa: PLC0415
 
     raise typer.Exit(show(as_json=as_json, every=every, only_health=health, metrics=prometheus))

@@ -87,6 +87,8 @@ def _hand_over(
 
 def _path_of(home: paths.Home, target: str) -> str:
     """The file on this machine, after saving one that is not."""
+    if not is_there(target):
+        raise no_such_file(target)
     if target == STDIN:
         return handed.keep(home, "stdin", iter(lambda: sys.stdin.buffer.read(_BLOCK), b""))
     if download.is_address(target):
@@ -98,13 +100,22 @@ def _path_of(home: paths.Home, target: str) -> str:
             hint="import its files, or add it to `roots` in config.toml",
             code=Exit.USAGE,
         )
-    if not os.path.isfile(path):
-        raise SessError(
-            f'no such file: "{target}"',
-            hint="give a file, an address (https://...), or - for standard input",
-            code=Exit.NOTHING_FOUND,
-        )
     return tail.log_name(path)
+
+
+def is_there(target: str) -> bool:
+    if target == STDIN or download.is_address(target):
+        return True
+    path = os.path.realpath(os.path.expanduser(target))
+    return os.path.exists(tail.log_file(tail.log_name(path)))
+
+
+def no_such_file(target: str) -> SessError:
+    return SessError(
+        f'no such file: "{target}"',
+        hint="give a file, an address (https://...), or - for standard input",
+        code=Exit.NOTHING_FOUND,
+    )
 
 
 def _recognise(sources: Sequence[Source], path: str, agent: str | None) -> tuple[Source, str]:

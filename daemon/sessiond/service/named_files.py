@@ -15,6 +15,8 @@ def sync(targets: Sequence[str], *, agent: str | None, as_json: bool, quiet: boo
     """One pass over the targets, or over all places; a running daemon gets what is named."""
     if not targets:
         return one_pass.run([], as_json=as_json, quiet=quiet)
+    if not any(map(importing.is_there, targets)):
+        raise importing.no_such_file(targets[0])
     home = paths.home()
     running = (lock.holder(home.lock) or {}).get("mode") == "daemon"
     if running and agent is None:

@@ -226,6 +226,12 @@ def test_sync_of_a_file_with_any_name_is_followed(here):
     assert here.found("grew")
 
 
+def test_sync_of_nothing_but_a_missing_file_is_an_error(here):
+    """There is no rest that could be indexed."""
+    done = here.run("sessiond", "sync", "nowhere.jsonl", check=1)
+    assert done.stderr.startswith('sessiond: no such file: "nowhere.jsonl"\nhint: ')
+
+
 def test_sync_takes_standard_input(here):
     """`-`, as everywhere."""
     done = subprocess.run(
