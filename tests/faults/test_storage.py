@@ -169,7 +169,9 @@ class SmallDisk:
         )
 
     def grow(self, megabytes):
-        command = self.inside("mount", "-o", f"remount,size={megabytes}m", self.directory)
+        # Without the options it has: a user who is mapped to root may not give them again.
+        alone = "--options-source=disable"
+        command = self.inside("mount", alone, "-o", f"remount,size={megabytes}m", self.directory)
         subprocess.run(command, check=True)
 
     def fill(self):
