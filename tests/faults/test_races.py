@@ -91,7 +91,7 @@ def test_an_edit_in_the_middle_with_an_append_is_found_in_turn(world, t, monkeyp
         ingest = Ingest(Store(db))
         ingest.reconcile(world.places())
         assert db.execute("SELECT generation FROM sources WHERE id = 1").get == 1  # not seen yet
-        for _ in range(2):
+        for _ in range(3):
             ingest.reconcile(world.places())
     assert_as_the_file(world, t)
 

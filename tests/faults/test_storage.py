@@ -78,7 +78,7 @@ def test_a_call_that_fails_changes_nothing(world, tmp_path, error, calls, same_c
         assert facts(other) == undisturbed, f"call {call} of {total}"
         other.check()
         shutil.rmtree(other.root)
-    assert disturbed > 1
+    assert disturbed > 0
 
 
 def test_a_migration_that_fails_half_way_leaves_no_table(world):

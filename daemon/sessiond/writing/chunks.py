@@ -14,7 +14,9 @@ from sessiond.reading.tracked import Progress, Tracked
 from sessiond.sourcekit.bounds import searchable
 from sessiond.writing.event_rows import clean
 
-SMALL_CHUNK = 64 << 10  # a smaller last chunk grows; otherwise a new one starts
+# The last chunk is written again with each line until it is full. Enough full ones become one of
+# ordinary size, which compresses better.
+TAIL_CHUNK, SMALL_CHUNK = 8 << 10, 64 << 10
 CHUNK_SIZE = 1 << 20
 MOST_WARNINGS, MOST_REASONS = 50, 20  # rows of each reason, and reasons, of one source
 LONGEST_REASON = 200
@@ -73,25 +75,53 @@ class Chunks:
         return True
 
     def _grow_chunk(self, source: Tracked, slice_: Slice) -> bool:
-        """Append to a small last chunk: many one-line chunks would compress badly."""
+        """Append to a short last chunk: many one-line chunks would compress badly."""
         if slice_.start == 0:
             return False
-        for chunk_id, offset, length, data in self._db.execute(
+        last = self._db.execute(
             "SELECT id, offset, length, data FROM chunks"
             " WHERE source_id = ? AND retired = 0 ORDER BY offset DESC LIMIT 1",
             (source.id,),
+        ).fetchone()
+        if last is None or last[1] + last[2] != slice_.start:
+            return False
+        if last[2] >= TAIL_CHUNK:
+            if last[2] < SMALL_CHUNK:
+                self._join_small(source)
+            return False
+        try:
+            raw = archive.unpack(last[3]) + slice_.raw
+        except archive.Damaged:
+            return False
+        self._fill(last[0], raw)
+        return True
+
+    def _join_small(self, source: Tracked) -> None:
+        """Make one chunk of the small ones at the end, if they are enough for it."""
+        small: list[tuple[int, int, int, bytes]] = []
+        for chunk in self._db.execute(
+            "SELECT id, offset, length, data FROM chunks"
+            " WHERE source_id = ? AND retired = 0 ORDER BY offset DESC LIMIT ?",
+            (source.id, SMALL_CHUNK // TAIL_CHUNK),
         ):
-            if length < SMALL_CHUNK and offset + length == slice_.start:
-                try:
-                    raw = archive.unpack(data) + slice_.raw
-                except archive.Damaged:
-                    return False
-                self._db.execute(
-                    "UPDATE chunks SET length = ?, data = ? WHERE id = ?",
-                    (len(raw), archive.pack(raw), chunk_id),
-                )
-                return True
-        return False
+            if chunk[2] >= SMALL_CHUNK or (small and chunk[1] + chunk[2] != small[-1][1]):
+                break
+            small.append(chunk)
+        if sum(length for _, _, length, _ in small) < SMALL_CHUNK:
+            return
+        small.reverse()
+        try:
+            raw = b"".join(archive.unpack(data) for *_, data in small)
+        except archive.Damaged:
+            return
+        self._db.executemany("DELETE FROM chunks WHERE id = ?", [(key,) for key, *_ in small[1:]])
+        self._fill(small[0][0], raw)
+
+    def _fill(self, chunk_id: int, raw: bytes) -> None:
+        self._db.execute(
+            "UPDATE chunks SET length = ?, data = ? WHERE id = ?",
+            (len(raw), archive.pack(raw), chunk_id),
+        )
 
     def _add_pieces(self, source: Tracked, retired: int, offset: int, raw: bytes) -> None:
         for at in range(0, len(raw), CHUNK_SIZE):

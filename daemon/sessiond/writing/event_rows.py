@@ -33,6 +33,9 @@ _LAST_ID = (
 )
 _STORE = f"INSERT INTO events ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
 _STORE_TEXTS = "INSERT INTO event_texts (id, text, input, output, marks) VALUES (?, ?, ?, ?, ?)"
+_LOOK = f"SELECT {', '.join(_COLUMNS)} FROM events"
+_LOOK_AT_TEXTS = "SELECT id, text, input, output, marks FROM event_texts"
+_CHANGE_TEXTS = "UPDATE event_texts SET text = ?, input = ?, output = ?, marks = ? WHERE id = ?"
 _STORE_FILES = "INSERT OR IGNORE INTO files (event_id, path, action) VALUES (?, ?, ?)"
 _STORE_COMMITS = (
     "INSERT OR IGNORE INTO commits (event_id, sha, branch, subject) VALUES (?, ?, ?, ?)"
@@ -185,16 +188,18 @@ class EventRows:
             if row.awaits_person():
                 row.duration_ms = None
         old = [row for row in rows if row.stored]
+        new = rows
         if old:
-            self.remove(old)
+            self._change(old)
+            new = [row for row in rows if not row.stored]
             db.executemany(
                 "DELETE FROM edits WHERE event_id = ?",
                 [(row.id,) for row in old if row.edits is not None],
             )
-        db.executemany(_STORE, map(_columns_of, rows))
+        db.executemany(_STORE, map(_columns_of, new))
         sums.note_events(db, ((row.session_id, row.ts, row.answered) for row in rows))
         event_blocks.note(db, ((row.id, row.ts) for row in rows))
-        db.executemany(_STORE_TEXTS, [_texts(row) for row in rows])
+        db.executemany(_STORE_TEXTS, [_texts(row) for row in new])
         files = [(row.id, clean(path), action) for row in rows for path, action in row.files]
         commits = [
             (row.id, sha, branch, clean(subject))
@@ -213,6 +218,29 @@ class EventRows:
         for row in rows:
             row.stored, row.queued = True, False  # a later result replaces it
         self._rows = []
+
+    def _change(self, rows: list[Row]) -> None:
+        """Write what changed of stored events: every index that is left alone is a page less."""
+        ids = json.dumps([row.id for row in rows])
+        stored, texts = (
+            {
+                columns[0]: columns
+                for columns in self._db.execute(f"{select} WHERE {_LISTED}", (ids,))
+            }
+            for select in (_LOOK, _LOOK_AT_TEXTS)
+        )
+        said = [(row.id, told) for row in rows if (told := _texts(row)) != texts[row.id]]
+        self.unindex(id_ for id_, _ in said)
+        self._db.executemany(_CHANGE_TEXTS, [(*told[1:], id_) for id_, told in said])
+        for row in rows:
+            before, after = stored[row.id], _columns_of(row)
+            changed = [at for at, value in enumerate(after) if value != before[at]]
+            if changed:
+                self._db.execute(
+                    f"UPDATE events SET {', '.join(f'{_COLUMNS[at]} = ?' for at in changed)}"
+                    " WHERE id = ?",
+                    (*(after[at] for at in changed), row.id),
+                )
 
     def remove(self, rows: list[Row]) -> None:
         """Delete stored events, also from the full text if they are in it already."""

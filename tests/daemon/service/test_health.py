@@ -117,7 +117,7 @@ def test_a_long_wal_is_cut_as_soon_as_no_reader_needs_it(world, monkeypatch):
         reader = open_reader(home.index)
         rows = reader.execute("SELECT name FROM sqlite_schema")
         next(rows)
-        for number in range(40):
+        for number in range(120):
             db.execute("INSERT INTO facts (name, value) VALUES (?, 'x')", (f"n{number}",))
         service._bound_wal(db)
         service._heart.flush()
