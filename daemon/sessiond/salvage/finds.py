@@ -15,9 +15,9 @@ from sessiond.salvage.cells import Row
 from sessiond.salvage.pages import Pages
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
-_STATES = ("live", "gone", "parked", "unreadable", "forgotten")
+_STATES = ("live", "gone", "parked", "unreadable", "forgotten", "excluded")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,40}\Z")
-_KINDS = ("transcript", "attachment", "document", "database", "export")
+_KINDS = ("transcript", "mirror", "attachment", "document", "database", "export")
 _CHUNK_COLUMNS = 6
 _LEAST_SOURCE_COLUMNS = 24
 
@@ -34,6 +34,7 @@ class Source:
     generation: int = 1
     read_to: int = 0
     part_of: int | None = None
+    fallback: int = 0
     chunks: list[Piece] = field(default_factory=list)
     lost: list[Piece] = field(default_factory=list)  # damaged beyond use
 
@@ -121,9 +122,9 @@ def _fills_a_gap(piece: Piece, others: Iterable[Piece], sources: dict[int, Sourc
 def _source(row: Row) -> Source | None:
     if row.lost or len(row.values) < _LEAST_SOURCE_COLUMNS or row.values[0] is not None:
         return None
-    values: list[Any] = [*row.values, None]  # rows of the first versions have no `part_of`
-    agent, kind, path, state, generation, read_to, part_of = (
-        values[at] for at in (1, 2, 3, 4, 9, 16, 24)
+    values: list[Any] = [*row.values, None, None]  # rows of the first versions lack the last two
+    agent, kind, path, state, generation, read_to, part_of, fallback = (
+        values[at] for at in (1, 2, 3, 4, 9, 16, 24, 25)
     )
     if not (isinstance(agent, str) and _NAME.match(agent) and isinstance(path, str)):
         return None
@@ -131,7 +132,9 @@ def _source(row: Row) -> Source | None:
         return None
     if not (isinstance(generation, int) and isinstance(read_to, int)):
         return None
-    return Source(row.id, agent, kind, path, state, generation, read_to, part_of)
+    if kind == "mirror":  # what is loaded of it may be the best there is
+        kind = "transcript"
+    return Source(row.id, agent, kind, path, state, generation, read_to, part_of, fallback or 0)
 
 
 def _is_absolute(path: str) -> bool:

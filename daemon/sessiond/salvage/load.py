@@ -8,7 +8,8 @@ a file that still exists.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ from sess_schema import archive, decode
 from sessiond.engines.slices import Turn, content_digest
 from sessiond.reading.territory import HEAD
 from sessiond.reading.tracked import GONE, WHOLES, Tracked, now_ms
+from sessiond.salvage.earlier import read_earlier, read_left
 from sessiond.salvage.finds import Piece, Source
 from sessiond.sourcekit.base import Event, Record, SessionSpec
 from sessiond.sourcekit.base import Source as Agent
@@ -39,6 +41,13 @@ class Loaded:
 
     def lose(self, source: Source, name: str) -> None:
         """Name the bytes that are missing, as far as it is known that they existed."""
+        if source.part_of is None and source.kind == "transcript":
+            known = {piece.retired for piece in (*source.chunks, *source.lost)}
+            self.lost += [
+                f"{name}: all of generation {number - 1}"
+                for number in range(2, source.generation + 1)
+                if number not in known
+            ]
         at = 0
         for piece in source.chunks if source.part_of is None else ():
             if piece.retired != archive.LIVE:
@@ -58,7 +67,7 @@ class Loaded:
 
 
 def load_files(
-    db: apsw.Connection, found: Iterable[Source], agents: Mapping[str, Agent], folder: str
+    store: Store, found: Iterable[Source], agents: Mapping[str, Agent], folder: str
 ) -> Loaded:
     """Load logs, overflowed outputs and documents; each is loaded whole or not at all."""
     loaded = Loaded()
@@ -68,14 +77,25 @@ def load_files(
         if source.path is None:
             _name(source, agents, folder)
         assert source.path is not None
-        with db:
-            if _load_file(db, source):
+        with _at_once(store):
+            if _load_file(store, source, agents):
                 loaded.sources += 1
                 loaded.pieces += len(source.chunks)
             else:
                 loaded.known += 1
             loaded.lose(source, source.path)
     return loaded
+
+
+@contextmanager
+def _at_once(store: Store) -> Iterator[None]:
+    store.begin()
+    try:
+        yield
+        store.commit()
+    except BaseException:
+        store.roll_back()
+        raise
 
 
 def _name(source: Source, agents: Mapping[str, Agent], folder: str) -> None:
@@ -94,11 +114,15 @@ def _claims(agent: Agent, path: str, head: bytes) -> bool:
         return False
 
 
-def _load_file(db: apsw.Connection, source: Source) -> bool:
+def _load_file(store: Store, source: Source, agents: Mapping[str, Agent]) -> bool:
     """Return False if the index has all of it."""
+    db = store.db
     known = db.execute("SELECT id FROM sources WHERE path = ?", (source.path,)).get
     if known is not None:
-        return _add_earlier(db, int(known), source)
+        added = _add_earlier(db, int(known), source)
+        if added:
+            _read_earlier(store, source, agents)
+        return added
     live, end = _closed_up(source, archive.LIVE)
     pending, _ = _closed_up(source, archive.PENDING, end)
     if not source.chunks:
@@ -110,7 +134,19 @@ def _load_file(db: apsw.Connection, source: Source) -> bool:
     )
     earlier = [piece for piece in source.chunks if piece.retired > 0]
     _insert(db, db.last_insert_rowid(), [*live, *pending, *earlier])
+    if earlier:
+        _read_earlier(store, source, agents)
     return True
+
+
+def _read_earlier(store: Store, source: Source, agents: Mapping[str, Agent]) -> None:
+    agent = agents.get(source.agent or "")
+    if source.kind == "transcript" and agent is not None:
+        ((key, generation),) = store.db.execute(
+            "SELECT id, generation FROM sources WHERE path = ?", (source.path,)
+        )
+        log = Tracked(source.path or "", agent.agent, source.kind, key, generation=generation)
+        read_earlier(store.transaction, agent, log)
 
 
 def _closed_up(source: Source, retired: int, at: int = 0) -> tuple[list[Piece], int]:
@@ -140,7 +176,10 @@ def _add_earlier(db: apsw.Connection, known: int, source: Source) -> bool:
     missing = [piece for piece in missing if (piece.length, piece.data) not in there]
     if not missing:
         return False
-    newer = max(piece.retired for piece in missing)
+    # They are older than all that the index has, and numbered without gaps.
+    numbers = {old: new for new, old in enumerate(sorted({one.retired for one in missing}), 2)}
+    missing = [piece._replace(retired=numbers[piece.retired]) for piece in missing]
+    newer = len(numbers)
     for table in ("chunks", "turns", "warnings"):
         db.execute(
             f"UPDATE {table} SET retired = retired + ? WHERE source_id = ? AND retired > 0",
@@ -175,13 +214,8 @@ def load_conversations(
             loaded.known += 1
             continue
         if source.chunks:
-            store.begin()
-            try:
+            with _at_once(store):
                 _load_conversation(store, source, path, by_id.get(source.part_of), agents)
-                store.commit()
-            except BaseException:
-                store.roll_back()
-                raise
             loaded.sources += 1
             loaded.pieces += len(source.chunks)
         loaded.lose(source, path)
@@ -197,19 +231,22 @@ def _load_conversation(
     part.generation = source.generation
     part.save_identity(db)
     _insert(db, part.id or 0, source.chunks)
-    spec = SessionSpec(path.rpartition("#")[2])
+    spec = SessionSpec(path.rpartition("#")[2], fallback=source.fallback)
     parser = None
     if agent in agents:
         try:
             parser = agents[agent].parser(spec, {})
         except Exception:
             parser = None  # it has no logs: the text of its records is all there is
-    turns = []
-    for number, piece in enumerate(_live(source), 1):
+
+    def turn_of(number: int, piece: Piece) -> Turn:
         raw = archive.unpack(piece.data).rstrip(b"\r\n")
         record = _record(parser, raw)
         record.session = None
-        turns.append(Turn(piece.offset, len(raw), number, record, content_digest(record)))
+        return Turn(piece.offset, len(raw), number, record, content_digest(record))
+
+    read_left(store.transaction, part, spec, source.chunks, turn_of)
+    turns = [turn_of(number, piece) for number, piece in enumerate(_live(source), 1)]
     store.transaction.turns.write(part, spec, turns)
     part.save_state(db, GONE)
     db.execute(

@@ -214,8 +214,8 @@ def _load(home: paths.Home, index: Path, found: list[Found]) -> list[str]:
     agents = {source.agent: source for source in sources}
     folder = str(home.data)
     with closing(open_writer(index)) as db:
-        files = load.load_files(db, found, agents, folder)
         store = Store(db, pricer_of(settings))
+        files = load.load_files(store, found, agents, folder)
         with progress_line() as progress:
             reread(store, agents, progress, mask=settings.mask)
             progress("reading the files that still exist")

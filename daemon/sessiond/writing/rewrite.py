@@ -46,11 +46,18 @@ def rewind(transaction: Transaction, source: Tracked, kept: int) -> None:
     """Retire every turn of the source, to read it again from the first byte."""
     db = transaction.db
     source.generation += 1
-    new = source.generation
     db.execute(
         "UPDATE chunks SET retired = ? WHERE source_id = ? AND retired = 0 AND offset >= ?",
-        (new, source.id, kept),
+        (source.generation, source.id, kept),
     )
+    retire_records(transaction, source)
+    source.archived_to = kept
+    source.save_progress(db, Progress())
+
+
+def retire_records(transaction: Transaction, source: Tracked) -> None:
+    """Retire every turn of the source under its generation."""
+    db, new = transaction.db, source.generation
     db.execute(
         "UPDATE turns SET retired = ? WHERE source_id = ? AND retired = 0 AND session_id IN"
         " (SELECT session_id FROM session_sources WHERE source_id = ?)",
@@ -69,8 +76,6 @@ def rewind(transaction: Transaction, source: Tracked, kept: int) -> None:
     for (session_id,) in list(alone):
         transaction.sessions.by_id(session_id).unlearn()
         transaction.titles.take_back(session_id)
-    source.archived_to = kept
-    source.save_progress(db, Progress())
 
 
 def finish(transaction: Transaction, source: Tracked) -> None:

@@ -1,0 +1,78 @@
+"""Reads what salvaged files contained before they were rewritten, so that their tokens count.
+
+The contents are read oldest first, as if each had been seen in its time. The last one is left to
+the next reread, which finds the records that it still has among those that left.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+
+from sess_schema import archive
+from sessiond.engines.lines import HEAD, LogReader
+from sessiond.engines.slices import Turn
+from sessiond.reading import tail
+from sessiond.reading.tracked import Progress, Tracked
+from sessiond.salvage.finds import Piece
+from sessiond.sourcekit.base import SessionSpec, Source
+from sessiond.writing import rewrite
+from sessiond.writing.transaction import Transaction
+
+UNREAD = 0  # no edition: the log is read from the archive
+
+
+def read_earlier(transaction: Transaction, agent: Source, log: Tracked) -> None:
+    """Read the earlier contents of an archived log, and mark it to be read again."""
+    db, latest = transaction.db, log.generation
+    contents = archive.earlier(db, log.id or 0)
+    if not contents:
+        return
+    rewrite.retire_records(transaction, log)  # those that it has now, if it was read before
+    for number in sorted(contents):
+        _read(transaction, agent, log, contents[number])
+        log.generation = number + 1
+        rewrite.retire_records(transaction, log)
+        rewrite.finish(transaction, log)
+    log.generation = latest
+    log.save_edition(db, UNREAD)
+
+
+def _read(
+    transaction: Transaction, agent: Source, log: Tracked, chunks: list[archive.Chunk]
+) -> None:
+    with tempfile.TemporaryFile(dir=os.path.dirname(transaction.db.filename)) as file:
+        for chunk in chunks:
+            try:
+                file.write(archive.chunk_bytes(transaction.db, chunk))
+            except archive.Damaged:
+                archive.met.pop()  # the next check names it
+        file.flush()
+        spec = agent.identify(log.path, tail.read_at(file.fileno(), HEAD, 0))
+        parser = agent.parser(spec, {})
+        for slice_ in LogReader(file.fileno(), spec, parser, Progress()).slices():
+            if slice_.turns:
+                transaction.turns.write(log, spec, slice_.turns)
+
+
+def read_left(
+    transaction: Transaction,
+    part: Tracked,
+    spec: SessionSpec,
+    pieces: list[Piece],
+    turn_of: Callable[[int, Piece], Turn],
+) -> None:
+    """Read the records that left a conversation, by the generation that they left in."""
+    db, latest = transaction.db, part.generation
+    for number in sorted({piece.retired for piece in pieces if piece.retired > 0}):
+        gone = [piece for piece in pieces if piece.retired == number]
+        turns = [turn_of(line, piece) for line, piece in enumerate(gone, 1)]
+        transaction.turns.write(part, spec, turns)
+        part.generation = number
+        session = transaction.sessions.get(part.agent, spec)
+        for turn in turns:
+            transaction.copies.retire(turn.id, session.id, number)
+            db.execute("UPDATE turns SET retired = ? WHERE id = ?", (number, turn.id))
+        transaction.events.detach_lost(part.id or 0, number)
+    part.generation = latest
