@@ -56,6 +56,8 @@ def _archive(db: apsw.Connection, share: float) -> Checked:
     )
     if looked.unchecked:
         message += f"; {looked.unchecked:,} have no checksum yet (`sessiond sync` adds them)"
+    if looked.accepted:
+        message += f"; {amounts.size(looked.accepted)} are lost, which was accepted"
     return "archive", message, findings
 
 

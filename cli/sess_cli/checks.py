@@ -186,8 +186,8 @@ def _index(home: Home, *, deep: bool) -> Iterator[Check]:
         try:
             yield _structure(db, deep=deep)
             yield _references(db)
+            yield _archive(db) if deep else _missing(db)
             if deep:
-                yield _archive(db)
                 yield _size(db)
             yield _sources(db)
             yield _skipped(db)
@@ -217,6 +217,14 @@ def _archive(db: apsw.Connection) -> Check:
     if not problems:
         return Check("archive", OK, f"{pieces}, all intact")
     return Check("archive", FAIL, f"{len(problems):,} of {pieces} damaged", problems[:5], REPAIR)
+
+
+def _missing(db: apsw.Connection) -> Check:
+    """Whether every byte that was read has a place in the archive; none is read for it."""
+    problems = [one.message for one in soundness.ArchiveCheck(db).missing()]
+    if not problems:
+        return Check("archive", OK, "complete (`--deep` verifies every piece)")
+    return Check("archive", FAIL, f"{len(problems):,} gaps", problems[:5], REPAIR)
 
 
 def _size(db: apsw.Connection) -> Check:

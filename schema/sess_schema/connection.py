@@ -126,6 +126,20 @@ def refuse_damaged(path: Path) -> None:
         )
 
 
+def refuse_links(path: str | Path) -> None:
+    """Nothing is read or written through a link that somebody planted in place of a file of ours.
+
+    Of other parts of the path, links are followed: homes are often behind some.
+    """
+    for name in (os.fspath(path), f"{path}-wal", f"{path}-shm", f"{path}-journal"):
+        if os.path.islink(name):
+            raise SessError(
+                f'"{name}" is a symbolic link',
+                hint="remove it; SESSIOND_HOME may name another directory for the index",
+                code=Exit.INDEX_UNUSABLE,
+            )
+
+
 def _make_companions_writable(path: Path) -> None:
     """WAL and its index got the mode that the index had when a reader made them.
 
@@ -141,6 +155,7 @@ def _make_companions_writable(path: Path) -> None:
 def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
     """The only writing connection: creates the index and upgrades its schema."""
     refuse_old_sqlite()
+    refuse_links(path)
     refuse_damaged(path)
     db: apsw.Connection | None = None
     try:
@@ -180,6 +195,7 @@ def open_reader(path: str | Path, *, any_schema: bool = False) -> apsw.Connectio
     because the directory is read-only or the disk is full.
     """
     refuse_old_sqlite()
+    refuse_links(path)
     if not os.path.exists(path):
         raise SessError(
             f'no index at "{path}" yet',

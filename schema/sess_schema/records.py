@@ -9,7 +9,7 @@ from typing import Any
 
 import apsw
 
-from sess_schema import archive, decode
+from sess_schema import archive, decode, losses
 
 _KEPT = 6  # unpacked chunks of about a megabyte: a result is rarely far from its call
 _MOST_KEPT = 8 << 20  # bytes; the line of a document may be one chunk of any size
@@ -38,7 +38,15 @@ class Records:
                 raw = self._unpacked(key, size)
                 slices.append(raw[max(0, offset - start) : min(size, offset + length - start)])
             at += 1
-        return slices[0] if len(slices) == 1 else b"".join(slices)
+        raw = slices[0] if len(slices) == 1 else b"".join(slices)
+        if len(raw) < length and retired == archive.LIVE:
+            self._miss(source, offset)
+        return raw
+
+    def _miss(self, source: int, offset: int) -> None:
+        """No piece has these bytes."""
+        if not losses.is_accepted(self._db, source, offset):
+            raise archive.Damaged
 
     def _chunks_of(self, source: int, retired: int) -> tuple[list[int], list[tuple[int, int]]]:
         """Where the chunks of a source start, and (id, length) of each."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apsw
 
-from sess_schema import archive, masks, sums
+from sess_schema import archive, losses, masks, sums
 from sess_schema.archive import Chunk, Damaged
+from sess_schema.losses import Loss
 from sess_schema.queries import references
 
 # What a finding is about, and therefore what mends it.
@@ -35,6 +36,7 @@ class Finding(NamedTuple):
     message: str
     source: int | None = None  # whose bytes are affected
     chunk: int | None = None
+    loss: Loss | None = None  # if nothing can bring them back
 
 
 class Looked(NamedTuple):
@@ -45,6 +47,7 @@ class Looked(NamedTuple):
     bytes: int = 0
     files: int = 0
     unchecked: int = 0  # chunks without a checksum, from versions before it
+    accepted: int = 0  # bytes that are known to be lost
 
 
 Progress = Callable[[int, int], None]
@@ -89,6 +92,7 @@ class ArchiveCheck:
         self._db = db
         self._share = share
         self._only = only
+        self._accepted = losses.accepted(db)
         self.looked = Looked()
 
     def findings(self, progress: Progress = lambda _done, _of: None) -> Iterator[Finding]:
@@ -113,7 +117,7 @@ class ArchiveCheck:
             live = [chunk for chunk in chunks if chunk.retired == archive.LIVE]
             if not is_part:
                 whole = 0 if kind == "database" else offset
-                yield from _gaps(source, path, live, whole)
+                yield from self._missing(_gaps(source, path, live, whole))
             compare = None
             if not is_part and kind != "database" and state == "live":
                 compare = _LiveFile.open(path, tuple(stat), masked=masked)
@@ -125,6 +129,34 @@ class ArchiveCheck:
                 if compare is not None:
                     compare.close()
                     self._count(files=1)
+        yield from self.missing(parts_only=True)
+
+    def missing(self, *, parts_only: bool = False) -> Iterator[Finding]:
+        """Bytes that no piece has; for this, no piece is read."""
+        if not parts_only:
+            files: list[Any] = self._db.execute(
+                "SELECT id, path, offset FROM sources"
+                " WHERE part_of IS NULL AND kind <> 'database' ORDER BY id"
+            ).fetchall()
+            for source, path, end in files:
+                live = [
+                    Chunk(*row)
+                    for row in self._db.execute(
+                        "SELECT id, retired, offset, length FROM chunks"
+                        " WHERE source_id = ? AND retired = 0 ORDER BY offset",
+                        (source,),
+                    )
+                ]
+                yield from self._missing(_gaps(source, path, live, end))
+        yield from self._missing(_records_without_bytes(self._db, self._only))
+
+    def _missing(self, found: Iterable[Finding]) -> Iterator[Finding]:
+        """What is not known to be lost."""
+        for one in found:
+            if one.loss in self._accepted:
+                self._count(accepted=one.loss.size if one.loss else 0)
+            else:
+                yield one
 
     def _chunk(
         self, source: int, path: str, chunk: Chunk, compare: _LiveFile | None
@@ -141,7 +173,8 @@ class ArchiveCheck:
             raw = b""
         self._count(chunks=1, bytes=len(raw), unchecked=0 if archive.is_checked(packed) else 1)
         if len(raw) != chunk.length:
-            yield Finding(ARCHIVE, f"{where} are damaged", source, chunk.id)
+            loss = Loss(path, chunk.retired, chunk.offset, chunk.end)
+            yield Finding(ARCHIVE, f"{where} are damaged", source, chunk.id, loss)
         elif compare is not None and chunk.retired <= 0 and not compare.has(chunk.offset, raw):
             yield Finding(LIVE_FILE, f"{where} are not what the file has", source, chunk.id)
 
@@ -156,7 +189,7 @@ def _gaps(source: int, path: str, chunks: list[Chunk], end: int) -> Iterator[Fin
     at = 0
     for chunk in chunks:
         if chunk.offset > at:
-            yield Finding(ARCHIVE, f"{path}: bytes {at:,} to {chunk.offset:,} are missing", source)
+            yield _gap(source, path, at, chunk.offset)
         elif chunk.offset < at:
             yield Finding(
                 ARCHIVE,
@@ -166,7 +199,27 @@ def _gaps(source: int, path: str, chunks: list[Chunk], end: int) -> Iterator[Fin
             )
         at = max(at, chunk.end)
     if at < end:
-        yield Finding(ARCHIVE, f"{path}: bytes {at:,} to {end:,} are missing", source)
+        yield _gap(source, path, at, end)
+
+
+def _gap(source: int, path: str, at: int, end: int) -> Finding:
+    loss = Loss(path, archive.LIVE, at, end)
+    return Finding(ARCHIVE, f"{path}: bytes {at:,} to {end:,} are missing", source, loss=loss)
+
+
+def _records_without_bytes(
+    db: apsw.Connection, only: Sequence[int] | None = None
+) -> Iterator[Finding]:
+    """Each record of a conversation in a document or database is a piece of its own."""
+    for source, path, line, offset, length in db.execute(
+        "SELECT s.id, s.path, t.line, t.offset, t.length FROM sources s JOIN turns t"
+        " ON t.source_id = s.id AND t.retired = 0 WHERE s.part_of IS NOT NULL AND NOT EXISTS"
+        " (SELECT 1 FROM chunks c WHERE c.source_id = s.id AND c.retired = 0"
+        " AND c.offset = t.offset) ORDER BY s.id, t.offset"
+    ):
+        if only is None or source in only:
+            loss = Loss(path, archive.LIVE, offset, offset + length + 1)  # with its newline
+            yield Finding(ARCHIVE, f"{path}: record {line} is missing", source, loss=loss)
 
 
 class _LiveFile:

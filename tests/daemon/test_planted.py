@@ -107,3 +107,22 @@ def test_the_example_of_the_configuration_is_valid(tmp_path):
     file = tmp_path / "config.toml"
     file.write_text(config_keys.example())
     config.load(file)
+
+
+@pytest.mark.parametrize("end", ["", "-wal", "-shm", "-journal"])
+def test_a_link_planted_as_index_is_not_followed(world, end):
+    """Neither by the writer nor by readers, whether it leads to something or not."""
+    t = world.transcript()
+    t.append(t.prompt("go"), t.answer("ok"))
+    world.run("sessiond", "sync", check=0)
+    planted, victim = world.state / f"index.db{end}", world.root / "victim"
+    planted.unlink(missing_ok=True)
+    victim.write_text("mine")
+    for target in (victim, world.root / "nothing"):
+        planted.symlink_to(target)
+        for program, *words in (("sessiond", "sync"), ("sess", "list", "--no-sync")):
+            done = world.run(program, *words, check=4)
+            assert f'index.db{end}" is a symbolic link\nhint: ' in done.stderr
+        planted.unlink()
+    assert victim.read_text() == "mine"
+    assert not (world.root / "nothing").exists()

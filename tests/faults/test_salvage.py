@@ -53,10 +53,6 @@ def intact_pieces(index):
     return {data for data in every if is_intact(data)}
 
 
-def said_of(session):
-    return session[:-4] + session[-3:]
-
-
 def is_intact(data):
     try:
         archive.unpack(data)
@@ -177,16 +173,7 @@ def test_a_salvaged_index_is_what_it_was(spoiled, tmp_path):
         spoiled.run("sessiond", "salvage", before[1] / "index.db", check=0)
         spoiled.state = tmp_path / "new"
         got = spoiled.dump()
-        live = "SELECT path, generation FROM sources ORDER BY 1"
-        assert spoiled.sql(live)
-        assert got["sources"] == expected["sources"]
-        kept = {row[0] for row in got["usage"]}  # of records that left their file nothing is read
-        assert got["usage"] == [row for row in expected["usage"] if row[0] in kept]
-        # Without the number of all records ever read.
-        assert list(map(said_of, got["sessions"])) == list(map(said_of, expected["sessions"]))
-        assert [row for row in got["events"] if not row[13]] == [
-            row for row in expected["events"] if not row[13]
-        ]
+        assert got == expected
         again = spoiled.run("sessiond", "salvage", before[1] / "index.db", check=0)
         assert (
             again.stderr == f"loaded 0 files with 0 archived pieces; {SESSIONS} had nothing new\n"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import apsw
 
-from sess_schema import __version__, archive, backups, lock, paths, soundness, sums
+from sess_schema import __version__, archive, backups, lock, losses, paths, soundness, sums
 from sess_schema.connection import interrupted_repair, open_reader, open_writer
 from sess_schema.errors import Exit, SessError
 from sess_schema.program import counted, say
@@ -51,8 +51,8 @@ def salvage(file: str) -> int:
     return Exit.SKIPPED_SOME if lost else Exit.OK
 
 
-def repair() -> int:
-    """Mend what can be mended; 4 if something is lost for good."""
+def repair(*, accept_losses: bool = False) -> int:
+    """Mend what can be mended; 4 if something is lost for good and that is not accepted."""
     home = paths.home()
     home.create()
     with _writer(home):
@@ -60,7 +60,11 @@ def repair() -> int:
         if kept is None and not home.index.exists():
             raise SessError(f'no index at "{home.index}"', hint="run `sessiond sync`")
         broken = kept is not None or _is_broken(home.index)
-        lost = _rebuild(home, kept) if broken else _mend(home)
+        lost = _rebuild(home, kept) if broken else _mend(home, accept_losses=accept_losses)
+    if lost and accept_losses:
+        _name_lost(lost)
+        say(f"accepted {counted(len(lost), 'loss')}; `sess check` no longer fails for them")
+        return Exit.OK
     if lost:
         _name_lost(lost)
         return Exit.INDEX_UNUSABLE
@@ -234,7 +238,7 @@ def _load(home: paths.Home, index: Path, found: list[Found]) -> list[str]:
 # -- a database whose pages are sound
 
 
-def _mend(home: paths.Home) -> list[str]:
+def _mend(home: paths.Home, *, accept_losses: bool) -> list[str]:
     settings = config.load(home.config_file)
     sources = all_sources(settings)
     with progress_line() as progress, closing(open_writer(home.index, progress)) as db:
@@ -249,7 +253,10 @@ def _mend(home: paths.Home) -> list[str]:
         _read_files(home, settings, store, sources)
         _drop_replaced(db, affected)
         _sum_up(db)
-        return [one.message for one in _archive_findings(db, progress, affected)]
+        left = _archive_findings(db, progress, affected)
+        if accept_losses:
+            losses.accept(db, [one.loss for one in left if one.loss is not None])
+        return [one.message for one in left]
 
 
 def _read_files(

@@ -121,7 +121,8 @@ def _read_batch(
         for key in reversed(left):
             if key in read:
                 continue
-            family = _family(store.db, logs, key)
+            # What was just read is right already; of a new index, relatives are not known before.
+            family = [one for one in _family(store.db, logs, key) if one.id not in read]
             _read_family(store.transaction, sources, [replace(one) for one in family], mask)
             read.update(one.id or 0 for one in family)
             size += sum(map(_size, family))

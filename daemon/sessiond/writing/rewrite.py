@@ -20,7 +20,7 @@ def common_prefix(db: apsw.Connection, source: Tracked, fd: int) -> int:
     """How many archived bytes the file still starts with, in whole chunks."""
     kept, masked = 0, masks.are_used(db)
     for chunk in archive.current(db, source.id or 0):
-        if chunk.retired == archive.PENDING:
+        if chunk.retired == archive.PENDING or chunk.offset != kept:  # a piece is missing
             break
         try:
             live = tail.read_at(fd, chunk.length, chunk.offset)
