@@ -9,6 +9,7 @@ import pytest
 from sessiond.families.copilot.events import EventParser
 from sessiond.families.copilot.tools import describe
 from sessiond.sourcekit.base import SessionSpec
+from sessiond.sources.copilot import CopilotSource
 
 
 def parsed(*events):
@@ -24,6 +25,7 @@ def parsed(*events):
         ({"success": True, "result": {"content": "<shellId: 3 completed with exit code 2>"}},
          "error"),
         ({"success": True, "result": {"content": "<exited with exit code 1>\nwas all"}}, "ok"),
+        ({"success": True, "result": "no\n<exited with exit code 1>"}, "error"),
         ({"success": True, "shellExecution": {"exitCode": 3}}, "error"),
         ({"success": True, "result": {"contents": [{"type": "shell_exit", "exitCode": 1}]}},
          "error"),
@@ -98,6 +100,9 @@ def test_several_replacements_are_one_edit_each():
         ({"modelMetrics": {"m": {"requests": 2}}, "currentModel": "m",
           "tokenDetails": {"input": {"tokenCount": 4}, "output": {"tokenCount": 2},
                            "cache_read": {"tokenCount": 5}}}, [("m", 4, 5, 2)]),
+        ({"modelMetrics": {"m": {"usage": {"reasoningTokens": 1}, "tokenDetails": {
+            "input": {"tokenCount": 4}, "output": {"tokenCount": 2},
+            "cache_read": {"tokenCount": 5}}}}}, [("m", 4, 5, 2)]),
         ({"modelMetrics": {"m": {"requests": 2}}}, []),
     ],
 )  # fmt: skip
@@ -108,3 +113,20 @@ def test_the_end_of_a_session_says_what_it_used(end, used):
     assert [
         (one.model, one.input_tokens, one.cache_read_tokens, one.output_tokens) for one in found
     ] == used
+
+
+@pytest.mark.parametrize(
+    ("facts", "title"),
+    [
+        ("name: Kite\nsummary: Fly a kite\n", "Kite"),
+        ("id: s1\nsummary: Fly a kite\n", "Fly a kite"),
+        ("summary: |-\n  Fly a kite\n  today\ncwd: /kite\n", "Fly a kite"),
+        ("summary: >\ncwd: /kite\n", None),
+        ("summary: null\n", None),
+        ("", None),
+    ],
+)
+def test_a_session_has_the_name_that_copilot_noted(tmp_path, facts, title):
+    """Earlier versions call it a summary, which may be on lines of its own."""
+    (tmp_path / "workspace.yaml").write_text(facts)
+    assert CopilotSource().identify(str(tmp_path / "events.jsonl"), b"").title == title

@@ -25,6 +25,7 @@ def result_of(data: dict[str, Any], call_id: str) -> Result:
     contents = [*_blocks(result.get("contents"))]
     output = (
         as_text(result.get("content"))
+        or as_text(data.get("result"))
         or as_text(error.get("message"))
         or as_text(result.get("detailedContent"))
         or "\n".join(text for block in contents if (text := as_text(block.get("text"))))
@@ -65,25 +66,30 @@ def summed(end: dict[str, Any], session: str) -> list[Usage]:
     """What a whole session used, by model; each later sum includes the earlier ones."""
     found = []
     for model, metric in as_dict(end.get("modelMetrics")).items():
-        usage = as_dict(as_dict(metric).get("usage"))
+        usage, details = (as_dict(as_dict(metric).get(n)) for n in ("usage", "tokenDetails"))
         names = ("inputTokens", "cacheReadTokens", "cacheWriteTokens")
         counts = [usage.get(name) for name in names]
         output, reasoning = usage.get("outputTokens"), usage.get("reasoningTokens")
-        found.append(usage_of(f"{session}:{model}", model, counts, output, reasoning))
+        used = usage_of(f"{session}:{model}", model, counts, output, reasoning)
+        if details and not (used.input_tokens or used.output_tokens):
+            used = _detailed(details, session, model, reasoning)
+        found.append(used)
     if not any(used.input_tokens or used.output_tokens for used in found):
-        found = [_detailed(as_dict(end.get("tokenDetails")), session, end.get("currentModel"))]
+        details = as_dict(end.get("tokenDetails"))
+        found = [_detailed(details, session, end.get("currentModel"), 0)]
     for used in found:
         used.fallback = SUMMED
     return [used for used in found if used.input_tokens or used.output_tokens]
 
 
-def _detailed(details: dict[str, Any], session: str, model: Any) -> Usage:
+def _detailed(details: dict[str, Any], session: str, model: Any, reasoning: Any) -> Usage:
     """Counts that were billed, each apart: here input is what did not come from the cache."""
     names = ("input", "cache_read", "cache_write", "output")
     given, read, written, output = (
         as_count(as_dict(details.get(name)).get("tokenCount")) for name in names
     )
-    return usage_of(f"{session}:{model}", model, [given + read + written, read, written], output, 0)
+    entered = [given + read + written, read, written]
+    return usage_of(f"{session}:{model}", model, entered, output, reasoning)
 
 
 def usage_of(key: str, model: Any, entered: list[Any], output: Any, reasoning: Any) -> Usage:

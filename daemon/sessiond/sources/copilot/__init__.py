@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import orjson
@@ -20,6 +21,7 @@ _SESSIONS, _EARLY = "session-state", "history-session-state"
 _EVENTS, _LOG, _DOCUMENT = "events.jsonl", ".jsonl", ".json"
 _FACTS = "workspace.yaml"
 _STORE = "session-store.db"
+_IN_LINES = frozenset({"|", "|-", "|+", ">", ">-", ">+"})
 
 
 class CopilotSource(Source):
@@ -84,7 +86,7 @@ class CopilotSource(Source):
         facts = _facts(os.path.join(folder, _FACTS)) if name == _EVENTS else {}
         return SessionSpec(
             session,
-            title=facts.get("name"),
+            title=facts.get("name") or facts.get("summary"),
             project=facts.get("cwd"),
             resume=("copilot", "--resume", session),
         )
@@ -116,12 +118,15 @@ class CopilotSource(Source):
 def _facts(path: str) -> dict[str, str]:
     """The flat `key: value` lines that Copilot writes beside a session's events."""
     facts = {}
-    for line in small_file(path).decode("utf-8", "replace").splitlines():
+    lines = small_file(path).decode("utf-8", "replace").splitlines()
+    for line, following in pairwise((*lines, "")):
         key, colon, value = line.partition(":")
         value = value.strip()
+        if value in _IN_LINES:  # the text follows
+            value = following.strip() if following.startswith(" ") else ""
         if value[:1] in ("'", '"') and value[-1:] == value[:1]:
             value = value[1:-1].replace(value[:1] * 2, value[:1])
-        if colon and key.isidentifier() and value and value not in ("null", "~", "|", ">"):
+        if colon and key.isidentifier() and value and value not in ("null", "~"):
             facts[key] = " ".join(value.split())
     return facts
 
