@@ -11,6 +11,7 @@ import orjson
 
 from sessiond.sourcekit.base import SOURCE_CODE, Parser, SessionSpec, Source
 from sessiond.sourcekit.files import small_json
+from sessiond.sourcekit.ids import is_uuid
 from sessiond.sourcekit.values import as_text
 
 __all__ = ["SOURCE", "QwenSource"]
@@ -18,6 +19,7 @@ __all__ = ["SOURCE", "QwenSource"]
 _CHATS, _ARCHIVE, _SUBAGENTS = "chats", "archive", "subagents"
 _AGENT, _LOG, _META = "agent-", ".jsonl", ".meta.json"
 _OWN = re.compile(rb'"parentUuid"\s*:.{0,4096}"parts"\s*:\s*\[', re.DOTALL)
+_SESSION = re.compile(rb'"sessionId"\s*:\s*"([\w.:-]{1,200})"')
 _PARENT = re.compile(rb'"parentSessionId"\s*:\s*"([\w.:-]{1,200})"')
 
 
@@ -80,10 +82,12 @@ class QwenSource(Source):
                 title=as_text(meta.get("description")),
                 call_id=as_text(meta.get("toolUseId")),
             )
+        named = None if is_uuid(stem) else _SESSION.search(head)  # a file may have been renamed
+        session = named[1].decode() if named else stem
         spawned = _PARENT.search(head)
         if spawned:  # a session of its own that another one started
-            return SessionSpec(stem, kind="subagent", parent=spawned[1].decode())
-        return SessionSpec(stem, resume=("qwen", "--resume", stem))
+            return SessionSpec(session, kind="subagent", parent=spawned[1].decode())
+        return SessionSpec(session, resume=("qwen", "--resume", session))
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
         from sessiond.sources.qwen.records import QwenParser  # noqa: PLC0415 - when something changed
