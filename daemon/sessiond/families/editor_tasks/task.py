@@ -88,6 +88,7 @@ def _insert(
     facts: dict[str, Any],
 ) -> None:
     """Put what was only shown before the first message that is later."""
+    at = since = 0
     for message in shown:
         record = timeline.notice(message, meter)
         if record is None:
@@ -95,14 +96,20 @@ def _insert(
         answer = answers.get(str(message.get("ts")))
         if record.usage is not None and record.usage.model is None:
             record.usage.model = answer.model if answer else _model(facts, message, record.ts)
-        later = (
-            at
-            for at, item in enumerate(items)
-            if record.ts is not None and item.record and (item.record.ts or 0) > record.ts
-        )
+        if record.ts is not None:  # what is shown is in order: the search goes on where it stopped
+            at = at if record.ts >= since else 0
+            since = record.ts
+            while at < len(items) and not _is_later(items[at], since):
+                at += 1
         value = {"shown": message, "model": record.usage.model if record.usage else None}
         key = f"shown/{message.get('ts')}"
-        items.insert(next(later, len(items)), Item(key, value=value, record=record))
+        items.insert(
+            at if record.ts is not None else len(items), Item(key, value=value, record=record)
+        )
+
+
+def _is_later(item: Item, than: int) -> bool:
+    return item.record is not None and (item.record.ts or 0) > than
 
 
 def _recorded(meter: Meter, message: dict[str, Any], record: Record) -> Usage | None:
