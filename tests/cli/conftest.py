@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests import forked
+from tests.waiting import LIMIT
 
 SESS = str(Path(sys.executable).parent / "sess")
 MAIN = "11111111-1111-4111-8111-111111111111"
@@ -60,7 +61,7 @@ class Client:
         except OSError:  # Linux reports this when the other side is closed
             pass
         os.close(outer)
-        return received.decode().replace("\r\n", "\n"), process.wait(30)
+        return received.decode().replace("\r\n", "\n"), process.wait(LIMIT)
 
 
 @pytest.fixture

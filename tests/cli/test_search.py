@@ -7,6 +7,7 @@ import re
 import subprocess
 
 import pytest
+from tests.waiting import LIMIT
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 
@@ -193,7 +194,7 @@ def test_a_broken_pipe_is_quiet(world, sess):
         env={**world.env, "PATH": path},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=LIMIT,
         check=False,
     )
     assert (piped.returncode, piped.stderr, len(piped.stdout.splitlines())) == (0, "", 1)

@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.waiting import LIMIT
 
 from sess_schema import citations
 from sess_schema.connection import open_reader
@@ -351,7 +352,7 @@ def test_the_first_hit_does_not_wait_for_the_last(world, sess):
         assert process.stdout is not None
         assert b"needle 2999" in process.stdout.readline()
         process.stdout.close()
-        assert process.wait(30) == 0
+        assert process.wait(LIMIT) == 0
 
 
 def test_options_that_exclude_each_other(shop, sess):

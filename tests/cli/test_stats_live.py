@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from tests.conftest import BIN
+from tests.waiting import LIMIT
 
 from sess_cli.statusline import Spent, Status
 from sess_schema.queries.views.windows import Window
@@ -107,7 +108,7 @@ def watched(world, *arguments):
         os.close(ours)
 
 
-def read_until(terminal, wanted, seconds=30):
+def read_until(terminal, wanted, seconds=LIMIT):
     text = ""
     until = time.monotonic() + seconds
     while wanted not in text:
@@ -131,7 +132,7 @@ def test_the_dashboard_is_drawn_again_when_the_index_changes(world):
         assert "\x1b[2J" not in read_until(terminal, "$5.00")
         process.send_signal(signal.SIGINT)
         assert "\x1b[?25h\x1b[?1049l" in read_until(terminal, "\x1b[?1049l")
-        assert process.wait(30) == 130
+        assert process.wait(LIMIT) == 130
 
 
 def test_a_view_can_be_watched(world):

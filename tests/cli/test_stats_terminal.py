@@ -12,6 +12,7 @@ import unicodedata
 
 import pytest
 from tests.conftest import BIN, World
+from tests.waiting import LIMIT
 
 from sess_cli.render.stats import VIEWS
 
@@ -73,7 +74,7 @@ def seen(world, *arguments, lines=40):
     except OSError:  # the other end is closed
         pass
     os.close(ours)
-    assert process.wait(30) in (0, 3)
+    assert process.wait(LIMIT) in (0, 3)
     return written.decode().replace("\r\n", "\n")
 
 

@@ -23,7 +23,7 @@ from tests.cursor_databases import (
     put_conversation,
     small_talk,
 )
-from tests.waiting import wait_until
+from tests.waiting import LIMIT, wait_until
 
 from sess_schema.errors import SessError
 
@@ -263,7 +263,7 @@ def test_the_daemon_tries_again_by_itself(world, good, database, start_plain, na
     wait_until(lambda: status_of(world, database)["state"] == "live")
     assert process.poll() is None
     process.terminate()
-    assert process.wait(10) == 0
+    assert process.wait(LIMIT) == 0
     assert world.found("good") == ["good words"]
     assert len(world.shown("c1")) == 5
     log = (world.state / "sessiond.log").read_text()
@@ -325,7 +325,7 @@ def test_the_daemon_follows_another_file_in_its_place(world, good, database, tmp
             wait_until(lambda: world.found("last"))
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(LIMIT)
 
 
 def test_a_crash_of_cursor_leaves_a_log_that_is_read(world, good):
@@ -519,5 +519,5 @@ def test_the_size_of_the_log_is_not_our_doing(world, good):
         db.close()
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(LIMIT)
     assert size < 20_000_000

@@ -45,7 +45,7 @@ def start(world, until):
         if process.poll() is None:
             process.send_signal(signal.SIGCONT)
             process.terminate()
-            assert process.wait(10) == 0
+            assert process.wait(LIMIT) == 0
 
 
 def facts(world):
@@ -193,7 +193,7 @@ def test_of_twenty_daemons_one_lives(world, until):
     finally:
         for daemon in daemons:
             daemon.terminate()
-            daemon.wait(10)
+            daemon.wait(LIMIT)
 
 
 def test_asking_whether_a_daemon_lives_does_not_stop_one_from_starting(tmp_path):

@@ -16,6 +16,7 @@ from tests.at_length import amount, spread
 from tests.faults.disk import READS, WRITES, Trouble
 from tests.faults.history import close, facts, history
 from tests.schema.stored import make
+from tests.waiting import LIMIT
 
 from sess_schema.connection import open_writer
 from sess_schema.errors import Exit, SessError
@@ -286,7 +287,7 @@ def test_the_daemon_waits_for_space_and_goes_on_by_itself(world, small_disk, unt
         until(lambda: "paused" not in status())
     finally:
         daemon.terminate()
-        assert daemon.wait(10) == 0
+        assert daemon.wait(LIMIT) == 0
 
 
 def test_a_daemon_that_starts_on_a_full_disk_waits_for_space(world, small_disk, until):
@@ -312,7 +313,7 @@ def test_a_daemon_that_starts_on_a_full_disk_waits_for_space(world, small_disk, 
                 until(lambda: small_disk.run(world, *find).returncode == 0)
         finally:
             daemon.terminate()
-            assert daemon.wait(10) == 0
+            assert daemon.wait(LIMIT) == 0
             daemon.stderr.close()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.rights import obey_permissions
+from tests.waiting import LIMIT
 
 BIN = Path(sys.executable).parent
 
@@ -29,7 +30,7 @@ def start(world):
     for process in running:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(10) == 0
+            assert process.wait(LIMIT) == 0
 
 
 def test_a_mount_below_a_root_is_seen_at_once(world, start, until):

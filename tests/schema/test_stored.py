@@ -17,6 +17,7 @@ import apsw
 import pytest
 from tests.conftest import BIN, World
 from tests.schema.stored import corpus, make
+from tests.waiting import LIMIT
 
 from sess_schema import migrate
 from sess_schema.connection import open_writer
@@ -211,7 +212,7 @@ def test_the_service_manager_hears_of_an_upgrade_before_it_is_ready(world):
                 heard.append(manager.recv(4096).decode().split("\n"))
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(LIMIT)
     assert heard[0] == [
         "EXTEND_TIMEOUT_USEC=120000000",
         "WATCHDOG=1",

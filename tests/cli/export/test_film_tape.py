@@ -14,6 +14,7 @@ import time
 import pytest
 from tests.cli.export import tape_grammar
 from tests.cli.export.tape_grammar import Command, Refused
+from tests.waiting import LIMIT
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 # The terminal must be the shell's own, or no key could interrupt anything anyway.
@@ -168,7 +169,7 @@ def in_shell(keys, folder, *, path=None):
 
     def read(until=None):
         nonlocal seen
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + LIMIT
         while time.monotonic() < deadline:
             ready, _, _ = select.select([master], [], [], 0.3)
             if ready:
@@ -195,7 +196,7 @@ def in_shell(keys, folder, *, path=None):
         read()
         return seen.decode("utf-8", "replace"), shell.poll()
     except OSError:
-        return seen.decode("utf-8", "replace"), shell.wait(10)
+        return seen.decode("utf-8", "replace"), shell.wait(LIMIT)
     finally:
         shell.kill()
         shell.wait()

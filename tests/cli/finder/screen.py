@@ -15,6 +15,7 @@ import threading
 import time
 from contextlib import closing
 
+from tests.waiting import LIMIT
 from textual import events
 from textual.keys import _character_to_key, key_to_character
 
@@ -24,7 +25,7 @@ from sess_cli.finder.help import Help
 from sess_schema.citations import Citations
 from sess_schema.connection import open_reader
 
-PATIENCE = 10
+PATIENCE = LIMIT
 
 
 class Screen:

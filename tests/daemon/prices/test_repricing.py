@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.waiting import LIMIT
 
 pytestmark = pytest.mark.slow
 
@@ -47,4 +48,4 @@ def test_the_daemon_keeps_the_index_to_itself(world):
         assert "a daemon is already running" in done.stderr
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(LIMIT)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 import pytest
 from tests.forked import BIN
 from tests.golden_home import GOLDEN
-from tests.waiting import wait_until
+from tests.waiting import LIMIT, wait_until
 
 from sess_schema.errors import SessError
 from sessiond.service import download, importing
@@ -207,7 +207,7 @@ def test_a_running_daemon_reads_it_and_its_growth(here):
         wait_until(lambda: here.found("watch"))
     finally:
         daemon.terminate()
-        daemon.wait(20)
+        daemon.wait(LIMIT)
 
 
 # -- sessiond sync FILE
@@ -255,7 +255,7 @@ def test_sync_hands_a_file_to_the_running_daemon(here):
         assert here.run("sessiond", "sync", "-q", file, check=0).stdout == ""
     finally:
         daemon.terminate()
-        daemon.wait(20)
+        daemon.wait(LIMIT)
 
 
 def test_sync_hands_a_directory_to_the_running_daemon(here):
@@ -274,7 +274,7 @@ def test_sync_hands_a_directory_to_the_running_daemon(here):
         ).items()
     finally:
         daemon.terminate()
-        daemon.wait(20)
+        daemon.wait(LIMIT)
 
 
 def test_a_person_may_say_whose_a_file_is(here, capsys):
