@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from importlib import resources
+from pathlib import Path
+
 import pytest
 
+from sess_cli.commands import demo
 from sess_cli.commands.demo import install_sample
 from sess_schema import times
 
@@ -40,3 +46,35 @@ def test_the_sample_is_sound(world, sess):
     assert world.sql("SELECT call_id FROM sessions WHERE kind = 'subagent'") == [("toolu_brew_2",)]
     newest = sess.json("list")[0]
     assert 0 <= times.now_ms() - times.since(newest["ended"]) < times.DAY
+
+
+def examples():
+    """The commands of the README whose output it shows."""
+    text = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    blocks = re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    parts = [part for block in blocks for part in re.split(r"^\$ ", block, flags=re.MULTILINE)]
+    lines = [part.strip("\n").partition("\n") for part in parts]
+    return {command: shown for command, _, shown in lines if shown and command[:5] == "sess "}
+
+
+@pytest.fixture
+def teapot(world, sess):
+    """The sample as it is eight and a half hours after its last record."""
+    texts = demo._texts(resources.files("sess_cli") / "sample", ())
+    last = max(times.since(stamp) for _, text in texts for stamp in demo._TIMESTAMP.findall(text))
+    shift = times.now_ms() - 17 * times.HOUR // 2 - last
+    for parts, text in texts:
+        path = world.projects.joinpath(*parts)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        moved = demo._TIMESTAMP.sub(lambda m: times.iso(times.since(m[0]) + shift), text)
+        path.write_text(moved, "utf-8")
+    world.ingest()
+    return sess
+
+
+def test_the_readme_shows_what_is_printed(teapot):
+    """On the sample, in 100 columns."""
+    assert len(examples()) == 5
+    for command, shown in examples().items():
+        text, _ = teapot.on_terminal(*shlex.split(command)[1:], "--no-sync", width=100)
+        assert text.rstrip("\n") == shown, command
