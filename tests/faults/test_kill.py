@@ -10,10 +10,13 @@ import time
 
 import pytest
 from tests.at_length import amount, count, seeds
+from tests.daemon.test_masking import KEY, everything, ingest
 from tests.waiting import let_it_write
 
+from sessiond.sourcekit.masking import Masker
 
-def grow(transcripts, stop, seed):
+
+def grow(transcripts, stop, seed, secret=""):
     """Append whole conversations, each line cut at random bytes, flushed piece by piece."""
     rng = random.Random(seed)
     number = 0
@@ -25,6 +28,7 @@ def grow(transcripts, stop, seed):
             t.prompt(f"question {number}"),
             t.call(call, command=f"make step{number}"),
             t.result(call, f"output {number} " * rng.randint(1, 300), is_error=number % 7 == 0),
+            t.prompt(f"use {secret} for it"),
             t.answer(f"answer {number}"),
         ]
         for line in map(t.encode, lines):
@@ -35,14 +39,14 @@ def grow(transcripts, stop, seed):
                 time.sleep(rng.random() * 0.004)
 
 
-def kill_often(world, kills, seed):
+def kill_often(world, kills, seed, secret=""):
     """Start daemons and kill each after some progress, while transcripts grow."""
     rng = random.Random(seed)
     transcripts = [
         world.transcript(f"{letter * 8}-1111-4111-8111-111111111111") for letter in "abc"
     ]
     stop = threading.Event()
-    writer = threading.Thread(target=grow, args=(transcripts, stop, seed))
+    writer = threading.Thread(target=grow, args=(transcripts, stop, seed, secret))
     writer.start()
     try:
         for _ in range(kills):
@@ -55,14 +59,14 @@ def kill_often(world, kills, seed):
         writer.join()
 
 
-def assert_as_undisturbed(world, tmp_path):
+def assert_as_undisturbed(world, tmp_path, mask=None):
     """The same files read once, in one go, give the same index."""
     world.run("sessiond", "sync", check=0)
     world.check()
     clean = type(world)(tmp_path / "clean")
     shutil.rmtree(clean.projects)
     shutil.copytree(world.projects, clean.projects)
-    clean.ingest()
+    ingest(clean, mask)
     disturbed, undisturbed = world.dump(), clean.dump()
     for part, rows in undisturbed.items():
         assert disturbed[part] == rows, part
@@ -74,3 +78,14 @@ def test_killing_the_daemon_changes_nothing(world, tmp_path, seed):
     """After kill -9 again and again: the same events, turns, usage and checkpoints as without."""
     kill_often(world, amount(12, 40), seed)
     assert_as_undisturbed(world, tmp_path)
+
+
+@pytest.mark.parametrize("seed", seeds(1, 3))
+def test_a_secret_is_masked_whenever_the_daemon_is_killed(world, tmp_path, seed):
+    """Even of a line that was half written; the index is as after an undisturbed, masked run."""
+    world.state.mkdir(mode=0o700)
+    (world.state / "config.toml").write_text("[redact]\nat_ingest = true\n")
+    kill_often(world, amount(5, 40), seed, KEY)
+    assert KEY[:20].encode() not in everything(world)
+    assert_as_undisturbed(world, tmp_path, Masker())
+    assert KEY[:20].encode() not in everything(world)

@@ -28,6 +28,7 @@ from sess_cli.export.film import tape
 from sess_cli.export.film.scenes import Call
 from sess_cli.export.html import prose
 from sess_cli.render import markdown
+from sess_schema import masks
 from sess_schema.connection import open_reader
 from sess_schema.decode import decode
 from sess_schema.errors import SessError
@@ -39,6 +40,7 @@ from sessiond.engines.lines import LogReader
 from sessiond.reading.array_elements import NotAnArray, elements
 from sessiond.reading.tracked import Progress
 from sessiond.sourcekit.base import NotReady
+from sessiond.sourcekit.masking import Masker
 
 LINES = 8  # of a log, in one input
 CRASHED = re.compile(r"^\w*(Error|Exception|Iteration|Exit)\b|^parser failed")
@@ -228,6 +230,22 @@ def redaction(data: bytes) -> None:
     assert Redactor("/home/demo")(once) == once
 
 
+_MASKER = Masker(["ACME-[0-9]{6}"])
+
+
+def masking(data: bytes) -> None:
+    """A mask keeps the length, and JSON its structure; a second time changes nothing."""
+    text = _text(data[1:])
+    secret = KEYS[(data or b"\0")[0] % len(KEYS)]
+    line = json.dumps({"a": [f"{text} {secret}", 1], "password": text[:40]}).encode()
+    for raw in (data, line):
+        masked = _MASKER.raw(raw)
+        assert masks.same(raw, masked, masked=True)
+        assert _MASKER.raw(masked) == masked
+    assert len(json.loads(masked)["a"]) == 2
+    assert json.dumps(secret)[1:-1].encode() not in masked or secret in text
+
+
 _PROSE = [
     text.encode("utf-8", "surrogateescape") for text in PAYLOADS + HOSTILE if "\ud800" not in text
 ]
@@ -252,6 +270,7 @@ def targets() -> dict[str, Target]:
         "tape": Target(_PROSE, keys),
         "terminal": Target(_PROSE, terminal),
         "redaction": Target(_SECRETS, redaction),
+        "masking": Target(_SECRETS, masking),
     }
     for agent in agents():
         if _parts(agent, "transcript"):
