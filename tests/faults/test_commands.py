@@ -157,6 +157,43 @@ class Salvage(Rebuild):
         assert self.work(world, Trouble()).code in self.lost
 
 
+class History(Salvage):
+    """`salvage` into an index that has only the last content of a file that was rewritten twice."""
+
+    def prepare(self, world):
+        two_sessions(world)
+        world.ingest()
+        t = world.transcript(FIRST)
+        content = t.path.read_bytes()
+        for lines in (1, 3):
+            t.path.write_bytes(b"".join(content.splitlines(keepends=True)[-lines:]))
+            world.ingest()
+        with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+            db.pragma("journal_mode", "delete")
+        (world.state / "index.db").rename(world.root / "old.db")
+        world.ingest()
+
+
+class Accept(Mend):
+    """`repair --accept-losses` of a piece that nothing can bring back."""
+
+    def prepare(self, world):
+        two_sessions(world)
+        world.ingest()
+        shutil.rmtree(world.projects)
+        world.projects.mkdir()
+        world.ingest()
+        with closing(apsw.Connection(str(world.state / "index.db"))) as db:
+            db.execute("UPDATE chunks SET data = zeroblob(99) WHERE id = 1")
+
+    def work(self, world, trouble):
+        return disk.run(world, trouble, "sessiond", "repair", "--accept-losses")
+
+    def facts(self, world):
+        assert world.run("sess", "check").returncode == 0
+        return facts(world)
+
+
 class Forget(Sync):
     """`forget`, as the process that does it for `sess`: nothing is left in any page."""
 
@@ -256,6 +293,8 @@ OPERATIONS = {
     "mend": Mend(),
     "rebuild": Rebuild(),
     "salvage": Salvage(),
+    "history": History(),
+    "accept": Accept(),
     "forget": Forget(),
     "backup": Backup(),
     "folder": Folder(),

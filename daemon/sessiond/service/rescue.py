@@ -59,7 +59,8 @@ def repair(*, accept_losses: bool = False) -> int:
         kept = interrupted_repair(home.index)
         if kept is None and not home.index.exists():
             raise SessError(f'no index at "{home.index}"', hint="run `sessiond sync`")
-        broken = kept is not None or _is_broken(home.index)
+        # A read error may pass: only what is damaged at a second look, too, is built anew.
+        broken = kept is not None or (_is_broken(home.index) and _is_broken(home.index))
         lost = _rebuild(home, kept) if broken else _mend(home, accept_losses=accept_losses)
     if lost and accept_losses:
         _name_lost(lost)
