@@ -24,6 +24,7 @@ from tests.at_length import amount
 from sess_schema import archive, event_blocks
 from sess_schema.connection import open_reader, open_writer
 from sess_schema.queries import references
+from sess_schema.queries.views import digests
 from sessiond.config import Config
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
@@ -265,7 +266,8 @@ class World:
         }
 
     def check(self):
-        """Both integrity checks, no broken references, and no event later than its block allows."""
+        """Both integrity checks, no broken references, no event later than its block allows, and
+        digests that are what their sessions have."""
         with closing(open_writer(self.state / "index.db")) as db:
             assert db.pragma("integrity_check") == "ok"
             assert references.broken(db) == []
@@ -274,6 +276,7 @@ class World:
                 " WHERE e.ts > coalesce(b.newest, -1)"
             )
             assert list(db.execute(late, (event_blocks.BITS,))) == []
+            assert digests.differences(db) == 0
             db.execute("INSERT INTO event_index (event_index, rank) VALUES ('integrity-check', 1)")
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -19,6 +20,7 @@ import apsw
 
 from sess_schema import first_index, masks, skipped
 from sess_schema.errors import sqlite_error
+from sess_schema.queries.views import parts
 from sessiond.engines.excluding import compare_rules, excluded_project
 from sessiond.engines.lines import read_log, read_new
 from sessiond.engines.steps import (
@@ -63,6 +65,8 @@ if TYPE_CHECKING:
     from sessiond.engines.ahead import ReadAhead
     from sessiond.sourcekit.masking import Masker
 
+DIGEST_SHARE = 0.025  # of the time of a pass
+DIGEST_SECONDS = 0.1  # at least
 BULK = 4 << 20  # bytes to read; for less, a second process does not pay
 DIED = "sessiond died while it read this file"
 RETRY_AFTER = 24 * 3600  # seconds: something else may have killed it
@@ -292,6 +296,7 @@ class Ingest:
     # -- the writer's side
 
     def _pass(self, files: Sequence[Candidate], summary: Summary) -> None:
+        started = time.process_time()
         # The collector would scan millions of live rows and find no cycle: a twelfth of the time.
         gc.disable()
         gc.freeze()  # what is there before stays: the collections below need not look at it
@@ -307,10 +312,18 @@ class Ingest:
                     if self.stop.is_set():
                         break
                 self._batch.commit()
+                self._digest(time.process_time() - started)
         finally:
             self._note.clear()
             gc.unfreeze()
             gc.enable()
+
+    def _digest(self, took: float) -> None:
+        """Make digests in a small share of the time of the pass; the next ones go on."""
+        if any(parts.due(self._store.db)) and not self.stop.is_set():
+            from sess_schema.queries.views import digests  # noqa: PLC0415 - after few passes
+
+            digests.make(self._store.db, max(DIGEST_SECONDS, DIGEST_SHARE * took))
 
     def _write_note(self, file: Candidate, source: Tracked) -> None:
         unread = file.stat.size if source.is_whole else self._unread(file)

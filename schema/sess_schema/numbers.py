@@ -17,10 +17,10 @@ import apsw
 from sess_schema import moments, sums
 from sess_schema.classes import dataclass, replace
 from sess_schema.queries import sessions, spans, worktime
-from sess_schema.queries.quarters import USAGE, Reader
+from sess_schema.queries.quarters import Reader
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats
-from sess_schema.queries.tally import Tally
+from sess_schema.queries.tally import USAGE, Tally
 from sess_schema.queries.worktime import Worktime
 from sess_schema.session import shown
 

@@ -20,6 +20,7 @@ _PARTS = {
     "usage_sums": "sums",
     "event_sums": "sums",
     "spans": "sums",
+    "digests": "sums",
 }
 
 

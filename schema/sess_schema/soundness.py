@@ -17,6 +17,7 @@ from sess_schema import archive, losses, masks, sums
 from sess_schema.archive import Chunk, Damaged
 from sess_schema.losses import Loss
 from sess_schema.queries import references
+from sess_schema.queries.views import digests
 
 # What a finding is about, and therefore what mends it.
 STRUCTURE = "structure"  # pages of the database: only `salvage` helps
@@ -75,7 +76,8 @@ def structure(db: apsw.Connection, *, deep: bool = True) -> list[Finding]:
 def rows(db: apsw.Connection) -> list[Finding]:
     """Dangling references, and sums that are not those of their rows."""
     found = [Finding(REFERENCES, problem) for problem in references.broken(db)]
-    for table, wrong in sums.differences(db).items():
+    compared = sums.differences(db) | {"digests": digests.differences(db)}
+    for table, wrong in compared.items():
         if wrong:
             rows = "row" if wrong == 1 else "rows"
             found.append(Finding(SUMS, f"{wrong:,} {rows} of {table} not what they sum up"))

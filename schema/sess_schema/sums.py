@@ -90,6 +90,7 @@ def renew(db: apsw.Connection) -> None:
     stale: list[Any] = db.execute("SELECT session_id, quarter FROM stale_sums").fetchall()
     if not stale:
         return
+    db.execute("INSERT OR IGNORE INTO undigested SELECT DISTINCT session_id FROM stale_sums")
     keys = [{"session": session, "quarter": at} for session, at in stale]
     dated = [key for key in keys if key["quarter"] != UNDATED]
     undated = [key for key in keys if key["quarter"] == UNDATED]

@@ -354,6 +354,11 @@ def test_filters_apply_to_every_view(worked):
             assert OPUS not in done.stdout
     (total,) = kind(rows(worked, "interruptions", "--model", "a-model"), "total")
     assert total["turns"] == 0
+    (total,) = kind(rows(worked, "edits", "--model", OPUS), "total")
+    assert total["edits"] > 0
+    assert [row["model"] for row in kind(rows(worked, "latency", "--model", OPUS), "model")] == [
+        OPUS
+    ]
     (row,) = rows(worked, "cache", "--model", "a-model")[:1]
     assert picked(row, "model", "requests") == ("a-model-nobody-knows", 1)
 

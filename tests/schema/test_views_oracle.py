@@ -15,16 +15,18 @@ from hypothesis import strategies as st
 from tests.at_length import amount
 from tests.conftest import World
 
-from sess_schema.connection import open_reader
-from sess_schema.queries.stats import Stats
+from sess_schema.connection import open_reader, open_writer
+from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import (
     cache,
     context,
+    digests,
     edits,
     explain,
     failures,
     interruptions,
     latency,
+    parts,
     tools,
     windows,
 )
@@ -229,8 +231,17 @@ def indexed(homes, sessions):
 @settings(max_examples=amount(10, 90), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(SESSIONS)
 def test_every_view_equals_a_plain_reading(homes, sessions):
-    """Tools, errors, latency, interruptions, edits, cache, context, windows and explanations."""
+    """Tools, errors, latency, interruptions, edits, cache, context, windows and explanations; also
+    from digests."""
     world, plain = indexed(homes, sessions)
+    same_views(world, plain)
+    with closing(open_writer(world.state / "index.db")) as db:
+        parts.begin_anew(db)
+        digests.make_all(db)
+    same_views(world, plain)
+
+
+def same_views(world, plain):
     with closing(open_reader(world.state / "index.db")) as db:
         asked = Stats(zone=UTC)
         same_tools(tools.read(db, asked), plain)
@@ -393,8 +404,9 @@ def same_context(found, plain):
         usage = message["usage"]
         parts = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
         wanted[session].append(sum(usage[name] for name in parts))
-    assert {one.session: one.sizes for one in found} == {
-        session: sorted(sizes) for session, sizes in wanted.items()
+    assert {one.session: (one.requests, one.peak, one.p90) for one in found} == {
+        session: (len(sizes), max(sizes), percentile(sorted(sizes), 90))
+        for session, sizes in wanted.items()
     }
 
 

@@ -13,6 +13,7 @@ import apsw
 
 from sess_schema.program import counted
 from sess_schema.progress import Progress, unseen
+from sess_schema.queries.views import parts
 from sess_schema.queries.views.overview import SUBSCRIPTIONS
 from sessiond.sourcekit.base import Source
 from sessiond.writing.transaction import Store
@@ -32,6 +33,7 @@ def catch_up(
     db = store.db
     done = []
     _note_subscriptions(db, sources)
+    parts.begin_anew(db)
     if _has_older_editions(store, sources):
         from sessiond.writing.reread import reread  # noqa: PLC0415 - once, if at all
 

@@ -19,6 +19,7 @@ from sess_schema import __version__, lock, paths
 from sess_schema.connection import open_writer, wait_for_locks
 from sess_schema.errors import Exit, SessError
 from sess_schema.ground import Ground, GroundLost, standing_on
+from sess_schema.queries.views import parts
 from sessiond import config
 from sessiond.engines.lines import SETTLE_SECONDS
 from sessiond.engines.steps import Summary
@@ -43,6 +44,7 @@ GATHER = 0.01  # writes come in bursts; wait this long for the rest
 POLL_UNCOVERED = 2.0  # out of watches: walk this often instead
 CLOCK_JUMP = 30.0  # wall clock this far from the monotonic one: the machine slept
 IDLE_CHECKPOINT = 20.0
+DIGEST_SECONDS = 0.2  # at each rest
 WAL_LIMIT = 64 << 20  # a longer one is written back at once, however busy the daemon is
 WAL_RETRY = 5.0
 RETRY_FIRST, RETRY_LAST = 2.0, 60.0
@@ -367,12 +369,27 @@ class Service:
         self._bound_wal(db)
         if self._checkpointed or time.monotonic() - self._last_write < IDLE_CHECKPOINT:
             return
+        if not _digest(db):  # goes on at the next rest
+            return
         self._checkpointed = _truncate_wal(db)
         self._heart.tell(wal_pinned=not self._checkpointed)
         if not self._checkpointed:  # the next rest retries
             self._last_write = time.monotonic()
         db.pragma("shrink_memory")
         _trim_heap()
+
+
+def _digest(db: apsw.Connection) -> bool:
+    """Make digests that are due, for a moment; whether none is left."""
+    if not any(parts.due(db)):
+        return True
+    from sess_schema.queries.views import digests  # noqa: PLC0415 - once in thousands of events
+
+    try:
+        return digests.make(db, DIGEST_SECONDS)
+    except apsw.Error as error:  # readers count what has no digest
+        log.warning("cannot sum up sessions: %s", error)
+        return True
 
 
 def _size_of(path: str) -> int:

@@ -22,6 +22,7 @@ from sess_schema.errors import Exit, SessError
 from sess_schema.program import counted, say
 from sess_schema.progress import Progress
 from sess_schema.progress_line import progress_line
+from sess_schema.queries.views import digests, parts
 from sess_schema.soundness import ArchiveCheck, Finding
 from sessiond import config
 from sessiond.ingest import Ingest
@@ -300,6 +301,10 @@ def _sum_up(db: apsw.Connection) -> None:
         with db:
             sums.renew_all(db)
         say("summed everything up again")
+    if digests.differences(db):
+        with db:
+            parts.clear(db)
+        say("summed up every session again")
 
 
 def _compare_again(db: apsw.Connection, sources: list[int]) -> None:

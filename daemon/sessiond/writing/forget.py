@@ -88,7 +88,7 @@ def _delete(store: Store, ids: str) -> list[str]:
         f" generation = 1 WHERE id IN ({gone})",
         (FORGOTTEN, now_ms()),
     )
-    for table in ("usage_sums", "event_sums", "spans", "stale_sums"):
+    for table in ("usage_sums", "event_sums", "spans", "stale_sums", "digests", "undigested"):
         db.execute(f"DELETE FROM {table} WHERE session_id IN ({ids})")
     db.execute(f"UPDATE sessions SET parent_id = NULL WHERE parent_id IN ({ids})")
     db.execute(f"DELETE FROM sessions WHERE id IN ({ids})")

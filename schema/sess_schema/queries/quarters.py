@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import chain, groupby
 from operator import itemgetter
+from typing import NamedTuple
 
 import apsw
 
@@ -18,7 +19,7 @@ from sess_schema.moments import NEAR, QUARTER, Moment, Span, Summed, joined, mom
 from sess_schema.queries import sessions
 from sess_schema.queries.fields import bindable, session_condition
 from sess_schema.queries.spans import forks, moments_shown
-from sess_schema.queries.tally import Tally
+from sess_schema.queries.tally import EVENTS, USAGE
 from sess_schema.session import shown
 
 if TYPE_CHECKING:
@@ -28,23 +29,19 @@ if TYPE_CHECKING:
 
 NONE = "none"  # the group of rows without one: responses have no tool
 PERIODS = frozenset({"hour", "day", "week", "month"})
-USAGE = (
-    "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
-    "cache_read_tokens", "cost_nano", "unpriced", "requests", "saved_nano", "placeholders",
-    "placeholder_chars", "reasoning_tokens",
-)  # fmt: skip
+_NO_USAGE, _NO_EVENTS = (0,) * len(USAGE), (0,) * len(EVENTS)
 _BY_KEY = "GROUP BY 1, 2, 3"
 
 
-@dataclass(slots=True)
-class Row:
+class Row(NamedTuple):
     """The sums of one quarter of an hour of one session."""
 
     quarter: int
     session: int
     model: str | None
     kind: str | None  # the tool or file, if grouped by it
-    tally: Tally
+    counts: tuple[int, ...] = ()  # of a tally, without its sessions
+    root: int | None = None  # the session to count, if it counts
 
 
 @dataclass(slots=True, frozen=True)
@@ -112,6 +109,8 @@ class Reader:
             values += map(bindable, asked.branches)
         if asked.session is not None:
             where += f" AND s.id IN ({', '.join(map(str, self.family))})"
+        if asked.only is not None:
+            where += f" AND s.id IN (SELECT value FROM json_each('{json.dumps([*asked.only])}'))"
         if asked.subagents != "include":
             where += f" AND s.kind {'=' if asked.subagents == 'only' else '<>'} 'subagent'"
         return where, [*values]
@@ -156,10 +155,9 @@ class Reader:
         if last is not None:
             chosen += f" AND k.quarter < ? AND k.quarter <> {sums.UNDATED}"
             values.append(last)
+        joined = " JOIN sessions s ON s.id = k.session_id" if "s." in chosen + where else ""
         yield from self._db.execute(
-            f"SELECT {columns} FROM {table} k JOIN sessions s ON s.id = k.session_id"
-            f" WHERE {chosen} {where}",
-            tuple(values),
+            f"SELECT {columns} FROM {table} k{joined} WHERE {chosen} {where}", tuple(values)
         )
 
     def _counted(self, columns: str, table: str, where: str) -> Iterator[tuple[Any, ...]]:
@@ -190,15 +188,13 @@ class Reader:
             f"u.counted {_BY_KEY}",
         )
         found = sorted(chain(kept, counted)) if self._by_model else chain(kept, counted)
-        unknown = not self._models
+        unknown, roots = not self._models, self.sessions
         for at, session, name, *counts in found:
-            tally = Tally(*counts)
-            tally.sessions.add(self._root(session))
             if self._by_model and unknown:
                 times, models = self._models.setdefault(session, ([], []))
                 times.append(at)
                 models.append(name)
-            yield Row(at, session, name, None, tally)
+            yield Row(at, session, name, None, (*counts, *_NO_EVENTS), roots[session].root)
 
     def _events(self) -> Iterator[Row]:
         quarter = "k.quarter" if self._timed else "0"
@@ -230,10 +226,9 @@ class Reader:
                 self._copied(live, sums.TOOL if "tool" in self._by else "''"),
             )
         for at, session, what, prompts, calls, errors, denied in found:
-            tally = Tally(prompts=prompts, tool_calls=calls, tool_errors=errors, tool_denied=denied)
-            if prompts:
-                tally.sessions.add(self._root(session))
-            yield Row(at, session, self._model_at(session, at), what, tally)
+            root = self.sessions[session].root if prompts else None
+            model = self._model_at(session, at)
+            yield Row(at, session, model, what, (*_NO_USAGE, prompts, calls, errors, denied), root)
 
     def _copied(self, quarter: str, what: str) -> Iterator[tuple[Any, ...]]:
         """What one session and its subagents show but another session had first.
@@ -307,9 +302,6 @@ class Reader:
         if not self._models:
             deque(self._responses(), maxlen=0)
         return (self._model_at(session, quarter) or "").startswith(tuple(self._asked.models))
-
-    def _root(self, session: int) -> int:
-        return self.sessions[session].root
 
     def _model_at(self, session: int, quarter: int) -> str | None:
         """The model that a session was using: the last one that answered."""

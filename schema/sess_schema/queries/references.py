@@ -28,6 +28,7 @@ REFERENCES = (
     ("usage_sums", "session_id", "sessions"),
     ("event_sums", "session_id", "sessions"),
     ("spans", "session_id", "sessions"),
+    ("digests", "session_id", "sessions"),
     ("leaf_titles", "session_id", "sessions"),
     ("database_rows", "turn_id", "turns"),
 )

@@ -16,7 +16,7 @@ from sess_schema import sums
 from sess_schema.classes import dataclass
 from sess_schema.moments import QUARTER
 from sess_schema.queries.quarters import NONE, PERIODS, Reader, Row
-from sess_schema.queries.tally import Tally
+from sess_schema.queries.tally import Sum, Tally
 from sess_schema.session import shown
 
 __all__ = ["GROUPS", "NONE", "SUBAGENTS", "Stats", "Tally", "percentile"]
@@ -42,6 +42,7 @@ class Stats:
     session: int | None = None  # with its subagents
     copies: bool = True  # for one session: include what another one had first
     subagents: str = "include"
+    only: Sequence[int] | None = None  # of all those, these sessions
 
     def total(self, db: apsw.Connection) -> Tally:
         total = Tally()
@@ -59,15 +60,18 @@ class Stats:
 
     def _summed(self, db: apsw.Connection, by: str, then: str) -> dict[str, dict[str, Tally]]:
         reader = Reader(db, self, {by, then})
-        found: dict[str, dict[str, Tally]] = {}
+        found: dict[str, dict[str, Sum]] = {}
         outer, inner = self.label(reader, by), self.label(reader, then)
         for row in reader.rows():
             group = found.setdefault(outer(row), {})
             name = inner(row)
             if name not in group:
-                group[name] = Tally()
-            group[name].add(row.tally)
-        return {group: dict(sorted(found[group].items())) for group in sorted(found)}
+                group[name] = Sum()
+            group[name].add(row.counts, row.root)
+        return {
+            group: {name: found[group][name].tally() for name in sorted(found[group])}
+            for group in sorted(found)
+        }
 
     def condition(self, db: apsw.Connection, ts: str) -> tuple[str, tuple[object, ...]]:
         """SQL over `sessions s` and a time column, for other queries over the same selection."""
@@ -75,6 +79,8 @@ class Stats:
 
     def events(self, db: apsw.Connection) -> str:
         """SQL joining `events e` to `sessions s`: the one that had it first, or that shows it."""
+        if self.only is not None:
+            return "sessions s CROSS JOIN events e ON e.session_id = s.id"
         if self.session is None:
             return "events e JOIN sessions s ON s.id = e.session_id"
         family = ", ".join(map(str, Reader(db, self).family))
@@ -102,7 +108,7 @@ class Stats:
         if not by:
             return lambda _: ""
         if by in PERIODS:
-            return lambda row: _period(by, row.quarter, self.zone)
+            return lambda row: period(by, row.quarter, self.zone)
         if by in ("tool", "file"):
             return lambda row: row.kind or NONE
         if by == "model":
@@ -124,7 +130,7 @@ def percentile(ordered: Sequence[int], percent: int) -> int | None:
 
 
 @cache
-def _period(by: str, quarter: int, zone: tzinfo | None) -> str:
+def period(by: str, quarter: int, zone: tzinfo | None) -> str:
     if quarter == sums.UNDATED:
         return "undated"
     moment = datetime.fromtimestamp(quarter * QUARTER / 1000, UTC).astimezone(zone)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import add
+
 from sess_schema.classes import dataclass, field
 
 
@@ -50,3 +53,40 @@ class Tally:
     def tokens(self) -> int:
         written = self.cache_write_tokens + self.cache_read_tokens
         return self.input_tokens + self.output_tokens + written
+
+
+USAGE = (
+    "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
+    "cache_read_tokens", "cost_nano", "unpriced", "requests", "saved_nano", "placeholders",
+    "placeholder_chars", "reasoning_tokens",
+)  # fmt: skip
+EVENTS = ("prompts", "tool_calls", "tool_errors", "tool_denied")
+NAMES = (*USAGE, *EVENTS)
+_NOTHING = (0,) * len(NAMES)
+
+
+class Sum:
+    """A tally in the making: there are very many rows to add."""
+
+    __slots__ = ("counts", "sessions")
+
+    def __init__(self) -> None:
+        self.counts: Sequence[int] = _NOTHING
+        self.sessions = set[int]()
+
+    def add(self, counts: Sequence[int], root: int | None) -> None:
+        """`root`: the session to count, if it counts."""
+        self.counts = [*map(add, self.counts, counts)]
+        if root is not None:
+            self.sessions.add(root)
+
+    def include(self, other: Sum) -> None:
+        self.counts = [*map(add, self.counts, other.counts)]
+        self.sessions |= other.sessions
+
+    def tally(self) -> Tally:
+        found = Tally()
+        for name, count in zip(NAMES, self.counts, strict=True):
+            setattr(found, name, count)
+        found.sessions = self.sessions
+        return found

@@ -19,7 +19,7 @@ from sess_schema.queries.views.context import Filled
 def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     found = context.read(db, asked)
     links = Links(db)
-    peaks = sorted(one.peak for one in found if one.sizes)
+    peaks = sorted(one.peak for one in found if one.requests)
     before = sorted(tokens for one in found for tokens in one.compactions if tokens is not None)
     compactions = sum(len(one.compactions) for one in found)
     total = {
@@ -73,9 +73,9 @@ def _row(one: Filled, links: Links) -> dict[str, Any]:
         "title": one.title or "",
         "_link": links.session(one.session),
         "model": one.model,
-        "requests": len(one.sizes),
+        "requests": one.requests,
         "peak_tokens": one.peak,
-        "p90_tokens": one.mark(90),
+        "p90_tokens": one.p90,
         "window_tokens": one.window,
         "window_share": one.peak / one.window,
         "compactions": len(one.compactions),

@@ -82,7 +82,7 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
 
 def explained(db: apsw.Connection, asked: Stats, name: str) -> Report:
     """Every failure of a class, the newest first."""
-    found = failures.read(db, asked, paths.home().config)
+    found = failures.read(db, asked, paths.home().config, texts=True)
     links = Links(db)
     rows = [
         {

@@ -22,7 +22,7 @@ from sess_schema import times
 from sess_schema.queries.sessions import one_line
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import files
-from sess_schema.queries.views.files import Touched
+from sess_schema.queries.views.files import File, Touched
 
 _COUNTS = (
     Column("edits", "edits", number),
@@ -47,7 +47,7 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
                     lambda one: {
                         "path": one.name,
                         **_facts(one, asked.zone),
-                        "sessions": len(one.sessions),
+                        "sessions": one.sessions,
                     },
                 ),
                 (
@@ -104,7 +104,7 @@ def _sessions(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report
     )
 
 
-def _facts(one: Touched, zone: tzinfo | None) -> dict[str, Any]:
+def _facts(one: File | Touched, zone: tzinfo | None) -> dict[str, Any]:
     return {
         "edits": one.edits,
         "writes": one.writes,

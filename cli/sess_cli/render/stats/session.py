@@ -26,7 +26,7 @@ def facts(db: apsw.Connection, asked: Stats, row: SessionRow) -> dict[str, Any]:
     """One object; its keys are a public contract."""
     found = session.read(db, asked, row)
     numbers = found.numbers
-    failed = failures.read(db, asked, paths.home().config).calls
+    failed = failures.read(db, asked, paths.home().config, texts=True).calls
     links = Links(db)
     return {
         "group": "session",
@@ -74,7 +74,7 @@ def facts(db: apsw.Connection, asked: Stats, row: SessionRow) -> dict[str, Any]:
 def write(db: apsw.Connection, asked: Stats, row: SessionRow, *, utc: bool) -> None:
     terminal = Terminal()
     found = session.read(db, asked, row)
-    failed = failures.read(db, asked, paths.home().config).calls
+    failed = failures.read(db, asked, paths.home().config, texts=True).calls
     for line in (*_head(db, terminal, row, utc=utc), *_analytics(terminal, found)):
         terminal.write(line)
     for name, lines in (

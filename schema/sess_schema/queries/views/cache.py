@@ -7,9 +7,11 @@ import apsw
 from sess_schema import times
 from sess_schema.classes import dataclass, field
 from sess_schema.queries.stats import Stats
-from sess_schema.queries.views import scope
+from sess_schema.queries.views import parts, scope
+from sess_schema.queries.views.parts import Counted
 from sess_schema.sums import MODEL
 
+PART = "expired"
 _SHORT, _LONG = 5 * times.MINUTE, times.HOUR
 
 
@@ -69,10 +71,10 @@ def read(db: apsw.Connection, asked: Stats) -> Caching:
                 tally.saved_nano,
                 tally.unpriced,
             )
-    wanted = scope.responses(db, asked)
-    for model, tokens in _expired(db, wanted):
-        found.models[model].expired += 1
-        found.models[model].expired_tokens += tokens
+    for _, expired in parts.of(db, asked, PART, by_session):
+        for model, count, tokens in expired:
+            found.models[model].expired += count
+            found.models[model].expired_tokens += tokens
     for cached in found.models.values():
         found.total.add(cached)
     ordered = sorted(found.models.items(), key=lambda one: (-one[1].saved_nano, one[0]))
@@ -80,7 +82,18 @@ def read(db: apsw.Connection, asked: Stats) -> Caching:
     return found
 
 
-def _expired(db: apsw.Connection, wanted: scope.Scope) -> list[tuple[str, int]]:
+def by_session(db: apsw.Connection, asked: Stats) -> Counted:
+    """Of each model: prompts whose cache entry had expired, and their tokens."""
+    found: dict[int, dict[str, list[int]]] = {}
+    for session, model, tokens in _expired(db, scope.responses(db, asked)):
+        sums = found.setdefault(session, {}).setdefault(model, [0, 0])
+        sums[0] += 1
+        sums[1] += tokens
+    for session, models in found.items():
+        yield session, {PART: [[model, *models[model]] for model in sorted(models)]}
+
+
+def _expired(db: apsw.Connection, wanted: scope.Scope) -> list[tuple[int, str, int]]:
     """Prompts that were mostly written, after a pause longer than the cache lifetime.
 
     The lifetime is what the last write before the pause requested: five minutes or an hour.
@@ -101,5 +114,5 @@ def _expired(db: apsw.Connection, wanted: scope.Scope) -> list[tuple[str, int]]:
         if before is None or before[0] is None or before[1] is None:
             continue  # the first prompt of a session, or nothing was cached before
         if ts - before[0] > (_LONG if before[1] else _SHORT):
-            found.append((model, written))
+            found.append((session, model, written))
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import apsw
 
 from sess_schema import labels
@@ -9,10 +11,12 @@ from sess_schema.classes import dataclass, field
 from sess_schema.patterns import later
 from sess_schema.queries.sessions import title_for
 from sess_schema.queries.stats import Stats, percentile
-from sess_schema.queries.views import scope
+from sess_schema.queries.views import parts, scope
 from sess_schema.queries.views.capacity import window_of
+from sess_schema.queries.views.parts import Counted
 from sess_schema.sums import MODEL
 
+PART = "context"
 _TOKENS = later(r"(\d+)(?: to \d+)? tokens\)")
 
 
@@ -24,50 +28,56 @@ class Filled:
     title: str | None
     model: str = "unknown"  # of the largest prompt
     recorded_window: int | None = None  # by the agent, for that prompt
-    sizes: list[int] = field(default_factory=list)  # sorted
+    requests: int = 0
+    peak: int = 0  # tokens of the largest prompt
+    p90: int = 0
     compactions: list[int | None] = field(default_factory=list)  # tokens before each, where known
-
-    @property
-    def peak(self) -> int:
-        return self.sizes[-1] if self.sizes else 0
 
     @property
     def window(self) -> int:
         return self.recorded_window or window_of(self.model, self.peak)
 
-    def mark(self, percent: int) -> int:
-        return percentile(self.sizes, percent) or 0
-
 
 def read(db: apsw.Connection, asked: Stats) -> list[Filled]:
     """Every session and subagent that sent a prompt or was compacted, the fullest first."""
-    found: dict[int, Filled] = {}
+    names = {
+        key: (name, title)
+        for key, name, title in db.execute("SELECT id, native_id, title FROM sessions")
+    }
+    found = [
+        Filled(names[session][0], title_for(db, session, names[session][1]), *filled)
+        for session, filled in parts.of(db, asked, PART, by_session)
+    ]
+    return sorted(found, key=lambda one: (-one.peak, one.session))
+
+
+def by_session(db: apsw.Connection, asked: Stats) -> Counted:
+    """The columns of `Filled` that follow the title."""
+    sizes: dict[int, list[int]] = {}
+    found: dict[int, list[Any]] = {}
     wanted = scope.responses(db, asked)
     size = "u.input_tokens + u.cache_write_tokens + u.cache_read_tokens"
-    for session, name, title, model, window, tokens in db.execute(
-        f"SELECT u.session_id, s.native_id, s.title, {MODEL},"
-        f" u.context_window, {size} AS size {wanted.sql} ORDER BY u.session_id, size",
+    for session, model, window, tokens in db.execute(
+        f"SELECT s.id, {MODEL}, u.context_window, {size} AS size {wanted.sql} ORDER BY s.id, size",
         wanted.values,
     ):
-        one = found.get(session)
-        if one is None:
-            one = found[session] = Filled(name, title)
-        one.model, one.recorded_window = model, window
-        one.sizes.append(tokens)
+        found[session] = [model, window]
+        sizes.setdefault(session, []).append(tokens)
+    compactions: dict[int, list[int | None]] = {}
     compacted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
-    for session, name, title, ts, text in db.execute(
-        "SELECT s.id, s.native_id, s.title, e.ts,"
-        f" substr(x.text, 1, 500) {compacted.sql}"
-        f" AND e.label = '{labels.COMPACT}' AND e.type = 'system'"
-        " ORDER BY e.ts, e.id",
+    for session, ts, text in db.execute(
+        f"SELECT s.id, e.ts, substr(x.text, 1, 500) {compacted.sql}"
+        f" AND e.label = '{labels.COMPACT}' AND e.type = 'system' ORDER BY e.ts, e.id",
         compacted.values,
     ):
-        tokens = _TOKENS.search(text)
-        before = int(tokens[1]) if tokens else _last_prompt(db, session, ts) or None
-        found.setdefault(session, Filled(name, title)).compactions.append(before)
-    for session, one in found.items():
-        one.title = title_for(db, session, one.title)
-    return sorted(found.values(), key=lambda one: (-one.peak, one.session))
+        known = _TOKENS.search(text)
+        before = int(known[1]) if known else _last_prompt(db, session, ts) or None
+        compactions.setdefault(session, []).append(before)
+    for session in sorted(sizes.keys() | compactions.keys()):
+        sent = sizes.get(session, [])
+        counts = [len(sent), sent[-1] if sent else 0, percentile(sent, 90) or 0]
+        model = found.get(session, ["unknown", None])
+        yield session, {PART: [*model, *counts, compactions.get(session, [])]}
 
 
 def _last_prompt(db: apsw.Connection, session: int, ts: int | None) -> int | None:

@@ -79,7 +79,7 @@ def _responses(db: apsw.Connection, asked: Stats) -> Iterator[tuple[Row, Line]]:
     ):
         tally = Tally(*counts)
         tally.reasoning_tokens = reasoned
-        row = Row(_quarter(ts), key, model, None, tally)
+        row = Row(_quarter(ts), key, model, None)
         yield row, Line("response", name, turn, ts, model, None, None, tally)
 
 
@@ -104,7 +104,7 @@ def _events(
             tool_denied=int(called and status == "denied"),
         )
         used = (tool or "unknown") if called else None
-        row = Row(_quarter(ts), key, model, what if by == "file" else used, tally)
+        row = Row(_quarter(ts), key, model, what if by == "file" else used)
         yield row, Line("call" if called else "prompt", name, event, ts, model, used, status, tally)
 
 

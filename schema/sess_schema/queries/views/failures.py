@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from datetime import UTC, datetime, tzinfo
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import tzinfo
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import apsw
 
 from sess_schema.classes import dataclass, field
 from sess_schema.labels import API_ERROR
+from sess_schema.moments import QUARTER
 from sess_schema.queries.quarters import Reader
-from sess_schema.queries.stats import Stats
-from sess_schema.queries.views import scope
-from sess_schema.queries.views.error_rules import API_RULES, RULES, VERSION, Classifier, own_rules
-from sess_schema.sums import CALLED
+from sess_schema.queries.stats import Stats, period
+from sess_schema.queries.views import parts, scope
+from sess_schema.queries.views.error_rules import (
+    API_RULES,
+    RULES,
+    VERSION,
+    Classifier,
+    Rule,
+    own_rules,
+)
+from sess_schema.queries.views.parts import Counted
+from sess_schema.sums import CALLED, UNDATED
 
 # Characters read: programs report the error first; the rest of a long output is mostly noise.
 HEAD = 2000
+PART, COUNTS = "failures", "classes"
 FAILED = f"(e.type = 'tool_use' AND e.status = 'error' AND {CALLED})"
 
 
-@dataclass(slots=True, frozen=True)
-class Failure:
+class Failure(NamedTuple):
     """One failed call, or one API error."""
 
     event: int
@@ -31,7 +42,7 @@ class Failure:
     ts: int | None
     tool: str
     name: str  # of its class
-    text: str
+    text: str = ""  # if asked for
 
 
 @dataclass(slots=True)
@@ -54,30 +65,87 @@ class Failures:
         return [one for one in self.service if one.name.casefold() == wanted]
 
 
-def read(db: apsw.Connection, asked: Stats, config: Path) -> Failures:
+def read(db: apsw.Connection, asked: Stats, config: Path, *, texts: bool = False) -> Failures:
     """`config`: the directory that may contain `errors.toml`."""
-    wanted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
-    classes, found = classifier(config)
-    service = Classifier(API_RULES)
-    sessions = Reader(db, asked).sessions
-    for event, key, session, ts, tool, kind, failed, text in db.execute(
-        "SELECT e.id, s.id, s.native_id, e.ts, coalesce(e.tool, 'unknown'), e.kind,"
-        f" e.label IS NOT '{API_ERROR}',"
-        f" substr(iif(e.label IS '{API_ERROR}', x.text, x.output), 1, {HEAD}) {wanted.sql}"
-        f" AND ({FAILED} OR e.label = '{API_ERROR}') ORDER BY e.ts DESC, e.id DESC",
-        wanted.values,
-    ):
-        name = (classes if failed else service).of(tool, kind, text)
-        one = Failure(event, session, sessions[key].project, ts, tool, name, text)
+    own = own_rules(config)
+    found = Failures(rules=f"{VERSION}+{len(own)}" if own else f"{VERSION}")
+    reader = Reader(db, asked)
+    projects = {key: session.project for key, session in reader.sessions.items()}
+    names = dict(iter(db.execute("SELECT id, native_id FROM sessions")))
+    for key, failed, event, ts, tool, name, *text in _rows(db, asked, own, texts=texts):
+        one = Failure(event, names[key], projects[key], ts, tool, name, *text)
         (found.calls if failed else found.service).append(one)
+    for ones in (found.calls, found.service):
+        ones.sort(key=_when, reverse=True)
     return found
 
 
-def classifier(config: Path) -> tuple[Classifier, Failures]:
-    """The classifier of failed calls, and an empty collection with its version."""
+def _when(one: Failure) -> tuple[bool, int, int]:
+    return one.ts is not None, one.ts or 0, one.event
+
+
+def counts(db: apsw.Connection, asked: Stats, config: Path) -> tuple[dict[str, int], int]:
+    """Failed calls by class, the most frequent first, and the number of API errors."""
+    classes: Counter[str] = Counter()
+    refused = 0
     own = own_rules(config)
-    version = f"{VERSION}+{len(own)}" if own else f"{VERSION}"
-    return Classifier([*own, *RULES]), Failures(rules=version)
+    each = parts.of(db, asked, COUNTS, by_session)
+    if own:
+        each = ((session, _counts(rows)) for session, rows in _by_session(db, asked, own))
+    for _, (ours, theirs) in each:
+        classes.update(ours)
+        refused += theirs
+    return dict(sorted(classes.items(), key=lambda one: (-one[1], one[0]))), refused
+
+
+Row = tuple[Any, ...]  # session, is a call, event, time, tool, class, and the text if asked for
+
+
+def _rows(
+    db: apsw.Connection, asked: Stats, own: Sequence[Rule], *, texts: bool = False
+) -> Iterator[Row]:
+    if own or texts:  # digests have neither
+        yield from _classified(db, asked, own)
+        return
+    for session, ones in parts.of(db, asked, PART, by_session):
+        for one in ones:
+            yield session, *one
+
+
+def by_session(db: apsw.Connection, asked: Stats) -> Counted:
+    """Of each failure: whether it is a call, its event, time, tool and class."""
+    for session, ones in _by_session(db, asked, ()):
+        yield session, {PART: ones, COUNTS: _counts(ones)}
+
+
+def _by_session(
+    db: apsw.Connection, asked: Stats, own: Sequence[Rule]
+) -> Iterator[tuple[int, list[Row]]]:
+    found: dict[int, list[Row]] = {}
+    for session, *one, _ in _classified(db, asked, own):
+        found.setdefault(session, []).append(tuple(one))
+    for session, ones in found.items():
+        yield session, sorted(ones, key=lambda one: one[1])
+
+
+def _counts(ones: list[Row]) -> tuple[dict[str, int], int]:
+    """Failed calls by class, and the number of API errors."""
+    classes = Counter(name for failed, *_, name in ones if failed)
+    return dict(sorted(classes.items())), len(ones) - classes.total()
+
+
+def _classified(db: apsw.Connection, asked: Stats, own: Sequence[Rule]) -> Iterator[Row]:
+    classes, service = Classifier([*own, *RULES]), Classifier(API_RULES)
+    wanted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
+    for session, event, ts, tool, kind, failed, text in db.execute(
+        f"SELECT s.id, e.id, e.ts, coalesce(e.tool, 'unknown'), e.kind,"
+        f" e.label IS NOT '{API_ERROR}',"
+        f" substr(iif(e.label IS '{API_ERROR}', x.text, x.output), 1, {HEAD}) {wanted.sql}"
+        f" AND ({FAILED} OR e.label = '{API_ERROR}')",
+        wanted.values,
+    ):
+        name = (classes if failed else service).of(tool, kind, text)
+        yield session, failed, event, ts, tool, name, text
 
 
 def grouped(failures: Iterable[Failure], key: Callable[[Failure], str]) -> dict[str, list[Failure]]:
@@ -89,9 +157,4 @@ def grouped(failures: Iterable[Failure], key: Callable[[Failure], str]) -> dict[
 
 
 def day(zone: tzinfo | None) -> Callable[[Failure], str]:
-    def of(one: Failure) -> str:
-        if one.ts is None:
-            return "undated"
-        return f"{datetime.fromtimestamp(one.ts / 1000, UTC).astimezone(zone):%Y-%m-%d}"
-
-    return of
+    return lambda one: period("day", UNDATED if one.ts is None else one.ts // QUARTER, zone)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -11,40 +12,78 @@ from sess_schema.classes import dataclass, field
 from sess_schema.queries import fields
 from sess_schema.queries.sessions import title_for
 from sess_schema.queries.stats import Stats
-from sess_schema.queries.views import scope
+from sess_schema.queries.views import parts, scope
+from sess_schema.queries.views.parts import Counted
+
+PART = "files"
 
 
 @dataclass(slots=True)
 class Touched:
-    """One file, or one session's use of some files."""
+    """One session's use of some files."""
 
-    name: str  # the path, or the session's id
+    name: str  # the session's id
     title: str | None = None
     project: str | None = None
     edits: int = 0
     writes: int = 0
     reads: int = 0
-    sessions: set[int] = field(default_factory=set)
     paths: set[str] = field(default_factory=set)
     first: int | None = None
     last: int | None = None
     event: int = 0  # the last one
     session: str = ""  # the session of that event
 
+
+class File(NamedTuple):
+    """One file; there may be very many."""
+
+    name: str
+    edits: int
+    writes: int
+    reads: int
+    first: int | None
+    last: int | None
+    sessions: int
+
     @property
     def changes(self) -> int:
         return self.edits + self.writes
 
 
-def most_edited(db: apsw.Connection, asked: Stats) -> list[Touched]:
+def most_edited(db: apsw.Connection, asked: Stats) -> list[File]:
     """Every file touched, the most often changed first."""
-    found: dict[str, Touched] = {}
-    for row in _rows(db, asked, fields.ANY):
-        one = found.get(row[0])
-        if one is None:
-            one = found[row[0]] = Touched(row[0])
-        _add(one, row)
-    return sorted(found.values(), key=lambda one: (-one.changes, -one.reads, one.name))
+    found: dict[str, list[Any]] = {}
+    for _, touched in parts.of(db, asked, PART, by_session):
+        for path, edits, writes, reads, first, last in touched:
+            one = found.get(path)
+            if one is None:
+                found[path] = [edits, writes, reads, first, last, 1]
+                continue
+            one[0] += edits
+            one[1] += writes
+            one[2] += reads
+            if first is not None:
+                one[3] = first if one[3] is None else min(one[3], first)
+                one[4] = last if one[4] is None else max(one[4], last)
+            one[5] += 1
+    ordered = sorted(found.items(), key=lambda one: (-one[1][0] - one[1][1], -one[1][2], one[0]))
+    return [File(path, *counts) for path, counts in ordered]
+
+
+def by_session(db: apsw.Connection, asked: Stats) -> Counted:
+    """Of each file: edits, writes and reads, and the first and last time of these."""
+    found: dict[int, list[Any]] = {}
+    wanted = scope.calls(db, asked, joins="CROSS JOIN files f ON f.event_id = e.id")
+    edits, writes, reads = (f"sum(f.action = '{action}')" for action in ("edit", "write", "read"))
+    for session, *counts in db.execute(
+        f"SELECT s.id, f.path, {edits}, {writes}, {reads}, min(e.ts), max(e.ts) {wanted.sql}"
+        " AND e.status = 'ok' GROUP BY s.id, f.path",
+        wanted.values,
+    ):
+        found.setdefault(session, []).append(counts)
+    for session, touched in found.items():
+        yield session, {PART: touched}
 
 
 def sessions_of(db: apsw.Connection, asked: Stats, path: str) -> list[Touched]:
@@ -92,11 +131,10 @@ def _rows(
 
 
 def _add(one: Touched, row: Row) -> None:
-    path, key, session, _, _, action, ts, event = row
+    path, _, session, _, _, action, ts, event = row
     one.edits += action == "edit"
     one.writes += action == "write"
     one.reads += action == "read"
-    one.sessions.add(key)
     one.paths.add(path)
     if ts is not None and (one.first is None or ts < one.first):
         one.first = ts

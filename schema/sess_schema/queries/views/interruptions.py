@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from itertools import groupby
+
 import apsw
 
 from sess_schema.classes import dataclass, field
 from sess_schema.queries.stats import Stats
+from sess_schema.queries.views import parts
+from sess_schema.queries.views.parts import Counted
 from sess_schema.queries.views.programs import is_search
-from sess_schema.queries.views.turns import turns
+from sess_schema.queries.views.turns import Turn, turns
 
+PART = "turns"
 # Turns by number of tool calls; each is the lower limit of a class.
 STEPS = (0, 1, 2, 5, 10, 20, 50)
 
@@ -48,19 +54,31 @@ class Interruptions:
 
 def read(db: apsw.Connection, asked: Stats) -> Interruptions:
     found = Interruptions(by_calls={step: Sized() for step in STEPS})
-    for one in turns(db, asked):
-        stopped = bool(one.interrupted or one.denied)
-        found.turns += 1
-        found.interrupted_turns += stopped
-        found.markers += one.interrupted
-        found.refusals += one.denied
-        found.requests_per_turn.append(one.requests)
-        found.calls_per_turn.append(len(one.calls))
-        sized = found.by_calls[max(step for step in STEPS if step <= len(one.calls))]
-        sized.turns += 1
-        sized.interrupted += stopped
-        found.calls += len(one.calls)
-        found.searches += sum(is_search(call.kind, call.summary) for call in one.calls)
+    for _, each in parts.of(db, asked, PART, by_session):
+        for calls, requests, interrupted, denied, searches in each:
+            stopped = bool(interrupted or denied)
+            found.turns += 1
+            found.interrupted_turns += stopped
+            found.markers += interrupted
+            found.refusals += denied
+            found.requests_per_turn.append(requests)
+            found.calls_per_turn.append(calls)
+            sized = found.by_calls[STEPS[bisect_right(STEPS, calls) - 1]]
+            sized.turns += 1
+            sized.interrupted += stopped
+            found.calls += calls
+            found.searches += searches
     found.requests_per_turn.sort()
     found.calls_per_turn.sort()
     return found
+
+
+def by_session(db: apsw.Connection, asked: Stats) -> Counted:
+    for session, ones in groupby(turns(db, asked), key=lambda one: one.session):
+        yield session, {PART: [*map(of_turn, ones)]}
+
+
+def of_turn(one: Turn) -> list[int]:
+    """Calls, responses, interruptions, denied calls, and searches among the calls."""
+    searches = sum(is_search(call.kind, call.summary) for call in one.calls)
+    return [len(one.calls), one.requests, one.interrupted, one.denied, searches]

@@ -12,9 +12,11 @@ import apsw
 from sess_schema import labels
 from sess_schema.classes import dataclass, field
 from sess_schema.queries.stats import Stats
-from sess_schema.queries.views import scope
+from sess_schema.queries.views import parts, scope
+from sess_schema.queries.views.parts import Counted, Packed
 from sess_schema.sums import CALLED, MODEL
 
+PART = "latency"
 # The order of marks at the same moment: no answer is instant.
 _TOLD, _ASKED = 0, 1
 
@@ -37,10 +39,26 @@ class Speed:
 
 def models(db: apsw.Connection, asked: Stats) -> dict[str, Speed]:
     """By model, from a prompt or the last tool result to the first line of the answer."""
+    found: defaultdict[str, Speed] = defaultdict(Speed)
+    times: defaultdict[str, tuple[list[Packed], list[Packed]]] = defaultdict(lambda: ([], []))
+    for _, each in parts.of(db, asked, PART, by_session):
+        for model, waits, rates, tokens, taken in each:
+            times[model][0].append(waits)
+            times[model][1].append(rates)
+            found[model].output_tokens += tokens
+            found[model].taken += taken
+    for model, lists in times.items():
+        found[model].waits, found[model].rates = map(parts.unpacked, lists)
+    return dict(sorted(found.items(), key=lambda one: (-len(one[1].waits), one[0])))
+
+
+def by_session(db: apsw.Connection, asked: Stats) -> Counted:
+    """Of each model: what `Speed` has."""
+    wanted = scope.events(db, asked)  # first: it may need a function that no statement uses
     answers = _answers(db, asked)
     answered = next(answers, None)
-    found: defaultdict[str, Speed] = defaultdict(Speed)
-    for session, marks in _marks(db, asked):
+    for session, marks in _marks(db, wanted):
+        found: defaultdict[str, Speed] = defaultdict(Speed)
         while answered is not None and answered[0] < session:
             answered = next(answers, None)
         rows = answered[1] if answered is not None and answered[0] == session else []
@@ -48,8 +66,9 @@ def models(db: apsw.Connection, asked: Stats) -> dict[str, Speed]:
         # When the model was asked, and when its first line came.
         begun: list[int] = []
         since: int | None = None
-        for ts, what in marks:
-            if what == _ASKED:
+        for mark in marks:
+            ts = mark >> 1
+            if mark & 1 == _ASKED:
                 since = ts
             elif since is not None:
                 at = min(bisect_left(times, ts), len(rows) - 1)
@@ -58,10 +77,12 @@ def models(db: apsw.Connection, asked: Stats) -> dict[str, Speed]:
                 begun.append(since)
                 since = None
         _add_rates(found, rows, begun)
-    for speed in found.values():
-        speed.waits.sort()
-        speed.rates.sort()
-    return dict(sorted(found.items(), key=lambda one: (-len(one[1].waits), one[0])))
+        each = [
+            [model, *map(parts.packed, (one.waits, one.rates)), one.output_tokens, one.taken]
+            for model, one in sorted(found.items())
+        ]
+        if each:
+            yield session, {PART: each}
 
 
 def _add_rates(found: defaultdict[str, Speed], rows: list[Answer], begun: list[int]) -> None:
@@ -92,11 +113,13 @@ def _answers(db: apsw.Connection, asked: Stats) -> Iterator[tuple[int, list[Answ
         yield session, [(ts, model, tokens) for _, ts, model, tokens in group]
 
 
-def _marks(db: apsw.Connection, asked: Stats) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """By session, when the model was asked and when it wrote something, in order."""
-    wanted = scope.events(db, asked)
+def _marks(db: apsw.Connection, wanted: scope.Scope) -> Iterator[tuple[int, list[int]]]:
+    """By session, when the model was asked and when it wrote something, in order.
+
+    A mark is twice its time, plus what it is: numbers are sorted faster than pairs.
+    """
     current: int | None = None
-    marks: list[tuple[int, int]] = []
+    marks: list[int] = []
     for session, kind, ts, answered in db.execute(
         f"SELECT s.id, e.type, e.ts, e.answered {wanted.sql} AND {CALLED} AND e.ts IS NOT NULL"
         " AND e.type IN ('user', 'assistant', 'thinking', 'tool_use')"
@@ -107,8 +130,8 @@ def _marks(db: apsw.Connection, asked: Stats) -> Iterator[tuple[int, list[tuple[
             if current is not None:
                 yield current, sorted(marks)
             current, marks = session, []
-        marks.append((ts, _ASKED if kind == "user" else _TOLD))
+        marks.append(2 * ts + (_ASKED if kind == "user" else _TOLD))
         if answered is not None:
-            marks.append((answered, _ASKED))
+            marks.append(2 * answered + _ASKED)
     if current is not None:
         yield current, sorted(marks)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 
 import apsw
 
 from sess_schema import numbers
 from sess_schema.classes import dataclass, field
-from sess_schema.labels import API_ERROR
 from sess_schema.queries.quarters import Reader
 from sess_schema.queries.stats import Stats
-from sess_schema.queries.tally import Tally
-from sess_schema.queries.views import scope
-from sess_schema.queries.views.failures import HEAD, classifier
-from sess_schema.queries.views.tools import Ended, Uses
+from sess_schema.queries.tally import NAMES, Sum, Tally
+from sess_schema.queries.views import failures, tools
+from sess_schema.queries.views.tools import Uses
 from sess_schema.queries.worktime import Worktime
-from sess_schema.sums import CALLED, CHARS_PER_TOKEN
+from sess_schema.sums import CHARS_PER_TOKEN
 
+_COST = NAMES.index("cost_nano")
 SUBSCRIPTIONS = "subscriptions"  # the fact that names agents which nobody pays by token
 
 
@@ -42,53 +41,29 @@ def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
     reader = Reader(db, asked, groups)
     found = Overview(time=numbers.worktime_of(db, asked, reader))
     labels = [asked.label(reader, by) for by in groups]
-    sums: tuple[dict[str, Tally], ...] = (found.days, found.models, found.projects)
+    sums: list[defaultdict[str, Sum]] = [defaultdict(Sum) for _ in groups]
     charged = set[str]()
+    # First by all three, as most rows share these with others.
+    together: defaultdict[tuple[str, ...], Sum] = defaultdict(Sum)
     for row in reader.rows():
-        found.total.add(row.tally)
-        if row.tally.cost_nano:
+        together[*(label(row) for label in labels)].add(row.counts, row.root)
+        if row.counts[_COST]:
             charged.add(reader.sessions[row.session].agent)
-        for label, group in zip(labels, sums, strict=True):
-            name = label(row)
-            if name not in group:
-                group[name] = Tally()
-            group[name].add(row.tally)
+    for names, summed in together.items():
+        for group, name in zip(sums, names, strict=True):
+            group[name].include(summed)
+    total = Sum()
+    for summed in sums[0].values():
+        total.include(summed)
+    found.total = total.tally()
+    found.days, found.models, found.projects = (
+        {name: one.tally() for name, one in group.items()} for group in sums
+    )
     stored = db.execute("SELECT value FROM facts WHERE name = ?", (SUBSCRIPTIONS,)).get
     titles = json.loads(stored or "{}")
     found.subscriptions = sorted(titles[agent] for agent in charged if agent in titles)
     unrecorded = reader.unrecorded_chars() + found.total.placeholder_chars
     found.estimated_tokens = unrecorded // CHARS_PER_TOKEN
-    failed: dict[int, tuple[str, str | None]] = {}
-    ended: Ended = defaultdict(list)
-    wanted = scope.events(db, asked)
-    for event, label, tool, kind, status, taken in db.execute(
-        "SELECT e.id, e.label, coalesce(e.tool, 'unknown'), e.kind, e.status, e.duration_ms"
-        f" {wanted.sql} AND (e.type = 'tool_use' OR e.label = '{API_ERROR}') AND {CALLED}",
-        wanted.values,
-    ):
-        if label == API_ERROR:
-            found.refused += 1
-            continue
-        ended[tool, status].append(taken)
-        if status == "error":
-            failed[event] = tool, kind
-    found.uses.add(ended)
-    found.uses.sorted()
-    found.classes = _classes(db, failed, config)
+    found.uses = tools.read(db, asked)
+    found.classes, found.refused = failures.counts(db, asked, config)
     return found
-
-
-def _classes(
-    db: apsw.Connection, failed: dict[int, tuple[str, str | None]], config: Path
-) -> dict[str, int]:
-    if not failed:
-        return {}
-    classes, _ = classifier(config)
-    counts: Counter[str] = Counter()
-    for event, text in db.execute(
-        f"SELECT id, substr(output, 1, {HEAD}) FROM event_texts"
-        " WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(sorted(failed)),),
-    ):
-        counts[classes.of(*failed[event], text)] += 1
-    return dict(sorted(counts.items(), key=lambda one: (-one[1], one[0])))

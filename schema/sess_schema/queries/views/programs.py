@@ -14,6 +14,7 @@ _BEFORE = frozenset({
     "sudo", "env", "time", "nohup", "command", "exec", "builtin", "then", "do", "if", "while", "!",
     "{", "(",
 })  # fmt: skip
+_BETWEEN = frozenset({"&&", "||", ";", "&", "|"})
 _ASSIGNMENT = later(r"[A-Za-z_]\w*=")
 _WORD = later(r"""(?:[^\s;&|'"]|'[^']*'|"[^"]*")+|&&|\|\||[;&|]""")
 _MCP = later(r"mcp__(.+?)__(.+)")
@@ -26,19 +27,15 @@ def is_search(kind: str | None, summary: str | None) -> bool:
 
 def program(command: str | None) -> str:
     """The first program of a command line, skipping `cd`, `sudo` and assignments."""
-    words: list[str] = _WORD.findall((command or "")[:1000])
+    words = (match[0] for match in _WORD.finditer((command or "")[:1000]))  # mostly the first
     found = ""
-    at = 0
-    while at < len(words):
-        word = words[at]
-        at += 1
-        if word in ("&&", "||", ";", "&", "|") or word in _BEFORE or _ASSIGNMENT.match(word):
+    for word in words:
+        if word in _BETWEEN or word in _BEFORE or _ASSIGNMENT.match(word):
             continue
         found = word.lstrip("({").strip("'\"").rsplit("/", 1)[-1] or word
         if found not in ("cd", "pushd", "source", ".", "set", "export"):
             return found
-        while at < len(words) and words[at] not in ("&&", "||", ";", "&"):
-            at += 1
+        next((word for word in words if word in ("&&", "||", ";", "&")), None)
     return found or "unknown"
 
 

@@ -44,6 +44,8 @@ def responses(db: apsw.Connection, asked: Stats) -> Scope:
         where += f" AND ({' OR '.join([begins] * len(asked.models))})"
         values = (*values, *(name for model in asked.models for name in (model, model)))
     joined = "usage u JOIN sessions s ON s.id = u.session_id"
+    if asked.only is not None:
+        joined = "sessions s CROSS JOIN usage u ON u.session_id = s.id"
     return Scope(f"FROM {joined} WHERE {where} AND u.counted", values)
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 
 import apsw
 
 from sess_schema import kinds
 from sess_schema.classes import dataclass, field
 from sess_schema.queries.stats import Stats, percentile
-from sess_schema.queries.views import scope
+from sess_schema.queries.views import parts, scope
+from sess_schema.queries.views.parts import Counted, Packed
 from sess_schema.queries.views.programs import mcp, program
 
-# By tool and status, how long each call took: one lookup per call, of very many.
-Ended = defaultdict[tuple[str, str | None], list[int | None]]
+CALLS = "calls"
 
 
 @dataclass(slots=True)
@@ -35,17 +34,24 @@ class Use:
     def error_rate(self) -> float | None:
         return self.errors / self.answered if self.answered else None
 
-    def add(self, status: str | None, taken: Sequence[int | None]) -> None:
-        """Add calls with the same status, and how long each took, where known."""
-        self.calls += len(taken)
+    def add(self, status: str | None, calls: int) -> bool:
+        """Add calls with the same status; whether it counts how long they took."""
+        self.calls += calls
         if status == "error":
-            self.errors += len(taken)
+            self.errors += calls
         elif status == "denied":
-            self.denied += len(taken)
-            return  # the time was spent by a person
+            self.denied += calls
+            return False  # the time was spent by a person
         elif status is None or status == "pending":
-            self.orphans += len(taken)
-        self.times += [one for one in taken if one is not None]
+            self.orphans += calls
+        return True
+
+    def include(self, other: Use) -> None:
+        self.calls += other.calls
+        self.errors += other.errors
+        self.denied += other.denied
+        self.orphans += other.orphans
+        self.times += other.times
 
     def mark(self, percent: int) -> int | None:
         return percentile(self.times, percent)
@@ -57,16 +63,11 @@ class Uses:
     servers: dict[str, Use] = field(default_factory=dict)  # of MCP
     programs: dict[str, Use] = field(default_factory=dict)  # run by shells, if requested
 
-    def add(self, ended: Ended) -> None:
-        """Empties `ended` to free memory, because there may be very many."""
-        while ended:
-            (tool, status), taken = ended.popitem()
-            self.tools.setdefault(tool, Use()).add(status, taken)
+    def complete(self) -> Uses:
+        """Add up the tools of each server, and sort times, as percentiles require."""
+        for tool, use in self.tools.items():
             if (names := mcp(tool)) is not None:
-                self.servers.setdefault(names[0], Use()).add(status, taken)
-
-    def sorted(self) -> Uses:
-        """Sort the times of each, as percentiles require."""
+                self.servers.setdefault(names[0], Use()).include(use)
         for uses in (self.tools, self.servers, self.programs):
             for use in uses.values():
                 use.times.sort()
@@ -76,17 +77,41 @@ class Uses:
 def read(db: apsw.Connection, asked: Stats, *, programs: bool = False) -> Uses:
     """The calls in the window; results may have come later."""
     found = Uses()
-    wanted = scope.calls(db, asked)
-    ended: Ended = defaultdict(list)
-    for tool, status, taken in db.execute(
-        f"SELECT coalesce(e.tool, 'unknown'), e.status, e.duration_ms {wanted.sql}", wanted.values
-    ):
-        ended[tool, status].append(taken)
-    found.add(ended)
+    times: defaultdict[str, list[Packed]] = defaultdict(list)
+    for _, ended in parts.of(db, asked, CALLS, by_session):
+        for tool, status, calls, taken in ended:
+            use = found.tools.get(tool)
+            if use is None:
+                use = found.tools[tool] = Use()
+            if use.add(status, calls):
+                times[tool].append(taken)
+    for tool, each in times.items():
+        found.tools[tool].times = parts.unpacked(each)
     if programs:
-        for summary, status, taken in db.execute(
+        wanted = scope.calls(db, asked)
+        for summary, status, took in db.execute(
             f"SELECT e.summary, e.status, e.duration_ms {wanted.sql} AND e.kind = '{kinds.SHELL}'",
             wanted.values,
         ):
-            found.programs.setdefault(program(summary), Use()).add(status, [taken])
-    return found.sorted()
+            use = found.programs.setdefault(program(summary), Use())
+            if use.add(status, 1) and took is not None:
+                use.times.append(took)
+    return found.complete()
+
+
+def by_session(db: apsw.Connection, asked: Stats) -> Counted:
+    """Of each tool and status: number of calls, and how long each took, where known."""
+    found: defaultdict[int, defaultdict[tuple[str, str | None], list[int | None]]]
+    found = defaultdict(lambda: defaultdict(list))
+    wanted = scope.calls(db, asked)
+    for session, tool, status, taken in db.execute(
+        f"SELECT s.id, coalesce(e.tool, 'unknown'), e.status, e.duration_ms {wanted.sql}",
+        wanted.values,
+    ):
+        found[session][tool, status].append(taken)
+    for session, ended in found.items():
+        calls = [
+            [tool, status, len(taken), parts.packed([one for one in taken if one is not None])]
+            for (tool, status), taken in ended.items()
+        ]
+        yield session, {CALLS: sorted(calls, key=lambda one: (one[0], one[1] or ""))}

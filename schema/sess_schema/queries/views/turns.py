@@ -37,10 +37,10 @@ class Turn:
 
 def turns(db: apsw.Connection, asked: Stats) -> Iterator[Turn]:
     """The turns whose prompt is in the window, limited to what is in the window."""
+    wanted = scope.events(db, asked)  # first: it may need a function that no statement uses
     responses = _responses(db, asked)
     next_response = next(responses, None)
     current: Turn | None = None
-    wanted = scope.events(db, asked)
     for session, event, said, kind, status, ts, summary in db.execute(
         "SELECT s.id, e.id, e.type, e.kind, e.status, e.ts, e.summary"
         f" {wanted.sql} AND (e.type = 'tool_use' OR {PROMPT} OR"

@@ -8,8 +8,9 @@ reset at other times.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import groupby, pairwise
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
@@ -20,7 +21,9 @@ from sess_schema.sums import MODEL
 
 if TYPE_CHECKING:
     from sess_schema.queries.stats import Stats
+    from sess_schema.queries.views.parts import Counted
 
+PART = "hours"
 LENGTH = 5 * times.HOUR
 _RESET = later(r"limit reached\|(\d{10})\b")
 
@@ -93,10 +96,28 @@ class Window:
 
 def read(db: apsw.Connection, asked: Stats) -> list[Window]:
     """All windows, the oldest first."""
-    from sess_schema.queries.views import scope  # noqa: PLC0415 - not needed by the status line
+    from sess_schema.queries.views import parts  # noqa: PLC0415 - not needed by the status line
+
+    found: dict[tuple[int, str], list[Any]] = {}
+    for _, buckets in parts.of(db, asked, PART, by_session):
+        for hour, first, last, model, *sums in buckets:
+            one = found.get((hour, model))
+            if one is None:
+                found[hour, model] = [hour, first, last, model, *sums]
+                continue
+            one[1], one[2] = min(one[1], first), max(one[2], last)
+            one[4:] = [a + b for a, b in zip(one[4:], sums, strict=True)]
+    return [*windows(Bucket(*one[1:]) for one in sorted(found.values()))]
+
+
+def by_session(db: apsw.Connection, asked: Stats) -> Counted:
+    """The buckets of each session."""
+    from sess_schema.queries.views import scope  # noqa: PLC0415
 
     wanted = scope.responses(db, asked)
-    return [*windows(_buckets(db, wanted.sql, wanted.values))]
+    rows = _sums(db, "s.id", wanted.sql, wanted.values)
+    for session, buckets in groupby(rows, key=itemgetter(0)):
+        yield session, {PART: [list(bucket[1:]) for bucket in buckets]}
 
 
 def current(db: apsw.Connection, now: int) -> Window | None:
@@ -164,11 +185,17 @@ def _hour(bucket: Bucket) -> int:
 
 
 def _buckets(db: apsw.Connection, which: str, values: tuple[object, ...]) -> Iterator[Bucket]:
-    for _, *columns in db.execute(
-        f"SELECT (u.ts - 1) / {times.HOUR}, min(u.ts), max(u.ts), {MODEL}, sum(u.input_tokens),"
-        " sum(u.output_tokens), sum(u.cache_write_tokens), sum(u.cache_read_tokens),"
-        f" coalesce(sum(u.cost_nano), 0), sum(u.cost_nano IS NULL), count(*) {which}"
-        f" AND u.ts > 0 GROUP BY 1, {MODEL} ORDER BY 1, 2",
-        values,
-    ):
+    for _, _, *columns in _sums(db, "0", which, values):
         yield Bucket(*columns)
+
+
+def _sums(
+    db: apsw.Connection, by: str, which: str, values: tuple[object, ...]
+) -> Iterator[tuple[Any, ...]]:
+    yield from db.execute(
+        f"SELECT {by}, (u.ts - 1) / {times.HOUR}, min(u.ts), max(u.ts), {MODEL},"
+        " sum(u.input_tokens), sum(u.output_tokens), sum(u.cache_write_tokens),"
+        " sum(u.cache_read_tokens), coalesce(sum(u.cost_nano), 0), sum(u.cost_nano IS NULL),"
+        f" count(*) {which} AND u.ts > 0 GROUP BY 1, 2, {MODEL} ORDER BY 1, 2, 3",
+        values,
+    )
