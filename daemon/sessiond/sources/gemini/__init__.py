@@ -49,6 +49,7 @@ class GeminiSource(Source):
         ("shadow history, tool-outputs/", "copies of files and of outputs that the chats have"),
     )
     known_from = SOURCE_CODE
+    edition = 2  # results that are repeated change nothing
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -125,7 +126,10 @@ class _Chats:
     """Chats of older versions: one JSON document each."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.gemini.messages import read_message  # noqa: PLC0415 - when something changed
+        from sessiond.sources.gemini.messages import (  # noqa: PLC0415 - when something changed
+            Answered,
+            read_message,
+        )
 
         try:
             chat, _ = decode(data)
@@ -134,10 +138,12 @@ class _Chats:
         if not isinstance(chat, dict) or not isinstance(chat.get("messages"), list):
             raise NotReady("is not a Gemini CLI chat")
         spec = _spec(path, chat, _DOCUMENT_RANK)
+        answered = Answered(None)
         items = []
         for number, message in enumerate(chat["messages"]):
             value = message if isinstance(message, dict) else {"content": message}
             record = read_message(value)
+            answered.compare(record)
             record.native_id = scoped(spec.native_id, record.native_id)
             if record.usage is not None:
                 record.usage.message_id = record.native_id

@@ -48,7 +48,7 @@ def tool_call(call: dict[str, Any], place: str) -> Event:
     return Event(
         "tool_use",
         tool=tool,
-        status=_status(call, output, described.kind, failed=failed),
+        status=_status(call, output, failed=failed),
         summary=described.summary,
         input="\n".join(strings(given)),
         output=output,
@@ -114,12 +114,16 @@ def _output(call: dict[str, Any]) -> tuple[str, bool, int]:
     return "\n".join(texts), failed, images
 
 
-def _status(call: dict[str, Any], output: str, kind: str, *, failed: bool) -> str:
+def command_failed(tool: str | None, output: str) -> bool:
     """A failed command is a successful call for the agent."""
+    return _KINDS.get(tool or "") == kinds.SHELL and exited_with_error(output)
+
+
+def _status(call: dict[str, Any], output: str, *, failed: bool) -> str:
     status = as_text(call.get("status")) or ""
     if status in _ENDS:
         return _ENDS[status]
-    if failed or (kind == kinds.SHELL and exited_with_error(output)):
+    if failed or command_failed(as_text(call.get("name")), output):
         return "error"
     return "ok" if status in _ENDED or (output and not status) else "pending"
 

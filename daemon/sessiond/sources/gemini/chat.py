@@ -12,7 +12,7 @@ from typing import Any
 from sessiond.sourcekit.base import TITLE_AI, Record, Retire, SessionSpec, Title, Usage
 from sessiond.sourcekit.ids import scoped
 from sessiond.sourcekit.values import as_dict, as_text, as_time
-from sessiond.sources.gemini.messages import read_message
+from sessiond.sources.gemini.messages import Answered, read_message
 from sessiond.sources.gemini.projects import with_digest
 
 
@@ -23,9 +23,11 @@ class GeminiParser:
         self._session = spec.native_id
         self._digest: str | None = as_text(state.get("project"))
         self._started = state.get("begun") is True  # the log has messages
+        self._answered = Answered(state.get("answered"))
 
     def state(self) -> dict[str, Any]:
-        return {"project": self._digest, "begun": self._started}
+        kept = {"project": self._digest, "begun": self._started}
+        return kept | {"answered": self._answered.state()}
 
     def parse(self, value: dict[str, Any]) -> Record:
         if "$rewindTo" in value:
@@ -44,6 +46,7 @@ class GeminiParser:
     def _message(self, value: dict[str, Any]) -> Record:
         self._started = True
         record = read_message(value)
+        self._answered.compare(record)
         self._name(record)
         if record.native_id:
             record.retires.append(Retire(record.native_id))
@@ -83,6 +86,7 @@ class GeminiParser:
                 record.warnings.append(f"message {number} is not an object")
                 continue
             message = read_message(value, f"{place}/{number}")
+            self._answered.compare(message)
             self._name(message)
             if self._started:
                 record.events += [event for event in message.events if event.type == "summary"]

@@ -8,7 +8,7 @@ from typing import Any
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Result, Title, Usage
 from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time, strings
-from sessiond.sources.gemini.calls import links_of, response_text, tool_call
+from sessiond.sources.gemini.calls import command_failed, links_of, response_text, tool_call
 
 _ROLES = {"user": "user", "gemini": "assistant"}
 _NOTICES = frozenset({"info", "error", "warning"})
@@ -21,10 +21,33 @@ _INJECTED = (
     ("--- Content from ", "files"),
     ("System: Please continue.", "continue"),
 )
+_CANCELLED = "[Operation Cancelled]"
 _SNAPSHOTS = ("<state_snapshot>", "<compressed_chat_history>")
+_REMEMBERED = 64
 _MEDIA = ("inlineData", "fileData")
 
 Piece = tuple[str, dict[str, Any]]
+
+
+class Answered:
+    """The calls that ended: newer versions repeat their results in a message to the model."""
+
+    def __init__(self, calls: Any) -> None:
+        self._calls = [*filter(as_text, calls)] if isinstance(calls, list) else []
+
+    def state(self) -> list[str]:
+        return list(self._calls)
+
+    def compare(self, record: Record) -> None:
+        """Take what is repeated out of the record, and remember what ended in it."""
+        record.results = [one for one in record.results if one.call_id not in self._calls]
+        ended = [
+            event.call_id
+            for event in record.events
+            if event.call_id and event.status not in (None, "pending")
+        ]
+        if ended:
+            self._calls = [*self._calls, *ended][-_REMEMBERED:]
 
 
 def read_message(value: dict[str, Any], place: str = "") -> Record:
@@ -115,7 +138,9 @@ def _add_responses(record: Record, content: Any, place: str) -> None:
         call = as_text(response.get("id"))
         if call:
             output, failed = response_text(piece)
+            failed = failed or command_failed(as_text(response.get("name")), output)
             status = "error" if failed else "ok"
+            status = "denied" if output.startswith(_CANCELLED) else status
             pointer = f"{at}/functionResponse/response"
             record.results.append(Result(call, output, status, pointer=pointer))
 

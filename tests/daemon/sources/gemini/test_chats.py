@@ -213,3 +213,32 @@ def test_a_command_that_fails_is_a_failed_call(tool, output, status):
     response = {"functionResponse": {"response": {"output": output}}}
     call = {"id": "c1", "name": tool, "args": {}, "status": "success", "result": [response]}
     assert tool_call(call, "").status == status
+
+
+def response(name, **said):
+    return {"functionResponse": {"id": "c1", "name": name, "response": said}}
+
+
+@pytest.mark.parametrize(
+    ("said", "status"),
+    [
+        ({"status": "cancelled", "result": [response("edit", error="no")]}, "denied"),
+        ({"status": "success", "result": [response("edit", output="Exit Code: 1")]}, "ok"),
+        ({"status": "executing"}, "error"),
+    ],
+)
+@pytest.mark.parametrize("lay", ["log", "document"])
+def test_a_result_that_is_repeated_for_the_model_changes_nothing(world, lay, said, status):
+    """Newer versions write it once more, as a message of the user's role, without a status."""
+    chat = (
+        prompt(1, "pour"),
+        answer(2, "", toolCalls=[{"id": "c1", "name": "edit", "args": {}, **said}]),
+        message("user", 3, [response("edit", error="dry")]),
+    )
+    if lay == "log":
+        world.log().write_bytes(encoded(header(), *chat))
+    else:
+        world.document().write_bytes(document(*chat))
+    world.ingest()
+    assert world.sql("SELECT status FROM events WHERE type = 'tool_use'") == [(status,)]
+    assert world.sql("SELECT count(*) FROM events WHERE type = 'user'") == [(1,)]
