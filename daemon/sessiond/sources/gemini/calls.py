@@ -87,10 +87,8 @@ def response_text(piece: Any) -> tuple[str, bool]:
     """The text of a `functionResponse`, and whether it is an error."""
     response = as_dict(as_dict(piece).get("functionResponse")).get("response")
     fields = as_dict(response)
-    for name, failed in (("output", False), ("error", True), ("result", False)):
-        if name in fields:
-            return "\n".join(strings(fields[name], _HIDDEN)), failed
-    return "\n".join(strings(response, _HIDDEN)), False
+    known = [fields[name] for name in ("output", "error", "result") if name in fields]
+    return "\n".join(strings(known or response, _HIDDEN)), "error" in fields
 
 
 def _output(call: dict[str, Any]) -> tuple[str, bool, int]:
@@ -99,7 +97,9 @@ def _output(call: dict[str, Any]) -> tuple[str, bool, int]:
     if isinstance(result, str):
         return result, False, 0
     texts, failed, images = list[str](), False, 0
-    for piece in result if isinstance(result, list) else [result]:
+    pieces = result if isinstance(result, list) else [result]
+    own = [piece for piece in pieces if _answers(piece, call.get("id"))]
+    for piece in own or pieces:  # a copy of what the model got has those of other calls too
         if isinstance(piece, dict) and "functionResponse" in piece:
             text, is_error = response_text(piece)
             failed = failed or is_error
@@ -112,6 +112,11 @@ def _output(call: dict[str, Any]) -> tuple[str, bool, int]:
     if not texts and isinstance(shown, str):
         texts.append(shown)
     return "\n".join(texts), failed, images
+
+
+def _answers(piece: Any, call_id: Any) -> bool:
+    response = as_dict(as_dict(piece).get("functionResponse"))
+    return call_id is not None and response.get("id") == call_id
 
 
 def command_failed(tool: str | None, output: str) -> bool:

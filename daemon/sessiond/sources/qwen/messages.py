@@ -100,6 +100,7 @@ def read_answer(record: Record, value: dict[str, Any]) -> None:
 
 def read_result(record: Record, value: dict[str, Any]) -> None:
     facts = as_dict(value.get("toolCallResult"))
+    ended = _ENDS.get(as_text(facts.get("status")) or "")
     for place, piece in pieces(value):
         response = piece.get("functionResponse")
         if not isinstance(response, dict):
@@ -108,7 +109,7 @@ def read_result(record: Record, value: dict[str, Any]) -> None:
         if call_id is None:
             continue
         output, failed = _output(response.get("response"))
-        status = _ENDS.get(as_text(facts.get("status")) or "", "error" if failed else "ok")
+        status = ended or ("error" if failed else "ok")
         if status == "ok" and _TOOLS.kind(as_text(response.get("name"))) == kinds.SHELL:
             status = "error" if exited_with_error(output) else "ok"
         shown = facts.get("resultDisplay")
@@ -122,6 +123,10 @@ def read_result(record: Record, value: dict[str, Any]) -> None:
                 pointer=f"{place}/functionResponse/response",
             )
         )
+    call_id = as_text(facts.get("callId"))
+    if call_id and not record.results:  # only how it ended, and what was shown
+        shown = as_text(facts.get("resultDisplay")) or ""
+        record.results.append(Result(call_id, shown, ended or "ok", pointer="/toolCallResult"))
 
 
 def _media(response: dict[str, Any]) -> list[dict[str, Any]]:

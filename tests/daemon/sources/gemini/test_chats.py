@@ -219,6 +219,16 @@ def response(name, **said):
     return {"functionResponse": {"id": "c1", "name": name, "response": said}}
 
 
+def test_a_call_has_its_own_result_among_those_of_others():
+    """Calls that ran at the same time may each have the results of all."""
+    other = {"functionResponse": {"id": "c2", "response": {"error": "dry"}}}
+    call = {"id": "c1", "name": "edit", "status": "success"}
+    found = tool_call({**call, "result": [other, response("edit", output="done")]}, "")
+    assert (found.output, found.status) == ("done", "ok")
+    found = tool_call({**call, "result": [response("edit", output="half", error="no")]}, "")
+    assert (found.output, found.status) == ("half\nno", "error")
+
+
 @pytest.mark.parametrize(
     ("said", "status"),
     [
