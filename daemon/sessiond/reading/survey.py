@@ -14,7 +14,7 @@ from sessiond.reading.territory import (
     Ambiguous,
     Claim,
     Place,
-    claims_by_name,
+    claims_at,
     decide,
     is_below,
 )
@@ -66,7 +66,7 @@ def _visit(place: Place, roots: frozenset[str], seen: Survey) -> None:
         seen.skipped.append((place.path, _reason(error)))
         return
     if not stat.S_ISDIR(found.st_mode):
-        claims = claims_by_name(place.sources, tail.log_name(path))
+        claims = claims_at(place, place.sources, tail.log_name(path))
         if place.kind is not None:
             claims = [(source, place.kind) for source in place.sources]
         _consider(claims, path, found, seen)
@@ -89,7 +89,7 @@ def _visit(place: Place, roots: frozenset[str], seen: Survey) -> None:
                         pending.append((entry.path, enter))
                 elif entry.name.endswith(tail.PACKED) and tail.log_name(entry.name) in names:
                     continue  # the plain file is read
-                elif claims := claims_by_name(sources, tail.log_name(entry.path)):
+                elif claims := claims_at(place, sources, tail.log_name(entry.path)):
                     _consider(claims, entry.path, entry.stat(follow_symlinks=False), seen)
                 elif entry.is_symlink() and entry.is_dir():
                     seen.skipped.append((entry.path, "is a symbolic link to a directory"))

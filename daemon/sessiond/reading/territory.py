@@ -10,6 +10,7 @@ from sessiond.reading import tail
 from sessiond.sourcekit.base import Source
 
 HEAD = 64 << 10
+_ANYBODYS = ("transcript", "document")  # many programs write files with such names
 KINDS = ("attachment", "transcript", "document", "database")  # in reading order
 
 
@@ -24,6 +25,7 @@ class Place:
     path: str
     sources: tuple[Source, ...]
     kind: str | None = None  # of a file that was handed over, whatever its name
+    foreign: bool = False  # no agent keeps its files there
 
 
 @dataclass(slots=True, frozen=True)
@@ -72,6 +74,15 @@ Claim = tuple[Source, str]  # an agent, and the kind of file for it
 def claims_by_name(sources: Sequence[Source], path: str) -> list[Claim]:
     """The agents that a file may belong to, judging by its name and place."""
     return [(source, kind) for source in sources if (kind := source.classify(path)) in KINDS]
+
+
+def claims_at(place: Place, sources: Sequence[Source], path: str) -> list[Claim]:
+    """The same at a place, where it takes more than a name that any program's file may have."""
+    claims = claims_by_name(sources, path)
+    if not place.foreign or not any(kind in _ANYBODYS for _, kind in claims):
+        return claims
+    head = head_of(path)
+    return [one for one in claims if one[1] not in _ANYBODYS or one[0].claims(path, head)]
 
 
 def decide(claims: Sequence[Claim], path: str) -> Claim | None:

@@ -142,7 +142,9 @@ def named_places(
     for target in targets:
         path = os.path.realpath(os.path.expanduser(target))
         around = territory.place_of(tail.log_name(path))
-        places.append(replace(around, path=path) if around else Place(path, tuple(sources)))
+        places.append(
+            replace(around, path=path) if around else Place(path, tuple(sources), foreign=True)
+        )
     return places
 
 

@@ -226,6 +226,20 @@ def test_sync_of_a_file_with_any_name_is_followed(here):
     assert here.found("grew")
 
 
+def test_sync_of_a_directory_takes_only_what_is_known_by_its_content(here):
+    """Every program writes .json files: a name is not enough where no agent keeps its files."""
+    (here.elsewhere / f"{SESSION}.jsonl").write_bytes(lines(here))
+    for name in ("package.json", "agent-a1.meta.json", "settings.json"):
+        (here.elsewhere / name).write_text('{"name": "kettle"}')
+    done = here.run("sessiond", "sync", here.elsewhere, check=0)
+    assert (done.stdout[:22], done.stderr) == ("1 file seen, 1 changed", "")
+    done = here.run("sessiond", "sync", here.elsewhere / "package.json", check=5)
+    assert done.stderr.startswith(
+        f'sessiond: skipped "{here.elsewhere}/package.json": is not a known transcript format\n'
+    )
+    assert here.sql("SELECT count(*) FROM sources") == [(1,)]
+
+
 def test_sync_of_nothing_but_a_missing_file_is_an_error(here):
     """There is no rest that could be indexed."""
     done = here.run("sessiond", "sync", "nowhere.jsonl", check=1)
