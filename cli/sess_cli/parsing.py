@@ -16,7 +16,8 @@ from typer.core import TyperCommand
 
 from sess_schema.errors import SessError
 
-_BEFORE = ("--debug",)  # options of `sess` itself
+_BEFORE = ("--debug",)  # options of `sess` itself that a command may follow
+_OWN = ("--help", "-h", "--version", "--print-id", "--install-completion", "--show-completion")
 _SHORTEST_SLIP = 3
 _SHORT = re.compile(r"-[A-Za-z]{1,2}")  # longer ones exclude a word
 # What other search programs call it.
@@ -34,8 +35,10 @@ def with_verb(app: typer.Typer, given: list[str]) -> list[str]:
     rest = given[len(before) :]
     verbs = [str(one.name) for one in app.registered_commands]
     verbs += [str(one.name) for one in app.registered_groups]
-    if not rest or rest[0] in verbs or (rest[0].startswith("-") and rest[0] != "--"):
+    if not rest or rest[0] in verbs:
         return given
+    if rest[0].startswith("-") and rest[0] != "--":
+        return _before_a_verb(given, rest)
     if rest[0] == "help":
         return [*before, *rest[1:], "--help"]
     for verb in verbs:
@@ -48,6 +51,18 @@ def with_verb(app: typer.Typer, given: list[str]) -> list[str]:
                 " searches for it",
             )
     return [*before, "search", *rest]
+
+
+def _before_a_verb(given: list[str], rest: list[str]) -> list[str]:
+    """Options of `sess` itself stay; those of a search need the word."""
+    if rest[0].partition("=")[0] in _OWN or all(word.startswith("-") for word in rest):
+        return given
+    import shlex  # noqa: PLC0415
+
+    raise SessError(
+        f"no such option: {rest[0]}",
+        hint=f"did you mean `{shlex.join(['sess', 'search', *rest])}`? `sess --help`",
+    )
 
 
 def _one_slip(typed: str, verb: str) -> bool:

@@ -49,10 +49,11 @@ def _complaint(error: Any, command: str) -> tuple[str, str | None]:
 
 
 def _meant(option: Any, known: tuple[str, ...]) -> str | None:
-    close = difflib.get_close_matches(option, known, 1, _SIMILAR)
     part = option.strip("-")
-    parts = [one for one in known if len(part) >= _SHORTEST_PART and part in one]
-    return next(iter(close or parts), None)
+    names = {one.strip("-"): one for one in known}
+    close = difflib.get_close_matches(part, names, 1, _SIMILAR)
+    parts = [name for name in names if len(part) >= _SHORTEST_PART and part in name]
+    return next((names[name] for name in close or parts), None)
 
 
 def _name(parameter: Any) -> str:

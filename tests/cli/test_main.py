@@ -86,6 +86,7 @@ def test_usage_errors_are_one_line_and_a_hint(world):
             "no such option: --pager",
             "did you mean --no-pager? `sess show --help`",
         ),
+        ("sess stats --open", "no such option: --open", "`sess stats --help`"),
         ("sess list --limit", "--limit needs a value", "`sess list --help`"),
         ("sess list --json=3", "--json takes no value", "`sess list --help`"),
         ("sess list -n -1", "invalid value for --limit: -1 is less than 0", "`sess list --help`"),

@@ -156,3 +156,13 @@ def test_help_is_a_command_too(home):
     """As with git: `sess help` and `sess help VERB`."""
     assert home.run("sess", "help", check=0).stdout == home.run("sess", "--help", check=0).stdout
     assert home.run("sess", "help", "list", check=0).stdout.startswith("Usage: sess list")
+
+
+def test_options_before_the_words_are_those_of_a_search(home):
+    """`sess WORDS` searches, `sess -n 3 WORDS` says how."""
+    done = home.run("sess", "-n", "3", "the lock", check=2)
+    assert done.stderr == (
+        "sess: no such option: -n\n"
+        "hint: did you mean `sess search -n 3 'the lock'`? `sess --help`\n"
+    )
+    assert home.run("sess", "--version", "the lock", check=0).stdout.startswith("sess ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -74,6 +75,13 @@ def keep(home: paths.Home, name: str, pieces: Iterable[bytes]) -> str:
         Path(temporary).unlink(missing_ok=True)
         raise
     return os.path.realpath(target)
+
+
+def throw_away(path: str) -> None:
+    """Delete a saved file that nobody wants to follow."""
+    Path(path).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):  # the same bytes have another name, too
+        Path(path).parent.rmdir()
 
 
 def discard(home: paths.Home, db: apsw.Connection) -> None:

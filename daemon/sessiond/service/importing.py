@@ -76,7 +76,12 @@ def _hand_over(
     home: paths.Home, sources: Sequence[Source], target: str, agent: str | None
 ) -> Handed:
     path = _path_of(home, target)
-    source, kind = _recognise(sources, path, agent)
+    try:
+        source, kind = _recognise(sources, path, agent, _called(target))
+    except SessError:
+        if _is_saved(target) and path not in [one.path for one in handed.listed(home)]:
+            handed.throw_away(path)
+        raise
     file = Handed(path, source.agent, kind)
     around = Territory(sources).place_of(path)
     followed = around is not None and (source, kind) in claims_by_name(around.sources, path)
@@ -103,8 +108,17 @@ def _path_of(home: paths.Home, target: str) -> str:
     return tail.log_name(path)
 
 
+def _is_saved(target: str) -> bool:
+    """Whether it is no file yet, and is made one."""
+    return target == STDIN or download.is_address(target)
+
+
+def _called(target: str) -> str:
+    return "standard input" if target == STDIN else f'"{target}"'
+
+
 def is_there(target: str) -> bool:
-    if target == STDIN or download.is_address(target):
+    if _is_saved(target):
         return True
     path = os.path.realpath(os.path.expanduser(target))
     return os.path.exists(tail.log_file(tail.log_name(path)))
@@ -118,7 +132,9 @@ def no_such_file(target: str) -> SessError:
     )
 
 
-def _recognise(sources: Sequence[Source], path: str, agent: str | None) -> tuple[Source, str]:
+def _recognise(
+    sources: Sequence[Source], path: str, agent: str | None, called: str
+) -> tuple[Source, str]:
     asked = [one for one in sources if agent in (None, one.agent)]
     found = recognised(asked, path)
     if len(found) == 1:
@@ -128,12 +144,13 @@ def _recognise(sources: Sequence[Source], path: str, agent: str | None) -> tuple
     if found:
         names = ", ".join(sorted(source.agent for source, _ in found))
         raise SessError(
-            f'"{path}" may be of several agents: {names}',
+            f"{called} may be of several agents: {names}",
             hint="choose one with --agent",
             code=Exit.USAGE,
         )
+    known = agent or "any agent that sessiond knows"
     raise SessError(
-        f'"{path}" is not a file of {agent or "any agent that sessiond knows"}',
+        f"{called} is {'not a file of ' + known if head_of(path) else 'empty'}",
         hint="`sessiond agents` lists the agents and what is read of each",
         code=Exit.NOTHING_FOUND,
     )

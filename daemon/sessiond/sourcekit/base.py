@@ -326,9 +326,10 @@ class Source:
             return kind
         if head.startswith(_SQLITE):
             return "database" if self.databases is not None else None
-        if self.documents is None or holds_lines(head):
+        reads_logs = type(self).identify is not Source.identify
+        if reads_logs and (self.documents is None or holds_lines(head)):
             return "transcript"
-        return "document"
+        return "document" if self.documents is not None else None
 
     def enters(self, directory: str) -> bool:  # noqa: ARG002 - anything may be below
         """Whether a directory below a root may contain files of this agent."""

@@ -226,6 +226,30 @@ def test_sync_of_a_file_with_any_name_is_followed(here):
     assert here.found("grew")
 
 
+def test_what_came_by_a_pipe_and_nobody_wrote_leaves_nothing(here):
+    """It is called what the person called it, and no copy of it stays."""
+    for text, said in ((b"", "standard input is empty"), (b"Dear Ada", "standard input is not a")):
+        done = subprocess.run(
+            [BIN / "sess", "import", "-"], input=text, env=here.env, capture_output=True,
+            check=False,
+        )  # fmt: skip
+        assert done.returncode == 1
+        assert done.stderr.decode().startswith(f"sess: {said}")
+        assert list((here.state / "imports").iterdir()) == []
+
+
+def test_a_known_file_given_again_to_the_wrong_agent_stays(here):
+    """What is followed is not taken away by a slip."""
+    for agent, code in ((), 0), (("--agent", "goose"), 1):
+        done = subprocess.run(
+            [BIN / "sess", "import", "-", *agent], input=lines(here), env=here.env,
+            capture_output=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == code, done
+    here.run("sessiond", "sync", check=0)
+    assert here.sql("SELECT state FROM sources") == [("live",)]
+
+
 def test_sync_of_a_directory_takes_only_what_is_known_by_its_content(here):
     """Every program writes .json files: a name is not enough where no agent keeps its files."""
     (here.elsewhere / f"{SESSION}.jsonl").write_bytes(lines(here))
