@@ -78,7 +78,8 @@ class KimiSource(Source):
         folder = _session_folder(path)
         session, inner = os.path.basename(folder), os.path.basename(os.path.dirname(path))
         state = small_json(os.path.join(folder, _STATE), _LARGEST)
-        project = absolute(as_text(state.get("workDir"))) or self._project(folder)
+        named = as_text(state.get("workDir")) or as_text(state.get("cwd"))
+        project = absolute(named) or self._project(folder)
         rank = _CONTEXT_RANK if os.path.basename(path) == _CONTEXT else _WIRE_RANK
         if os.path.dirname(path) != folder and inner != _MAIN:
             return self._subagent(path, session, inner, state, project)

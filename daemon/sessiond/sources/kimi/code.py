@@ -24,7 +24,9 @@ from sessiond.sources.kimi.tools import call, content, counts_of, result, starte
 _SILENT = (
     *("metadata", "forked", "turn.", "permission.", "full_compaction.", "micro_compaction."),
     *("plan_mode.", "swarm_mode.", "tools.", "goal.", "llm.", "mcp.", "token_counting."),
-    *("runtime.", "plugin.", "background.", "context.update_token_count", "wolfpack."),
+    *("runtime.", "plugin.", "background.", "context.update_token_count", "wolfpack.", "cron."),
+    *("file_history.", "interaction.", "interruptionReminder.", "plan.", "prompt.", "stale_guard."),
+    *("task.", "tower_mode."),
 )
 _REFUSED = 16  # calls that wait for their result
 _OPEN = 64

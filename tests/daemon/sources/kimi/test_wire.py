@@ -73,3 +73,27 @@ def test_a_step_and_its_record_are_one_response():
     keys = [record.usage.message_id for record in parsed(*lines)]
     assert keys[:2] == ["u1", "u1"]
     assert keys[2] != "u1"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "prompt.accepted",
+        "task.started",
+        "interaction.request",
+        "file_history.tracked",
+        "plan.revision",
+    ],
+)
+def test_notes_about_the_program_say_nothing(kind):
+    """Some repeat a prompt or what a call asked for."""
+    (record,) = parsed({"type": kind, "time": 1790000000000, "text": "fly the kite"})
+    assert (record.events, record.warnings) == ([], [])
+
+
+def test_the_second_version_of_the_state_names_the_project(tmp_path):
+    session = tmp_path / ".kimi-code" / "sessions" / "wd_kite_ac3b" / "session_1"
+    (session / "agents" / "main").mkdir(parents=True)
+    (session / "state.json").write_text(json.dumps({"version": 2, "cwd": "/home/kim/kite"}))
+    source = KimiSource(environ={"HOME": str(tmp_path)})
+    assert source.identify(str(session / "agents/main/wire.jsonl"), b"").project == "/home/kim/kite"
