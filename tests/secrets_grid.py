@@ -15,7 +15,8 @@ NAMES = (
     "DB_PASSWORD", "password", "SMTP_PASS", "SECRET_KEY_BASE", "APP_KEY", "SUPABASE_SERVICE_ROLE_KEY",
     "client-key-data", "apiKey", "auth_token", "AWS_SECRET_ACCESS_KEY", "clientSecret", "passphrase",
     "db.password", "API_KEY", "GITHUB_PAT", "redis_pwd", "jwt_secret", "privateKey", "AccountKey",
-    "STRIPE_WEBHOOK_SECRET", "encryption_key", "npm_token", "spring.datasource.password",
+    "STRIPE_WEBHOOK_SECRET", "encryption_key", "npm_token", "spring.datasource.password", "PGPASSWORD",
+    "aws_secret_access_key", "ROOT_PASSWD", "refreshToken", "RAILS_MASTER_KEY",
 )  # fmt: skip
 
 
@@ -24,11 +25,17 @@ ALPHABETS = (
     string.digits, string.ascii_letters + string.digits, "0123456789abcdef", string.ascii_letters + "-_",
     string.ascii_letters + "äöüßéñçøžłабвгдежз秘密鍵한글",
 )  # fmt: skip
+WORDS = ("hunter", "dragon", "coffee", "winter", "purple", "monkey", "sunset", "castle")
 LENGTHS = (8, 10, 12, 16, 20, 20, 24, 32, 48, 64)
 
 
 def secret(dice: random.Random, length: int = 20, alphabet: str = PRINTABLE) -> str:
     return "".join(dice.choice(alphabet) for _ in range(length))
+
+
+def _of_words(dice: random.Random) -> str:
+    """As people choose them: `hunter2secret`."""
+    return f"{dice.choice(WORDS)}{dice.randint(10, 9999)}{dice.choice(WORDS)}"
 
 
 def _json(value: str) -> str:
@@ -56,7 +63,7 @@ def _shell(value: str) -> str:
 
 CODE = frozenset({
     "xml", "xml attribute", "python", "javascript", "typescript", "template literal", "go", "terraform",
-    "terraform value", "powershell",
+    "terraform value", "powershell", "rust", "typed go", "c array", "property", "fallback", "in brackets", "plist",
 })  # fmt: skip
 # A name for the syntax, how the secret is written in it, and the text around.
 SYNTAXES: tuple[tuple[str, Callable[[str], str], str], ...] = (
@@ -109,7 +116,7 @@ SYNTAXES: tuple[tuple[str, Callable[[str], str], str], ...] = (
     ("terraform", _json, 'variable "{name}" {{\n  default = "{secret}"\n}}\n'),
     ("terraform value", _json, '  {name} = "{secret}"\n'),
     ("kubectl", _shell, "kubectl create secret generic x --from-literal={name}='{secret}'"),
-    ("setx", _shell, 'setx {name} "{secret}"'),
+    ("setx", _no('"'), 'setx {name} "{secret}"'),
     ("powershell", lambda v: v.replace("'", "''"), "$env:{name} = '{secret}'"),
     ("properties :", _no("\"'`"), "{name}: {secret}\n"),
     ("table", _no("|\"'`\\"), "| {name} | {secret} |\n"),
@@ -118,6 +125,29 @@ SYNTAXES: tuple[tuple[str, Callable[[str], str], str], ...] = (
     ("header line", _no("\"'`"), "GET / HTTP/1.1\nX-Auth-Token: {secret}\nAccept: */*"),
     ("markdown", _no("`"), "Use `{name}={secret}` here."),
     ("fence", _no(""), "```sh\nexport {name}={secret}\n```"),
+    ("rust", _json, 'const {name}: &str = "{secret}";'),
+    ("typed go", _json, 'const {name} string = "{secret}"'),
+    ("c array", _json, 'static const char {name}[] = "{secret}";'),
+    ("property", _json, 'public string {name} {{ get; set; }} = "{secret}";'),
+    ("fallback", _json, 'const {name} = process.env.OTHER || "{secret}";'),
+    ("in brackets", _json, '{name} = (\n    "{secret}"\n)'),
+    ("any authorization", _no("\"'`\\([{{"), "GET / HTTP/1.1\nAuthorization: {secret}\nAccept: */*"),
+    ("header of a program", _json, 'headers["Authorization"] = "token {secret}"'),
+    ("later cookie", _no("\"'`\\;,"), "Cookie: theme=dark; sessionid={secret}; a=1"),
+    ("insert", lambda v: v.replace("\\", "x").replace("'", "''"), "INSERT INTO users (name, password, age) VALUES ('bob', '{secret}', 4);"),
+    ("column", _no("|`"), "| user | password |\n|---|---|\n| bob | {secret} |"),
+    ("csv", _no("\"'`,"), "user,password,age\nbob,{secret},4"),
+    ("secret manifest", _no("\"'`#|>{{}}[]&*!%@,-"), "kind: Secret\nstringData:\n  value: {secret}\n"),
+    ("netrc", _no("\"'`"), "machine h.example\n  login bob\n  password {secret}\n"),
+    ("pgpass", _no("\"'`:\\"), "db.example.org:5432:shop:demo:{secret}"),
+    ("bullet", _no("`"), "- **Password:** `{secret}`\n- **User:** bob"),
+    ("sentence", _no("\"'`"), "log in as bob with password {secret}"),
+    ("sentence with ticks", _no("`\\"), "Use the password `{secret}` to log in."),
+    ("sentence with is", _no("\"'`\\$!"), "the admin password is {secret}"),
+    ("piped", _no("'"), "echo '{secret}' | gh secret set {name}"),
+    ("image", _no("\"'`\\$"), "FROM x\nENV DB_PASSWORD {secret}\nRUN y"),
+    ("plist", _xml, "<key>{name}</key>\n<string>{secret}</string>"),
+    ("root in an address", _no("\"'`<>"), "mongodb://root:{secret}@mongo:27017/?authSource=admin"),
 )  # fmt: skip
 
 
@@ -135,6 +165,11 @@ PLACES: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("json in json", lambda text: json.dumps({"body": json.dumps({"content": text})})),
     ("markdown", lambda text: f"- see\n\n```\n{text}\n```\n"),
     ("coloured", lambda text: "\n".join(f"\x1b[32m{line}\x1b[0m" for line in text.split("\n"))),
+    ("found", lambda text: "\n".join(f"etc/app.conf:{n}:{line}" for n, line in enumerate(text.split("\n"), 3))),
+    ("quoted", lambda text: "\n".join(f"> {line}" for line in text.split("\n"))),
+    ("commented", lambda text: "\n".join(f"# {line}" for line in text.split("\n"))),
+    ("from Windows", lambda text: text.replace("\n", "\r\n")),
+    ("in a shell", lambda text: "bash -c '" + text.replace("'", "'\\''") + "'"),
 )  # fmt: skip
 
 
@@ -145,7 +180,8 @@ def cases(dice: random.Random, rounds: int) -> Iterator[tuple[str, str, str]]:
             name = dice.choice(NAMES)
             if syntax in CODE:
                 name = name.replace(".", "_").replace("-", "_")
-            made = written(secret(dice, dice.choice(LENGTHS), dice.choice(ALPHABETS)))
+            random_one = secret(dice, dice.choice(LENGTHS), dice.choice(ALPHABETS))
+            made = written(_of_words(dice) if dice.random() < _WORDY else random_one)
             place, put = dice.choice(PLACES)
             yield f"{syntax}, {place}", put(form.format(name=name, secret=made)), made
 
@@ -153,6 +189,7 @@ def cases(dice: random.Random, rounds: int) -> Iterator[tuple[str, str, str]]:
 def leaks(text: str, made: str, least: int = 5) -> bool:
     """Whether so many characters of the secret in a row are in the text, also escaped as in JSON."""
     once = _json(made)
+    text = _MASKS.sub("", text)
     return any(
         form[at : at + least] in text
         for form in dict.fromkeys((made, once, _json(once)))
@@ -161,5 +198,7 @@ def leaks(text: str, made: str, least: int = 5) -> bool:
     )
 
 
+_WORDY = 0.1  # of the secrets
 _TELLING = 3  # characters that are no part of an escape: any text may have `\\u00`
+_MASKS = re.compile(r"\[redacted: [A-Za-z ]+\]")
 _ESCAPE = re.compile(r"\\+(?:u[0-9a-f]{0,4})?")

@@ -119,6 +119,13 @@ def test_each_context_masks_its_sample_and_spares_its_counter_example(context):
         ),
         ("aws_secret_access_key = " + "aB3/" * 10, "aws_secret_access_key = [redacted: secret]"),
         ("//r.example/:_authToken=a1b2c3d4e", "//r.example/:_authToken=[redacted: token]"),
+        ("mongodb://root:hunter2@h.example", "mongodb://root:[redacted: password]@h.example"),
+        ("Cookie: theme=dark; sid=a1b2c3d4; b=2", "Cookie: theme=dark; sid=[redacted: cookie]"),
+        ("Set-Cookie: a=b; Max-Age=31536000", "Set-Cookie: a=b; Max-Age=31536000"),
+        ("DB_PASSWORD=ab12 cd34ef\nA=1", "DB_PASSWORD=[redacted: password]\nA=1"),
+        ("DB_PASSWORD=a1b2c3d4 psql -U demo", "DB_PASSWORD=[redacted: password] psql -U demo"),
+        ("> kind: Secret\n> data:\n>   a: aHVudGVyMg==\n> b: 1", "> kind: Secret\n> data:\n>   a: [redacted: secret]\n> b: 1"),
+        ("id,password\n1,hunter2\n2,hunter3", "id,password\n1,[redacted: password]\n2,[redacted: password]"),
     ],
 )  # fmt: skip
 def test_values_are_masked_and_their_names_kept(given, masked):
@@ -244,6 +251,17 @@ def test_the_name_of_a_value_in_an_object_marks_it_as_secret():
     assert redactor.named("x", "ghp_" + "aB39" * 9) == "[redacted: token]"
 
 
+def test_an_excerpt_lacks_the_secrets_of_the_texts_that_it_is_from():
+    """On one line, nothing shows any more that the cell is below the word."""
+    redactor = Redactor(None)
+    table = "| user | password |\n|---|---|\n| bob | aB39xQ7k |"
+    redactor(table)
+    line = "| user | password | |---|---| | bob | aB39xQ7k |"
+    assert redactor.excerpt(line) == line.replace("aB39xQ7k", "[redacted: password]")
+    redactor.begin_event()
+    assert redactor.excerpt("bob aB39xQ7k") == "bob aB39xQ7k"
+
+
 def test_secrets_after_other_scripts_and_lone_surrogates_are_masked_in_their_place():
     text = "日本語 \ud800 é password=hunter2 → token=a1b2c3d4 ü"
     assert (
@@ -359,6 +377,10 @@ def test_hashes_ids_and_images_stay():
         "parser.add_argument('--password', help='the password')", "the --password option is required",
         "two-pass algorithms, and more", "primary_key=True", "cache_key = f'{user}:{day}'", "tokens: 12,345",
         "user, password = line.split(':')", "('http', 'joe', 'password', 'proxy.example.com')",
+        "    pass\n    value = D('NaN')", "pass `strict=True` to it", "hashlib.scrypt(b'password', salt=b'salt9', n=2)",
+        "password = getpass.getpass('IMAP password for %s: ' % user)", 'Token: "#d8dee9",',
+        "token: A string that may be empty", "(user + ':' + self.password).encode('latin-1')",
+        "INSERT INTO users (name, password) VALUES (?, ?)", "user, token, age\nbob, 1, 2", "kind: Secret\ntype: Opaque",
     ],
 )  # fmt: skip
 def test_code_that_only_names_a_variable_stays(code):

@@ -298,10 +298,10 @@ class Story:
 
     def _cleaned_item(self, item: Item) -> Item:
         if self._clean is not None:
+            self._clean.begin_event()
             self._look_at(f"#{item.key}", item.tool or item.type)
             item.label = self._cleaned_name(item.label)
             item.tool = self._cleaned_name(item.tool)
-            item.summary = self.cleaned(item.summary)
             item.text = self.cleaned(item.text)
             item.output = self.cleaned(item.output)
             item.unknown = self.cleaned_value(item.unknown)
@@ -309,6 +309,8 @@ class Story:
             item.input = self.cleaned_value(item.input)
             item.edits = [self._cleaned_edit(edit) for edit in item.edits]
             self._known.clear()
+            self._look_at(f"#{item.key}", item.tool or item.type)
+            item.summary = self._clean.excerpt(item.summary)
             self._look_at(f"#{item.key}", "commit")
             item.commits = [
                 Commit(one.sha, self._cleaned_name(one.branch), self.cleaned(one.subject))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sess_schema.redaction import names, values
+from sess_schema.redaction import blanks, names, sentences, tables, values
 from sess_schema.redaction.extents import Extents, Span
 
 # RE2 finds places where a name may be followed by a value; `re` looks at them closely.
 SCREEN = (
     rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)"
-    r"(?:[\\\"'`\])*]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\]|is\b)|\s(?:[\s\d|:+-]|→)*[\"']?(?i:value|val)\b|[ \t][a-zA-Z:-]+=))"
+    r"(?:[\\\"'`\])*]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\`\[\{]|is\b|to\b)|\s(?:[\s\d|:+>#/-]|→)*(?:[\w./-]+:\d+:\s*)?[\"']?(?i:value|val)\b|[ \t][a-zA-Z:-]+ ?=|[ \t]\S*(?:\d|[a-z][A-Z])))"
 )
 _VALUE = r"(?i:value|val|content|data|plaintext|secret_?string)"
 _NAME = re.compile(rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)")
@@ -19,11 +19,20 @@ _IN_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 _LONGEST_NAME = 60
 _CLOSERS = r"[\\\"'`\])*]{0,6}"
 _ASSIGNED = re.compile(
-    rf"{_CLOSERS}[ \t]{{0,8}}(:=|=>(?=[\s\"'])|<<<|[!=]={{1,2}}(?=[\s\"'])|\?=|\+=|=|::?)[ \t]{{0,8}}(?:\r?\n[ \t]{{1,40}})?"
+    rf"{_CLOSERS}[ \t]{{0,8}}(:=|=>(?=[\s\"'])|<<<|[!=]={{1,2}}(?=[\s\"'])|\?=|\+=|=|::?)[ \t]{{0,8}}(?:\*{{1,2}}[ \t]{{1,4}}(?=[^\s*]))?(?:\r?\n[ \t]{{1,40}})?"
 )
+# `password: &str = `, `password string = `, `password[] = `, `Password { get; set; } = `
 _ANNOTATED = re.compile(
-    r"[ \t]{0,8}:[ \t]{0,4}[A-Za-z][\w.|\[\], ]{0,40}?[ \t]{0,4}=[ \t]{0,4}(?=\\{0,3}[bruf]{0,2}[\"'`])"
+    r"(?:[ \t]{0,8}:|[ \t])[ \t]{0,4}(?:&'\w{1,20} )?[A-Za-z&*][\w.|<>?&* ]{0,40}?(?:\[[\w., |]{0,40}\])?[ \t]{0,4}=[ \t]{0,4}(?=\\{0,3}[bruf]{0,2}[\"'`])"
+    r"|\[\w{0,20}\][ \t]{0,8}=[ \t]{0,4}(?=\\{0,3}[\"'])"
+    r"|[ \t]{1,4}\{[\w ;]{0,40}\}[ \t]{0,4}=[ \t]{0,4}(?=\\{0,3}[\"'])"
 )
+# Literals further on in the same statement: `getenv("A") || "..."`, `(\n    "...")`.
+_FURTHER = re.compile(
+    r"(?:(?:\|\||\?\?|\bor|[?:+])[ \t]{1,4}|(?:[Ff]rom|new|of|[Ss]tring|Str|[Ss]ecret|bytes|decode)\()(?=\\{0,3}[bruf]{0,2}[\"'`])"
+)
+_OPENED = re.compile(r"\([ \t]{0,4}\r?\n[ \t]{0,40}(?=[bruf]{0,2}[\"'])")
+_MOST_FURTHER = 4
 # The value is the next argument, or the argument of a call.
 _PASSED = re.compile(
     r"\\{0,3}[\"'],[ \t]{0,4}(?=\\{0,3}[bruf]{0,2}[\"'])|[ \t]{0,2}\([ \t]{0,4}(?=\\{0,3}[\"'])"
@@ -32,18 +41,21 @@ _PASSED = re.compile(
 _TAG = re.compile(r"(?:\\{0,3}[\"'])?(?:[ \t][^<>\n]{0,120})?(?<!/)>[ \t]{0,4}(?=[^<\s])")
 _PLIST = re.compile(r"</key>\s{0,40}<string>(?=[^<\s])")
 _SIBLING = re.compile(
-    rf"(?:\\{{0,3}}[\"'],?\s{{0,40}}|,?[ \t]*\r?\n[ \t\d→|:+-]{{0,40}})(?:\\{{0,3}}[\"'])?{_VALUE}(?:\\{{0,3}}[\"'])?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
+    rf"(?:\\{{0,3}}[\"'],?\s{{0,40}}|,?[ \t]*\r?\n[ \t]{{0,40}})(?:\\{{0,3}}[\"'])?{_VALUE}(?:\\{{0,3}}[\"'])?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
 )
+# The name is itself the value of a member: `- name: DB_PASSWORD`.
+_IS_VALUE = re.compile(r"[:=][ \t]{0,4}(?:\\{0,3}[\"'])?\Z")
 # `variable "db_password" { default = "..." }`
 _DECLARED = re.compile(
     r"\\{0,3}[\"'][ \t]{0,4}\{[^{}]{0,300}?\b(?:default|value)[ \t]{0,20}=[ \t]{0,4}(?=\\{0,3}[\"'])"
 )
-_SAID = re.compile(r"[\"'`*]{0,3}(?: is:? |[ \t]{0,8}\|[ \t]{1,8}|[ \t]{1,8}\|)(?=\S)")
+_CELL_END = re.compile(r"[ \t]*\||,\S")
 _FIRST_ARGUMENT = re.compile(r"\(\s{0,3}[bruf]?\\{0,3}[\"']\Z")
-_PREFIX = re.compile(r"[bruf]{1,2}(?=\\{0,3}[\"'])")
+_PREFIX = re.compile(r"[@$bruf]{1,2}(?=\\{0,3}[\"'])")
 _LIST = re.compile(r"\[\s{0,20}(?=\\{0,3}[\"'])")
 _NEXT = re.compile(r"\s{0,20},\s{0,20}(?=\\{0,3}[\"'])")
 _MOST_LISTED = 50
+_QUOTES = re.compile(r"[\"'`]")
 # After an option in a sentence: "the --password option".
 _PROSE = re.compile(
     r"(?i:and|are|args?|arguments?|as|before|can|file|flags?|for|from|if|in|instead|into|is|may|must"
@@ -52,7 +64,8 @@ _PROSE = re.compile(
 )
 _ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_.]*\Z")
 _LINE_BEFORE = re.compile(
-    r"(?:^|\\n)[ \t]*(?:\d{1,6}(?:→|\t|:|[ ]?\|))?[+ -]?[ \t]*(?:export |set |setenv |declare -x |env:|- )?\Z"
+    r"(?:^|\\n|[\"'])[ \t]*(?:\d{1,6}(?:→|\t|:|[ ]?\|))?[+ -]?[ \t]*(?:#{1,3} |// |[-*] )?(?:export |set |setenv |declare -x |env:|[-*] )?\*{0,2}(?:(?:enter|new|current|your|the|db|root|admin|user) )?\Z",
+    re.IGNORECASE | re.MULTILINE,
 )
 _ALONE = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\r?\n|\\n|\Z)")
 
@@ -68,6 +81,8 @@ def find(text: str, at: int, extents: Extents) -> Iterator[tuple[int, int, str]]
         return
     for begin, end in _values(text, start, word.end(), name, extents):
         yield begin, end, names.kind_of(name)
+    if _CELL_END.match(text, word.end()) is not None:
+        yield from tables.column(text, start, name)
 
 
 def _beginning(text: str, at: int) -> int:
@@ -83,12 +98,24 @@ def _beginning(text: str, at: int) -> int:
 
 
 def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Iterator[Span]:
+    direct = _ASSIGNED.match(text, end) if text[end : end + 1] == "=" else None
+    if direct is not None:
+        yield from _assigned(text, start, direct, name, extents)
+        return
     annotated = _ANNOTATED.match(text, end)
     if annotated is not None:
-        yield from _literal(text, annotated.end(), name, extents)
+        literals = [*_literal(text, annotated.end(), name, extents)]
+        if literals:
+            yield from literals
+            return
     for pattern in (_SIBLING, _PLIST, _DECLARED, _PASSED):
         found = pattern.match(text, end)
-        if found is not None and (pattern is not _PASSED or _is_passed(text, start, found)):
+        if found is not None and _applies(pattern, text, start, found):
+            if pattern is _PLIST:
+                end = text.find("<", found.end())
+                if values.quoted(name, text[found.end() : end]):
+                    yield found.end(), end
+                return
             yield from _literal(text, found.end(), name, extents)
             return
     found = _ASSIGNED.match(text, end)
@@ -103,23 +130,17 @@ def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Ite
         if values.loud(name, said.strip()):
             yield found.end(), found.end() + len(said.rstrip())
         return
-    found = _SAID.match(text, end)
-    if found is not None:
-        value = extents.value(found.end(), name=start)
-        judge = values.quoted if value.quoted else _bare
-        if judge(name, text[value.begin : value.end]):
-            yield value.begin, value.end
-
-
-def _bare(name: str, value: str) -> bool:
-    return values.bare(name, value, alone=False)
+    yield from sentences.find(text, start, end, name, extents)
 
 
 def _literal(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
     """The value must be a literal, quoted or, as the value of a sibling, not."""
     prefix = _PREFIX.match(text, at)
     value = extents.value(prefix.end() if prefix else at, name=at)
-    if values.quoted(name, text[value.begin : value.end]):
+    end = None if value.quoted else blanks.end_of(text, at, extents.rest(at, at))
+    if end is not None:
+        yield value.begin, end
+    elif values.quoted(name, text[value.begin : value.end]):
         yield value.begin, value.end
 
 
@@ -127,6 +148,10 @@ def _assigned(
     text: str, start: int, found: re.Match[str], name: str, extents: Extents
 ) -> Iterator[Span]:
     at = found.end()
+    credentials = sentences.credentials(text, found.start(1), start, name, extents)
+    if credentials is not None:
+        yield credentials
+        return
     lines = extents.several_lines(at)
     if lines is not None:
         if text[slice(*lines)].strip() and not values.is_masked(text[slice(*lines)].strip()):
@@ -139,11 +164,19 @@ def _assigned(
     at = prefix.end() if prefix else at
     sign = text[start - 1 : start]
     parameter = sign in ("?", "&")
-    stops = "&#" if parameter else ";" if sign == ";" or text[start - 2 : start] == "; " else ""
+    stops = ";" if sign == ";" or text[start - 2 : start] == "; " else ""
+    if parameter:
+        stops = "&#" if _is_in_query(text, start) else "&"
     direct = found[1] == "=" and found.end() == found.end(1)
     environment = direct and _ENVIRONMENT.match(name) is not None
-    value = extents.value(at, name=start, stops=stops, shell=environment)
+    value = extents.value(at, name=start, stops=stops, shell=environment, plain=parameter)
     said = text[value.begin : value.end]
+    leads = _LINE_BEFORE.search(text, max(start - 60, 0), start) is not None
+    if value.quoted and leads:
+        whole = blanks.beyond_quotes(text, at, start, extents)
+        if whole is not None:
+            yield at, whole
+            return
     if value.quoted:
         first = text.find(text[value.begin - 1], value.begin, value.end)
         if values.quoted(name, said):
@@ -151,19 +184,60 @@ def _assigned(
         elif first > 0 and " " in said and values.quoted(name, text[value.begin : first]):
             yield value.begin, first  # where a backslash before a quote means nothing
         return
+    yield from _further(text, at, name, extents)
+    if found[1] in ("=", ":") and (leads or sign == "|" or extents.opens_quote(start)):
+        whole = blanks.end_of(text, value.begin, extents.rest(value.begin, start))
+        if whole is not None:
+            yield value.begin, whole
+            return
+    if stops == ";":
+        end = extents.rest(value.begin, start)
+        stop = text.find(";", value.begin, end)
+        end = stop if stop >= 0 else end
+        if " " in text[value.begin : end] and values.quoted(name, text[value.begin : end]):
+            yield value.begin, end
+            return
     option = text[start : start + 2] == "--"
     header = found[1] == ":" and name[:2].lower() == "x-"
+    if header and (leads or extents.opens_quote(start)):
+        end = extents.rest(value.begin, start)
+        if values.loud(name, text[value.begin : end]):
+            yield value.begin, end
+        return
     if header or (sign == ";" and direct) or (direct and (option or parameter or environment)):
         if values.loud(name, said):
             yield value.begin, value.end
         return
-    if found[1][:2] in ("==", "!=") and not any(map(str.isdigit, said)):
+    if found[1][:2] in ("==", "!=") and not any(map(str.isdigit, said[: blanks.LONGEST_LINE])):
         return  # two variables are compared
-    alone = _LINE_BEFORE.search(text, max(start - 60, 0), start) is not None and (
-        _ALONE.match(text, value.end) is not None
-    )
+    alone = leads and _ALONE.match(text, value.end) is not None
     if values.bare(name, said, alone=alone and found[1] in ("=", ":")):
         yield value.begin, value.end
+
+
+def _is_in_query(text: str, at: int) -> bool:
+    """Of an address; in the body of a form `#` is a character like any other."""
+    least = max(at - blanks.LONGEST_LINE, 0)
+    return text.rfind("?", least, at) > max(text.rfind(c, least, at) for c in " '\"\n")
+
+
+def _further(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
+    opened = _OPENED.match(text, at)
+    if opened is not None:
+        yield from _literal(text, opened.end(), name, extents)
+    end = min(extents.line_end(at), at + blanks.LONGEST_LINE)
+    if not _QUOTES.search(text, at, end):
+        return
+    for _ in range(_MOST_FURTHER):
+        found = _FURTHER.search(text, at, end)
+        if found is None:
+            return
+        prefix = _PREFIX.match(text, found.end())
+        value = extents.value(prefix.end() if prefix else found.end(), name=found.end())
+        said = text[value.begin : value.end]
+        if values.quoted(name, said):
+            yield value.begin, value.end
+        at = value.end + 1
 
 
 def _listed(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
@@ -176,6 +250,12 @@ def _listed(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
         if following is None:
             return
         at = following.end()
+
+
+def _applies(pattern: re.Pattern[str], text: str, start: int, found: re.Match[str]) -> bool:
+    if pattern is _SIBLING:
+        return _IS_VALUE.search(text, max(start - 20, 0), start) is not None
+    return pattern is not _PASSED or _is_passed(text, start, found)
 
 
 def _is_passed(text: str, start: int, found: re.Match[str]) -> bool:
@@ -196,7 +276,7 @@ def option(text: str, found: re.Match[str], extents: Extents) -> Iterator[tuple[
         return
     value = extents.value(found.start(2), name=found.start())
     said = text[value.begin : value.end]
-    if not value.quoted and (said.startswith("-") or _PROSE.match(said)):
+    if not value.quoted and _PROSE.match(said):
         return
     if values.loud(name, said):
         yield value.begin, value.end, names.kind_of(name)

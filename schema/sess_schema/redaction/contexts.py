@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from sess_schema.redaction import assignments, names, values
+from sess_schema.redaction import assignments, names, tables, values
 from sess_schema.redaction.extents import Extents
 
 Found = Iterator[tuple[int, int, str]]
@@ -56,8 +56,11 @@ _PEM_CUT = re.compile(
 )
 _BASE64_LINE = re.compile(r"[A-Za-z0-9+/=]{16}")
 _LONGEST_KEY = 20_000  # characters
-_COOKIE = re.compile(r"[^\s;\"'\\]{0,4000}")
-_COOKIES = re.compile(r"[^\r\n\"'\\]{0,4000}")
+_CLOSERS = re.compile(r"[\"'`\\]+[)\]},;]*\Z")
+_CODE_BEGINS = re.compile(r"[(\[{](?:\s|\Z|[bruf]?[\"']|[\w.]+(?:[(,\s]|[)\]}](?:[\s.,;]|\Z)))")
+_ONE_WORD = re.compile(r"[^\s\"']+\Z|[\"'].*[\"']\Z")
+_QUOTED_USER = re.compile(r"\\*[\"']")
+_HEADER_LINE = re.compile(r"(?:^|\n)[ \t]*(?:[<>*] )?\Z|[\"']\Z")
 # What follows the `@` before a host, if there is another one in the path: `...@h.example/@a/b`.
 _HOST_AND_PATH = re.compile(
     r"(?:(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}|localhost|\d+\.\d+\.\d+\.\d+)(?::\d+)?/[\w./@%+~=&?,:-]*\Z"
@@ -78,6 +81,7 @@ _PROGRAMS = (
     ("keytool|jarsigner", "(?:store|key|srcstore|deststore)pass", " ", "keytool -list -storepass "),
     ("gpg", "-passphrase", "[ =]", "gpg --batch --passphrase "),
     ("gh secret set", "(?:b|-body)", "[ =]", "gh secret set NAME -b "),
+    ("openssl (?:enc|aes|des|pkcs|rsa|genrsa|ec)", "[kK]", " ", "openssl enc -aes-256-cbc -k "),
 )  # fmt: skip
 
 
@@ -117,13 +121,55 @@ def _value(name: str, *, digit: bool = False) -> Judge:
     return judge
 
 
-def _header(text: str, found: re.Match[str], extents: Extents) -> Found:
-    value = extents.value(found.start(1), name=found.start())
-    said = text[value.begin : value.end]
-    if said.isalpha() and len(said) < _LONG:
+def _rest_of_instruction(text: str, found: re.Match[str], extents: Extents) -> Found:
+    """`ENV NAME value with blanks`; of other commands, the next word."""
+    begin, end = found.start(1), extents.line_end(found.start(1))
+    said = text[begin:end].strip()
+    if found[0].startswith("ENV") and _ONE_WORD.match(said) is None:
+        if values.loud(names.PASSWORD, said):
+            yield begin, begin + len(said), names.PASSWORD
         return
-    if not values.is_placeholder(said) and not values.is_placeholder(said.rstrip("\"'`,;)}")):
-        yield value.begin, value.end, "token" if "basic" not in found[0].lower() else "password"
+    yield from _value(names.PASSWORD)(text, found, extents)
+
+
+def _is_bare_header(said: str) -> bool:
+    return _CODE_BEGINS.match(said) is None and values.bare("token", said.rstrip("\\"), alone=True)
+
+
+def _sent(text: str, found: re.Match[str], extents: Extents) -> Found:
+    for begin, end, kind in _value(names.PASSWORD)(text, found, extents):
+        if not values.is_placeholder(text[begin:end].removesuffix("\\r").removesuffix("\\n")):
+            yield begin, end, kind
+
+
+def _word(text: str, found: re.Match[str], extents: Extents) -> Found:
+    """After a name in a sentence: whatever is no word."""
+    value = extents.value(found.start(1), name=found.start())
+    said = text[value.begin : value.end].rstrip(".,;:!?)")
+    if len(said) >= _SHORT and values.loud("token", said) and not values.is_code(said):
+        yield value.begin, value.end, names.kind_of(found[0])
+
+
+def _header(text: str, found: re.Match[str], extents: Extents) -> Found:
+    kind = "token" if "basic" not in found[0].lower() else "password"
+    begin, schemed = found.start(2), found.start(2) > found.end(1)
+    if found[1]:
+        end = extents.value(found.start(1), name=found.start()).end
+    elif _HEADER_LINE.search(text, max(found.start() - 40, 0), found.start()):
+        end = extents.rest(begin, found.start())
+    else:
+        end = extents.value(begin, name=found.start()).end
+    said = text[begin:end].strip()
+    if values.is_placeholder(said) or values.is_placeholder(said.rstrip("\"'`,;)}")):
+        return
+    if schemed:
+        masked = len(said) >= _SHORT and (
+            not values.reads_as_words(said) or values.quoted("token", said)
+        )
+    else:
+        masked = values.quoted("token", said) if found[1] else _is_bare_header(said)
+    if masked:
+        yield begin, begin + len(text[begin:end].rstrip()), kind
 
 
 def _bearer(text: str, found: re.Match[str], extents: Extents) -> Found:
@@ -166,20 +212,29 @@ def _address(text: str, found: re.Match[str], extents: Extents) -> Found:
         yield begin, end, "password"
 
 
-def _cookies(text: str, found: re.Match[str], _extents: Extents) -> Found:
+def _cookies(text: str, found: re.Match[str], extents: Extents) -> Found:
     """The value of `Set-Cookie` without its attributes; all pairs of `Cookie`."""
-    begin, end = found.start(1), _COOKIE.match(text, found.end()).end()  # type: ignore[union-attr]
-    if values.is_placeholder(text[begin:end]):
-        return
-    if "set-cookie" not in text[max(found.start() - 4, 0) : found.start(1)].lower():
-        rest = _COOKIES.match(text, end)
-        end = rest.end() if rest is not None else end
-    yield begin, end, "cookie"
+    begin = found.start(1)
+    one = "set-cookie" in text[max(found.start() - 4, 0) : begin].lower()
+    if one and ";" in found[0]:
+        return  # an attribute
+    end = extents.value(begin, name=begin, stops=";", plain=True).end
+    said = _CLOSERS.sub("", text[begin:end])
+    if len(said) >= _SHORT and not values.is_placeholder(said):
+        rest = begin + len(said) if one else extents.rest(begin, begin)
+        yield begin, begin + len(_CLOSERS.sub("", text[begin:rest])), "cookie"
 
 
 def _user_of_curl(text: str, found: re.Match[str], extents: Extents) -> Found:
     line = text[max(found.start() - 400, 0) : found.start()].rpartition("\n")[2]
     if "curl" in line or "http" in line or "wget" in line:
+        quote = _QUOTED_USER.search(found[0])
+        if quote is not None:
+            begin = found.start(1)
+            end = extents.value(found.start() + quote.start(), name=found.start()).end
+            if end > begin and not values.is_placeholder(text[begin:end]):
+                yield begin, end, "password"
+            return
         value = extents.value(found.start(1), name=found.start(1), plain=True)
         said = text[value.begin : value.end]
         if not values.is_placeholder(said):
@@ -188,8 +243,8 @@ def _user_of_curl(text: str, found: re.Match[str], extents: Extents) -> Found:
 
 def _piped(text: str, found: re.Match[str], _extents: Extents) -> Found:
     """`echo hunter2 | docker login --password-stdin`."""
-    said = found[1].strip("\"'")
-    if not values.is_placeholder(said):
+    said = found[1].strip("\"'\\")
+    if not values.is_placeholder(said) and not (said[:1] == "$" and "'" not in found[1][:4]):
         yield (*found.span(1), "password")
 
 
@@ -200,7 +255,7 @@ def _token_of_address(_text: str, found: re.Match[str], _extents: Extents) -> Fo
 
 def _program(programs: str, letters: str, between: str, sample: str) -> Context:
     return Context(
-        rf"(?:{programs})(?: [^\n|;&]{{0,200}})? -{letters}{between}([\"']\S|[^\s\"'$-])",
+        rf"(?:{programs})(?: [^\n|;&]{{0,200}})? -{letters}{between}([\"']\S|[^\s\"'$-]|-\S{{0,80}}\d)",
         _value(names.PASSWORD), f"{sample}hunter2x", f"{sample}$PASS", rf"(?:{programs}) [^\n]",
     )  # fmt: skip
 
@@ -232,10 +287,10 @@ CONTEXTS = (
         "(?i:bearer) ",
     ),
     Context(
-        r"(?i:authorization)[\\\"']{0,5}[ \t]{0,4}[:=,][ \t]{0,4}[\\\"']{0,5}"
-        r"(?i:basic|token|digest|apikey|bearer|aws4-hmac-sha256|negotiate|key) {1,4}([^\s\"'\\]{6})",
+        r"(?i:authorization)[\\\"'\]]{0,6}(?:[ \t]{0,4}[:=,][ \t]{0,4}|[ \t]{1,4}(?=[\\\"']))((?:\\{0,4}[\"'])?)"
+        r"(?:(?i:basic|token|digest|apikey|bearer|aws4-hmac-sha256|negotiate|key) {1,4})?(\S)",
         _header, "Authorization: Basic dXNlcjpodW50ZXIy", "Authorization: Basic $CREDENTIALS",
-        r"(?i:authorization)[\\\"']*[ \t]*[:=,]",
+        r"(?i:authorization)[\\\"'\]]*[ \t]*[:=,\"'\\]",
     ),
     Context(
         r"[?&](?i:sig|signature|x-amz-signature|x-goog-signature|x-amz-credential|code|key)"
@@ -244,19 +299,20 @@ CONTEXTS = (
         "[?&](?i:sig|signature|x-amz-signature|x-goog-signature|x-amz-credential|code|key)=",
     ),
     Context(
-        r"(?i:set-cookie|cookie)(?:[\\\"']{0,5}[ \t]{0,4}[:=]|[\\\"']{1,5},) ?[\\\"']{0,5}[\w.-]+=([^\s;\"'\\]{6})",
-        _cookies, "Set-Cookie: session=0a1b2c3d4e5f; Path=/", "Cookie: theme=dark",
+        r"(?i:set-cookie|cookie)(?:[\\\"']{0,5}[ \t]{0,4}[:=]|[\\\"']{1,5},) ?[\\\"']{0,5}[\w.-]+="
+        r"(?:[^\s;\"'\\]{0,5}; ?[\w.-]+=){0,20}([^\s;\"\\]{4})", _cookies,
+        "Set-Cookie: session=0a1b2c3d4e5f; Path=/", "Cookie: theme=dark",
         r"(?i:cookie)[\\\"']*[ \t]*[:=,]",
     ),
     Context(
-        r" (?:-u|--user)[ =]?[\"']?[\w.@+-]+:(\S)", _user_of_curl,
+        r" (?:-u|--user)[ =]?[\\\"']{0,6}[\w.@+-]+:(\S)", _user_of_curl,
         "curl -s -u demo:hunter2 https://example.org", "docker run -u 1000:hunter2",
-        r" (?:-u|--user)[ =]?[\"']?[\w.@+-]+:",
+        r" (?:-u|--user)[ =]?[\\\"']*[\w.@+-]+:",
     ),
     Context(
         r"(?:machine\s+\S+|default)\s+login\s+\S+\s+password\s+(\S)", _value(names.PASSWORD),
         "machine example.org login demo password hunter2", "machine x login y password $PASS",
-        r"machine\s+\S+\s+login|default\s+login",
+        r"machine\s+\S+\s(?:[\s\d|:+>#/-]|→)*(?:[\w./-]+:\d+:\s*)?login|default\s+login",
     ),
     Context(
         r"\"auth\\*\"\s*:\s*\\*\"([A-Za-z0-9+/]{12,}={0,2})\\*\"", _matched("token"),
@@ -280,26 +336,60 @@ CONTEXTS = (
         r"(?:requirepass|masterauth|aws_secret_access_key|:_authToken|:_password) ",
     ),
     Context(
+        rf"(?:\bENV|\bsetenv|config(?:ure)?(?: set| add| --[a-z]{{2,10}})*|\bset -[a-zU]{{1,4}}) [\w./:-]{{0,60}}(?i:{names.WORDS}) {{1,4}}([^\s=:])",
+        _rest_of_instruction, "ENV DB_PASSWORD hunter2", "ENV DB_PASSWORD $PASS",
+        r"ENV [A-Z]|setenv |config(?:ure)? |\bset -[a-zU]",
+    ),
+    Context(
+        r"(?i:with|using|use|as|and)(?: (?:the|my|this|a|user|admin|root|db|database)){0,2} (?:the )?(?i:password|passphrase|passcode|api key|token|secret) ([^\s\"'`(]|\([^\s)]{6,100}(?:\s|\Z))",
+        _word, "log in with password hunter2x", "log in with password authentication",
+        r"(?:(?i:with|using|use|as|and) [a-z ]*)(?i:password|passphrase|passcode|api key|token|secret) [^\s\"'`]",
+    ),
+    Context(
+        r"htpasswd -[A-Za-z]*b[A-Za-z]* {1,2}(?:\S{1,200} {1,2})?[^\s-]\S{0,100} {1,2}([^\s-]|-\S{0,80}\d)", _value(names.PASSWORD),
+        "htpasswd -b .htpasswd demo hunter2", "htpasswd -b .htpasswd demo $PASS", "htpasswd -[A-Za-z]*b",
+    ),
+    Context(
+        r"(?i:expect)[^\n]{0,60}(?i:password|passphrase|passcode)[^\n]{0,40}\n\s{0,20}send(?: --)? {1,2}([\"'])",
+        _sent, 'expect "Password:"\nsend "hunter2\\r"', 'expect "Password:"\nsend "$pass\\r"',
+        r"(?i:expect)[ \\\"'\(]+[^\n]*(?i:passw|passp|passc)",
+    ),
+    Context(
+        r"\bkind: ?\"?Secret\b", tables.manifest,
+        "kind: Secret\nstringData:\n  value: hunter2", "kind: Secret\nmetadata:\n  name: demo", r"\bkind: ?\"?Secret\b",
+    ),
+    Context(
+        r"(?i:insert) +(?i:(?:or \w+ )?into) +[\w.`\"\\\[\]]{1,80}", tables.inserted,
+        "INSERT INTO users (name, password) VALUES ('a', 'hunter2')", "INSERT INTO users (name, password) VALUES ('a', ?)",
+        r"(?i:insert) +(?i:(?:or \w+ )?into) ",
+    ),
+    Context(
+        rf"[|,][ \t]*([\w.-]{{0,60}}(?i:{names.WORDS}))[ \t]*(?=[\r\n])", tables.last_column,
+        "id | password\n---+------\n1 | hunter2", "id | password\n---+------\n1 | string",
+        rf"[|,][ \t]*[\w.-]*(?i:{names.WORDS})[ \t]*[\r\n]",
+    ),
+    Context(
         r"-(?:pass|passin|passout) pass:([^\s$])", _value(names.PASSWORD),
         "openssl rsa -passin pass:hunter2 -in k", "openssl rsa -passin pass:$PASS -in k",
         "-(?:pass|passin|passout) pass:",
     ),
     Context(
-        r"\b(?:echo|printf)(?: -n| '?%s'?)? ([^\s|;&$][^|;&\n$]{2,200}?) ?\| ?[^|\n]{0,200}?"
-        r"(?:--password-stdin|sudo -S|chpasswd|passwd)",
+        r"\b(?:echo|printf)(?: -n| -e|(?: \\*[\"'])?%s(?:\\n)?\\*[\"']?)? (\\*'[^\n]{2,300}?'|\\*\"[^\n]{2,300}?\"|[^\s|;&$\"'][^|;&\n$]{2,200}?) ?(?:\||>\() ?[^|\n]{0,200}?"
+        r"(?:--password-stdin|sudo -S|chpasswd|passwd|gh secret set|docker login|gh auth login --with-token|cryptsetup|vault login)",
         _piped, "echo hunter2 | docker login -u demo --password-stdin", "echo $PASS | sudo -S true",
-        r"--password-stdin|sudo -S|chpasswd|\| *(?:sudo )?passwd", back=400,
+        r"--password-stdin|sudo -S|chpasswd|\| *(?:sudo )?passwd|\| *(?:gh secret set|gh auth login|docker login|vault login)|cryptsetup", back=400,
     ),
     Context(
-        r"(?:^|(?<=\n))[\w.*-]{1,80}:(?:\d{4,5}|\*):[\w.*-]{1,60}:[\w.*-]{1,60}:(\S)", _value(names.PASSWORD),
+        r"(?:^|(?<=[\s\"'`]))[\w.*-]{1,80}:(?:\d{4,5}|\*):[\w.*-]{1,60}:[\w.*-]{1,60}:(\S)", _value(names.PASSWORD),
         "db.example.org:5432:shop:demo:hunter2", "db.example.org:5432:shop:demo:$PASS",
         r":(?:\d\d\d\d\d?|\*):[A-Za-z*][\w.*-]*:", back=80,
     ),
     Context(
-        rf"(?<![\w-])--?([a-z-]{{0,40}}(?i:{names.WORDS})) {{1,2}}([^\s-])", assignments.option,
+        rf"(?<![\w-])--?([a-z-]{{0,40}}(?i:{names.WORDS})) {{1,2}}([^\s-]|-[^\s-]{{0,80}}\d)", assignments.option,
         "deploy --api-token 0a1b2c3d4e", "deploy --token-file path",
         rf"-[a-z-]*(?i:{names.WORDS}) ",
     ),
     *(_program(*row) for row in _PROGRAMS),
 )  # fmt: skip
 _LONG = 16
+_SHORT = 6

@@ -17,7 +17,7 @@ from sess_schema.redaction import assignments, contexts, values
 from sess_schema.redaction.extents import MASK, Extents
 from sess_schema.redaction.shapes import SHAPES, Shape
 
-EDITION = 3  # increased when the rules find more, so that sites are drawn again
+EDITION = 4  # increased when the rules find more, so that sites are drawn again
 Found = tuple[int, int, str]  # begin, end, kind
 
 # Bytes searched at a time: a secret may begin inside another one that has no end, and searching
@@ -26,10 +26,18 @@ _WINDOW = 32_768
 _OVERLAP = 1_024
 _MEMORY = 64 << 20  # bytes that RE2 may use for its states; it takes only what it needs
 _COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])?")
+# What precedes lines in the output of `cat -n`, `grep -n` and `diff`, in quotations and comments.
+_MARGIN = re.compile(
+    r"^(?:(?:[ \t]{0,8}\d{1,6}(?:→|\t|:(?!\d)|[ ]?\|[ ]?)|[\w./][\w./-]{0,100}:\d{1,6}:)(?:[+-](?![+-]{2}) ?)?"
+    r"|[+-](?![+-]{2}) ?|(?:> ?)+|[ \t]{0,20}(?:#|//) ?)",
+    re.MULTILINE,
+)
 # Where a narrow terminal broke a word.
 _BROKEN = re.compile(r"([\w+/=.$-]{1,400}+)(\r?\n[ \t]{0,12})([\w+/=.$-]{4,})", re.ASCII)
-_ESCAPE = re.compile(r"\\(?:[\"\\/nrt]|u[0-9a-fA-F]{4})")
-_ESCAPES = re.compile(r"\\[\"\\nr]|\\u001[bB]")  # what hides the lines and quotes of a text
+_ESCAPE = re.compile(r"'\\''|\\(?:[\"\\/nrt`$]|u[0-9a-fA-F]{4})")
+_ESCAPES = re.compile(
+    r"\\[\"\\nr`']|\\u[0-9a-fA-F]{4}"
+)  # what hides the lines and quotes of a text
 _CHARACTERS = {"n": "\n", "r": "\r", "t": "\t"}
 _MOST_LAYERS = 3
 _ENDS_SEQUENCE = re.compile(r"(?:\x1b\[[0-9;]*m|\\[nrt])\Z")
@@ -38,6 +46,7 @@ _BACK = 60
 _DEEP = 4_096  # characters
 _AHEAD = 100
 _NARROW = 40
+_ABOVE, _BELOW = 400, 1_200  # characters around a place that are read without their margins
 _MORE = re.compile(r"[\w+/=-]*", re.ASCII)
 
 
@@ -47,7 +56,7 @@ def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Fou
     found: list[Found] = []
     place = _screen()(encoded, 0)
     if place >= 0:
-        found += _in(text, encoded, place)
+        found += _in_lines(text, encoded, place)
         if "\\" in text:
             found += _unescaped(text)
     if own:
@@ -57,8 +66,38 @@ def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Fou
     return _joined(text, found) if found else found
 
 
-def _in(text: str, encoded: bytes | None = None, place: int | None = None) -> Iterator[Found]:
-    """What the built-in rules find; `place` is where the first one may apply, if that is known."""
+def _in_lines(text: str, encoded: bytes | None = None, place: int | None = None) -> Iterator[Found]:
+    """What the built-in rules find, also where each line has something before it."""
+    places: list[int] = []
+    yield from _in(text, places, encoded, place)
+    for begin, end in _with_margins(text, places):
+        for first, last, kind in _through(text[begin:end], _MARGIN, ()):
+            yield begin + first, begin + last, kind
+
+
+def _with_margins(text: str, places: list[int]) -> list[tuple[int, int]]:
+    """The lines around these places, if theirs begins as one of a listing, a diff or a comment."""
+    around: list[tuple[int, int]] = []
+    for place in places:
+        if around and place < around[-1][1] - _BELOW // 2:
+            continue
+        line = text.rfind("\n", max(place - _ABOVE, 0), place) + 1
+        if (not line and place > _ABOVE) or _MARGIN.match(text, line) is None:
+            continue
+        begin = text.find("\n", line - _ABOVE, line) + 1 if line > _ABOVE else 0
+        end = text.find("\n", line + _BELOW)
+        end = len(text) if end < 0 else min(end, line + 2 * _BELOW)
+        if around and begin <= around[-1][1]:
+            around[-1] = around[-1][0], end
+        else:
+            around.append((begin, end))
+    return around
+
+
+def _in(
+    text: str, places: list[int], encoded: bytes | None = None, place: int | None = None
+) -> Iterator[Found]:
+    """`place` is where the first rule may apply, if that is known; `places` is told of each."""
     first = _screen()
     encoded = text.encode("utf-8", "surrogatepass") if encoded is None else encoded
     plain = len(encoded) == len(text)
@@ -69,6 +108,7 @@ def _in(text: str, encoded: bytes | None = None, place: int | None = None) -> It
     while place >= 0:
         at = place if plain else at + _length(encoded[passed:place])
         passed = place
+        places.append(at)
         for found in _at(text, at, extents):
             if found[1] > end:
                 begin, end, _ = found
@@ -105,11 +145,12 @@ def _by_rules(text: str, own: Iterable[tuple[str, re.Pattern[str]]]) -> Iterator
 
 
 def _shaped(text: str, at: int) -> Iterator[Found]:
-    match = _shapes().match(text, at)
-    if match is not None and _begins_word(text, at):
+    begins = _begins_word(text, at)
+    match = _shapes().match(text, at) if begins else None
+    if match is not None:
         yield from _whole(text, match, _BY_PREFIX[(match.lastindex or 1) - 1])
     more = _MORE.match(text, match.end()) if match is not None else None
-    if more is None or text[more.end() : more.end() + 1] in ("\r", "\n"):
+    if begins and (more is None or text[more.end() : more.end() + 1] in ("\r", "\n")):
         yield from _broken(text, at, whole=match is not None)
     sign = _signs().match(text, at)
     if sign is not None:
@@ -137,7 +178,7 @@ def _broken(text: str, at: int, *, whole: bool) -> Iterator[Found]:
     if whole and not any(map(str.isdigit, line[3])):
         return  # the next line begins with a word
     match = _shapes().match(line[1] + line[3])
-    if match is not None and match.end() > len(line[1]) and _begins_word(text, at):
+    if match is not None and match.end() > len(line[1]):
         for _, end, kind in _whole(match.string, match, _BY_PREFIX[(match.lastindex or 1) - 1]):
             yield at, at + end + len(line[2]), kind
 
@@ -162,7 +203,7 @@ def _through(
         origins.append(kept)
     pieces.append(text[kept:])
     plain = "".join(pieces)
-    found = [*_in(plain), *_by_rules(plain, own)]
+    found = [*(_in_lines(plain) if ignored is _COLOUR else _in(plain, [])), *_by_rules(plain, own)]
     for begin, end, kind in found:
         yield _origin(begin, starts, origins), _origin(end - 1, starts, origins) + 1, kind
 
@@ -182,7 +223,7 @@ def _unescaped(text: str) -> Iterator[Found]:
             origins += (match.start(), kept)
         text = "".join((*pieces, text[kept:]))
         layers.append((starts, origins))
-        found = [*_in(text)]
+        found = [*_in_lines(text)]
         if "\x1b" in text:
             found += _through(text, _COLOUR, ())
         for begin, end, kind in found:
@@ -193,6 +234,8 @@ def _unescaped(text: str) -> Iterator[Found]:
 
 
 def _character(escape: str) -> str:
+    if escape[0] == "'":
+        return "'"  # how a shell writes it inside its own quotes
     return (
         chr(int(f"0x{escape[2:]}", 0))
         if escape[1] == "u"

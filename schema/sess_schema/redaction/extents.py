@@ -16,9 +16,12 @@ _TRIPLE = re.compile(r"\\{0,3}(\"\"\"|''')")
 _BLANK = re.compile(r"[\s\x1b]")
 # What may follow the quote that ends a value; anything else belongs to the same word.
 _AFTER_QUOTE = re.compile(r"\Z|[\s\x1b,;:)\]}>/&|.+*\\<]")
+_AFTER_TICK = re.compile(_AFTER_QUOTE.pattern + r"|[\"'?!]")
 _AFTER_WORD = re.compile(r"\Z|[\s\x1b;&|)\]},\\]")
 # A quote inside quotes, after the first of its signs: `''`, `'"'"'`, `'\\''`.
 _GOES_ON = re.compile(r"\"'\"'|'\"'\"|\\''|'|\"")
+_JUST_OPENED = re.compile(r"[ (\[{,=:](\\*[\"'])\Z")
+_WORD_GOES_ON = re.compile(r"'\\''|'\"'\"'|\"'\"'\"")
 _LINE_END = re.compile(r"[\r\n]")
 # An escaped line break ends a value only before what looks like a new line: `\n` may be part of it.
 _ESCAPED_BREAK = re.compile(
@@ -50,6 +53,7 @@ class Extents:
     def __init__(self, text: str) -> None:
         self.text = text
         self._runs: dict[str, Span] = {}  # by kind of end: the last run
+        self._looked: tuple[int, str | None] = (-1, None)  # the last place, and the quote around it
 
     def value(
         self, at: int, *, name: int, stops: str = "", plain: bool = False, shell: bool = False
@@ -66,9 +70,15 @@ class Extents:
             if end >= 0:
                 return Extent(triple.end(), end, quoted=True)
         quote = None if plain else _QUOTE.match(text, at)
-        if quote is not None:
+        if quote is not None and not self._is_lone(quote):
             return self._in_quotes(quote, _AFTER_WORD if shell else _AFTER_QUOTE)
         return Extent(at, self._unquoted(at, name, stops), quoted=False)
+
+    def _is_lone(self, quote: re.Match[str]) -> bool:
+        if quote[0][-1] != "`":
+            return False
+        end = self._closing(quote.end(), len(quote[0]) - 1, "`")
+        return end is None or _AFTER_TICK.match(self.text, end + len(quote[0])) is None
 
     def several_lines(self, at: int) -> Span | None:
         """The lines of a here-document or of a YAML block that begins at `at`."""
@@ -80,6 +90,25 @@ class Extents:
             return found.end(), end.start() if end else len(self.text)
         found = _BLOCK.match(self.text, at)
         return self._block(at, found.end()) if found is not None else None
+
+    def opens_quote(self, at: int) -> bool:
+        """Whether a quote begins right before this place: the value reaches to its end."""
+        return self.text[at - 1 : at] in ("'", '"') and self._open_quote(at) is not None
+
+    def rest(self, at: int, name: int) -> int:
+        """The end of the line, or of the quote in which it is."""
+        line = self.line_end(at)
+        opened = self._open_quote(name)
+        closing = self._end_of_word(at, opened) if opened else None
+        return line if closing is None else min(line, closing)
+
+    def _end_of_word(self, at: int, opened: str) -> int | None:
+        """Where the quote is closed, and not only to write a quote."""
+        depth = len(opened) - 1
+        closing = self._closing(at, depth, opened[-1])
+        while closing is not None and (again := _WORD_GOES_ON.match(self.text, closing + depth)):
+            closing = self._closing(again.end(), depth, opened[-1])
+        return closing
 
     def line_end(self, at: int) -> int:
         return self._run("line", _LINE_END, at)
@@ -115,9 +144,12 @@ class Extents:
             after = end + depth + 1
             again = _GOES_ON.match(text, after)
             if again is not None and again[0].strip("\"'\\") == "" and again[0][-1] == mark:
-                end = self._closing(again.end(), depth, mark)
+                further = self._closing(again.end(), depth, mark)
+                if further is None and len(again[0]) == 1:
+                    return Extent(begin, end, quoted=True)  # of what is around it
+                end = further
                 continue
-            if after_it.match(text, after):
+            if mark == "`" or after_it.match(text, after):
                 return Extent(begin, end, quoted=True)
             # `'it''s'`, `'don'"'"'t'`: the word goes on.
             further = self._closing(after, depth, mark)
@@ -170,7 +202,7 @@ class Extents:
             end = found if found >= 0 else end
         opened = self._open_quote(name)
         if opened is not None:
-            closing = self._closing(at, len(opened) - 1, opened[-1])
+            closing = self._end_of_word(at, opened)
             if closing is not None and closing < end:
                 after = closing + len(opened)
                 if _AFTER_QUOTE.match(text, after):
@@ -180,7 +212,7 @@ class Extents:
                 if broken.start() < end and (not broken[1] or reads_as_words(broken[1])):
                     end = broken.start()
                     break
-        if "</" in text[at:end]:
+        if "</" in text[at:end] and "<" in text[max(name - _BEFORE, 0) : name]:
             tag = _CLOSING_TAG.search(text, at, end + 60)
             end = tag.start() if tag is not None and tag.start() < end else end
         return end
@@ -188,9 +220,15 @@ class Extents:
     def _open_quote(self, at: int) -> str | None:
         """The quote, with its backslashes, in which this place of the line is."""
         text = self.text
-        start = max(text.rfind("\n", 0, at) + 1, at - _BEFORE)
+        just = _JUST_OPENED.search(text, max(at - 6, 0), at)
+        if just is not None:
+            return just[1]
+        start = max(text.rfind("\n", max(at - _BEFORE, 0), at) + 1, at - _BEFORE)
         opened: str | None = None
-        for found in _QUOTE.finditer(text, start, at):
+        first = start
+        if start <= self._looked[0] <= at:
+            first, opened = self._looked  # a long line is looked through once
+        for found in _QUOTE.finditer(text, first, at):
             if found.start() > 0 and text[found.start() - 1] == "\\":
                 continue
             if opened is None:
@@ -199,6 +237,7 @@ class Extents:
                     opened = found[0]
             elif opened == found[0]:
                 opened = None
+        self._looked = at, opened
         return opened
 
     def _run(self, kind: str, ends: re.Pattern[str], at: int) -> int:

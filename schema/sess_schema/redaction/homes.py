@@ -81,6 +81,8 @@ def _begins_path(found: re.Match[str]) -> bool:
     """Whether it is not inside a longer path or word, as in `https://example.org/home/page`."""
     text, at = found.string, found.start()
     before = text[at - 1 : at]
+    if text[max(at - 2, 0) : at] == ":/":
+        return False  # the user in `postgres://root:...`
     if before == "]":
         # A mask hides what preceded the path.
         return "[redacted: " not in text[max(at - 30, 0) : at]

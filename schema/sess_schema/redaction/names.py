@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _KEYS = (
     "api|access|account|admin|aes|anon|app|auth|client|consumer|deploy|encryption|hmac|integration"
@@ -11,8 +12,8 @@ _KEYS = (
 )
 WORDS = (
     r"passw(?:or)?d|passwd|pwd|passphrase|passcode|pass"
-    r"|secret(?:[_-]?access)?(?:[_-]?key)?(?:[_-]?base)?|token"
-    rf"|(?:{_KEYS})[_-]?key|(?:secure[_-]?auth|auth|logged[_-]?in|nonce)[_-]?salt"
+    r"|secret(?:[_-]?access)?(?:[ _-]?key)?(?:[_-]?base)?|token"
+    rf"|(?:{_KEYS})[ _-]?key|(?:secure[_-]?auth|auth|logged[_-]?in|nonce)[_-]?salt"
     r"|credentials?|_auth|(?:git(?:hub|lab)?|gh|gl|azure|ado|azdo|docker)[_-]pat|psk|mnemonic|(?:seed|recovery)[_-]?phrase"
 )
 TAIL = (
@@ -37,6 +38,7 @@ def means_secret(name: str) -> bool:
     return len(name) <= _LONGEST and _WHOLE.search(name) is not None and is_no_word(name)
 
 
+@lru_cache(maxsize=1024)
 def is_no_word(name: str) -> bool:
     """Whether a name that ends as one of a secret is not just an ordinary word."""
     if name[-1:].isdigit():
@@ -48,6 +50,7 @@ def is_no_word(name: str) -> bool:
     return _COMPOUND.search(name) is not None and _WORDS_ENDING_SO.search(name) is None
 
 
+@lru_cache(maxsize=1024)
 def kind_of(name: str) -> str:
     if "secret" in name.lower():
         return "secret"

@@ -22,7 +22,7 @@ _FILL_IN = re.compile(
 )
 _CERTAINLY = re.compile(_CERTAIN, re.ASCII)
 _BLANK = re.compile(
-    r"(?:[*•●.…_x-]{3,}|X{3,}|(.)\1{2,}|\W{1,3})\Z"
+    r"(?:[*•●.…_x-]{3,}|X{3,}|(.)\1{2,}|\W{1,3}|(?:\\[nrt]|[-|:+=\s])+)\Z"
     r"|\A[\w-]{0,8}(?:\.{3}|…|\*{4,}|x{6,}|X{6,})[\w-]{0,6}\Z",
     re.ASCII,
 )

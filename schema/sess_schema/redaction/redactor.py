@@ -19,6 +19,7 @@ _MOST_SHORT = 20_000
 _MOST_PASSES = 8
 _MOST_LINES = 40  # lines of a member's value that may be one secret
 _LONG_MEMBER = 16
+_LONG_PIECE = 6
 
 
 @dataclass(slots=True, frozen=True)
@@ -39,6 +40,7 @@ class Redactor:
         self._rules = [(rule.kind, rule.pattern) for rule in rules]
         self.place = ""  # where the next texts are from
         self.places: Counter[tuple[str, str]] | None = None  # kind and place, if they are wanted
+        self._recent: dict[str, str] = {}  # secrets since `begin_event`, and their masks
 
     def __call__(self, text: str) -> str:
         # Argument names, paths and the like repeat often.
@@ -61,6 +63,16 @@ class Redactor:
         if names.means_secret(name) and is_secret_member(name, value):
             return self._mask(names.kind_of(name), value)
         return self(value)
+
+    def begin_event(self) -> None:
+        self._recent.clear()
+
+    def excerpt(self, text: str) -> str:
+        """A part of texts of the event that are masked: it may lack what marks a secret in them."""
+        text = self(text)
+        for secret, mask in self._recent.items():
+            text = text.replace(secret, mask)
+        return text
 
     @property
     def identity(self) -> str:
@@ -98,7 +110,11 @@ class Redactor:
             self._masked.setdefault(bare, kind)
         if self.places is not None:
             self.places[kind, self.place] += 1
-        return f"[redacted: {kind}]"
+        mask = f"[redacted: {kind}]"
+        for line in secret.splitlines():
+            if len(line.strip()) >= _LONG_PIECE and "[redacted: " not in line:
+                self._recent[line.strip()] = mask
+        return mask
 
 
 def is_secret_member(name: str, value: str) -> bool:

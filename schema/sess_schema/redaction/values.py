@@ -12,10 +12,21 @@ from sess_schema.redaction import names
 from sess_schema.redaction.placeholders import is_command, is_masked, is_placeholder
 from sess_schema.redaction.words import names_a_secret, reads_as_words
 
-__all__ = ["bare", "is_masked", "is_placeholder", "loud", "quoted", "reads_as_words"]
+__all__ = [
+    "bare",
+    "is_code",
+    "is_masked",
+    "is_placeholder",
+    "is_random",
+    "loud",
+    "quoted",
+    "reads_as_words",
+]
 
 _LONGEST = 400  # characters to judge by; no name of a variable is longer
 _PHRASE_BLANKS = 2
+_PHRASE_DASHES = 3
+_SHORT_PHRASE = 12
 _SHORTEST, _SHORTEST_PASSWORD, _SHORTEST_LETTERS = 6, 4, 8
 _LONG_NAME = 40
 
@@ -49,17 +60,20 @@ _PATH = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][\w./\\~@-]*\Z", re.ASCII)
 _FILE = re.compile(
     r"[\w./-]+\.(?:json|pem|key|txt|ya?ml|toml|env|crt|p12|py|[jt]sx?|go|rs)\Z", re.ASCII
 )
+_COLOUR_CODE = re.compile(r"#[0-9a-fA-F]{6}\Z")
 _LETTERS = re.compile(r"[A-Za-z_./:-]+\Z")
 _TRAILING = "\"'`,;)]}."
+_AROUND = "\"'`,;:()[]{}.*<>"
+_HUMP = re.compile(r"[a-z][A-Z]")
 _EMPHASIS = "*`"
 
 
 def quoted(name: str, value: str) -> bool:
     """A value in quotes, or a member of an object."""
-    value = value[:_LONGEST]
-    if len(value) < _SHORTEST_PASSWORD or is_placeholder(value):
+    value = value[:_LONGEST].strip()
+    if len(value) < _SHORTEST_PASSWORD or is_placeholder(value) or _COLOUR_CODE.match(value):
         return False
-    if any(c.isspace() for c in value):
+    if len(value.split(None, 1)) > 1:
         return _is_phrase(name, value)
     if _is_elsewhere(name, value):
         return False
@@ -68,7 +82,8 @@ def quoted(name: str, value: str) -> bool:
         return password or len(value) >= _SHORTEST_LETTERS
     if _LETTERS.match(value):
         if len(value) < _LONG_NAME and reads_as_words(value):
-            return password and not names_a_secret(value) and "." not in value
+            phrase = password or value.count("-") >= _PHRASE_DASHES
+            return phrase and not names_a_secret(value) and "." not in value
         return password or len(value) >= _SHORTEST_LETTERS
     return password or len(value) >= _SHORTEST
 
@@ -77,7 +92,7 @@ def loud(name: str, value: str) -> bool:
     """A value in a place that holds no code: `DB_PASSWORD=...`, `--password ...`, `?token=...`."""
     if len(value) > _LONGEST:
         return not is_masked(value)
-    if is_command(value) or (_DOTTED_CALL.match(value) and _is_code(value)):
+    if is_command(value) or (_DOTTED_CALL.match(value) and is_code(value)):
         return False
     return quoted(name, value)
 
@@ -93,23 +108,39 @@ def bare(name: str, value: str, *, alone: bool) -> bool:
     if is_placeholder(value) or is_command(value):
         return False
     core = value.rstrip(_TRAILING)
+    if is_placeholder(value.rstrip("\"'`,;.)")):
+        return False
     password = names.is_password(name)
-    if len(core) < (_SHORTEST_PASSWORD if password else _SHORTEST) or is_placeholder(core):
+    least = _SHORTEST_PASSWORD if password else _SHORTEST
+    if (len(core) < least and len(value) < _SHORTEST_LETTERS) or is_placeholder(core):
         return False
     if _NUMBER.match(value):
         return password and alone and core.isdecimal()
     if _is_elsewhere(name, core):
         return False
     if alone and password and core.isalpha() and core.islower() and len(core) >= _SHORTEST:
-        return not names_a_secret(core)
-    return not _is_code(value)
+        return not (names_a_secret(core) and reads_as_words(core))
+    return not is_code(value)
 
 
 def _is_phrase(name: str, value: str) -> bool:
     """Usually the words of a message: `password: "Enter your password"`."""
-    if names.is_phrase(name):
-        return len(value.split()) > _PHRASE_BLANKS and not value.endswith((".", "?", ":"))
-    return not reads_as_words(value)
+    if not reads_as_words(value) or (len(value) <= _SHORT_PHRASE and _HUMP.search(value)):
+        return True
+    return (
+        names.is_phrase(name)
+        and len(value.split()) > _PHRASE_BLANKS
+        and not value.endswith((".", "?", ":"))
+    )
+
+
+def is_random(word: str, least: int = 6) -> bool:
+    """No one would write it in a sentence or in a command, whatever its name."""
+    core = word.strip(_AROUND)
+    if len(core) < least or core[0] == "-" or is_placeholder(core) or _is_elsewhere("", core):
+        return False
+    odd = any(map(str.isdigit, core)) or _HUMP.search(core) is not None
+    return odd and not reads_as_words(core) and not _NUMBER.match(core) and not is_code(core)
 
 
 def _is_elsewhere(name: str, value: str) -> bool:
@@ -121,7 +152,7 @@ def _is_elsewhere(name: str, value: str) -> bool:
     return (_FILE.match(value) or _PATH.match(value)) is not None and reads_as_words(value)
 
 
-def _is_code(value: str) -> bool:
+def is_code(value: str) -> bool:
     tuple_ = _TUPLE.match(value)
     if tuple_ is not None:
         return len(tuple_[1]) < _SHORTEST or reads_as_words(tuple_[1])

@@ -1,0 +1,78 @@
+"""Values that a sentence or a table gives to a name: "the password is ...", `| TOKEN | ... |`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sess_schema.redaction import blanks, names, values
+from sess_schema.redaction.extents import Extents, Span
+
+_SAID = re.compile(
+    r"[\"'`*]{0,3}(?: is:? | to (?=[\"'`])| (?=`)|[ \t]{0,8}\|[ \t]{1,8}|[ \t]{1,8}\|)(?=\S)"
+)
+_IS_VERB = re.compile(r"(?i:pass)\Z")
+_WORD = re.compile(r" ([^\s\"'`]+)")
+_INDENT = re.compile(r"(?:^|(?<=\n))[ \t]{0,8}\Z")
+_COLUMN = re.compile(r",(?=[^\s,])")
+_ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_.]*\Z")
+_AS_USER = re.compile(
+    r"(?:s?[:=]|s? are) {0,2}[\w.@+-]{1,60} ?/ ?(?=\S)"
+)  # `credentials: admin / ...`
+
+
+def find(text: str, start: int, end: int, name: str, extents: Extents) -> Iterator[Span]:
+    """The name is at `start`, and ends at `end`."""
+    found = _SAID.match(text, end)
+    if found is not None:
+        yield from _said(text, start, found, name, extents)
+        return
+    found = _COLUMN.match(text, end)
+    if found is not None and _ENVIRONMENT.match(name) and _INDENT.search(text, 0, start):
+        value = extents.value(found.end(), name=start)
+        end = value.end if value.quoted else extents.line_end(value.begin)
+        if values.loud(name, text[value.begin : end]):
+            yield value.begin, end
+        return
+    found = _WORD.match(text, end)
+    if found is not None and not _IS_VERB.match(name) and values.is_random(found[1]):
+        value = extents.value(found.start(1), name=start)
+        yield value.begin, value.end
+
+
+def _said(
+    text: str, start: int, found: re.Match[str], name: str, extents: Extents
+) -> Iterator[Span]:
+    in_table = "|" in found[0]
+    if _IS_VERB.match(name) and not in_table:
+        return
+    value = extents.value(found.end(), name=start)
+    if value.quoted:
+        whole = blanks.beyond_quotes(text, found.end(), start, extents)
+        if whole is not None:
+            yield found.end(), whole
+        elif _is_ticked(name, text[value.begin : value.end]):
+            yield value.begin, value.end
+        return
+    end = extents.rest(value.begin, start)
+    cell = text.find("|", value.begin, end) if in_table else -1
+    whole = blanks.end_of(text, value.begin, end if cell < 0 else cell)
+    if whole is not None:
+        yield value.begin, whole
+    elif values.bare(name, text[value.begin : value.end], alone=False):
+        yield value.begin, value.end
+
+
+def _is_ticked(name: str, value: str) -> bool:
+    """In a sentence, quotes are as often around code."""
+    return values.loud(name, value) and not values.is_code(value)
+
+
+def credentials(text: str, at: int, start: int, name: str, extents: Extents) -> Span | None:
+    """`credentials: admin / ...`."""
+    user = _AS_USER.match(text, at) if names.kind_of(name) == "credential" else None
+    if user is None:
+        return None
+    value = extents.value(user.end(), name=start)
+    said = text[value.begin : value.end]
+    return (value.begin, value.end) if values.bare(name, said, alone=False) else None
