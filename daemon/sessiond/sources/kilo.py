@@ -55,7 +55,8 @@ class KiloSource(Source):
 
     def claims(self, path: str, head: bytes) -> bool:
         *folders, name = path.split(os.sep)
-        if name.startswith("opencode") and self._sessions.program not in folders:
+        theirs = name.startswith("opencode") or "opencode" in folders
+        if theirs and self._sessions.program not in folders:
             return False  # the same format, but the other program's
         return self._of(path).claims(path, head)
 
