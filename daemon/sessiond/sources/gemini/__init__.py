@@ -56,7 +56,10 @@ class GeminiSource(Source):
         self.documents = _Chats()
 
     def places(self) -> list[str]:
-        return [os.path.join(self._home(), ".gemini", "tmp")]
+        homes = [self._home()]
+        if self.platform == "darwin":  # where it writes in a sandbox
+            homes.append(os.path.join(self._home(), ".cache"))
+        return [os.path.join(home, ".gemini", "tmp") for home in homes]
 
     def classify(self, path: str) -> str | None:
         folder, name = os.path.split(path)

@@ -12,16 +12,17 @@ from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.values import as_dict, as_text
 
 PROJECT_ROOT = ".project_root"
-_REGISTRY = "projects.json"
+_REGISTRY, _HISTORY = "projects.json", "history"
 
 
 def project_of(folder: str, facts: Mapping[str, Any]) -> str | None:
     """The project path of a folder in `tmp`, or None if it is not certain."""
-    root = small_file(os.path.join(folder, PROJECT_ROOT)).decode("utf-8", "replace").strip()
-    if path := absolute(root):
-        return path
-    slug = os.path.basename(folder)
-    registry = small_json(os.path.join(os.path.dirname(os.path.dirname(folder)), _REGISTRY))
+    slug, home = os.path.basename(folder), os.path.dirname(os.path.dirname(folder))
+    for noted in (folder, os.path.join(home, _HISTORY, slug)):
+        root = small_file(os.path.join(noted, PROJECT_ROOT)).decode("utf-8", "replace").strip()
+        if path := absolute(root):
+            return path
+    registry = small_json(os.path.join(home, _REGISTRY))
     known = as_dict(registry.get("projects"))
     for path, name in known.items():
         if name == slug and absolute(path):

@@ -34,7 +34,11 @@ class GooseSource(InTables):
         if self.platform == "win32":
             data = os.path.join(self.folders.roaming(), "Block", "goose", "data")
             return [os.path.join(data, "sessions")]
-        return [os.path.join(self.folders.data_home(), "goose", "sessions")]
+        places = [os.path.join(self.folders.data_home(), "goose", "sessions")]
+        if self.platform == "darwin":
+            data = os.path.join(self.folders.application_data(), "Block.block.goose")
+            places.append(os.path.join(data, "sessions"))
+        return places
 
     def layout(self, foreign: Foreign) -> Layout:  # noqa: ARG002 - each version is alike
         from sessiond.sources.goose.tables import GooseTables  # noqa: PLC0415 - when something changed

@@ -19,7 +19,7 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _REQUESTS = ("toolRequest", "frontendToolRequest")
-_SILENT = frozenset({"redactedThinking", "toolConfirmationRequest", "image"})
+_SILENT = frozenset({"redactedThinking", "toolConfirmationRequest", "image", "document"})
 _OUTCOME = 4000  # characters that tell why a call was refused
 
 
@@ -101,6 +101,8 @@ def _read_block(record: Record, pointer: str, block: dict[str, Any], *, spoken: 
     elif kind == "actionRequired":
         if asked := as_text(as_dict(block.get("data")).get("message")):
             record.events.append(Event("system", asked, label="question"))
+    elif kind == "error":
+        record.say("system", block.get("message"), labels.API_ERROR)
     elif kind == "conversationCompacted":
         record.events.append(Event("system", "Conversation compacted", label=labels.COMPACT))
     elif kind not in _SILENT:

@@ -35,7 +35,9 @@ class ZedSource(InTables):
             return [os.path.join(self.folders.local(), "Zed", _FOLDER)]
         if self.platform == "darwin":
             return [os.path.join(self.folders.application_data(), "Zed", _FOLDER)]
-        return [os.path.join(self.folders.data_home(), "zed", _FOLDER)]
+        flatpak = os.path.join(self.folders.home(), ".var", "app", "dev.zed.Zed", "data")
+        homes = (self.folders.data_home(), flatpak)
+        return [os.path.join(home, "zed", _FOLDER) for home in homes]
 
     def layout(self, foreign: Foreign) -> Layout:  # noqa: ARG002 - each version is alike
         from sessiond.sources.zed.threads import ThreadTable  # noqa: PLC0415 - when something changed

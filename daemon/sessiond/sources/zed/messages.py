@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from sess_schema import kinds, labels
@@ -109,11 +109,16 @@ def _read_answer(body: dict[str, Any]) -> Record:
             _add_call(record, call, result, f"/Agent/content/{number}/ToolUse/input")
         elif tag != "RedactedThinking":
             record.warnings.append(f"content of an unknown type: {tag}")
-    for call_id, result in results.items():  # of calls that are no longer there
-        output, images = _content(as_dict(result).get("content"))
-        status = _status(as_dict(result), output)
-        record.results.append(Result(call_id, output, status, images=images))
+    _add_results(record, results)  # of calls that are no longer there
     return record
+
+
+def _add_results(record: Record, results: Mapping[Any, Any]) -> None:
+    for call_id, result in results.items():
+        if call_id:
+            output, images = _content(as_dict(result).get("content"))
+            status = _status(as_dict(result), output)
+            record.results.append(Result(call_id, output, status, images=images))
 
 
 def _add_call(record: Record, call: dict[str, Any], result: Any, pointer: str) -> None:
@@ -189,8 +194,9 @@ def _read_older(value: dict[str, Any]) -> Record:
         for result in map(as_dict, _listed(value.get("tool_results")))
     }
     for number, call in enumerate(map(as_dict, _listed(value.get("tool_uses")))):
-        result = results.get(as_text(call.get("id")))
+        result = results.pop(as_text(call.get("id")), None)
         _add_call(record, call, result, f"/tool_uses/{number}/input")
+    _add_results(record, results)  # at first they were in the next prompt
     return record
 
 

@@ -149,6 +149,15 @@ def test_the_folder_names_the_project(world):
     assert project(world) == "/code/demo"
 
 
+def test_the_history_of_files_names_the_project(world):
+    noted = world.tmp.parent / "history" / "demo" / ".project_root"
+    noted.parent.mkdir(parents=True)
+    noted.write_text("/home/kim/kettle")
+    world.log().write_bytes(encoded(header(), *CHAT))
+    world.ingest()
+    assert world.sql("SELECT project FROM sessions") == [("/home/kim/kettle",)]
+
+
 def test_the_registry_names_the_project(world):
     (world.tmp.parent / "projects.json").write_text(json.dumps({"projects": {"/code/d": "demo"}}))
     assert project(world) == "/code/d"
@@ -189,14 +198,18 @@ def test_only_chats_are_read(world):
 
 
 def test_only_folders_with_chats_are_entered(tmp_path):
-    source = GeminiSource(environ={"HOME": "/h", "GEMINI_CLI_HOME": str(tmp_path)})
+    moved = {"HOME": "/h", "GEMINI_CLI_HOME": str(tmp_path)}
+    source = GeminiSource(environ=moved, platform="linux")
     root = str(tmp_path.resolve() / ".gemini" / "tmp")
     assert source.places() == [str(tmp_path / ".gemini" / "tmp")]
     assert [
         source.enters(f"{root}/{below}")
         for below in ("demo", "demo/chats", "demo/chats/parent", "demo/tool-outputs", "demo/logs/x")
     ] == [True, True, True, False, False]
-    assert GeminiSource(environ={"HOME": "/h"}).places() == ["/h/.gemini/tmp"]
+    assert GeminiSource(environ={"HOME": "/h"}, platform="darwin").places() == [
+        "/h/.gemini/tmp",
+        "/h/.cache/.gemini/tmp",
+    ]
 
 
 @pytest.mark.parametrize(

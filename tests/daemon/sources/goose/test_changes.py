@@ -7,6 +7,9 @@ from contextlib import closing
 import pytest
 from tests.golden_home import GoldenWorld, database
 
+from sessiond.sources.goose import GooseSource
+from sessiond.sources.goose.messages import read_message
+
 NEW, OLD = "20260301_1", "20251101_1"
 LEDGER = (
     "CREATE TABLE usage_ledger (id INTEGER PRIMARY KEY AUTOINCREMENT, session_id TEXT,"
@@ -101,3 +104,17 @@ def test_a_sum_that_is_carried_into_a_ledger_counts_once(world):
     world.ingest()
     assert world.sql(spent) == [(740, 100)]
     world.check()
+
+
+def test_an_error_is_told_and_a_document_is_not():
+    blocks = [{"type": "error", "kind": "other", "message": "no water"}, {"type": "document"}]
+    record = read_message({"role": "assistant", "content": blocks})
+    assert [(event.type, event.text) for event in record.events] == [("system", "no water")]
+    assert not record.warnings
+
+
+def test_on_a_mac_it_may_be_in_either_place():
+    assert GooseSource(environ={"HOME": "/h"}, platform="darwin").places() == [
+        "/h/.local/share/goose/sessions",
+        "/h/Library/Application Support/Block.block.goose/sessions",
+    ]

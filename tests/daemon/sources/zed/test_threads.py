@@ -9,6 +9,8 @@ import pytest
 import zstandard
 from tests.golden_home import GoldenWorld, database
 
+from sessiond.sources.zed.messages import read_message
+
 THREAD = "2ed00000-0000-4000-8000-000000000001"
 
 
@@ -112,3 +114,13 @@ def test_a_thread_without_messages_is_none_yet(world):
         )
     assert world.ingest().skipped == []
     assert world.sql("SELECT 1 FROM sessions WHERE native_id = 'empty'") == []
+
+
+def test_a_result_in_the_next_prompt_is_that_of_its_call():
+    """Where the first version of the format put it."""
+    failed = {"tool_use_id": "t1", "is_error": True, "content": "no oars"}
+    record = read_message({"role": "user", "text": "Go on", "tool_results": [failed]})
+    assert [event.type for event in record.events] == ["user"]
+    assert [(one.call_id, one.output, one.status) for one in record.results] == [
+        ("t1", "no oars", "error")
+    ]
