@@ -3,8 +3,9 @@
     python bench/growth.py [--mb 10 100 1000] [--repeat 5]
 
 The steps go back in time, a year each, so that the newest sessions and the last week are the same
-at every size. Times are processor time beyond `python -c pass`, the least of several runs, so that
-a busy machine can measure. Writes GROWTH.md and plots beside this file.
+at every size; the daemon has rested once after each. Times are processor time beyond
+`python -c pass`, the least of several runs, so that a busy machine can measure.
+Writes GROWTH.md and plots beside this file.
 
 A cost has a reason to grow: none (it should depend on what changed or is shown), the matches (a
 word that is everywhere), or everything (the question is about all that is stored).
@@ -15,6 +16,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -35,6 +37,9 @@ from harness import (
 )
 from keeping_up import bytes_written, waits
 from plots import bars, curves, number
+
+from sess_schema.connection import open_reader
+from sess_schema.queries.views import parts
 
 HERE = Path(__file__).parent
 BARE = [str(BIN / "python"), "-c", "pass"]
@@ -126,6 +131,8 @@ class Growth:
         self.note("loading, peak memory", NOTHING, peak_mb, "MB")
         self.note("index for a byte of transcripts", NOTHING, store.index_mb() / store.mb, "bytes")
         self.syncs(store)
+        if HAS_PROC:
+            rest(store)
         for what, (grows_with, arguments) in COMMANDS.items():
             command = [SESS, *arguments, *(() if what == "statusline" else ("--no-sync",))]
             self.note(what, grows_with, self.beyond(store, command), "ms")
@@ -192,7 +199,7 @@ class Growth:
 
     def write(self) -> None:
         about = (__doc__ or "").partition("\n\n")[2].partition("\n\n")[2].strip()
-        about = about.replace(" Writes GROWTH.md and plots beside this file.", "")
+        about = about.replace("\nWrites GROWTH.md and plots beside this file.", "")
         folder = HERE / "plots"
         folder.mkdir(exist_ok=True)
         flat = [
@@ -210,6 +217,15 @@ class Growth:
         text += "![what should not grow](plots/growth.svg)\n\n"
         text += "![costs by size](plots/growth-curves.svg)\n"
         (HERE / "GROWTH.md").write_text(text, "utf-8")
+
+
+def rest(store: Store) -> None:
+    """Let the daemon make what it makes while it rests: what each session adds to statistics."""
+    with store.daemon(), closing(open_reader(store.index)) as db:
+        for _ in range(120):
+            if not any(parts.due(db)):
+                return
+            time.sleep(1)
 
 
 def steps(sizes: list[float]) -> list[float]:

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from sessiond.engines.ahead import ReadAhead
     from sessiond.sourcekit.masking import Masker
 
-DIGEST_SHARE = 0.025  # of the time of a pass
+DIGEST_SHARE = 0.03  # of the time of a pass
 DIGEST_SECONDS = 0.1  # at least
 BULK = 4 << 20  # bytes to read; for less, a second process does not pay
 DIED = "sessiond died while it read this file"
@@ -320,10 +320,8 @@ class Ingest:
 
     def _digest(self, took: float) -> None:
         """Make digests in a small share of the time of the pass; the next ones go on."""
-        if any(parts.due(self._store.db)) and not self.stop.is_set():
-            from sess_schema.queries.views import digests  # noqa: PLC0415 - after few passes
-
-            digests.make(self._store.db, max(DIGEST_SECONDS, DIGEST_SHARE * took))
+        if not self.stop.is_set():
+            parts.digest(self._store.db, max(DIGEST_SECONDS, DIGEST_SHARE * took))
 
     def _write_note(self, file: Candidate, source: Tracked) -> None:
         unread = file.stat.size if source.is_whole else self._unread(file)

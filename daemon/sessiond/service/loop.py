@@ -44,6 +44,7 @@ GATHER = 0.01  # writes come in bursts; wait this long for the rest
 POLL_UNCOVERED = 2.0  # out of watches: walk this often instead
 CLOCK_JUMP = 30.0  # wall clock this far from the monotonic one: the machine slept
 IDLE_CHECKPOINT = 20.0
+IDLE_DIGEST = 2.0
 DIGEST_SECONDS = 0.2  # at each rest
 WAL_LIMIT = 64 << 20  # a longer one is written back at once, however busy the daemon is
 WAL_RETRY = 5.0
@@ -70,6 +71,7 @@ class Service:
         self._retry = 0.0
         self._last_write = 0.0
         self._checkpointed = True
+        self._digested = False
         self._next_cut = 0.0
 
     def run(self) -> int:
@@ -246,7 +248,8 @@ class Service:
         for path, failures in summary.failed.items():
             self._recheck[path] = time.monotonic() + min(RETRY_LAST, RETRY_FIRST**failures)
         if summary.changed or summary.gone:
-            self._last_write, self._checkpointed = time.monotonic(), False
+            self._last_write = time.monotonic()
+            self._checkpointed = self._digested = False
         for path, why in summary.skipped:
             if self._told.get(path) != why:
                 log.warning("skipped %s: %s", path, why)
@@ -367,9 +370,10 @@ class Service:
     def _rest(self, db: apsw.Connection) -> None:
         """After a while without writes, truncate the WAL and return memory to the system."""
         self._bound_wal(db)
+        if not self._digested and time.monotonic() - self._last_write >= IDLE_DIGEST:
+            self._digested = _digest(db)  # else it goes on at the next rest
+            self._checkpointed = False
         if self._checkpointed or time.monotonic() - self._last_write < IDLE_CHECKPOINT:
-            return
-        if not _digest(db):  # goes on at the next rest
             return
         self._checkpointed = _truncate_wal(db)
         self._heart.tell(wal_pinned=not self._checkpointed)
@@ -381,12 +385,8 @@ class Service:
 
 def _digest(db: apsw.Connection) -> bool:
     """Make digests that are due, for a moment; whether none is left."""
-    if not any(parts.due(db)):
-        return True
-    from sess_schema.queries.views import digests  # noqa: PLC0415 - once in thousands of events
-
     try:
-        return digests.make(db, DIGEST_SECONDS)
+        return parts.digest(db, DIGEST_SECONDS)
     except apsw.Error as error:  # readers count what has no digest
         log.warning("cannot sum up sessions: %s", error)
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -94,7 +95,7 @@ def _counted(db: apsw.Connection, asked: Stats, all_turns: Iterator[Turn]) -> Co
     """Turns with an edit, those of them that edited no file again after a command, their cost; of
     each tool and suffix: calls, files, and lines added and removed."""
     paths, of = _edited(db, asked)
-    changed = _changed(db, asked)
+    changed = _changed(db, [*paths])
     groups: defaultdict[int, dict[tuple[str, str], Changes]] = defaultdict(dict)
     for event, files in paths.items():
         session, tool = of[event]
@@ -150,14 +151,13 @@ def _edited(
     return paths, of
 
 
-def _changed(db: apsw.Connection, asked: Stats) -> dict[int, tuple[int, int]]:
+def _changed(db: apsw.Connection, calls: list[int]) -> dict[int, tuple[int, int]]:
     """Lines added and removed by each call, as diffs show them."""
-    wanted = scope.calls(db, asked, joins="CROSS JOIN edits d ON d.event_id = e.id")
     return {
         event: (added, removed)
         for event, added, removed in db.execute(
-            f"SELECT e.id, sum(d.added), sum(d.removed) {wanted.sql} AND e.status = 'ok'"
-            " GROUP BY e.id",
-            wanted.values,
+            "SELECT value, sum(d.added), sum(d.removed) FROM json_each(?)"
+            " CROSS JOIN edits d ON d.event_id = value GROUP BY value",
+            (json.dumps(calls),),
         )
     }

@@ -127,10 +127,11 @@ class Classifier:
 
     def of(self, tool: str, kind: str | None, text: str) -> str:
         matched = set(self._all_at_once(text))
-        for number, rule in enumerate(self._rules):
+        for number in sorted(matched | self._alone.keys()):
+            rule = self._rules[number]
             if (rule.tools and tool not in rule.tools) or rule.kind not in (None, kind):
                 continue
-            if number in matched or (number in self._alone and self._alone[number].search(text)):
+            if number in matched or self._alone[number].search(text):
                 return rule.name
         return OTHER
 

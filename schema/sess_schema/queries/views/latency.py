@@ -120,8 +120,9 @@ def _marks(db: apsw.Connection, wanted: scope.Scope) -> Iterator[tuple[int, list
     """
     current: int | None = None
     marks: list[int] = []
-    for session, kind, ts, answered in db.execute(
-        f"SELECT s.id, e.type, e.ts, e.answered {wanted.sql} AND {CALLED} AND e.ts IS NOT NULL"
+    for session, mark, answered in db.execute(
+        f"SELECT s.id, 2 * e.ts + iif(e.type = 'user', {_ASKED}, {_TOLD}),"
+        f" 2 * e.answered + {_ASKED} {wanted.sql} AND {CALLED} AND e.ts IS NOT NULL"
         " AND e.type IN ('user', 'assistant', 'thinking', 'tool_use')"
         f" AND e.label IS NOT '{labels.API_ERROR}' ORDER BY s.id",
         wanted.values,
@@ -130,8 +131,8 @@ def _marks(db: apsw.Connection, wanted: scope.Scope) -> Iterator[tuple[int, list
             if current is not None:
                 yield current, sorted(marks)
             current, marks = session, []
-        marks.append(2 * ts + (_ASKED if kind == "user" else _TOLD))
+        marks.append(mark)
         if answered is not None:
-            marks.append(2 * answered + _ASKED)
+            marks.append(answered)
     if current is not None:
         yield current, sorted(marks)

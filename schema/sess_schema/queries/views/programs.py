@@ -14,6 +14,8 @@ _BEFORE = frozenset({
     "sudo", "env", "time", "nohup", "command", "exec", "builtin", "then", "do", "if", "while", "!",
     "{", "(",
 })  # fmt: skip
+_PREPARING = frozenset({"cd", "pushd", "source", ".", "set", "export"})
+_NOT_ALONE = _BEFORE | _PREPARING
 _BETWEEN = frozenset({"&&", "||", ";", "&", "|"})
 _ASSIGNMENT = later(r"[A-Za-z_]\w*=")
 _WORD = later(r"""(?:[^\s;&|'"]|'[^']*'|"[^"]*")+|&&|\|\||[;&|]""")
@@ -27,13 +29,16 @@ def is_search(kind: str | None, summary: str | None) -> bool:
 
 def program(command: str | None) -> str:
     """The first program of a command line, skipping `cd`, `sudo` and assignments."""
-    words = (match[0] for match in _WORD.finditer((command or "")[:1000]))  # mostly the first
+    first = (command or "")[:1000].split(None, 1)
+    if first and first[0].isalnum() and first[0] not in _NOT_ALONE:
+        return first[0]
+    words = (match[0] for match in _WORD.finditer((command or "")[:1000]))
     found = ""
     for word in words:
         if word in _BETWEEN or word in _BEFORE or _ASSIGNMENT.match(word):
             continue
         found = word.lstrip("({").strip("'\"").rsplit("/", 1)[-1] or word
-        if found not in ("cd", "pushd", "source", ".", "set", "export"):
+        if found not in _PREPARING:
             return found
         next((word for word in words if word in ("&&", "||", ";", "&")), None)
     return found or "unknown"

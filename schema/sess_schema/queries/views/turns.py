@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import apsw
 
-from sess_schema import labels
+from sess_schema import kinds, labels
 from sess_schema.classes import dataclass, field
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import scope
@@ -18,7 +18,7 @@ class Call(NamedTuple):
     event: int
     kind: str | None
     status: str | None
-    summary: str | None
+    summary: str | None  # of a shell command
 
 
 @dataclass(slots=True)
@@ -42,7 +42,8 @@ def turns(db: apsw.Connection, asked: Stats) -> Iterator[Turn]:
     next_response = next(responses, None)
     current: Turn | None = None
     for session, event, said, kind, status, ts, summary in db.execute(
-        "SELECT s.id, e.id, e.type, e.kind, e.status, e.ts, e.summary"
+        "SELECT s.id, e.id, e.type, e.kind, e.status, e.ts,"
+        f" iif(e.kind = '{kinds.SHELL}', e.summary, NULL)"
         f" {wanted.sql} AND (e.type = 'tool_use' OR {PROMPT} OR"
         f" e.label = '{labels.INTERRUPTED}') AND {CALLED} ORDER BY s.id, e.ts, e.id",
         wanted.values,
@@ -50,8 +51,10 @@ def turns(db: apsw.Connection, asked: Stats) -> Iterator[Turn]:
         place = (session, -1 if ts is None else ts)
         if current is not None and (session != current.session or said == "user"):
             # Everything answered before the next prompt belongs to this one.
-            while next_response is not None and _before(next_response, current.session, place):
-                _add(current, next_response)
+            own = current.session
+            while next_response and next_response[0] == own and next_response[:2] < place:
+                current.requests += 1
+                current.cost_nano += next_response[2]
                 next_response = next(responses, None)
             yield current
             current = None
@@ -65,21 +68,13 @@ def turns(db: apsw.Connection, asked: Stats) -> Iterator[Turn]:
             current.interrupted += 1
     if current is not None:
         while next_response is not None and next_response[0] == current.session:
-            _add(current, next_response)
+            current.requests += 1
+            current.cost_nano += next_response[2]
             next_response = next(responses, None)
         yield current
 
 
 Response = tuple[int, int, int]  # session, time, cost
-
-
-def _before(response: Response, session: int, place: tuple[int, int]) -> bool:
-    return response[0] == session and response[:2] < place
-
-
-def _add(current: Turn, response: Response) -> None:
-    current.requests += 1
-    current.cost_nano += response[2]
 
 
 def _responses(db: apsw.Connection, asked: Stats) -> Iterator[Response]:
