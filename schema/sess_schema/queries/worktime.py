@@ -53,11 +53,14 @@ def _concurrency(db: apsw.Connection, reader: Reader, spans: list[Span]) -> int:
     least = max((count for _, count in _counts(whole)), default=0)
     possible = [*_counts(all_)]
     moments = [moment for moment, _ in possible]
+    known = len(whole)
     for span in filter(_rested, spans):
         first = max(0, bisect_left(moments, _begun(span)) - 1)
         last = bisect_right(moments, span.last)
         if max(count for _, count in possible[first:last]) > least:
             whole += ((root[span.session], *piece) for piece in _pieces(db, span))
+    if len(whole) == known:
+        return least
     return max((count for _, count in _counts(whole)), default=0)
 
 

@@ -45,10 +45,18 @@ def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
     charged = set[str]()
     # First by all three, as most rows share these with others.
     together: defaultdict[tuple[str, ...], Sum] = defaultdict(Sum)
+    days, models, projects = dict[int, str](), dict[str | None, str](), dict[int, str]()
     for row in reader.rows():
-        together[*(label(row) for label in labels)].add(row.counts, row.root)
-        if row.counts[_COST]:
-            charged.add(reader.sessions[row.session].agent)
+        at, session, model, _, counts, root = row
+        if at not in days:
+            days[at] = labels[0](row)
+        if model not in models:
+            models[model] = labels[1](row)
+        if session not in projects:
+            projects[session] = labels[2](row)
+        together[days[at], models[model], projects[session]].add(counts, root)
+        if counts[_COST]:
+            charged.add(reader.sessions[session].agent)
     for names, summed in together.items():
         for group, name in zip(sums, names, strict=True):
             group[name].include(summed)
