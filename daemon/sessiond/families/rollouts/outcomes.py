@@ -139,13 +139,20 @@ class Outcomes:
         self._open = {  # tools by call
             call: as_text(tool) for call, tool in as_dict(state.get("calls")).items()
         }
+        answered = state.get("answered")
+        self._answered = [*filter(as_text, answered)] if isinstance(answered, list) else []
 
     def state(self) -> dict[str, Any]:
-        kept = {"outcomes": dict(self._pending), "calls": dict(self._open)}
+        kept = {
+            "outcomes": dict(self._pending),
+            "calls": dict(self._open),
+            "answered": list(self._answered),
+        }
         return {name: value for name, value in kept.items() if value}
 
     def begin(self, call: Event) -> None:
         if call.call_id:
+            self._answered = [one for one in self._answered if one != call.call_id]  # used again
             self._open[call.call_id] = call.tool
             _limit(self._open)
 
@@ -160,7 +167,7 @@ class Outcomes:
         one of them did.
         """
         call_id = as_text(call)
-        if call_id is None:
+        if call_id is None or call_id in self._answered:  # it went on in the background
             return
         outcome = [_status(end), _duration(end.get("duration"))]
         if call_id not in self._open and len(self._open) == 1 and outcome[0] in _FAILURES:
@@ -174,6 +181,7 @@ class Outcomes:
 
     def take(self, call_id: str) -> tuple[str | None, Outcome]:
         """The tool of a call, and what was reported about it."""
+        self._answered = [*self._answered, call_id][-_CALLS:]
         status, duration = self._pending.pop(call_id, (None, None))
         reported = as_text(status), duration if isinstance(duration, int) else None
         return self._open.pop(call_id, None), reported

@@ -167,6 +167,22 @@ def test_an_open_call_of_an_aborted_turn_takes_no_blame():
     assert [result.status for result in record.results] == ["ok"]
 
 
+def test_a_command_that_ends_later_fails_no_other_call():
+    """It went on in the background after its call was answered."""
+    ended = {"type": "CommandExecution", "id": "c1", "exit_code": 143, "status": "failed"}
+    lines = (
+        call("c1", "serve"),
+        output("c1", "Process running with session ID 5"),
+        call("c2", "ls"),
+        event("item_completed", item=ended),
+        output("c2", "Exit code: 0\nWall time: 0.1 seconds\nOutput:\na"),
+    )
+    *_, record = parsed(*lines)
+    assert [result.status for result in record.results] == ["ok"]
+    *_, record = parsed(*lines[:2], call("c1", "serve"), lines[3], output("c1", "stopped"))
+    assert [result.status for result in record.results] == ["error"]  # the id is used again
+
+
 def test_a_script_is_described_by_what_it_runs():
     """Its commands in one line, its patches as edits."""
     script = (
