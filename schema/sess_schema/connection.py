@@ -111,7 +111,7 @@ def interrupted_repair(path: Path) -> Path | None:
     from pathlib import Path  # noqa: PLC0415 - only for the writer
 
     try:
-        return Path(path.with_name("repairing").read_text("utf-8"))
+        return Path(os.fsdecode(path.with_name("repairing").read_bytes()))
     except FileNotFoundError:
         return None
 
@@ -135,7 +135,7 @@ def refuse_links(path: str | Path) -> None:
         if os.path.islink(name):
             raise SessError(
                 f'"{name}" is a symbolic link',
-                hint="remove it; SESSIOND_HOME may name another directory for the index",
+                hint="put the file itself there, or let SESSIOND_HOME name the directory it is in",
                 code=Exit.INDEX_UNUSABLE,
             )
 

@@ -126,3 +126,30 @@ def test_a_link_planted_as_index_is_not_followed(world, end):
         planted.unlink()
     assert victim.read_text() == "mine"
     assert not (world.root / "nothing").exists()
+
+
+def test_repair_refuses_a_linked_index(world):
+    """It would build a new one in the place of the link."""
+    world.state.mkdir(mode=0o700)
+    (world.root / "victim").write_text("mine")
+    (world.state / "index.db").symlink_to(world.root / "victim")
+    assert "is a symbolic link" in world.run("sessiond", "repair", check=4).stderr
+    assert (world.state / "index.db").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["repairing.part", "index.db.new", "imports/list.jsonl"])
+def test_nothing_is_written_through_links_planted_for_repair_and_import(world, name):
+    victim = world.root / "victim"
+    victim.write_text("mine")
+    t = world.transcript()
+    t.append(t.prompt("go"), t.answer("ok"))
+    handed = world.root / "handed.jsonl"
+    handed.write_bytes(t.path.read_bytes())
+    world.run("sessiond", "sync", check=0)
+    (world.state / "index.db").write_bytes(b"damaged")
+    (world.state / name).parent.mkdir(exist_ok=True, mode=0o700)
+    (world.state / name).symlink_to(victim)
+    world.run("sessiond", "repair", check=0)
+    world.run("sess", "import", handed)
+    assert victim.read_text() == "mine"
+    world.run("sess", "check", check=0)

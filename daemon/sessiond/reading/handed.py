@@ -47,7 +47,8 @@ def add(home: paths.Home, file: Handed) -> None:
     """Follow a file from now on."""
     paths.make_private(home.imports)
     line = json.dumps({"path": file.path, "agent": file.agent, "kind": file.kind}).encode() + b"\n"
-    fd = os.open(home.imports / _LIST, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
+    fd = os.open(home.imports / _LIST, flags, 0o600)
     try:
         os.write(fd, line)  # one write: two imports at once do not mix
         os.fsync(fd)

@@ -17,7 +17,7 @@ from pathlib import Path
 import apsw
 
 from sess_schema import __version__, archive, backups, lock, losses, paths, soundness, sums
-from sess_schema.connection import interrupted_repair, open_reader, open_writer
+from sess_schema.connection import interrupted_repair, open_reader, open_writer, refuse_links
 from sess_schema.errors import Exit, SessError
 from sess_schema.program import counted, say
 from sess_schema.progress import Progress
@@ -57,6 +57,7 @@ def repair(*, accept_losses: bool = False) -> int:
     home = paths.home()
     home.create()
     with _writer(home):
+        refuse_links(home.index)
         kept = interrupted_repair(home.index)
         if kept is None and not home.index.exists():
             raise SessError(f'no index at "{home.index}"', hint="run `sessiond sync`")
@@ -89,7 +90,7 @@ def restore_backup(backup: str, at: str | None) -> int:
         if home.index.exists():
             say(f'the present index is kept in "{_keep(home, "replaced").parent}"')
         else:
-            (home.data / "repairing").write_text(str(new), "utf-8")
+            _note(home, new)
         _put_in_place(home, new)
     say("the backup is the index now; `sessiond sync` reads what changed since")
     return Exit.OK
@@ -188,10 +189,19 @@ def _keep(home: paths.Home, why: str = "damaged") -> Path:
         old = home.index.with_name(home.index.name + end)
         with suppress(FileNotFoundError):
             _link(old, folder / old.name)
-    note = home.data / "repairing"
-    note.with_suffix(".part").write_text(str(folder / home.index.name), "utf-8")
-    os.replace(note.with_suffix(".part"), note)
+    _note(home, folder / home.index.name)
     return folder / home.index.name
+
+
+def _note(home: paths.Home, kept: Path) -> None:
+    """What is in the place of the index must not be written to until this note is gone."""
+    part = home.data / "repairing.part"
+    part.unlink(missing_ok=True)  # of a killed attempt, or a link that somebody planted
+    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(os.fsencode(kept))
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(part, home.data / "repairing")
 
 
 def _new_folder(wanted: Path) -> Path:
