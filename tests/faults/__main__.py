@@ -24,6 +24,7 @@ TESTS = (
     "tests/daemon/test_masking.py",
     "tests/daemon/sources/cursor/test_live.py",
     "tests/daemon/sources/test_homes.py",
+    "tests/daemon/sources/test_absurd_numbers.py",
     "tests/daemon/sources/test_damaged_homes.py",
     "tests/schema/test_stored.py",
 )

@@ -19,6 +19,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 LATEST = 1 << 45  # the year 3084
 _LARGEST_COUNT = 1 << 53
+_HIGHEST_COST = 1e9
 LONGEST_DURATION = 30 * 24 * 3600 * 1000
 
 
@@ -42,6 +43,13 @@ def as_count(value: Any) -> int:
     if isinstance(value, float) and not math.isfinite(value):
         return 0
     return int(value) if 0 <= value <= _LARGEST_COUNT else 0
+
+
+def as_dollars(value: Any) -> float | None:
+    """What something cost; no number of any length is too much for it."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return float(value) if 0 < value < _HIGHEST_COST else None
 
 
 def as_milliseconds(value: Any) -> int | None:

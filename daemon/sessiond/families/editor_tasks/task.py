@@ -12,7 +12,7 @@ from sessiond.families.editor_tasks.timeline import Meter
 from sessiond.families.editor_tasks.tools import NEW_TASK
 from sessiond.sourcekit.base import LINK_META, Conversation, Item, Link, Record, SessionSpec, Usage
 from sessiond.sourcekit.folders import absolute
-from sessiond.sourcekit.values import as_dict, as_text, as_time
+from sessiond.sourcekit.values import as_dict, as_dollars, as_text, as_time
 
 Rows = Sequence[dict[str, Any]]
 _RECORDED, _MENTIONED = 2, 1  # how sure the project is
@@ -119,7 +119,7 @@ def _recorded(meter: Meter, message: dict[str, Any], record: Record) -> Usage | 
     if usage is not None:
         usage.message_id, usage.request_id = record.native_id, None
         cost = metrics.get("cost")
-        usage.cost_usd = float(cost) if isinstance(cost, int | float) and cost > 0 else None
+        usage.cost_usd = as_dollars(cost)
     return usage
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sessiond.sourcekit.base import Event, Record, Usage
-from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time
+from sessiond.sourcekit.values import as_count, as_dict, as_dollars, as_text, as_time
 
 REQUEST = "api_req_started"
 COUNTED = frozenset({REQUEST, "deleted_api_reqs", "subagent_usage"})
@@ -86,7 +86,7 @@ class Meter:
             cache_write_tokens=writes,
             cache_write_1h_tokens=0,
             cache_read_tokens=reads,
-            cost_usd=float(cost) if isinstance(cost, int | float) and cost > 0 else None,
+            cost_usd=as_dollars(cost),
         )
 
     def _includes_cache(

@@ -23,7 +23,7 @@ from sessiond.sourcekit.content import NAMELESS, elements, result_text
 from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.toolbox import Toolbox, run_by_user
-from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time, strings
+from sessiond.sourcekit.values import as_count, as_dict, as_dollars, as_text, as_time, strings
 
 _TOOLS = Toolbox(
     {
@@ -180,7 +180,7 @@ class EntryParser:
             cache_write_tokens=writes,
             cache_write_1h_tokens=0,
             cache_read_tokens=reads,
-            cost_usd=float(cost) if isinstance(cost, int | float) and cost > 0 else None,
+            cost_usd=as_dollars(cost),
             reasoning_tokens=min(reasoning, output),
         )
 

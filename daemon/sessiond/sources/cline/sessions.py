@@ -10,7 +10,7 @@ from sessiond.sourcekit.base import Conversation, Item, NotReady, Record, Sessio
 from sessiond.sourcekit.documents import whole_json
 from sessiond.sourcekit.files import small_file, small_json
 from sessiond.sourcekit.folders import absolute
-from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time
+from sessiond.sourcekit.values import as_count, as_dict, as_dollars, as_text, as_time
 
 _MESSAGES = ".messages.json"
 _LARGEST_MANIFEST, _LARGEST_PARENT = 1 << 20, 64 << 20
@@ -101,7 +101,7 @@ def _usage(metrics: dict[str, Any], record: Record) -> Usage | None:
         cache_write_tokens=writes,
         cache_write_1h_tokens=0,
         cache_read_tokens=reads,
-        cost_usd=float(cost) if isinstance(cost, int | float) and cost > 0 else None,
+        cost_usd=as_dollars(cost),
     )
 
 

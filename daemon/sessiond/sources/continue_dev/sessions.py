@@ -27,7 +27,7 @@ from sessiond.sourcekit.files import small_file
 from sessiond.sourcekit.folders import of_uri
 from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.toolbox import Toolbox
-from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time
+from sessiond.sourcekit.values import as_count, as_dict, as_dollars, as_text, as_time
 
 _LARGEST_INDEX = 16 << 20
 _TOOLS = Toolbox(
@@ -241,7 +241,7 @@ def _usage(used: dict[str, Any], name: str | None, model: str | None) -> Usage |
         cache_write_tokens=writes,
         cache_write_1h_tokens=0,
         cache_read_tokens=reads,
-        cost_usd=float(cost) if isinstance(cost, int | float) and cost > 0 else None,
+        cost_usd=as_dollars(cost),
         reasoning_tokens=min(as_count(reasoning), output),
     )
 

@@ -8,14 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
-
 from sessiond.engines.foreign import Foreign
 from sessiond.engines.known_rows import KnownRows
 from sessiond.engines.slices import hash64
 from sessiond.sourcekit.base import Item
 from sessiond.sourcekit.editors import folder_of
-from sessiond.sourcekit.values import as_dict, as_text
+from sessiond.sourcekit.values import as_dict, as_line, as_text
 from sessiond.sources.cursor.changes import HEADER, digest
 from sessiond.sources.cursor.composers import Composer, read_header, unwrap
 
@@ -119,4 +117,4 @@ class Headers:
             composer_id = as_text(as_dict(entry).get("composerId"))
             header = read_header(entry) if composer_id else None
             if composer_id and header:
-                self._list[composer_id] = header, hash64(orjson.dumps(entry))
+                self._list[composer_id] = header, hash64(as_line(entry))

@@ -15,6 +15,7 @@ from sessiond.sourcekit.toolbox import Toolbox, event_of
 from sessiond.sourcekit.values import (
     as_count,
     as_dict,
+    as_dollars,
     as_line,
     as_local_time,
     as_text,
@@ -201,7 +202,7 @@ def _usage(used: dict[str, Any], cost: Any, name: str) -> Usage:
         cache_write_tokens=writes,
         cache_write_1h_tokens=0,
         cache_read_tokens=reads,
-        cost_usd=float(cost) if isinstance(cost, int | float) and cost > 0 else None,
+        cost_usd=as_dollars(cost),
         context_window=as_count(used.get("context_window")) or None,
         reasoning_tokens=min(as_count(used.get("reasoning_tokens")), output),
     )
