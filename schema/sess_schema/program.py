@@ -160,7 +160,8 @@ def say(message: str) -> None:
     """Print a line for people, on stderr."""
     sys.stdout.flush()
     text = safe(message) if sys.stderr.isatty() else message
-    sys.stderr.write(text + "\n")
+    with contextlib.suppress(OSError):  # nobody reads it: what was asked for matters more
+        sys.stderr.write(text + "\n")
 
 
 def stop_writing() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 
 import pytest
+from tests.forked import BIN
 from tests.waiting import LIMIT
 
 MAIN = "11111111-1111-4111-8111-111111111111"
@@ -198,6 +200,15 @@ def test_a_broken_pipe_is_quiet(world, sess):
         check=False,
     )
     assert (piped.returncode, piped.stderr, len(piped.stdout.splitlines())) == (0, "", 1)
+
+
+def test_nobody_to_tell_changes_no_exit_code(world):
+    """`2>&1 | head -1`: the message is lost, the outcome is not."""
+    outer, inner = os.pipe()
+    os.close(outer)
+    code = subprocess.call([BIN / "sess", "list", "--limt"], env=world.env, stderr=inner)
+    os.close(inner)
+    assert code == 2
 
 
 def test_a_search_in_one_session_stays_there(story, sess):

@@ -14,6 +14,7 @@ from sess_schema import paths
 from sess_schema.errors import Exit, SessError
 from sess_schema.escape import safe
 from sessiond import config, config_keys
+from sessiond.sources import all_sources
 
 DEFAULT = "default"
 _PLACES = ("config_file", "data", "index", "log")
@@ -29,7 +30,7 @@ class Setting(NamedTuple):
 def show(*, as_json: bool) -> None:
     """Print places and settings; a faulty file is an error."""
     home = paths.home()
-    config.load(home.config_file)
+    all_sources(config.load(home.config_file))
     found = [*settings(home)]
     if as_json:
         for name in _PLACES:
@@ -83,14 +84,15 @@ def edit() -> None:
     try:
         code = subprocess.run([*shlex.split(editor), path], check=False).returncode
     except (OSError, ValueError) as error:
+        why = str(getattr(error, "strerror", None) or error).lower()
         raise SessError(
-            f"cannot run the editor `{editor}`: {getattr(error, 'strerror', None) or error}",
+            f"cannot run the editor `{editor}`: {why}",
             hint=f'set EDITOR, or edit "{path}" yourself',
             code=Exit.PROGRAM_FAILED,
         ) from error
     if code:
         raise SessError(f"`{editor}` ended with exit code {code}", code=Exit.PROGRAM_FAILED)
-    config.load(path)
+    all_sources(config.load(path))
     print(f"{path} is fine; `sessiond restart` makes a running daemon read it")
 
 

@@ -70,6 +70,21 @@ def test_a_mistake_is_named(world, text):
         )
 
 
+@pytest.mark.parametrize(
+    ("text", "section"),
+    [('[roots]\ncluade = ["~/x"]', "roots"), ('[exclude]\nagents = ["cluade"]', "exclude")],
+)
+def test_an_agent_that_nobody_knows_is_named(world, text, section):
+    """A slip would silently read nothing, or leave nothing out."""
+    world.state.mkdir()
+    (world.state / "config.toml").write_text(text)
+    for verb in ("config", "sync"):
+        assert world.run("sessiond", verb, check=2).stderr == (
+            f'sessiond: configuration: unknown agent "cluade" in [{section}]\n'
+            "hint: did you mean claude? `sessiond config --edit` opens the file\n"
+        )
+
+
 def test_edit_opens_a_new_file_with_every_key_as_a_comment(world, tmp_path):
     """Private, and checked afterwards; an editor that is missing is 69."""
     editor = tmp_path / "editor"
