@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import closing
 
 import pytest
@@ -122,3 +123,40 @@ def test_depth_says_how_many_levels_of_subagents_are_there(world, form):
     for options, there in (((), True), (("--depth", "1"), True), (("--depth", "0"), False)):
         done = world.run("sess", "export", form, MAIN, "-o", "-", "--no-sync", *options, check=0)
         assert ("the inner words" in done.stdout) is there, options
+
+
+def page(world, tmp_path, *options, check=0):
+    out = tmp_path / "all.html"
+    done = world.run(
+        "sess", "export", "html", "-o", out, "--force", "--no-sync", "--utc", *options, check=check
+    )
+    return out.read_text() if check != 2 else "", done
+
+
+def test_several_sessions_are_one_page_with_a_head_and_an_outline_of_each(two, tmp_path):
+    """Oldest first, below one title; the same sessions by ID and by time."""
+    html, _ = page(two, tmp_path, OTHER, MAIN)
+    heads = re.findall(r'<article class="card session" id="(\w+)" data-n="(\d+)"', html)
+    assert [number for _, number in heads] == ["0", "3"]
+    assert re.findall(r'<li class="session"><a href="#(\w+)"', html) == [key for key, _ in heads]
+    assert ": 2 sessions</h1>" in html
+    assert html.index("done with 1111") < html.index("done with 2222")
+    assert "<h2>2 prompts</h2>" in html
+    assert page(two, tmp_path, "--since", "2026-01-01")[0] == html
+    late, _ = page(two, tmp_path, "--since", "2026-02-02")
+    assert "done with 1111" not in late
+    assert len(set(re.findall(r'<article[^>]* id="([^"]+)"', html))) == html.count("<article")
+
+
+def test_a_page_says_which_session_could_not_be_drawn_and_has_the_rest(two, tmp_path):
+    broken(two)
+    html, done = page(two, tmp_path, MAIN, OTHER, check=5)
+    assert "done with 2222" in html
+    assert "It could not be exported: " in html
+    assert len(told(done)) == 1
+
+
+def test_a_timeline_and_numbered_pages_are_of_one_session(two, tmp_path):
+    for style in ("timeline", "pages"):
+        _, done = page(two, tmp_path, MAIN, OTHER, "--style", style, check=2)
+        assert f"--style {style} is for one session" in done.stderr

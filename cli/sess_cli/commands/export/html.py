@@ -1,4 +1,4 @@
-"""`sess export html`: one session as a page that needs nothing but a browser."""
+"""`sess export html`: a session, or several, as a page that needs nothing but a browser."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 import typer
 
 from sess_cli.commands.export.grouped import expanded
+from sess_cli.commands.export.selection import Selection
 from sess_cli.commands.export.shared import Depth, Force, Masks, Output, Publishing, Repo
-from sess_cli.options import NoSync, SessionId, Utc
+from sess_cli.options import NoSync, Utc
 
 if TYPE_CHECKING:
+    from sess_cli.export.html.combined import Combined
     from sess_cli.export.html.encrypted import Lock
     from sess_cli.export.story import Story
 
@@ -25,7 +27,7 @@ def register(group: typer.Typer) -> None:
 
 
 def html(
-    session: SessionId,
+    which: Selection,
     *,
     output: Output = None,
     style: Annotated[
@@ -54,17 +56,32 @@ def html(
     utc: Utc = False,
     no_sync: NoSync = False,
 ) -> None:
-    """Export a session as one self-contained HTML file."""
-    from sess_cli.commands.export import shared  # noqa: PLC0415 - not needed for --help
+    """Export a session as one self-contained HTML file.
+
+    Several sessions, named or chosen by the options, become one page, oldest first.
+    """
+    from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
+    from sess_cli.commands.export import shared  # noqa: PLC0415
+    from sess_cli.export.failures import Failures  # noqa: PLC0415
+    from sess_cli.export.html.combined import Combined  # noqa: PLC0415
+    from sess_cli.export.story import Story  # noqa: PLC0415
     from sess_schema.errors import SessError  # noqa: PLC0415
 
+    which.check()
+    if style != "reader" and not which.is_one:
+        hint = "name one session, or `sess export site` for a page of each"
+        raise SessError(f"--style {style} is for one session", hint=hint)
+    listing = which.listing(utc=utc)
     if output == "-" and style in _FOLDER_STYLES:
         raise SessError("`-o -` cannot be combined with --style pages")
     shared.check_output(output, force=force)
     publishing.check(output, masked=not masks.no_redact)
     redactor = masks.redactor()
-    lock = _lock() if encrypt else None
-    with shared.opened(session, redactor, sync=not no_sync, depth=depth) as story:
+    lock, failures = _lock() if encrypt else None, Failures()
+    with fresh.open_with_sessions(sync=not no_sync) as db:
+        stories = [Story(db, row, redactor, depth=depth) for row in which.rows(db, listing)]
+        story = stories[0]
+        whole = story if which.is_one else Combined(stories, failures)
         if style in _FOLDER_STYLES:
             folder = output or shared.default_name(story, "html").removesuffix(".html")
             written = _write_pages(story, folder, repo, lock, utc=utc)
@@ -74,13 +91,15 @@ def html(
                 "style": style, "lock": lock, "level": level, "repo": repo,
                 "static": static, "utc": utc,
             }  # fmt: skip
-            written = [output or shared.default_name(story, "html")]
-            shared.put(lambda out: _write(story, out, **wanted), written[0], redactor)
+            name = shared.default_name(story, "html") if which.is_one else "sessions.html"
+            written = [output or name]
+            shared.put(lambda out: _write(whole, out, **wanted), written[0], redactor)
     publishing.publish(written)
+    shared.report_failed(failures)
 
 
 def _write(
-    story: Story,
+    story: Story | Combined,
     out: BinaryIO,
     *,
     style: str,
@@ -90,7 +109,9 @@ def _write(
     static: bool,
     utc: bool,
 ) -> None:
-    if style == "timeline":
+    from sess_cli.export.html.combined import Combined  # noqa: PLC0415
+
+    if style == "timeline" and not isinstance(story, Combined):
         from sess_cli.export.html import timeline  # noqa: PLC0415
 
         timeline.write(story, out, utc=utc, lock=lock)
@@ -98,7 +119,12 @@ def _write(
     from sess_cli.export import repositories  # noqa: PLC0415
     from sess_cli.export.html import page  # noqa: PLC0415
 
-    look = page.Look(level, static, utc, repositories.of(story, repo))
+    if isinstance(story, Combined) and repo is None and not story.of_one_project:
+        repository = None
+    else:
+        first = story.stories[0] if isinstance(story, Combined) else story
+        repository = repositories.of(first, repo)
+    look = page.Look(level, static, utc, repository)
     if lock is None:
         page.write(story, out, look)
         return

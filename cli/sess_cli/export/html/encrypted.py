@@ -8,6 +8,7 @@ from base64 import b64encode
 from typing import TYPE_CHECKING, BinaryIO
 
 from sess_cli.export.html import chunks, page, shell
+from sess_cli.export.html.combined import Combined
 from sess_cli.export.story import Story
 from sess_schema.errors import Exit, SessError
 
@@ -65,8 +66,8 @@ class Lock:
         return f"{_FORM}{block}</script>"
 
 
-def write(story: Story, out: BinaryIO, lock: Lock, look: page.Look) -> None:
-    """Everything about the session is encrypted, its title included."""
+def write(story: Story | Combined, out: BinaryIO, lock: Lock, look: page.Look) -> None:
+    """Everything is encrypted, the title included."""
     body = lock.body(story.title, "".join(page.body(story, look)))
     pieces = shell.document(lock.title, [body], level=look.level)
     out.writelines(piece.encode() for piece in pieces)

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from sess_cli.export.html import markup
+from sess_cli.export.html import combined, markup
 from sess_cli.export.story import Commit, Item
 from sess_cli.render import amounts, tallies
 from sess_schema import labels
@@ -28,6 +28,7 @@ class Prompt:
     commits: list[Commit] = field(default_factory=list)
     tokens: int = 0
     cost_nano: int = 0
+    is_session: bool = False  # no prompt, but the head of a session among several
 
     @property
     def elapsed_ms(self) -> int:
@@ -43,8 +44,9 @@ class Outline:
 
     def add(self, item: Item) -> int:
         """Return the index of the item's prompt; -1 before the first."""
-        if item.type == "user":
-            self.prompts.append(Prompt(item.key, _one_line(item), item.ts))
+        session = item.label == combined.SESSION
+        if item.type == "user" or session:
+            self.prompts.append(Prompt(item.key, _one_line(item), item.ts, is_session=session))
         if not self.prompts:
             return -1
         prompt = self.prompts[-1]
@@ -64,14 +66,20 @@ class Outline:
         return len(self.prompts) - 1
 
     def html(self) -> Iterator[str]:
+        count = sum(not prompt.is_session for prompt in self.prompts)
         yield (
             '<nav class="outline" id="outline" aria-label="Prompts">'
-            f"<h2>{amounts.plural(len(self.prompts), 'prompt')}</h2><ol>"
+            f"<h2>{amounts.plural(count, 'prompt')}</h2><ol>"
         )
         for prompt in self.prompts:
-            said = f"{markup.text(prompt.text)}<small>{self._about(prompt)}</small>"
-            yield f'<li><a href="#{markup.attr(prompt.key)}" dir="auto">{said}</a></li>'
+            about = self._day(prompt) if prompt.is_session else self._about(prompt)
+            said = f"{markup.text(prompt.text)}<small>{about}</small>"
+            kind = ' class="session"' if prompt.is_session else ""
+            yield f'<li{kind}><a href="#{markup.attr(prompt.key)}" dir="auto">{said}</a></li>'
         yield "</ol></nav>\n"
+
+    def _day(self, prompt: Prompt) -> str:
+        return "" if prompt.ts is None else amounts.clock(prompt.ts, utc=self._utc)[:10]
 
     def _about(self, prompt: Prompt) -> str:
         said = []

@@ -9,8 +9,9 @@ from functools import lru_cache
 from hashlib import blake2s
 from typing import TYPE_CHECKING, BinaryIO
 
-from sess_cli.export.html import chunks, masthead, shell, toolbar
+from sess_cli.export.html import chunks, combined, masthead, shell, toolbar
 from sess_cli.export.html.cards import Drawer
+from sess_cli.export.html.combined import Combined
 from sess_cli.export.html.digest import Digest
 from sess_cli.export.html.outline import Outline
 from sess_cli.export.html.strip import Strip
@@ -26,7 +27,7 @@ _LEVEL_OF_TYPE = {"user": 0, "assistant": 0, "tool_use": 1, "thinking": 2}
 _LOOSE = "subagent"
 _LEVEL_OF_LABEL = {
     labels.COMPACT: 0, labels.INTERRUPTED: 1, labels.COMMAND_OUTPUT: 1, labels.BASH_OUTPUT: 1,
-    _LOOSE: 1,
+    _LOOSE: 1, combined.SESSION: 0,
     **dict.fromkeys(labels.ALARMS, 1),
 }  # fmt: skip
 _QUARTER = 15 * times.MINUTE
@@ -46,18 +47,21 @@ class Look:
     workshop: Workshop | None = None  # may be shared by several pages
 
 
-def write(story: Story, out: BinaryIO, look: Look | None = None) -> None:
+def write(story: Story | Combined, out: BinaryIO, look: Look | None = None) -> None:
     look = look or Look()
     content = body(story, look)
     pieces = shell.document(story.title, content, assets=look.assets, level=look.level)
     out.writelines(piece.encode("utf-8", "replace") for piece in pieces)
 
 
-def body(story: Story, look: Look) -> Iterator[str]:
+def body(story: Story | Combined, look: Look) -> Iterator[str]:
     """All events are read before anything is yielded: the outline precedes the first card."""
     drawn = _Drawn(story, look)
     yield '<a class="skip" href="#talk">Skip to the conversation</a>\n'
-    yield from masthead.html(story, utc=look.utc, trail=look.trail)
+    if isinstance(story, Combined):
+        yield from story.masthead(utc=look.utc)
+    else:
+        yield from masthead.html(story, utc=look.utc, trail=look.trail)
     yield from drawn.strip.html()
     yield toolbar.html(look.level)
     yield '<div class="columns">\n'
@@ -77,7 +81,7 @@ def body(story: Story, look: Look) -> Iterator[str]:
 class _Drawn:
     """Every card, and the outline, strip and facts derived from them."""
 
-    def __init__(self, story: Story, look: Look) -> None:
+    def __init__(self, story: Story | Combined, look: Look) -> None:
         self._utc = look.utc
         self._drawer = Drawer(repository=look.repository, utc=look.utc)
         self.cards = chunks.Chunks(all_plain=look.static)
@@ -87,16 +91,40 @@ class _Drawn:
         self.digest = Digest()
         workshop = look.workshop or Workshop()
         try:
-            for item, card in workshop.cards(story, self._drawer):
-                self._add(item, card)
+            if isinstance(story, Combined):
+                for one in story.stories:
+                    self._add_session(one, story, workshop)
+            else:
+                for item, card in workshop.cards(story, self._drawer):
+                    self._add(item, card)
+                self._add_loose(story)
         finally:
             if look.workshop is None:
                 workshop.close()
+        self.cards.finish()
+        self.facts.places = self.strip.places()
+
+    def _add_session(self, story: Story, whole: Combined, workshop: Workshop) -> None:
+        """Its head and its cards; if it cannot be read, the head says why."""
+        number = len(self.facts.keys)
+        part = combined.Part(story, number + 1, prefix=combined.prefix(story))
+        cards: list[tuple[Item, str]] = []
+        told = [story.row.session]
+        with whole.failures.noted(story):
+            told = combined.facts(story, utc=self._utc)
+            cards = [*workshop.cards(part, self._drawer)]
+        head = combined.head(story, number)
+        why = whole.failures.why
+        self._add(head, combined.head_card(story, head, told, why))
+        for item, card in cards:
+            self._add(item, card)
+        if why is None:
+            self._add_loose(story)
+
+    def _add_loose(self, story: Story) -> None:
         for child in story.loose:
             item = _stand_in(child, len(self.facts.keys))
             self._add(item, self._loose(child, item))
-        self.cards.finish()
-        self.facts.places = self.strip.places()
 
     def _add(self, item: Item, card: str) -> None:
         facts = self.facts

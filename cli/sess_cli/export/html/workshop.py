@@ -9,18 +9,28 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sess_cli.export.html.cards import Drawer
-from sess_cli.export.story import Item, Story
+from sess_cli.export.story import Item
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
+
+    from sess_schema.queries.sessions import SessionRow
 
 _BATCH = 64
 _AHEAD = 8  # batches waiting to be drawn; a limit on memory
 _WORTH_A_PROCESS = 1500  # events
 _WORTH_SENDING = 100  # if the process already runs
+
+
+class Told(Protocol):
+    """What has events to draw: a session, or its part of a page."""
+
+    row: SessionRow
+
+    def items(self) -> Iterator[Item]: ...
 
 
 class Workshop:
@@ -34,7 +44,7 @@ class Workshop:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
 
-    def cards(self, story: Story, drawer: Drawer) -> Iterator[tuple[Item, str]]:
+    def cards(self, story: Told, drawer: Drawer) -> Iterator[tuple[Item, str]]:
         """Every event with its card, in order."""
         pool = self._pool_for(story)
         if pool is None:
@@ -60,7 +70,7 @@ class Workshop:
         for item in batch:
             yield item, next(cards) if item.agent is None else drawer.card(item)
 
-    def _pool_for(self, story: Story) -> ProcessPoolExecutor | None:
+    def _pool_for(self, story: Told) -> ProcessPoolExecutor | None:
         if self._pool is not None:
             return self._pool if story.row.events >= _WORTH_SENDING else None
         # Elsewhere a new process has to import everything again, which takes longer than it saves.
