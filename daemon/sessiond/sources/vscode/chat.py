@@ -16,11 +16,15 @@ from sessiond.sourcekit.base import (
     SessionSpec,
     Title,
 )
+from sessiond.sourcekit.folders import of_uri
 from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time
 from sessiond.sources.vscode.responses import Response
 
-_ANSWER = ("response", "result", "isCanceled", "modelId", "requestId", "timestamp", "modelState")
+_ANSWER = (
+    *("response", "result", "isCanceled", "modelId", "requestId", "timestamp", "modelState"),
+    *("responseTimestamp", "completionTokens"),
+)
 _VENDORS = ("copilot/", "github/")
 
 
@@ -40,6 +44,7 @@ def read_chat(
         items.append(response.item)
         for call_id, child in response.children():
             below.setdefault(call_id, []).append(child)
+    project = project or of_uri(chat.get("workingDirectory"))
     title = as_text(chat.get("customTitle")) or as_text(chat.get("computedTitle"))
     spec = SessionSpec(session, title=title, project=project, fallback=rank)
     # Of copies in several windows, the one that was used last has the project.
@@ -78,7 +83,9 @@ def _prompt(request: dict[str, Any], native_id: str, key: str) -> Item:
     message = request.get("message")
     text = as_text(message) or as_text(as_dict(message).get("text")) or ""
     images = _images(as_dict(request.get("variableData")).get("variables"))
-    if text.strip() or images:
+    if request.get("isSystemInitiated") is True:  # as when a command in the background ends
+        record.say("system", text, labels.TASK)
+    elif text.strip() or images:
         record.events.append(Event("user", text.strip() or "[image]", images=images))
         if title := prompt_title(text):
             record.titles.append(Title(title, TITLE_PROMPT))
@@ -100,6 +107,7 @@ def _answer(request: dict[str, Any], native_id: str, spent_by: str) -> Response:
     asked = as_time(value.get("timestamp"))
     ended = as_time(as_dict(value.get("modelState")).get("completedAt"))
     took = as_count(timings.get("totalElapsed"))
+    ended = ended or as_time(value.get("responseTimestamp"))
     record.ts = ended or (asked + took if asked is not None else None)
     record.model = _model(metadata, value)
     response.read()
@@ -110,7 +118,7 @@ def _answer(request: dict[str, Any], native_id: str, spent_by: str) -> Response:
         record.events.append(Event("system", "Canceled", label=labels.INTERRUPTED))
     spent = as_dict(result.get("usage")) | metadata
     entered, written = spent.get("promptTokens"), spent.get("outputTokens")
-    written = written or spent.get("completionTokens")
+    written = written or spent.get("completionTokens") or value.get("completionTokens")
     if as_count(entered) or as_count(written):
         record.usage = usage_of(spent_by, record.model, [entered, 0, 0], written, 0)
         record.usage.fallback = SAID

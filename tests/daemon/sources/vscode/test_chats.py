@@ -12,6 +12,7 @@ from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
 from sessiond.sourcekit.base import NotReady
 from sessiond.sources.vscode import VSCodeSource
+from sessiond.sources.vscode.chat import read_chat
 from sessiond.sources.vscode.mutations import replayed
 from sessiond.sources.vscode.responses import Response
 from sessiond.writing.transaction import Store
@@ -201,3 +202,23 @@ def test_a_log_of_changes_needs_no_name():
     assert replayed("/stdin", log(chat, {"kind": 2, "k": ["requests"], "v": [2]})) == {
         "requests": [1, 2]
     }
+
+
+def test_newer_builds_note_more_about_a_request():
+    """Who began it, what it wrote, when it ended, and where."""
+    told = {
+        **request(1, "the command has ended"),
+        "isSystemInitiated": True,
+        "result": {},
+        "completionTokens": 7,
+        "responseTimestamp": 1785578409000,
+    }
+    chat = {"requests": [told], "workingDirectory": "file:///home/kim/kite"}
+    (found,) = read_chat(chat, "c1", None, 0)
+    asked, answered = (item.record for item in found.items)
+    assert [(event.type, event.label) for event in asked.events] == [
+        ("system", "task-notification")
+    ]
+    assert not asked.titles
+    assert (answered.usage.output_tokens, answered.ts) == (7, 1785578409000)
+    assert found.project == "/home/kim/kite"
