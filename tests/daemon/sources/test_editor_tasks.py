@@ -131,3 +131,13 @@ def test_variants_of_the_editing_tool_are_edits():
     described = describe("edit_file_x", edit)
     assert (described.kind, described.summary) == ("edit", "a.py (edit)")
     assert [(one.old, one.new) for one in described.edits] == [("1", "2")]
+
+
+def test_what_a_request_used_may_be_noted_when_it_has_finished():
+    """In a second message; both are one request."""
+    begun = {"ts": 1_717_203_600_000, "say": "api_req_started", "text": '{"tokensIn": 10}'}
+    ended = {"ts": 1_717_203_601_000, "say": "api_req_finished", "text": '{"tokensOut": 5}'}
+    begun, said, ended = timeline.whole_requests([begun, {"say": "text"}, ended])
+    assert (said, ended["say"]) == ({"say": "text"}, "api_req_finished")
+    used = timeline.Meter("t").usage(begun, None)
+    assert (used.input_tokens, used.output_tokens) == (10, 5)

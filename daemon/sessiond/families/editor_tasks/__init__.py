@@ -69,19 +69,19 @@ class _Tasks:
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
         from sessiond.families.editor_tasks import task as tasks  # noqa: PLC0415 - when something changed
-        from sessiond.families.editor_tasks.timeline import Meter  # noqa: PLC0415
+        from sessiond.families.editor_tasks.timeline import Meter, whole_requests  # noqa: PLC0415
 
         folder, name = os.path.split(path)
         task = os.path.basename(folder)
         meter, facts = Meter(task, self._source.inclusive_since), self._facts(folder, task)
         messages = _listed(whole_json(data))
         if name == SENT:
-            shown = _beside(os.path.join(folder, SHOWN))
+            shown = whole_requests(_beside(os.path.join(folder, SHOWN)))
             spec = self._source.spec(task, facts, _SENT_RANK)
             yield tasks.sent_conversation(spec, messages, shown, facts, meter)
         else:  # hidden where the messages to the model are
             spec = self._source.spec(task, facts, _SHOWN_RANK)
-            yield tasks.shown_conversation(spec, messages, facts, meter)
+            yield tasks.shown_conversation(spec, whole_requests(messages), facts, meter)
 
     def _facts(self, folder: str, task: str) -> dict[str, Any]:
         """What is recorded about a task, beside its messages and in the extension's index."""

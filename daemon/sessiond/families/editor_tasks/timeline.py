@@ -14,7 +14,7 @@ from typing import Any
 from sessiond.sourcekit.base import Event, Record, Usage
 from sessiond.sourcekit.values import as_count, as_dict, as_dollars, as_text, as_time
 
-REQUEST = "api_req_started"
+REQUEST, _FINISHED = "api_req_started", "api_req_finished"
 COUNTED = frozenset({REQUEST, "deleted_api_reqs", "subagent_usage"})
 _NOTICES = frozenset(
     {
@@ -45,6 +45,21 @@ def payload(message: dict[str, Any]) -> dict[str, Any]:
         return as_dict(json.loads(text))
     except (ValueError, RecursionError):
         return {}
+
+
+def whole_requests(shown: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Versions of 2024 noted what a request used in a second message, when it had finished."""
+    found: list[dict[str, Any]] = []
+    last: int | None = None
+    for message in shown:
+        if said(message) == REQUEST:
+            last = len(found)
+        elif said(message) == _FINISHED and last is not None:
+            facts = payload(found[last]) | payload(message)
+            found[last] = {**found[last], "text": json.dumps(facts)}
+            last = None
+        found.append(message)
+    return found
 
 
 def moment(message: dict[str, Any]) -> int | None:
