@@ -183,6 +183,14 @@ class Results:
         matches = self._matches(base, plan=plan)
         return sum(1 for _ in islice(matches, most or None))
 
+    def count_by_session(self, within: Condition) -> dict[int, int]:
+        """How many events match in each session, for a plan without a residual."""
+        plan = self._within(within)
+        sql, values = matching(plan, self._base(within), plan.match, "e.session_id")
+        return dict(
+            self._db.execute(f"SELECT session_id, count(*) FROM ({sql}) GROUP BY 1", values)
+        )
+
     def _within(self, condition: Condition | None) -> Plan:
         if condition is None or condition.range is None:
             return self.plan

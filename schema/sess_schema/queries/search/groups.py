@@ -55,11 +55,15 @@ def grouped(db: apsw.Connection, results: Results, limit: int, width: int) -> li
 def _count_more(results: Results, families: Families, groups: list[Group]) -> None:
     """Count the events of each group that are not shown."""
     if not results.plan.scans:
-        # One by one: the events of a session lie close together, those of several do not.
+        members = {key: group for group in groups for key in families.members(group.root)}
+        # The events of a session lie close together, those of several do not. But all events with
+        # a word that begins so are collected for each query.
+        each = [[*members]] if "*" in (results.plan.match or "") else [[key] for key in members]
+        for keys in each:
+            for key, count in results.count_by_session(within(keys)).items():
+                members[key].more += count
         for group in groups:
-            members = families.members(group.root)
-            found = sum(results.count(within([key])) for key in members)
-            group.more = found - len(group.hits)
+            group.more -= len(group.hits)
         return
     for group in groups:
         most = _MOST_COUNTED + len(group.hits)

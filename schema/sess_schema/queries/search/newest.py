@@ -6,6 +6,7 @@ by the newest event that each may hold, until no other block can have a newer ma
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
@@ -70,8 +71,8 @@ class Newest:
             if oldest is not None and oldest > blocks[done][0]:
                 break
             dated = base if oldest is None else _both(base, Condition("e.ts >= ?", (oldest,)))
-            for stretch in _stretches(blocks[done : done + at_once]):
-                found += self._matches(dated, stretch)
+            for first, last in _stretches(blocks[done : done + at_once]):
+                found += self._candidates(dated, first, last)
             done += at_once
             # As many as should have the rest, but not many more than were needed until now.
             missing = max(0, most - len(found)) * done // max(1, len(found))
@@ -91,6 +92,8 @@ class Newest:
 
     def _are_few(self, most: int) -> bool:
         """Whether fewer events than that have the words."""
+        if self._begun is not None:
+            return len(self._begun) < most
         first, last = self._limits
         counted = self._db.execute(
             "SELECT count(*) FROM (SELECT 1 FROM event_index WHERE event_index MATCH ?"
@@ -99,14 +102,33 @@ class Newest:
         ).get
         return int(counted or 0) < most
 
+    def _candidates(self, base: Condition, first: int, last: int) -> list[Row]:
+        """Numbers and times of the matches in a stretch."""
+        numbers = self._begun
+        if numbers is None:
+            return self._matches(base, Range(str(first), str(last)))
+        inside = numbers[bisect_left(numbers, first) : bisect_right(numbers, last)]
+        sql, values = matching(self._plan, _both(base, _among("e.id", inside)), None, "")
+        return list(self._db.execute(sql, values))
+
+    @cached_property
+    def _begun(self) -> list[int] | None:
+        """All events with a word that begins so: full text collects these for every query."""
+        if "*" not in (self._plan.match or ""):
+            return None
+        first, last = self._limits
+        rows = self._db.execute(
+            "SELECT rowid FROM event_index WHERE event_index MATCH ?"
+            f" AND rowid BETWEEN {first} AND {last}",
+            (self._plan.match,),
+        )
+        return [number for (number,) in rows]
+
     def _whole(self, base: Condition, found: Sequence[Row]) -> list[Row]:
         """The same with their other columns: for a score, full text counts matches."""
         whole: dict[int, Row] = {}
         for numbers in _close(sorted(row[0] for row in found)):
-            chosen = Condition(
-                "+event_index.rowid IN (SELECT value FROM json_each(?))",
-                (f"[{','.join(map(str, numbers))}]",),
-            )
+            chosen = _among("+event_index.rowid", numbers)
             near = Range(str(numbers[0]), str(numbers[-1]))
             rows = self._matches(_both(base, chosen), near, columns=self._columns)
             whole.update((row[0], row) for row in rows)
@@ -128,6 +150,11 @@ def _close(numbers: Sequence[int]) -> Iterator[Sequence[int]]:
             begin = at
 
 
+def _among(number: str, numbers: Sequence[int]) -> Condition:
+    listed = f"[{','.join(map(str, numbers))}]"
+    return Condition(f"{number} IN (SELECT value FROM json_each(?))", (listed,))
+
+
 def _both(one: Condition, other: Condition) -> Condition:
     return Condition(f"{one.sql} AND ({other.sql})", (*one.values, *other.values))
 
@@ -137,13 +164,13 @@ def _when(row: Row) -> tuple[bool, int, int]:
     return row[1] is not None, row[1] or 0, row[0]
 
 
-def _stretches(blocks: Sequence[tuple[int, int, int]]) -> Iterator[Range]:
-    """The numbers of blocks, of those that lie side by side together."""
+def _stretches(blocks: Sequence[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
+    """Numbers from and to, of blocks that lie side by side together."""
     first = last = -2
     for _, begin, end in sorted(blocks, key=lambda block: block[1]):
         if begin != last + 1:
             if last >= 0:
-                yield Range(str(first), str(last))
+                yield first, last
             first = begin
         last = end
-    yield Range(str(first), str(last))
+    yield first, last
