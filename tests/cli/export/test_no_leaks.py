@@ -10,6 +10,7 @@ import zlib
 from base64 import b64decode
 
 import pytest
+from tests.cli.export.filmed import Session
 from tests.secrets_grid import cases, leaks
 
 MAIN = "11111111-1111-4111-8111-111111111111"
@@ -64,31 +65,70 @@ def _told(folder):
     return "\n".join(texts)
 
 
-FORMATS = ("html", "md", "json", "sqlite", "cast", "tape")
+# Every format, with what makes it say the most.
+EXPORTS = (
+    ("html", MAIN), ("html", MAIN, "--static"), ("html", MAIN, "--style", "timeline"),
+    ("html", MAIN, "--style", "pages"), ("html", "--agent", "claude"), ("site",),
+    ("md", MAIN, "--full"), ("json", MAIN), ("sqlite", MAIN), ("cast", MAIN), ("tape", MAIN),
+)  # fmt: skip
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", FORMATS)
-def test_no_export_has_a_piece_of_any_secret(world, tmp_path, kind):
+def test_no_export_has_a_piece_of_any_secret(world, tmp_path):
+    """Nor the report of what was masked, a tree of notes, or a brief for another agent."""
     made = _planted(world, 1)
-    out = tmp_path / "out"
-    extra = ["--full"] if kind == "md" else []
-    world.run("sess", "export", kind, MAIN, "-o", out, "--no-sync", *extra, check=0)
-    told = _told(out)
-    assert told
-    unescaped = told.replace('\\"', '"').replace("\\\\", "\\")
-    unmarked = re.sub(r"</?span[^>]*>", "", told)
-    assert [text for text, one in made if leaks(told, one, 8)] == []
-    assert [text for text, one in made if leaks(unescaped, one, 8)] == []
-    assert [text for text, one in made if leaks(unmarked, one, 8)] == []
+    said = []
+    for n, export in enumerate(EXPORTS):
+        out = tmp_path / f"out{n}"
+        world.run("sess", "export", *export, "-o", out, "--no-sync", check=0)
+        said.append((export, _told(out)))
+    notes = tmp_path / "notes"
+    report = ("sess", "export", "md", "--tree", notes, "--full", "--redaction-report", "--no-sync")
+    said.append(("report", world.run(*report, check=0).stderr))
+    said.append(("notes", _told(notes)))
+    said.append(("handoff", world.run("sess", "handoff", MAIN, "--no-sync", check=0).stdout))
+    for where, told in said:
+        assert told
+        unescaped = told.replace('\\"', '"').replace("\\\\", "\\")
+        unmarked = re.sub(r"</?span[^>]*>", "", told)
+        for form in (told, unescaped, unmarked):
+            assert [(where, text) for text, one in made if leaks(form, one, 8)] == []
 
 
 @pytest.mark.slow
-def test_no_page_of_a_site_has_a_piece_of_any_secret(world, tmp_path):
+def test_no_frame_caption_or_chapter_of_a_film_has_a_piece_of_any_secret(world, monkeypatch):
+    """The cells of every frame, from which pictures are painted, and its lines joined."""
+    session = Session(world, monkeypatch)
     made = _planted(world, 1)
-    out = tmp_path / "site"
-    world.run("sess", "export", "site", "-o", out, "--no-sync", check=0)
-    told = _told(out)
+    film = session.film(columns=140, lines=40)
+    told = {film.title, *(one.title for one in film.chapters), *(one.text for one in film.captions)}
+    for frame in film.frames():
+        lines = ["".join(text for text, _ in row) for row in frame.rows]
+        told |= {*lines, "".join(line.strip(" │") for line in lines)}
+    assert len(told) > len(made)
+    whole = "\n".join(told)
+    assert [text for text, one in made if leaks(whole, one, 8)] == []
+
+
+@pytest.mark.slow
+def test_no_gist_has_a_piece_of_any_secret(world, tmp_path):
+    """What `gh` is given: the names of files, and what is in them."""
+    made = _planted(world, 1)
+    program = tmp_path / "bin" / "gh"
+    program.parent.mkdir()
+    program.write_text(
+        f'#!/bin/sh\nprintf "%s\\n" "$@" > {tmp_path}/given\necho https://gist.example/1\n'
+    )
+    program.chmod(0o755)
+    world.env["PATH"] = f"{program.parent}{os.pathsep}{world.env['PATH']}"
+    out = tmp_path / "pages"
+    world.run(
+        "sess", "export", "html", MAIN, "--style", "pages", "--gist", "-o", out, "--no-sync",
+        check=0,
+    )  # fmt: skip
+    given = (tmp_path / "given").read_text()
+    assert f"{out}/index.html" in given
+    told = given + _told(out)
     assert [text for text, one in made if leaks(told, one, 8)] == []
 
 
