@@ -12,6 +12,7 @@ import os
 import secrets
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +28,15 @@ def folder(home: Home) -> Path:
     return home.data / "requests"
 
 
-def ask(home: Home, what: str, **values: Any) -> dict[str, Any]:
-    """What the writer answers; its errors are raised here."""
+def ask(
+    home: Home, what: str, *, meanwhile: Callable[[], None] = lambda: None, **values: Any
+) -> dict[str, Any]:
+    """What the writer answers; its errors are raised here. `meanwhile` is called while it works."""
     request = {"what": what, **values}
     while True:
-        answer = _ask_daemon(home, request) if _daemon_runs(home) else _ask_child(request)
+        answer = (
+            _ask_daemon(home, request, meanwhile) if _daemon_runs(home) else _ask_child(request)
+        )
         if answer is not None:
             break
     if "error" in answer:
@@ -43,7 +48,9 @@ def _daemon_runs(home: Home) -> bool:
     return (lock.holder(home.lock) or {}).get("mode") == "daemon"
 
 
-def _ask_daemon(home: Home, request: dict[str, Any]) -> dict[str, Any] | None:
+def _ask_daemon(
+    home: Home, request: dict[str, Any], meanwhile: Callable[[], None]
+) -> dict[str, Any] | None:
     """None if it ended without an answer."""
     make_private(folder(home))
     path = folder(home) / f"{time.time_ns()}-{secrets.token_hex(4)}.json"
@@ -53,6 +60,7 @@ def _ask_daemon(home: Home, request: dict[str, Any]) -> dict[str, Any] | None:
         while not reply.exists():
             if not _daemon_runs(home) and not reply.exists():
                 return None
+            meanwhile()
             time.sleep(_POLL)
         answer: dict[str, Any] = json.loads(reply.read_text("utf-8"))
         return answer

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from sess_schema import lock, paths, requests
+from sess_schema import lock, paths, requests, status_file
+from sess_schema.progress_bar import Bar
 from sessiond import config
 from sessiond.service import importing, one_pass, pass_report
 from sessiond.sources import all_sources
@@ -25,10 +26,21 @@ def sync(targets: Sequence[str], *, agent: str | None, as_json: bool, quiet: boo
         code = importing.run(files, as_json=as_json, quiet=quiet)
         if folders:
             absolute = [os.path.abspath(os.path.expanduser(one)) for one in folders]
-            facts = requests.ask(home, "read", paths=absolute)
+            facts = _read_by_daemon(home, absolute, show=not as_json and not quiet)
             code = max(code, pass_report.tell(facts, as_json=as_json, quiet=quiet, named=True))
         return code
     if agent is not None or importing.STDIN in targets:
         return importing.run(targets, agent=agent, as_json=as_json, quiet=quiet)
     importing.follow(home, all_sources(config.load(home.config_file)), targets)
     return one_pass.run(targets, as_json=as_json, quiet=quiet)
+
+
+def _read_by_daemon(home: paths.Home, folders: Sequence[str], *, show: bool) -> pass_report.Facts:
+    """What it read, with its progress while it does."""
+    with Bar(show=show) as bar:
+
+        def draw() -> None:
+            told = status_file.read(home.status)
+            bar.update(told.get(status_file.DONE) or 0, told.get(status_file.TOTAL) or 0)
+
+        return requests.ask(home, "read", meanwhile=draw, paths=folders)
