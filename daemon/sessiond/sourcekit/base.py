@@ -322,8 +322,8 @@ class Source:
     def kind_if_ours(self, path: str, head: bytes) -> str | None:
         """The kind of a file of which a person says that it is this agent's."""
         kind = self.classify(path)
-        if kind in ("transcript", "document", "database"):
-            return kind
+        if kind is not None:  # what belongs to a conversation is none itself
+            return kind if kind in ("transcript", "document", "database") else None
         if head.startswith(_SQLITE):
             return "database" if self.databases is not None else None
         reads_logs = type(self).identify is not Source.identify

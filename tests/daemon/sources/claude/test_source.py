@@ -191,3 +191,9 @@ def test_hostile_sidecars(tmp_path: Path) -> None:
     sidecar.unlink()
     sidecar.mkdir()
     assert ClaudeSource().identify(transcript, b"").title is None
+
+
+def test_a_saved_output_is_no_conversation():
+    """Wherever it lies, nor for a person who says that it is Claude Code's."""
+    path = "/elsewhere/22222222-aaaa-4bbb-8ccc-000000000002/tool-results/b1.txt"
+    assert ClaudeSource().kind_if_ours(path, b"1\n2\n") is None
