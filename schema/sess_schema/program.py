@@ -12,7 +12,7 @@ from sess_schema.classes import TYPE_CHECKING
 from sess_schema.escape import safe
 
 if TYPE_CHECKING:
-    from typing import Any
+    from typing import Any, TextIO
 
     import typer
 
@@ -160,15 +160,21 @@ def say(message: str) -> None:
     """Print a line for people, on stderr."""
     sys.stdout.flush()
     text = safe(message) if sys.stderr.isatty() else message
-    with contextlib.suppress(OSError):  # nobody reads it: what was asked for matters more
+    try:
         sys.stderr.write(text + "\n")
+    except OSError:  # nobody reads it: what was asked for matters more
+        _lead_nowhere(sys.stderr)
 
 
 def stop_writing() -> None:
     """The reader of our output is gone: flush nothing more to it at exit."""
+    _lead_nowhere(sys.stdout)
+
+
+def _lead_nowhere(stream: TextIO) -> None:
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
 
 

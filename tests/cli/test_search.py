@@ -206,7 +206,8 @@ def test_nobody_to_tell_changes_no_exit_code(world):
     """`2>&1 | head -1`: the message is lost, the outcome is not."""
     outer, inner = os.pipe()
     os.close(outer)
-    code = subprocess.call([BIN / "sess", "list", "--limt"], env=world.env, stderr=inner)
+    env = {**world.env, "PYTHONUNBUFFERED": ""}
+    code = subprocess.call([BIN / "sess", "list", "--limt"], env=env, stderr=inner)
     os.close(inner)
     assert code == 2
 
