@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import apsw
 
 from sess_schema import times
-from sess_schema.classes import dataclass
+from sess_schema.classes import dataclass, replace
 from sess_schema.errors import SessError
 
 TYPES = ("user", "assistant", "thinking", "tool_use", "system", "summary")
@@ -43,6 +43,7 @@ class Range:
     first: str
     last: str
     values: tuple[object, ...] = ()  # of either
+    since: int | None = None  # no event in it that counts is older
 
 
 def range_of(where: str, values: tuple[object, ...]) -> Range:
@@ -182,7 +183,8 @@ def _has(value: str, _setting: Setting) -> Condition:
 
 def _since(value: str, setting: Setting) -> Condition:
     moment = times.since(value, utc=setting.utc, now=setting.now)
-    return Condition("e.ts >= ?", (moment,), range=range_of("ts >= ?", (moment,)))
+    between = replace(range_of("ts >= ?", (moment,)), since=moment)
+    return Condition("e.ts >= ?", (moment,), range=between)
 
 
 def _until(value: str, setting: Setting) -> Condition:

@@ -65,6 +65,8 @@ class Newest:
             return sorted(rows, key=_when, reverse=True), None
         found: list[Row] = []
         blocks, at_once = event_blocks.between(self._db, *self._limits), _BLOCKS_AT_ONCE
+        since = max((one.since for one in self._plan.ranges if one.since is not None), default=-1)
+        blocks = [block for block in blocks if block[0] >= since]
         done = 0
         while done < len(blocks):
             oldest = found[-1][1] if len(found) == most else None
