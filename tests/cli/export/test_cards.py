@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.cli.export.card_items import Looked, body, call, drawn, item
 
 from sess_cli.export.forge import Repository
+from sess_cli.export.html import markup
 from sess_cli.export.html.cards import Drawer
 from sess_cli.export.records import Image
 from sess_cli.export.story import Commit, Spent
@@ -426,3 +427,10 @@ def test_what_failed_is_folded_to_its_end():
         call("Bash", {"command": "x"}, lines, status="error")
     )
     assert "tail" not in body(call("Bash", {"command": "x"}, lines))
+
+
+def test_a_title_shows_code_and_bold_words_as_such_and_nothing_else_as_markup():
+    assert markup.title("Run `act` for **all** <b>") == (
+        "Run <code>act</code> for <b>all</b> &lt;b&gt;"
+    )
+    assert markup.title("2 ** 3 and a lone ` stay") == "2 ** 3 and a lone ` stay"

@@ -88,5 +88,5 @@ def head_card(story: Story, item: Item, told: Sequence[str], failed: str | None)
     return (
         f'<article class="card session" id="{item.key}" data-n="{item.number}"'
         f' data-kind="system" aria-label="Session"><h2 dir="auto"><a href="#{item.key}">'
-        f'{markup.text(story.title)}</a></h2><p class="in-short">{said}</p>{why}</article>'
+        f'{markup.title(story.title)}</a></h2><p class="in-short">{said}</p>{why}</article>'
     )

@@ -16,6 +16,7 @@ _TEXT_NODE = re.compile(rf"(?<=>)[^<]{{{2 * _RUN},}}")
 _UNBROKEN = re.compile(rf"[^\n]{{{2 * _RUN},}}")
 _PIECE = re.compile(rf"(?:&[^;]{{1,8}};|[^&]){{1,{_RUN}}}")
 _LONG_LINES = 8
+_MARKS = re.compile(r"`([^`]+)`|\*\*([^\s*](?:[^*]*[^\s*])?)\*\*")
 _LONG_TEXT = 600
 
 
@@ -44,6 +45,13 @@ def attr(value: str) -> str:
     if value.isascii() and value.isalnum():
         return value
     return text(value).replace('"', "&quot;").replace("'", "&#39;").replace("\n", " ")
+
+
+def title(value: str) -> str:
+    """A title is often the beginning of a prompt: draw `code` and **bold** words as such."""
+    return _MARKS.sub(
+        lambda mark: f"<code>{mark[1]}</code>" if mark[1] else f"<b>{mark[2]}</b>", text(value)
+    )
 
 
 def line(value: str, longest: int = 300) -> str:

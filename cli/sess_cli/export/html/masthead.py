@@ -21,7 +21,7 @@ def html(story: Story, *, utc: bool, trail: Trail = ()) -> Iterator[str]:
             f'<a href="{markup.attr(url)}">{markup.text(name)}</a>' for name, url in trail
         )
         yield f'<p class="trail">{links}</p>\n'
-    yield f'<h1 dir="auto">{markup.text(story.title)}</h1>\n<details class="about">'
+    yield f'<h1 dir="auto">{markup.title(story.title)}</h1>\n<details class="about">'
     yield f"<summary>{' '.join(_in_short(story, utc=utc))}</summary>\n"
     yield '<dl class="facts">\n'
     for name, value, kind in _facts(story, utc=utc):

@@ -73,7 +73,7 @@ class Outline:
         )
         for prompt in self.prompts:
             about = self._day(prompt) if prompt.is_session else self._about(prompt)
-            said = f"{markup.text(prompt.text)}<small>{about}</small>"
+            said = f"{markup.title(prompt.text)}<small>{about}</small>"
             kind = ' class="session"' if prompt.is_session else ""
             yield f'<li{kind}><a href="#{markup.attr(prompt.key)}" dir="auto">{said}</a></li>'
         yield "</ol></nav>\n"

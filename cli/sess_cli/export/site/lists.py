@@ -139,7 +139,7 @@ def _sessions(
         shown = "".join(f"<span>{markup.text(fact)}</span>" for fact in facts)
         yield (
             f'<li data-file="{markup.attr(entry.file)}"><a href="{above}{markup.attr(entry.file)}"'
-            f' dir="auto">{markup.text(entry.title)}</a><p>{shown}{failed}</p></li>\n'
+            f' dir="auto">{markup.title(entry.title)}</a><p>{shown}{failed}</p></li>\n'
         )
     yield "</ul>\n"
 
