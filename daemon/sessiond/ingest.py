@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from sessiond.engines.ahead import ReadAhead
     from sessiond.sourcekit.masking import Masker
 
-DIGEST_SHARE = 0.03  # of the time of a pass
+DIGEST_SHARE = 0.1  # of the time of a pass; those of a first load take half of that
 DIGEST_SECONDS = 0.1  # at least
 BULK = 4 << 20  # bytes to read; for less, a second process does not pay
 DIED = "sessiond died while it read this file"
