@@ -41,11 +41,13 @@ _TOOLS = Toolbox(
 _EXIT = re.compile(r"^\[Exit code: -?[1-9]\d*\]$", re.MULTILINE)
 _TAIL = 400
 _SAVED = re.compile(r"^Full output saved to: .*?([^/\\\n]+\.txt)$", re.MULTILINE)
+_LONGEST_NAME = 200  # as `sess record` cuts it
 _MARKS = {"done": "x", "completed": "x", "in_progress": ">", "running": ">"}
 _MOST_WAITING = 1000
 _MOVE = "switch_env"  # to another machine or container
 # About the program's own work; the archive keeps them.
 _SILENT = frozenset({"tool_observation", "generation_operation", "provider_tool_operation"})
+_OF_TOOLS = _SILENT | {"tool_result"}  # may name the model of a tool, such as one that paints
 _INSIDE = frozenset({"assistant", "tool_call", "tool_result"})  # what a subagent may add
 
 
@@ -59,10 +61,10 @@ class JcodeParser:
         self._calls = int(state.get("calls") or 0)  # without an id so far
         self._started = int(state.get("started") or 0)  # subagents so far
         self._moves: dict[str, str] = dict(state.get("moves") or {})  # call to environment
-        # Calls without a result (name, id, the subagent that made it or ""), then subagents
-        # without one (name, id).
-        self._waiting: list[tuple[str, str, str]] = [*map(tuple, state.get("waiting") or ())]
-        self._running: list[tuple[str, str]] = [*map(tuple, state.get("running") or ())]
+        # Calls without a result (name, id, the subagent that made it or "", the one that it
+        # starts or ""), then subagents without one (name, id, the call that started it or "").
+        self._waiting: list[tuple[str, str, str, str]] = [*map(tuple, state.get("waiting") or ())]
+        self._running: list[tuple[str, str, str]] = [*map(tuple, state.get("running") or ())]
 
     def state(self) -> dict[str, Any]:
         return {
@@ -77,9 +79,10 @@ class JcodeParser:
     def parse(self, value: dict[str, Any]) -> Record:
         kind = as_text(value.get("type")) or "other"
         record = Record(kind, role="system", ts=as_time(value.get("timestamp")))
-        record.model = as_text(value.get("model"))
+        if kind not in _OF_TOOLS:
+            record.model = as_text(value.get("model"))
         if kind in _INSIDE and self._running:
-            name, record.subagent = self._running[-1]
+            name, record.subagent, _ = self._running[-1]
             record.sidechain, record.cwd = True, self._project
             record.titles.append(Title(name, TITLE_AI))
         if kind not in _SILENT:
@@ -118,9 +121,10 @@ class JcodeParser:
         if call_id is None:
             self._calls += 1
             call_id = f"{self._session}#{self._calls}"
-        self._waiting = self._waiting[-_MOST_WAITING:]
-        self._waiting.append((tool or "", call_id, record.subagent or ""))
         given = _given(value.get("args"))
+        starts = as_text(as_dict(given).get("name")) if _TOOLS.kind(tool) == kinds.AGENT else None
+        self._waiting = self._waiting[-_MOST_WAITING:]
+        self._waiting.append((tool or "", call_id, record.subagent or "", starts or ""))
         record.events.append(_TOOLS.call(tool, given, call_id, "/args"))
         target = as_text(as_dict(given).get("target")) if tool == _MOVE else None
         if target and not record.sidechain:
@@ -130,7 +134,6 @@ class JcodeParser:
         record.role = "tool"
         call_id = self._answered(record, value)
         output, error = as_text(value.get("output")) or "", as_text(value.get("error"))
-        saved = _SAVED.search(output)
         target = self._moves.pop(call_id, None)
         if target and not error and value.get("denied") is not True:
             _note(record, [target], labels.ENVIRONMENT)
@@ -140,7 +143,7 @@ class JcodeParser:
                 "\n".join(filter(None, (output, error))) if error != output else output,
                 _status(value, output, error),
                 duration_ms=as_milliseconds(value.get("duration_ms")) or None,
-                overflow=saved[1] if saved else None,
+                overflow=_overflow(output, as_text(value.get("tool_call_id"))),
                 pointer="/output" if output else "/error",
             )
         )
@@ -148,7 +151,7 @@ class JcodeParser:
     def _answered(self, record: Record, value: dict[str, Any]) -> str:
         """The call of a result; also decides whether a subagent made it."""
         call_id, tool = as_text(value.get("tool_call_id")), as_text(value.get("name")) or ""
-        for number, (name, waiting, subagent) in enumerate(self._waiting):
+        for number, (name, waiting, subagent, _) in enumerate(self._waiting):
             if waiting == call_id or (call_id is None and name == tool):
                 del self._waiting[number]
                 record.sidechain, record.subagent = bool(subagent), subagent or None
@@ -168,17 +171,27 @@ class JcodeParser:
         name = self._note_subagent(record, value, "")
         self._started += 1
         subagent = f"{self._session}/{self._started}-{name}"
-        self._running.append((name, subagent))
-        calls = (call for tool, call, _ in self._waiting if _TOOLS.kind(tool) == kinds.AGENT)
-        if call := next(calls, None):
+        call = self._call_that_starts(name)
+        self._running.append((name, subagent, call))
+        if call:
             record.links.append(Link(subagent, call, LINK_PROMPT))
 
+    def _call_that_starts(self, name: str) -> str:
+        """Several may run at once: the call that names it, or else the first that is free."""
+        taken = {call for _, _, call in self._running}
+        free = [
+            (starts == name, call)
+            for tool, call, _, starts in self._waiting
+            if _TOOLS.kind(tool) == kinds.AGENT and call not in taken
+        ]
+        return max(free, key=lambda one: one[0], default=(False, ""))[1]
+
     def read_subagent_result(self, record: Record, value: dict[str, Any]) -> None:
-        said = as_text(value.get("output")) or as_text(value.get("error")) or ""
-        name = self._note_subagent(record, value, said)
+        said = (as_text(value.get("output")), as_text(value.get("error")))
+        name = self._note_subagent(record, value, "\n".join(filter(None, said)))
         at = next((n for n, one in enumerate(self._running) if one[0] == name), None)
         if at is not None:
-            del self._running[at:]
+            del self._running[at]
 
     def read_subagent_async(self, record: Record, value: dict[str, Any]) -> None:
         self._note_subagent(record, value, as_text(value.get("output")) or "")
@@ -250,6 +263,14 @@ def _given(args: Any) -> Any:
         return orjson.loads(args)
     except orjson.JSONDecodeError:
         return args
+
+
+def _overflow(output: str, call_id: str | None) -> str | None:
+    """The file of the whole output, named after the call; the output may quote other notices."""
+    safe = re.sub(r"[/\\\0]|\.\.", "_", call_id or "unknown")[:_LONGEST_NAME]
+    own = re.compile(re.escape(safe) + r"(?:-\d+)?\.txt")
+    names = (saved[1] for saved in _SAVED.finditer(output))
+    return next(filter(own.fullmatch, names), None)
 
 
 def _status(value: dict[str, Any], output: str, error: str | None) -> str:
