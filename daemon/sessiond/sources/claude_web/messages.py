@@ -28,7 +28,7 @@ _TOOLS = Toolbox(
     }
 )
 _ROLES = {"human": "user", "assistant": "assistant"}
-_CALL, _RESULT = "tool_use", "tool_result"
+_CALL, _RESULT, _TEXT, _SPOKEN = "tool_use", "tool_result", "text", "voice_note"
 
 
 def read_conversation(data: bytes) -> Iterator[Conversation]:
@@ -42,7 +42,7 @@ def read_conversation(data: bytes) -> Iterator[Conversation]:
     model = as_text(value.get("model"))
     items = [_item(number, message, model) for number, message in enumerate(messages)]
     yield Conversation(
-        SessionSpec(session, title=as_text(value.get("name")) or as_text(value.get("summary"))),
+        SessionSpec(session, title=as_text(value.get("name"))),
         items=items,
         model=model,
         created_at=as_time(value.get("created_at")),
@@ -64,12 +64,19 @@ def _item(number: int, message: Any, model: str | None) -> Item:
     if record.role == "assistant":
         record.model = model
     content = value.get("content")
-    if isinstance(content, list) and content:
-        read_blocks(record, _named(content, name or str(number)), "/content", _TOOLS)
+    blocks = _named(content, name or str(number)) if isinstance(content, list) else []
+    if any(map(_says_something, blocks)):
+        read_blocks(record, blocks, "/content", _TOOLS)
     else:
         read_blocks(record, value.get("text"), "/text", _TOOLS)
-    _read_attachments(record, value)
+    _read_files(record, value)
     return Item(name or f"#{number}", number, value=value, record=record)
+
+
+def _says_something(block: Any) -> bool:
+    """Otherwise the words of a message are only in its `text`, which repeats those of blocks."""
+    facts = as_dict(block)
+    return bool(facts.get("type") != _TEXT or as_text(facts.get("text")))
 
 
 def _named(content: list[Any], message: str) -> list[Any]:
@@ -85,20 +92,30 @@ def _named(content: list[Any], message: str) -> list[Any]:
             at = next((n for n, one in enumerate(waiting) if one[0] == tool), None)
             call = f"{message}/{number}" if at is None else waiting.pop(at)[1]
             named.append({**block, "tool_use_id": call})
+        elif kind == _SPOKEN:
+            named.append({**block, "type": _TEXT})
         else:
             named.append(block)
     return named
 
 
-def _read_attachments(record: Record, value: dict[str, Any]) -> None:
-    """Files that a person gave, as the text that the model got of them."""
-    given = value.get("attachments")
-    for one in given if isinstance(given, list) else ():
-        facts = as_dict(one)
+def _read_files(record: Record, value: dict[str, Any]) -> None:
+    """Files that a person gave, some as the text that the model got of them."""
+    names = list[str]()
+    for facts in _facts_of(value.get("attachments")):
         lines = (as_text(facts.get("file_name")), as_text(facts.get("extracted_content")))
+        names.append(lines[0] or "file")
         if text := "\n".join(filter(None, lines)):
             record.events.append(Event("system", text, label="attachment"))
-    files = value.get("files")
+    files = _facts_of(value.get("files"))
+    names += [as_text(facts.get("file_name")) or "file" for facts in files]
     prompt = next((event for event in record.events if event.type == "user"), None)
-    if prompt is not None and isinstance(files, list):
+    if prompt is None and names and record.role == "user":
+        prompt = Event("user", f"[{', '.join(names)}]")
+        record.events.insert(0, prompt)
+    if prompt is not None:
         prompt.images += len(files)
+
+
+def _facts_of(given: Any) -> list[dict[str, Any]]:
+    return [as_dict(one) for one in given] if isinstance(given, list) else []
