@@ -54,3 +54,34 @@ def test_a_checkpoint_while_it_is_read_loses_nothing(jcode):
     jcode.journal.unlink()
     with pytest.raises(NotReady, match="changed while it was read"):
         list(jcode.source.documents.conversations(str(jcode.snapshot), old))
+
+
+def entry(name, content):
+    message = {"id": name, "role": "assistant", "content": content}
+    return json.dumps({"meta": {}, "append_messages": [message]}, separators=(",", ":"))
+
+
+def said(name):
+    return entry(name, [{"type": "text", "text": name}])
+
+
+def texts(world):
+    world.ingest()
+    return [text for kind, text, _ in world.shown(MAIN) if kind == "assistant"][-2:]
+
+
+def test_entries_that_were_glued_together_are_all_read(jcode):
+    """A lost line break loses nothing, also after an entry that was torn."""
+    torn = said("never written")[:-9]
+    with jcode.journal.open("a") as journal:
+        journal.write(f"{torn}{said('one more cup')}{said('and one more')}\n")
+    assert texts(jcode) == ["one more cup", "and one more"]
+
+
+def test_an_argument_with_the_name_of_an_entry_is_none(jcode):
+    """What a tool was given may have a field `meta`, and so look like the start of an entry."""
+    given = {"type": "tool_use", "id": "call_m", "name": "mcp", "input": {"meta": {"title": "x"}}}
+    with jcode.journal.open("a") as journal:
+        journal.write(entry("message_m", [{"type": "text", "text": "with meta"}, given]) + "\n")
+        journal.write(said("after it") + "\n")
+    assert texts(jcode) == ["with meta", "after it"]

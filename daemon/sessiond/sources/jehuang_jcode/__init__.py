@@ -16,6 +16,7 @@ _PREFIX, _SNAPSHOT, _JOURNAL = "session_", ".json", ".journal.jsonl"
 class JehuangJcodeSource(Source):
     agent = "jehuang-jcode"
     title = "jcode (1jehuang)"
+    edition = 2
     variables = ("JCODE_HOME",)
     reads = "Snapshots of sessions, their journals, and subagents."
     leaves = (

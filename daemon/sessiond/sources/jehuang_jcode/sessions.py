@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -44,7 +46,9 @@ _TOOLS = Toolbox(
         kinds.MCP: ("mcp",),
     }
 )
-_ENTRY = b'{"meta"'
+_ENTRY, _APPENDED = r'\{"meta"', "append_messages"
+_MOST_GLUED = 64
+_JSON = json.JSONDecoder(strict=False)
 _LARGEST_JOURNAL = 64 << 20  # a new snapshot is due at 512 KiB
 _SUBAGENT = re.compile(r"(.*?) *\(@(.+) subagent\)", re.DOTALL)
 _SESSION = re.compile(r"session_id: (session_[\w-]+)")
@@ -72,19 +76,35 @@ def read_session(path: str, data: bytes, journal: str) -> Conversation:
     _add(messages, session, snapshot["messages"], facts)
     for entry in entries:
         facts |= as_dict(entry.get("meta"))
-        _add(messages, session, entry.get("append_messages"), facts)
+        _add(messages, session, entry.get(_APPENDED), facts)
     return _conversation(session, facts, list(messages.values()))
 
 
 def _entries(journal: str) -> Iterator[dict[str, Any]]:
-    """Every whole entry, also one that was glued to a torn one."""
+    """Every whole entry, also those that were glued to others."""
     for line in small_file(journal, _LARGEST_JOURNAL).split(b"\n"):
-        at = line.rfind(_ENTRY)
         try:
-            value, _ = decode(line if at <= 0 else line[at:])
+            value, _ = decode(line)
         except ValueError:
+            yield from _glued(line.decode("utf-8", "replace"))
             continue
         if isinstance(value, dict):
+            yield value
+
+
+def _glued(line: str) -> Iterator[dict[str, Any]]:
+    """The whole entries in a line with several, of which some may be torn."""
+    end = 0
+    for start in itertools.islice(re.finditer(_ENTRY, line), _MOST_GLUED):
+        at = start.start()
+        if at < end:  # an argument of that name
+            continue
+        try:
+            _, end = _JSON.raw_decode(line, at)
+            value, _ = decode(line[at:end].encode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict) and isinstance(value.get(_APPENDED), list):
             yield value
 
 
