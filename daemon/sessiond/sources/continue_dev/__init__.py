@@ -22,6 +22,7 @@ class _Sessions:
 class ContinueSource(Source):
     agent = "continue"
     title = "Continue"
+    edition = 2
     variables = ("CONTINUE_GLOBAL_DIR",)
     reads = "Sessions of the VS Code and JetBrains extensions and of the command line."
     leaves = (

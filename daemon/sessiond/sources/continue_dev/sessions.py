@@ -26,7 +26,7 @@ from sessiond.sourcekit.documents import borrowed_times, whole_json
 from sessiond.sourcekit.files import small_file
 from sessiond.sourcekit.folders import of_uri
 from sessiond.sourcekit.titles import prompt_title
-from sessiond.sourcekit.toolbox import Toolbox
+from sessiond.sourcekit.toolbox import Toolbox, event_of
 from sessiond.sourcekit.values import as_count, as_dict, as_dollars, as_text, as_time
 
 _LARGEST_INDEX = 16 << 20
@@ -68,6 +68,7 @@ _TOOLS = Toolbox(
         kinds.QUESTION: ("AskQuestion",),
     }
 )
+_BUILTIN = "builtin_"  # how the names of tools began in early versions
 _ENDS = {"done": "ok", "errored": "error", "canceled": "denied"}
 _UNTITLED = frozenset({"New Session", "Untitled Session"})
 
@@ -166,12 +167,15 @@ class _Reader:
         record.ts = as_time(reasoning.get("endAt")) or as_time(reasoning.get("startAt"))
         record.say("thinking", reasoning.get("text"))
         record.say("assistant", text)
-        states = item.get("toolCallStates")
-        states = states if isinstance(states, list) else [item.get("toolCallState")]
+        listed = item.get("toolCallStates")
+        if isinstance(listed, list):
+            states = [(f"/toolCallStates/{number}", one) for number, one in enumerate(listed)]
+        else:  # early versions had one call per answer
+            states = [("/toolCallState", item.get("toolCallState"))]
         known = set[str]()
-        for number, state in enumerate(states):
+        for place, state in states:
             if isinstance(state, dict):
-                event = _call(state, f"/toolCallStates/{number}/parsedArgs")
+                event = _call(state, place)
                 record.events.append(event)
                 known.add(event.call_id or "")
                 if event.status != "pending":
@@ -183,18 +187,27 @@ class _Reader:
             if call_id is None or call_id not in known:
                 given, tool = _arguments(function.get("arguments")), as_text(function.get("name"))
                 at = f"/message/toolCalls/{number}/function/arguments"
-                record.events.append(_TOOLS.call(tool, given, call_id, at))
+                record.events.append(_made(tool, given, call_id, at))
         record.usage = _usage(as_dict(message.get("usage")), record.native_id, record.model)
         self.counted = self.counted or record.usage is not None
 
 
-def _call(state: dict[str, Any], pointer: str) -> Event:
+def _made(tool: str | None, given: Any, call_id: str | None, pointer: str) -> Event:
+    kind = _TOOLS.kind((tool or "").removeprefix(_BUILTIN))
+    return event_of(_TOOLS.describe(tool, given, kind), tool, given, call_id, pointer)
+
+
+def _call(state: dict[str, Any], place: str) -> Event:
     """A call with its output, complete unless it is still running."""
     function = as_dict(as_dict(state.get("toolCall")).get("function"))
-    parsed = state.get("parsedArgs")
-    given = parsed if isinstance(parsed, dict) and parsed else _arguments(function.get("arguments"))
+    given, pointer = state.get("parsedArgs"), f"{place}/parsedArgs"
+    if not isinstance(given, dict) or not given:
+        given, pointer = (
+            _arguments(function.get("arguments")),
+            f"{place}/toolCall/function/arguments",
+        )
     call_id = as_text(state.get("toolCallId"))
-    event = _TOOLS.call(as_text(function.get("name")), given, call_id, pointer)
+    event = _made(as_text(function.get("name")), given, call_id, pointer)
     listed = state.get("output")
     outputs = [as_dict(one) for one in (listed if isinstance(listed, list) else ())]
     event.output = "\n".join(text for one in outputs if (text := as_text(one.get("content"))))
