@@ -6,6 +6,7 @@ import os
 
 import pytest
 from tests.daemon.test_masking import KEY, everything, secretive
+from tests.waiting import wait_until
 
 
 @pytest.fixture
@@ -60,3 +61,20 @@ def test_the_setting_is_true_or_false(world, value):
     (world.state / "config.toml").write_text(f"[redact]\nat_ingest = {value}\n")
     done = world.run("sessiond", "sync", check=2)
     assert "redact.at_ingest must be true or false" in done.stderr
+
+
+def test_a_directory_that_is_handed_to_the_daemon_is_masked(masked, tmp_path):
+    """`sessiond sync DIR` is read by the daemon, with its settings."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    other = secretive(masked.transcript("22222222-1111-4111-8111-111111111111"))
+    other.path.rename(elsewhere / other.path.name)
+    daemon = masked.start()
+    try:
+        wait_until((masked.state / "status.json").exists)
+        masked.run("sessiond", "sync", elsewhere, check=0)
+    finally:
+        daemon.terminate()
+        assert daemon.wait(60) == 0
+    assert masked.sql("SELECT count(*) FROM sessions") == [(2,)]
+    assert KEY.encode() not in everything(masked)

@@ -48,7 +48,7 @@ def _read(store: Store, ingest: Ingest, request: dict[str, Any]) -> dict[str, An
     home = paths.home()
     sources = all_sources(config.load(home.config_file))
     places = named_places(sources, Territory(sources, handed.listed(home)), request["paths"])
-    reader = Ingest(store, exclude=ingest.exclude)
+    reader = Ingest(store, exclude=ingest.exclude, mask=ingest.mask)
     reader.stop, reader.on_progress = ingest.stop, ingest.on_progress
     started = time.monotonic()
     summary = reader.reconcile(places, roots=False)
@@ -99,7 +99,8 @@ def answer_alone(request: dict[str, Any]) -> dict[str, Any]:
         settings = config.load(home.config_file)
         with closing(open_writer(home.index)) as db:
             store = Store(db, pricer_of(settings))
-            return answer(store, Ingest(store, exclude=settings.exclude), request)
+            ingest = Ingest(store, exclude=settings.exclude, mask=settings.mask)
+            return answer(store, ingest, request)
     finally:
         held.release()
 
