@@ -175,7 +175,7 @@ def test_an_overflowed_output_is_masked(world):
 
 def test_a_second_process_masks_too(world, monkeypatch):
     """Where megabytes of logs wait."""
-    monkeypatch.setattr("sessiond.ingest.BULK", 1)
+    monkeypatch.setattr("sessiond.ingest.passes.BULK", 1)
     monkeypatch.setattr("sessiond.engines.ahead.is_possible", lambda: True)
     secretive(world.transcript())
     ingest(world, Masker(["tide is out"]))
