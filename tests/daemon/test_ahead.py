@@ -13,9 +13,9 @@ from tests.golden_home import GoldenWorld
 from tests.waiting import wait_until
 
 from sess_schema.errors import SessError
-from sessiond import ingest
 from sessiond.engines import ahead, handover
 from sessiond.engines.lines import read_log
+from sessiond.ingest import passes
 from sessiond.reading.survey import survey
 from sessiond.reading.tracked import Tracked
 
@@ -85,7 +85,7 @@ def test_agents_read_ahead_are_read_alike(tmp_path, monkeypatch, started, agent)
     """Golden homes give the same index with and without the second process."""
     world = GoldenWorld(tmp_path, agent)
     world.lay_all()
-    monkeypatch.setattr(ingest, "BULK", 1)
+    monkeypatch.setattr(passes, "BULK", 1)
     texts = []
     for possible in (True, False):
         monkeypatch.setattr(ahead, "is_possible", lambda possible=possible: possible)

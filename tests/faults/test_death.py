@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from sessiond import ingest as ingesting
+from sessiond.ingest import passes
 from sessiond.reading import note
 from sessiond.sources.claude.records import ClaudeParser
 
@@ -53,13 +53,13 @@ def test_a_file_that_kills_twice_is_parked_at_the_next_start(world, deadly):
     assert sync(world) == -signal.SIGKILL
     assert sync(world) == -signal.SIGKILL
     assert world.found("good") == ["good words"]
-    assert state(world, deadly.path) == [("live", 2, ingesting.DIED)]
+    assert state(world, deadly.path) == [("live", 2, passes.DIED)]
     summary = world.ingest()
-    assert summary.skipped == [(str(deadly.path), ingesting.DIED)]
-    assert state(world, deadly.path) == [("parked", 3, ingesting.DIED)]
+    assert summary.skipped == [(str(deadly.path), passes.DIED)]
+    assert state(world, deadly.path) == [("parked", 3, passes.DIED)]
     assert sync(world) == 0
     done = world.run("sessiond", "status")
-    assert f"{deadly.path.name}: {ingesting.DIED}" in done.stdout
+    assert f"{deadly.path.name}: {passes.DIED}" in done.stdout
 
 
 def test_a_parked_file_is_tried_again_when_it_is_named(world, deadly, monkeypatch):
@@ -67,7 +67,7 @@ def test_a_parked_file_is_tried_again_when_it_is_named(world, deadly, monkeypatc
     for _ in range(2):
         sync(world)
     world.ingest()
-    assert state(world, deadly.path) == [("parked", 3, ingesting.DIED)]
+    assert state(world, deadly.path) == [("parked", 3, passes.DIED)]
     world.run("sessiond", "sync", deadly.path, check=0)
     assert state(world, deadly.path) == [("live", 0, None)]
     assert world.found("poison") == ["poison"]
