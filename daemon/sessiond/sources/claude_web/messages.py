@@ -6,17 +6,41 @@ from collections.abc import Iterator
 from typing import Any
 
 from sess_schema import kinds
+from sess_schema.edits import Edit
 from sessiond.families.blocks import read_blocks
-from sessiond.sourcekit.base import Conversation, Event, Item, NotReady, Record, SessionSpec
+from sessiond.sourcekit.base import (
+    Conversation,
+    Described,
+    Event,
+    Item,
+    NotReady,
+    Record,
+    SessionSpec,
+)
 from sessiond.sourcekit.documents import whole_json
 from sessiond.sourcekit.toolbox import Toolbox
 from sessiond.sourcekit.values import as_dict, as_text, as_time
 
-_TOOLS = Toolbox(
+_ARTIFACTS, _UPDATE = "artifacts", "update"
+
+
+class _Tools(Toolbox):
+    def describe(
+        self, tool: str | None, given: Any, kind: str = "", edits: tuple[Edit, ...] = ()
+    ) -> Described:
+        """Artifacts are documents with an id instead of a path."""
+        fields = as_dict(given)
+        if tool == _ARTIFACTS and (name := as_text(fields.get("id"))):
+            kind = kinds.EDIT if fields.get("command") == _UPDATE else kinds.WRITE
+            given = {**fields, "path": name}
+        return super().describe(tool, given, kind, edits)
+
+
+_TOOLS = _Tools(
     {
         kinds.SHELL: ("bash_tool", "repl", "analysis_tool"),
         kinds.READ: ("view", "google_drive_fetch"),
-        kinds.WRITE: ("create_file", "artifacts"),
+        kinds.WRITE: ("create_file", _ARTIFACTS),
         kinds.EDIT: ("str_replace",),
         kinds.SEARCH: (
             *("conversation_search", "recent_chats", "project_knowledge_search"),
