@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from tests.cli.continuing_worlds import SESSION, call, ingest, recorder, state
 
@@ -101,6 +103,31 @@ def test_a_goal_is_cleared_and_an_agent_is_named(world):
     with recorder(world) as record:
         record.entry({"type": "goal_update", "goal_objective": "tea", "goal_status": "cleared"})
     assert state(world)["goal"] is None
+
+
+def test_the_agent_of_the_header_holds_until_another_is_chosen(world):
+    """One that is chosen before the first prompt is only there; no name means the default."""
+    path = world.root / ".jcode" / "sessions" / f"{SESSION}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+    def write(entry):
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(entry | {"timestamp": "2026-03-01T10:00:00Z"}) + "\n")
+
+    write({"type": "session_start", "uuid": SESSION, "project": "/p", "agent": "brewer"})
+    write({"type": "user", "content": "go"})
+    assert state(world)["profile"] == "brewer"
+    write({"type": "agent_change"})
+    assert state(world)["profile"] == "default"
+
+
+def test_an_empty_snapshot_ends_the_to_dos(world):
+    """jcode leaves out an empty list."""
+    with recorder(world) as record:
+        record.user("go")
+        record.todos([{"id": 1, "title": "mine", "status": "pending"}])
+        record.entry({"type": "todo_snapshot"})
+    assert state(world)["todos"] == []
 
 
 def test_a_subagent_without_a_result_ends_with_the_next_prompt(world):

@@ -24,7 +24,7 @@ class _Conversations:
 class ClaudeWebSource(Source):
     agent = "claude-web"
     title = "Claude (web and desktop)"
-    edition = 2
+    edition = 3
     reads = "The export of an account (`conversations.json`), handed over with `sess import`."
     leaves = (
         ("the desktop app's cache", "chats are on Anthropic's servers; only an export has them"),

@@ -31,7 +31,7 @@ _LARGEST_INDEX = 64 << 20
 class JcodeSource(Source):
     agent = "jcode"
     title = "jcode"
-    edition = 3
+    edition = 4
     reads = "Sessions of all versions, teammates, overflowed outputs, and titles from the index."
     leaves = (
         ("projects.json, last_session.json", "what the program opened last"),

@@ -94,6 +94,7 @@ class JcodeParser:
     def read_session_start(self, record: Record, value: dict[str, Any]) -> None:
         if not self._is_member:  # the project of a teammate is its name
             record.cwd = self._project = as_text(value.get("project"))
+        _note(record, [as_text(value.get("agent"))], labels.PROFILE)
 
     def read_user(self, record: Record, value: dict[str, Any]) -> None:
         if self._running:
@@ -219,11 +220,14 @@ class JcodeParser:
         for todo in todos if isinstance(todos, list) else ():
             mark = _MARKS.get(as_text(as_dict(todo).get("status")) or "", " ")
             lines.append(f"[{mark}] {as_text(as_dict(todo).get('title')) or ''}".rstrip())
-        _note(record, lines, labels.TODO)
+        _note(record, lines or ["no to-dos"], labels.TODO)
 
     def read_mode_change(self, record: Record, value: dict[str, Any]) -> None:
         record.mode = as_text(value.get("mode"))
         _note(record, [record.mode], labels.MODE)
+
+    def read_agent_change(self, record: Record, value: dict[str, Any]) -> None:
+        _note(record, [as_text(value.get("agent")) or "default"], labels.PROFILE)
 
     def read_system_prompt(self, record: Record, value: dict[str, Any]) -> None:
         said = [as_text(value.get("content")), as_text(value.get("env_info"))]
