@@ -192,3 +192,12 @@ def test_foreign_text_is_never_html(text):
     """However it quotes and escapes: a reader of Markdown sees words and code."""
     (block,) = (one for one in MarkdownIt().parse(f"- {plain(f'x{text}')}") if one.type == "inline")
     assert {one.type for one in block.children or ()} <= {"text", "code_inline", "text_special"}
+
+
+def test_what_is_no_longer_to_do_is_not_handed_over(world):
+    """The last list was empty, which jcode leaves out."""
+    with recorder(world) as record:
+        record.user("make tea")
+        record.todos([{"id": 1, "title": "fill the samovar", "status": "pending"}])
+        record.entry({"type": "todo_snapshot"})
+    assert "samovar" not in world.run("sess", "handoff", SESSION, check=0).stdout

@@ -132,7 +132,7 @@ class _Gathered:
         elif item.type == "summary" and not item.is_title:
             found.summary = item.text.strip()
         elif item.label == labels.TODO:
-            self._todos.take({"todos": item.text})
+            self._todos.take_notice(item.text)
         elif item.label == labels.PLAN:
             found.plan = item.text.strip()
         elif item.label == labels.INTERRUPTED:

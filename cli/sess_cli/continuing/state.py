@@ -143,8 +143,8 @@ def _follow_notice(state: State, entry: Entry, said: Mapping[str, Any]) -> None:
         state.system_prompt = _text(said, "content") or entry.text
         state.env_info = _text(said, "envinfo")
     elif entry.label == labels.TODO:
-        if not state.todos.take(said) and not state.todos.take({"todos": entry.text}):
-            state.todos.take({"todos": []})  # an empty list may be left out
+        if not state.todos.take(said):
+            state.todos.take_notice(entry.text)
     elif entry.label == labels.PLAN:
         before = state.plan or Plan()
         state.plan = Plan(

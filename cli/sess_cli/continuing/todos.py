@@ -54,6 +54,11 @@ class Todos:
             return True
         return self._take_one(named, answer)
 
+    def take_notice(self, text: str) -> None:
+        """Follow a notice of the whole list: if it has none, nothing is left to do."""
+        if not self.take({"todos": text}):
+            self.all = []
+
     def _take_one(self, named: Mapping[str, Any], answer: str) -> bool:
         key = _word(named.get("taskid"))
         if key is None and _word(named.get("subject")) is None:
