@@ -76,11 +76,28 @@ def test_a_title_and_an_outcome_are_large_and_end_inside_the_screen(session):
             assert len(frame.rows) == lines
 
 
+def test_a_portrait_has_all_facts_in_large_letters(session):
+    """Rows that are too long for that are wrapped."""
+    session.write(session.transcript.prompt("go", cwd="/code/a-project-with-a-long-name"))
+    session.call("Bash", command="x")
+    frames = [*session.film(columns=64, lines=50).frames()]
+    for frame in (frames[0], frames[-1]):
+        assert {rows.half_of(row) for row in frame.rows[:-1] if row} == {1, 2}
+    shown = " ".join(" ".join(map(rows.plain, frames[0].rows[::2])).split())
+    assert "2026-02-01 10:00" in shown
+
+
+def test_captions_leave_out_the_bar_beside_code(session):
+    t = session.transcript
+    session.write(t.prompt("how?"), t.answer("So:\n\n```\nmake all\n```"))
+    assert session.film().captions[1].text == "So: make all"
+
+
 def test_captions_say_what_people_and_models_said_while_it_is_shown(session):
     t = session.transcript
     session.write(t.prompt("why <b> --> & so?"), t.answer("Because.\n\nIt is."))
     film = session.film()
-    assert [caption.text for caption in film.captions] == ["why <b> --> & so?", "Because.  It is."]
+    assert [caption.text for caption in film.captions] == ["why <b> --> & so?", "Because. It is."]
     first, second = film.captions
     assert 0 < first.at < first.end == second.at < second.end < film.duration
     told = "".join(captions.lines(film))

@@ -102,7 +102,7 @@ def test_the_title_card_and_the_end_card_have_the_numbers(session):
     assert "claude-opus-4-5" in first
     facts = dict(line.split(None, 2)[:2] for line in last.split("\n") if len(line.split()) >= 2)
     assert facts["prompts"] == "2"
-    assert "tool calls      20" in last
+    assert "tool calls     20" in last
     assert facts["failed"] == "2"
     assert facts["tokens"].isdigit()
     assert facts["cost"].startswith("$")
@@ -256,6 +256,16 @@ def test_the_last_row_shows_the_progress_of_film_and_session(session):
     assert {len(line) for line in last} == {len(last[0])}
 
 
+def test_progress_through_days_does_not_look_like_a_time_of_day(session):
+    session.write(session.transcript.prompt("first"))
+    session.transcript.count += 49 * 3600
+    session.write(session.transcript.prompt("second"))
+    last = [rows.plain(frame.rows[-1]) for frame in session.film().frames()]
+    assert last[0].endswith("    0s of 2d1h")
+    assert last[-1].endswith("  2d1h of 2d1h")
+    assert {len(line) for line in last} == {len(last[0])}
+
+
 @pytest.mark.parametrize("columns", [20, 38, 60])
 def test_on_a_narrow_screen_cards_and_progress_are_not_cut_off(session, columns):
     session.write(session.transcript.prompt("Go"))
@@ -263,7 +273,7 @@ def test_on_a_narrow_screen_cards_and_progress_are_not_cut_off(session, columns)
     film = session.film(columns=columns)
     first, *_, last = [[rows.plain(line) for line in frame.rows] for frame in film.frames()]
     assert "…" not in last[-1]
-    assert last[-1].endswith("0:00:02" if columns < 56 else "0:00:02 of 0:00:02")
+    assert last[-1].endswith("  2s" if columns < 56 else "  2s of 2s")
     assert "1 tool call" in " ".join(" ".join(first).split())
 
 

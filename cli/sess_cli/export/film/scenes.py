@@ -75,9 +75,8 @@ class Scene:
     def said(self) -> str:
         """The words of a person or a model, on one line."""
         told = {"prompt": self.head.rows, "answer": self.body.rows}.get(self.kind, [])
-        return " ".join(
-            rows.plain(line).removeprefix("❯ ").removeprefix("● ").strip() for line in told
-        )
+        lines = (rows.plain(line).lstrip(" ❯●│") for line in told)
+        return " ".join(" ".join(lines).split())
 
     @property
     def spaced(self) -> bool:
@@ -90,6 +89,7 @@ class Card:
 
     title: Row
     rows: list[Row]
+    indent: int = 0  # of what a row that is too long goes on with
 
 
 @dataclass(slots=True)

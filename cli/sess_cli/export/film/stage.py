@@ -8,7 +8,8 @@ from sess_cli.export.film import rows
 from sess_cli.export.film.frames import Caption, Chapter, Film, Frame, Look, Row
 from sess_cli.export.film.pacing import FPS, Plan, Shot
 from sess_cli.export.film.scenes import Card, Storyboard
-from sess_cli.render import layout
+from sess_cli.render import amounts, layout
+from sess_schema import times
 
 MOST_CHAPTERS = 100
 _TITLE_ROWS = 3
@@ -17,6 +18,8 @@ _CURSOR = ("▌", Look("accent"))
 _DONE, _LEFT = Look("accent"), Look("surface")
 _MARGIN = "  "
 _NARROW, _NARROWEST = 56, 36  # with fewer columns, the progress line is shortened
+_NARROWEST_LARGE = 26  # columns of large letters, for the rows of a card
+_PASSED = 6  # cells: `59m59s`
 _RUNNING = rows.row(("  ⋯", Look("yellow")))
 
 
@@ -102,10 +105,7 @@ class _Stage:
         title = [*rows.wrap(card.title, max(5, self._columns // 2 - 2))]
         if len(title) > most > 0:
             title = [*title[: most - 1], (*title[most - 1], ("…", title[0][0][1]))]
-        widest = max(map(rows.width, card.rows), default=0)
-        room = self._height - 2 * len(title) - 2
-        large = 2 * len(card.rows) <= room and 2 * widest <= self._columns - 4
-        below = [*rows.large(card.rows)] if large else card.rows
+        below = self._large(card, self._height - 2 * len(title) - 2) or card.rows
         above = [*rows.large(title)] if most > 0 else [rows.cut(card.title, self._columns)]
         lines = [*above, (), *below]
         across = max(rows.breadth(line) for line in lines)
@@ -113,6 +113,15 @@ class _Stage:
         top = max(0, (self._height - len(lines)) // 2)
         self._screen = [()] * top + [rows.led(line, lead, self._columns) for line in lines]
         yield from self._stay(length)
+
+    def _large(self, card: Card, room: int) -> list[Row]:
+        """The rows of a card in large letters; nothing if there is no room for them."""
+        half = self._columns // 2 - 2
+        if half < _NARROWEST_LARGE:
+            return []
+        indent = rows.row((" " * card.indent, Look()))
+        wrapped = [part for line in card.rows for part in rows.wrap(line, half, indent)]
+        return [*rows.large(wrapped)] if 2 * len(wrapped) <= room else []
 
     def _perform(self, shot: Shot) -> Iterator[Frame]:
         self._put(shot.above)
@@ -198,10 +207,10 @@ class _Stage:
         return words if self._shot.chapter else " " * len(words)
 
     def _clock(self) -> str:
-        total = _clock(self._span)
-        if self._columns < _NARROW:
-            return f"{_clock(self._elapsed):>{len(total)}}"
-        return f"{_clock(self._elapsed):>{len(total)}} of {total}"
+        total = _passed(self._span)
+        width = len(total) if self._span < times.MINUTE else max(_PASSED, len(total))
+        passed = f"{_passed(self._elapsed):>{width}}"
+        return passed if self._columns < _NARROW else f"{passed} of {total}"
 
 
 def _begun(lines: list[Row], letters: int) -> list[Row]:
@@ -219,6 +228,8 @@ def _begun(lines: list[Row], letters: int) -> list[Row]:
     return shown
 
 
-def _clock(milliseconds: int) -> str:
-    seconds = milliseconds // 1000
-    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+def _passed(milliseconds: int) -> str:
+    """Not like `10:05:00`, which would be read as a time of day."""
+    if milliseconds < times.MINUTE:
+        return f"{milliseconds // times.SECOND}s"
+    return amounts.duration(milliseconds)

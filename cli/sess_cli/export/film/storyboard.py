@@ -18,6 +18,7 @@ from sess_schema.errors import Exit, SessError
 MAX_OUTPUT = 12
 _LONG_PAUSE = 10 * times.MINUTE
 _CHAPTER = 60
+_NAMES = 15  # cells, in the closing numbers
 _TAGS = re.compile(r"</?[a-z][a-z-]{0,40}>")
 
 
@@ -123,12 +124,12 @@ def _opening(story: Story, title: str, columns: int, *, utc: bool) -> Card:
         where += [(" in ", rows.DIM), (rows.one_line(story.project), Look("blue"))]
     if story.branch:
         where += [(" on ", rows.DIM), (rows.one_line(story.branch), Look("teal"))]
-    facts = []
+    when = []
     if row.started is not None:
-        facts.append(amounts.clock(row.started, utc=utc))
+        when.append(amounts.clock(row.started, utc=utc))
     if story.duration_ms:
-        facts.append(amounts.duration(story.duration_ms))
-    facts += [
+        when.append(amounts.duration(story.duration_ms))
+    facts = [
         amounts.plural(count, name)
         for count, name in ((story.total.prompts, "prompt"), (story.total.tool_calls, "tool call"))
         if count
@@ -138,11 +139,12 @@ def _opening(story: Story, title: str, columns: int, *, utc: bool) -> Card:
     models = ", ".join(map(rows.one_line, story.models[:4]))
     lines = [
         rows.cut(rows.row(*where), room),
+        *rows.wrap(rows.row((" · ".join(when), Look())), room),
         *rows.wrap(rows.row((" · ".join(facts), Look())), room),
         rows.cut(rows.row((models, rows.DIM)), room),
     ]
     heading = rows.row((title, Look("accent", bold=True)))
-    return Card(heading, lines if lines[-1] else lines[:-1])
+    return Card(heading, [line for line in lines if line])
 
 
 def _closing(story: Story, columns: int, agents: int, files: int) -> Card:
@@ -161,7 +163,7 @@ def _closing(story: Story, columns: int, agents: int, files: int) -> Card:
     if agents:
         facts.append(("agents", f"{agents:,}", ""))
     if total.tokens:
-        made = f"{tallies.short(total.output_tokens)} output"
+        made = f"{tallies.short(total.output_tokens)} out"
         facts.append(("tokens", tallies.short(total.tokens), made))
     if total.cost_nano:
         unknown = f"+ {total.unpriced:,} unpriced" if total.unpriced else ""
@@ -170,7 +172,7 @@ def _closing(story: Story, columns: int, agents: int, files: int) -> Card:
     for name, value, more in facts:
         look = Look("red" if name == "failed" and total.tool_errors else "text", bold=True)
         line = rows.row(
-            (f"{name:<16}", rows.DIM), (value, look), (f"  {more}" if more else "", rows.DIM)
+            (f"{name:<{_NAMES}}", rows.DIM), (value, look), (f"  {more}" if more else "", rows.DIM)
         )
         lines.append(rows.cut(line, max(10, columns - 4)))
-    return Card(rows.row(("session totals", Look("accent", bold=True))), lines)
+    return Card(rows.row(("session totals", Look("accent", bold=True))), lines, indent=_NAMES)
