@@ -170,6 +170,27 @@ def test_rows_after_the_first_are_there_for_readers_without_scripts(world, page)
     assert len(ROW.findall(rest.split("</noscript>")[0])) == 140
 
 
+def test_prompts_are_headings_below_the_title(world, page):
+    t = world.transcript()
+    html = page(t.prompt("fix it"), t.answer("done"), t.prompt("and that"))
+    found = re.findall(r"<(h\d) class[^>]*>([^<]*)", html)
+    assert found == [("h1", "fix it"), ("h2", "fix it"), ("h2", "and that")]
+
+
+def test_a_record_without_a_time_says_so_and_notices_have_their_names(world, page):
+    t = world.transcript()
+    html = page({"type": "summary", "summary": "All of it", "leafUuid": "x"}, t.prompt("hi"))
+    row = next(row for row in rows_of(html) if "All of it" in row)
+    assert "<time>no time</time>" in row
+    assert plain(row).startswith("no timeSummary")
+
+
+def test_a_printed_diff_has_its_colours(world, page):
+    t = world.transcript()
+    html = page(t.call("c", command="git diff"), t.result("c", "@@ -1 +1 @@\n-<a>\n+b\n"))
+    assert "<del>-&lt;a&gt;\n</del><ins>+b" in html
+
+
 def test_a_new_day_is_marked_once(world, page):
     t = world.transcript()
     late = [{**t.prompt(str(n)), "timestamp": f"2026-02-0{n}T10:00:00Z"} for n in (1, 1, 2, 2, 3)]

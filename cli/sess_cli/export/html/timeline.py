@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sess_cli.export import ansi, json_text, shapes
-from sess_cli.export.html import sealed
+from sess_cli.export.html import notices, sealed, values
 from sess_cli.export.html.markup import attr
 from sess_cli.export.html.markup import text as escaped
 from sess_cli.export.story import Item, Story
@@ -80,11 +80,12 @@ class Rows:
         classes = f"event{' error' if failed else ''}{f' d{min(depth, _DEEPEST)}' if depth else ''}"
         tool = f' data-tool="{attr(item.tool)}"' if item.tool else ""
         tool += f' data-kind="{attr(item.call_kind)}"' if item.call_kind else ""
+        tag = "h2" if item.type == "user" else "span"
         return (
             f'<details class="{classes}" id="{anchor}" data-type="{attr(item.type)}"{tool}'
             f"{self._new_day(item)}>"
             f'<summary class="event-header">{self._time(item)}{self._label(item)}'
-            f'<span class="input">{escaped(_in_short(item))}</span>{_measured(item)}'
+            f'<{tag} class="input">{escaped(_in_short(item))}</{tag}>{_measured(item)}'
             f'<a class="link" href="#{anchor}" aria-label="Link to this event">#</a></summary>'
             f'<div class="event-body">{"".join(_sections(item))}</div></details>'
         )
@@ -99,7 +100,7 @@ class Rows:
 
     def _time(self, item: Item) -> str:
         if item.ts is None:
-            return '<time title="no time">--:--:--</time>'
+            return "<time>no time</time>"
         local = times.local(item.ts, utc=self._utc)
         return (
             f'<time datetime="{times.iso(item.ts)}" title="{local:%Y-%m-%d %H:%M:%S}">'
@@ -114,7 +115,7 @@ class Rows:
         else:
             name, kind = _NAMED.get(item.type, item.type), _class(item.type)
             if item.label:
-                name = f"{name} {item.label}" if item.type == "user" else item.label
+                name = f"{name} {item.label}" if item.type == "user" else notices.name(item)
         return f'<span class="tool {kind}">{escaped(name)}</span>'
 
 
@@ -136,12 +137,12 @@ def _top(story: Story, rows: Rows, *, utc: bool) -> str:
     if tools:
         tools = f'<optgroup label="Tools">{tools}</optgroup>'
     return (
-        f'<header>\n<div class="facts"><h1>{escaped(story.row.session[:8])}</h1>'
+        f'<header>\n<div class="facts"><span class="id">{escaped(story.row.session[:8])}</span>'
         f"<span>{when}</span>{f'<span>{spent}</span>' if spent else ''}"
         f"<span>{amounts.plural(total.prompts, 'prompt')}</span>"
         f"<span>{amounts.plural(total.tool_calls, 'tool call')}</span>"
         f"{failures}"
-        f'<span class="title" title="{attr(story.title)}">{escaped(story.title)}</span>'
+        f'<h1 class="title" title="{attr(story.title)}">{escaped(story.title)}</h1>'
         f"{sealed.THEME_BUTTON}</div>\n"
         '<div class="filters" id="filters" hidden>'
         '<input type="search" id="text" placeholder="Filter ( / )" aria-label="Filter by text"'
@@ -187,7 +188,7 @@ def _sections(item: Item) -> Iterator[str]:
         yield _section(name, escaped(said or ansi.plain(item.text)))
     if item.output:
         kind = " failed" if item.failed else ""
-        yield _section("Output", escaped(ansi.plain(item.output)), f"output{kind}")
+        yield _section("Output", values.uncoloured(ansi.plain(item.output)), f"output{kind}")
     for commit in item.commits:
         branch = f"{commit.branch} " if commit.branch else ""
         yield _section("Commit", escaped(f"[{branch}{commit.sha}] {commit.subject}"))

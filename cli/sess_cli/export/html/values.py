@@ -47,10 +47,14 @@ def json_block(shown: str) -> str:
 def terminal(answer: str, name: str = "out") -> str:
     """Terminal output with its colours; text without any is only escaped."""
     moves = "\x1b" in answer or "\r" in answer or "\b" in answer or "\x9b" in answer
-    html = _coloured(answer) if moves else text(answer)
-    if not moves and _HUNK.search(answer):
-        html = _HUNK.sub(_hunk, html)
+    html = _coloured(answer) if moves else uncoloured(answer)
     return markup.pre(html, answer, name)
+
+
+def uncoloured(answer: str) -> str:
+    """Only escaped, except that printed diffs get the colours of a diff."""
+    html = text(answer)
+    return _HUNK.sub(_hunk, html) if _HUNK.search(answer) else html
 
 
 def _hunk(lines: re.Match[str]) -> str:
