@@ -148,6 +148,12 @@ def test_several_sessions_are_one_page_with_a_head_and_an_outline_of_each(two, t
     assert len(set(re.findall(r'<article[^>]* id="([^"]+)"', html))) == html.count("<article")
 
 
+def test_a_title_that_is_the_first_prompt_is_not_in_the_outline_twice(two, tmp_path):
+    html, _ = page(two, tmp_path, OTHER, MAIN)
+    heads = re.findall(r'<li class="session"><a[^>]*>(.*?)</a>', html)
+    assert heads == ["2026-02-01", "2026-02-03"]
+
+
 def test_a_page_says_which_session_could_not_be_drawn_and_has_the_rest(two, tmp_path):
     broken(two)
     html, done = page(two, tmp_path, MAIN, OTHER, check=5)

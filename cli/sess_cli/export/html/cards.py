@@ -234,7 +234,7 @@ def _summary(item: Item) -> tuple[str, str, str]:
         return "Title", text(item.text), ""
     if item.label != labels.COMPACT:
         return "Summary", "", _said(item.text)
-    return "Conversation compacted", "", markup.details("Summary", prose.html(item.text))
+    return "Conversation so far", "", markup.details("Summary", prose.html(item.text))
 
 
 def _pictures(item: Item) -> str:

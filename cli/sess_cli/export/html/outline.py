@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from sess_cli.export.html import combined, markup
 from sess_cli.export.story import Commit, Item
@@ -71,9 +72,11 @@ class Outline:
             '<nav class="outline" id="outline" aria-label="Prompts">'
             f"<h2>{amounts.plural(count, 'prompt')}</h2><ol>"
         )
-        for prompt in self.prompts:
+        for prompt, following in zip_longest(self.prompts, self.prompts[1:]):
             about = self._day(prompt) if prompt.is_session else self._about(prompt)
             said = f"{markup.title(prompt.text)}<small>{about}</small>"
+            if prompt.is_session and about and following and following.text == prompt.text:
+                said = about  # the title is the first prompt, which is the next line
             kind = ' class="session"' if prompt.is_session else ""
             yield f'<li{kind}><a href="#{markup.attr(prompt.key)}" dir="auto">{said}</a></li>'
         yield "</ol></nav>\n"
