@@ -17,6 +17,35 @@ CARDS = "document.querySelectorAll('#talk article.card').length"
 HERE = "document.querySelector('#talk article.here')"
 PLACE = f"{HERE}.getBoundingClientRect().top - document.querySelector('.toolbar').offsetHeight"
 
+# The least contrast of visible text, of each element with the backgrounds below it.
+CONTRAST = """() => {
+  const dot = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const mixed = (colours) => {
+    for (const colour of colours) { dot.fillStyle = colour; dot.fillRect(0, 0, 1, 1); }
+    return [...dot.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const light = (rgb) => rgb.map((c) => c / 255)
+    .map((c) => c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, c, at) => sum + c * [0.2126, 0.7152, 0.0722][at], 0);
+  let worst = 21;
+  for (const element of document.querySelectorAll("#talk *")) {
+    const own = [...element.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!own || !element.checkVisibility({ opacityProperty: true })) continue;
+    const below = [];
+    let opacity = 1;
+    for (let at = element; at; at = at.parentElement) {
+      below.unshift(getComputedStyle(at).backgroundColor);
+      opacity *= getComputedStyle(at).opacity;
+    }
+    const ground = mixed(below);
+    const full = mixed([...below, getComputedStyle(element).color]);
+    const seen = full.map((c, at) => c * opacity + ground[at] * (1 - opacity));
+    const [x, y] = [light(seen), light(ground)].sort((a, b) => b - a);
+    worst = Math.min(worst, (x + 0.05) / (y + 0.05));
+  }
+  return worst;
+}"""
+
 
 @pytest.fixture
 def reader(world, browser):
@@ -413,3 +442,22 @@ def test_on_small_screens_the_search_has_a_row_and_everything_can_be_hit(long, w
     )
     assert small == []
     assert tab.evaluate("document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_code_and_the_colours_of_terminals_have_enough_contrast(reader, scheme):
+    """Line numbers, faint text, and any colour on any other."""
+    t = reader.world.transcript(MAIN)
+    said = "".join(f"\x1b[{fg};{bg}mword\x1b[0m" for fg in (31, 37, 90, 97) for bg in range(40, 48))
+    t.append(
+        t.prompt("go"),
+        t.call("a", command="x"),
+        t.result("a", f"{said}\x1b[2mfaint\x1b[0m\x1b[41mred\x1b[0m\x1b[7mturned\x1b[0m"),
+        t.call("b", "Read", file_path="/x.py"),
+        t.result("b", "     1\tone = 1\n     2\ttwo = 2"),
+    )
+    reader.world.ingest()
+    tab = reader.tab(reader.written(), color_scheme=scheme).tab
+    tab.wait_for_selector(READY)
+    assert tab.locator(".gutter").count() == 1
+    assert tab.evaluate(CONTRAST) >= 4.5

@@ -113,6 +113,7 @@ def test_slash_opens_the_search_and_a_page_sends_its_reader_to_the_index(site, t
     tab.click("#close")
     tab.wait_for_selector("#modal", state="hidden")
     tab.click("nav.pages >> nth=0 >> text=1")
+    tab.wait_for_url("**/page-001.html")
     tab.keyboard.press("/")
     tab.keyboard.type("prompt 4")
     tab.keyboard.press("Enter")
@@ -146,6 +147,32 @@ def test_long_blocks_fold_and_unfold_but_not_those_with_pictures(site, talk, wor
     expect(tab.locator("dialog.picture img")).to_be_visible()
     tab.keyboard.press("Escape")
     tab.wait_for_selector("dialog.picture", state="detached")
+
+
+def test_a_failure_is_folded_to_its_end_and_printed_whole(site, world):
+    t = world.transcript()
+    lines = "".join(f"line {n}\n" for n in range(200))
+    failed = (t.call("c", command="make"), t.result("c", lines, is_error=True))
+    tab = site(t.prompt("go"), *failed, name="page-001.html").tab
+    fold = tab.locator(".fold.tail.short")
+    fold.wait_for()
+    inside = "one => one.querySelector('pre').getBoundingClientRect().bottom - one.{}.bottom"
+    assert abs(fold.evaluate(inside.format("getBoundingClientRect()"))) < 1
+    assert fold.evaluate("one => one.offsetHeight") == 200
+    expect(tab.locator(".more-button")).to_have_text("Show more")
+    tab.emulate_media(media="print")
+    assert tab.locator(".fold.tail").evaluate("one => one.offsetHeight") > 2000
+
+
+def test_everything_on_a_page_can_be_hit(site, talk):
+    tab = site(*talk, name="page-002.html", viewport={"width": 390, "height": 800}).tab
+    tab.locator(".more-button").wait_for()
+    small = tab.evaluate(
+        """() => [...document.querySelectorAll("button, input, nav a")]
+        .filter((e) => e.offsetParent && (e.offsetHeight < 40 || e.offsetWidth < 40))
+        .map((e) => e.outerHTML)"""
+    )
+    assert small == []
 
 
 def test_a_link_into_something_folded_opens_it(site, world):

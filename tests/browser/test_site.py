@@ -59,6 +59,19 @@ def test_search_finds_text_of_any_session_and_links_to_it(browser_page, site):
     expect(page.locator("#lists")).to_be_visible()
 
 
+def test_on_a_phone_nothing_lies_below_the_theme_button(browser_page, site):
+    page = browser_page
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto(site)
+    button = page.locator("#theme").bounding_box()
+    assert page.locator(".masthead .facts").bounding_box()["y"] > button["y"] + button["height"]
+    gap = "document.querySelector('h2').getBoundingClientRect().top"
+    assert (
+        page.evaluate(f"{gap} - document.querySelector('#query').getBoundingClientRect().bottom")
+        < 50
+    )
+
+
 def test_lists_lead_to_sessions_and_back(browser_page, site):
     page = browser_page
     page.goto(site)

@@ -140,6 +140,7 @@ def test_the_index_lists_prompts_with_tools_long_answers_and_commits(world, writ
         ("1", "2026-02-01T10:00:01.000Z", "x" * 300 + "…"),
         ("2", "2026-02-01T10:00:10.000Z", "next"),
     ]
+    assert re.findall(r"<h\d", index) == ["<h1", "<h2", "<h2"]
     assert re.findall(r'<p class="tools">([^<]*)', index) == ["3 search · 1 todo · 1 bash"]
     assert re.findall(r'<div class="answer">.*?</a>', index)[0].count("A long answer.") == 30
     assert ">short<" not in index

@@ -130,8 +130,9 @@ def _prompt(prompt: Prompt, repository: Repository | None, *, utc: bool) -> str:
         said = _cut(prompt.item.text) or amounts.plural(len(prompt.item.images), "image")
     head = f'<span class="head"><b>{number}</b>{when}</span>'
     pieces = [
-        f'<article class="prompt" id="prompt-{prompt.number}"><a class="asked" href="{target}">',
-        f'{head}<span class="said" dir="auto">{markup.text(said)}</span></a>',
+        f'<article class="prompt" id="prompt-{prompt.number}">',
+        f'<h2><a class="asked" href="{target}">{head}',
+        f'<span class="said" dir="auto">{markup.text(said)}</span></a></h2>',
     ]
     if prompt.tools:
         pieces.append(f'<p class="tools">{markup.text(_tally(prompt.tools))}</p>')
