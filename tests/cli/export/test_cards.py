@@ -360,6 +360,16 @@ def test_compaction_is_a_boundary_with_its_summary_folded():
     assert body(event).startswith('<details class="more"><summary>Summary</summary>')
 
 
+def test_the_notice_of_a_compaction_says_it_once():
+    for rest, gist in (("", ""), (" (manual, 9000 tokens)", "manual, 9000 tokens")):
+        html = drawn(item("system", label="compact", text=f"Conversation compacted{rest}"))
+        assert html.count("Conversation compacted</span>") == 1
+        assert f'<span class="gist">{gist}</span>' in html or not gist
+    summary = drawn(item("summary", label="compact", text="all good"))
+    assert "Conversation compacted" not in summary
+    assert "Errors were found" in drawn(item("system", label="error", text="Errors were found"))
+
+
 def test_a_title_is_a_line():
     html = drawn(item("summary", label="ai-title", text="Fix the parser"))
     assert '<span class="who">Title</span> <span class="gist">Fix the parser</span>' in html

@@ -128,6 +128,17 @@ def test_commands_outputs_and_outcomes_are_typed_by_the_rules(world, transcript)
     assert pauses == ["2s", "1s", "1s", "1s", "500ms", "500ms", "1s", "1s", "3s"]
 
 
+def test_code_and_json_keep_their_indentation(world, transcript):
+    transcript.append(
+        transcript.prompt('{"a": {"b": 1}}'),
+        transcript.answer("So:\n\n```python\nif x:\n    go()\n```"),
+    )
+    world.ingest()
+    typed = lines_typed(tape_of(world))
+    assert typed[1:6] == ["❯ {", '    "a": {', '      "b": 1', "    }", "  }"]
+    assert typed[6:] == ["● So:", "  │ if x:", "  │     go()"]
+
+
 def hostile_session(world, transcript):
     transcript.append(transcript.prompt("; touch ran-by-prompt"))
     for number, text in enumerate(HOSTILE):

@@ -104,7 +104,7 @@ def _actions(scene: Scene) -> list[tuple[str, str]]:
 
 def _of_call(call: Call) -> list[tuple[str, str]]:
     if call.kind == "shell":
-        command = _lines(call.subject, COMMAND)
+        command = _lines(call.subject.strip(), COMMAND)
         if not command:
             return []
         found = [(f"$ {command[0]}", ""), *((f"> {line}", "") for line in command[1:])]
@@ -120,7 +120,7 @@ def _of_call(call: Call) -> list[tuple[str, str]]:
 
 
 def _lines(text: str, most: int) -> list[str]:
-    clean = safe(text).strip()
+    clean = safe(text).rstrip().lstrip("\r\n")  # the first line may be indented, too
     if len(clean) > most:
         clean = clean[:most] + "..."
     return [line.expandtabs(4).rstrip() for line in clean.split("\n") if line.strip()]

@@ -37,8 +37,12 @@ def is_line(item: Item) -> bool:
 def gist(item: Item) -> str:
     """The rest of the header, as markup."""
     said = item.text.strip()
-    if said.casefold() == name(item).casefold():
-        return ""
+    named = name(item)
+    if said[: len(named)].casefold() == named.casefold():
+        rest = said[len(named) :].strip()
+        if not rest:
+            return ""
+        said = rest[1:-1] if rest[0] == "(" and rest[-1] == ")" else said
     if is_line(item):
         shown = markup.text(said)
         return markup.link(said, shown) or shown
