@@ -34,6 +34,23 @@ def test_a_file_of_the_user_is_replaced_only_by_force(told, tmp_path, kind):
     assert target.read_bytes() != b"mine"
 
 
+@pytest.mark.parametrize("kind", ["html", "md", "json", "cast", "tape"])
+def test_so_is_one_with_the_usual_name(told, tmp_path, kind):
+    """Without `-o` the session's ID is the name: what was written there may be somebody's notes."""
+    target = tmp_path / f"{MAIN}.{kind}"
+    target.write_text("mine")
+    done = told.run("sess", "export", kind, MAIN, "--no-sync", cwd=tmp_path, check=2)
+    assert "exists already" in done.stderr
+    assert target.read_text() == "mine"
+    told.run("sess", "export", kind, MAIN, "--no-sync", "--force", cwd=tmp_path, check=0)
+    assert target.read_bytes() != b"mine"
+
+
+def test_several_sessions_in_one_document_are_an_earlier_export_too(told, tmp_path):
+    for _ in range(2):
+        export(told, "json", "--since", "2000-01-01", "-o", tmp_path / "all.json")
+
+
 @pytest.mark.parametrize("kind", ["html", "json", "sqlite"])
 def test_an_earlier_export_is_replaced_without_asking(told, tmp_path, kind):
     target = tmp_path / "out"

@@ -52,5 +52,5 @@ def cast(
     with shared.opened(session, redactor, sync=not no_sync) as story:
         film = asked.film(story, columns, lines, fps=FPS, max_output=max_output)
         made = cast_lines(film, theme_name=theme, timestamp=story.row.started)
-        path = output or shared.default_name(story, "cast")
+        path = shared.target(output, shared.default_name(story, "cast"), force=force)
         shared.put_lines(made, path, redactor, json=True)

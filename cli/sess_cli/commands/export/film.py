@@ -72,7 +72,9 @@ def _pictures(suffix: str, about: str) -> Callable[..., None]:
         shared.check_output(output, force=force)
         redactor = masks.redactor()
         with shared.opened(session, redactor, sync=not no_sync) as story:
-            path = output or shared.default_name(story, suffix)
+            path = shared.target(output, shared.default_name(story, suffix), force=force)
+            if captions:
+                shared.check_output(_beside(path), force=force)
             if backend is Backend.VHS:
                 picture.film_by_vhs(story, asked, path)
             else:
@@ -119,7 +121,6 @@ class _Picture:
         from sess_cli.export.film.fonts import grid  # noqa: PLC0415
         from sess_schema.program import say  # noqa: PLC0415
 
-        beside = f"{os.path.splitext(path)[0]}.vtt"
         columns, lines = grid(self.width, self.height, self.font_size)
         made = asked.film(story, columns, lines, fps=self.fps, max_output=self.max_output)
         with _progress() as progress:
@@ -136,7 +137,7 @@ class _Picture:
         for warning in warnings:
             say(warning)
         if captions:
-            with files.new_file(beside) as file:
+            with files.new_file(_beside(path)) as file:
                 file.writelines(line.encode("utf-8", "replace") for line in said.lines(made))
 
     def film_by_vhs(self, story: Story, asked: Asked, path: str) -> None:
@@ -158,6 +159,10 @@ class _Picture:
         )
         with files.new_file(path) as file:
             vhs.film(lines, name, file)
+
+
+def _beside(path: str) -> str:
+    return f"{os.path.splitext(path)[0]}.vtt"
 
 
 def _need_extra() -> None:

@@ -92,7 +92,7 @@ def html(
                 "static": static, "utc": utc,
             }  # fmt: skip
             name = shared.default_name(story, "html") if which.is_one else "sessions.html"
-            written = [output or name]
+            written = [shared.target(output, name, force=force)]
             shared.put(lambda out: _write(whole, out, **wanted), written[0], redactor)
     publishing.publish(written)
     shared.report_failed(failures)

@@ -50,5 +50,5 @@ def json_(
                 lossless.write_all(stories, out, failures)
 
         name = shared.default_name(stories[0], "json") if which.is_one else "sessions.json"
-        shared.put(write, output or name, redactor, json=True)
+        shared.put(write, shared.target(output, name, force=force), redactor, json=True)
     shared.report_failed(failures)

@@ -74,7 +74,7 @@ def md(
             markdown.write(stories[0], out, full=full, utc=utc, repository=repository)
 
         name = shared.default_name(stories[0], "md") if which.is_one else "sessions.md"
-        path = output or name
+        path = shared.target(output, name, force=force)
         shared.put(write, path, redactor)
     publishing.publish([path])
     shared.report_failed(failures)

@@ -140,6 +140,13 @@ def check_output(output: str | None, *, force: bool) -> None:
         files.check_replacing(output, force=force)
 
 
+def target(output: str | None, name: str, *, force: bool) -> str:
+    """The file that was asked for and checked, or else the one with the usual name."""
+    if output is None:
+        check_output(name, force=force)
+    return output or name
+
+
 def put(
     write: Callable[[BinaryIO], None],
     output: str,

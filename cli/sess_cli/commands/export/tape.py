@@ -36,7 +36,7 @@ def tape(
     shared.check_output(output, force=force)
     redactor = masks.redactor()
     with shared.opened(session, redactor, sync=not no_sync) as story:
-        path = output or shared.default_name(story, "tape")
+        path = shared.target(output, shared.default_name(story, "tape"), force=force)
         named = shared.default_name(story, "tape") if path == "-" else os.path.basename(path)
         made = tapes.lines(
             asked.storyboard(story, COLUMNS),
