@@ -19,6 +19,7 @@ from tests.secrets_grid import cases, leaks
 from sess_schema.errors import SessError
 from sess_schema.redaction import Redactor, rules
 from sess_schema.redaction.contexts import CONTEXTS
+from sess_schema.redaction.extents import Extents
 from sess_schema.redaction.shapes import SHAPES
 
 MASK = re.compile(r"\[redacted: [A-Za-z ]+\]")
@@ -267,6 +268,19 @@ def test_secrets_after_other_scripts_and_lone_surrogates_are_masked_in_their_pla
     assert (
         clean(text) == "日本語 \ud800 é password=[redacted: password] → token=[redacted: token] ü"
     )
+
+
+def test_an_address_without_a_host_is_read_no_further(monkeypatch):
+    read = []
+    value = Extents.value
+    monkeypatch.setattr(
+        Extents, "value", lambda self, at, **how: read.append(at) or value(self, at, **how)
+    )
+    redact = Redactor()
+    assert redact("://a:" * 100) == "://a:" * 100
+    assert read == []
+    assert "pa5sW0rd" not in redact("postgres://me:pa5sW0rd@db/x")
+    assert read
 
 
 def test_secrets_far_into_a_long_text_are_found_across_windows():

@@ -184,8 +184,10 @@ def _bearer(text: str, found: re.Match[str], extents: Extents) -> Found:
 def _address(text: str, found: re.Match[str], extents: Extents) -> Found:
     """Up to the last `@`: a password may contain that sign, slashes and colons, too."""
     begin = found.end()
-    stop = extents.value(begin, name=found.start(), plain=True).end
-    stop = min(stop, begin + _LONGEST_PASSWORD)
+    stop = begin + _LONGEST_PASSWORD
+    if text.find("@", begin, stop) < 0:
+        return
+    stop = min(stop, extents.value(begin, name=found.start(), plain=True).end)
     following = _SCHEMES.search(text, begin, stop)
     stop = following.start() if following else stop
     hosts = [sign.start() for sign in _HOST.finditer(text, begin, stop)]

@@ -128,10 +128,11 @@ def _length(encoded: bytes) -> int:
 def _at(text: str, at: int, extents: Extents) -> Iterator[Found]:
     yield from assignments.find(text, at, extents)
     yield from _shaped(text, at)
-    if _contexts().match(text, at) is None:
+    signs = _contexts().match(text, at)
+    if signs is None or signs.lastindex is None:
         return
-    for context in contexts.CONTEXTS:
-        match = context.look(text, at)
+    for context, sign in zip(contexts.CONTEXTS, signs.groups(), strict=True):
+        match = context.look(text, at) if sign is not None else None
         if match is not None:
             yield from context.judge(text, match, extents)
 
@@ -293,7 +294,9 @@ def _shapes() -> re.Pattern[str]:
 
 @lru_cache(maxsize=1)
 def _contexts() -> re.Pattern[str]:
-    return re.compile("|".join(context.sign for context in contexts.CONTEXTS), re.ASCII)
+    """Matches everywhere; the groups that took part are the contexts whose signs are there."""
+    signs = (f"(?:(?=({_ungrouped(context.sign)})))?" for context in contexts.CONTEXTS)
+    return re.compile("".join(signs), re.ASCII)
 
 
 @lru_cache(maxsize=1)
