@@ -38,6 +38,16 @@ def _of_words(dice: random.Random) -> str:
     return f"{dice.choice(WORDS)}{dice.randint(10, 9999)}{dice.choice(WORDS)}"
 
 
+def _phrase(dice: random.Random) -> str:
+    """Words and a number, or signs with blanks among them."""
+    if dice.random() < 0.5:
+        return (
+            " ".join(dice.choice(WORDS) for _ in range(dice.randint(2, 4)))
+            + f" {dice.randint(10, 9999)}"
+        )
+    return f"x{secret(dice, dice.choice(LENGTHS), PRINTABLE + '     ')}7"
+
+
 def _json(value: str) -> str:
     return json.dumps(value)[1:-1]
 
@@ -63,7 +73,14 @@ def _shell(value: str) -> str:
 
 CODE = frozenset({
     "xml", "xml attribute", "python", "javascript", "typescript", "template literal", "go", "terraform",
-    "terraform value", "powershell", "rust", "typed go", "c array", "property", "fallback", "in brackets", "plist",
+    "terraform value", "powershell", "element on a line", "cdata", "raw rust", "rust", "typed go", "c array", "property", "fallback", "in brackets", "plist",
+})  # fmt: skip
+# In these a value may have blanks: something else than a blank shows its end.
+WITH_BLANKS = frozenset({
+    "export", "double-quoted shell", "yaml double", "yaml single", "yaml block", "json", "json pretty", "json in json",
+    "toml", "python", "javascript", "xml", "xml attribute", "php", "manifest", "option", "with password", "docker -e",
+    "go", "rust", "element on a line", "cdata", "arguments", "argument", "parameter store", "secure string", "raw rust",
+    "quoted whole",
 })  # fmt: skip
 # A name for the syntax, how the secret is written in it, and the text around.
 SYNTAXES: tuple[tuple[str, Callable[[str], str], str], ...] = (
@@ -147,6 +164,16 @@ SYNTAXES: tuple[tuple[str, Callable[[str], str], str], ...] = (
     ("piped", _no("'"), "echo '{secret}' | gh secret set {name}"),
     ("image", _no("\"'`\\$"), "FROM x\nENV DB_PASSWORD {secret}\nRUN y"),
     ("plist", _xml, "<key>{name}</key>\n<string>{secret}</string>"),
+    ("element on a line", _xml, "<{name}>\n  {secret}\n</{name}>"),
+    ("cdata", _no("]"), "<{name}><![CDATA[{secret}]]></{name}>"),
+    ("arguments", _json, '"args": ["--password", "{secret}", "--host"]'),
+    ("argument", _json, '"args": ["--client-secret={secret}", "--host"]'),
+    ("option glued", lambda v: v.replace("\\", "\\\\").replace('"', '\\"'), 'gh secret set {name} -b"{secret}"'),
+    ("parameter store", _shell, "aws ssm put-parameter --name /app/key --value '{secret}' --overwrite"),
+    ("secure string", lambda v: v.replace("'", "''"), "ConvertTo-SecureString -String '{secret}' -AsPlainText"),
+    ("raw rust", _no('"'), 'let {name} = r#"{secret}"#;'),
+    ("quoted whole", _shell, "docker run -e '{name}={secret}' image"),
+    ("address in quotes", _json, 'url = "amqp://svc:{secret}@mq.example.org:5672/"'),
     ("root in an address", _no("\"'`<>"), "mongodb://root:{secret}@mongo:27017/?authSource=admin"),
 )  # fmt: skip
 
@@ -169,6 +196,8 @@ PLACES: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("quoted", lambda text: "\n".join(f"> {line}" for line in text.split("\n"))),
     ("commented", lambda text: "\n".join(f"# {line}" for line in text.split("\n"))),
     ("from Windows", lambda text: text.replace("\n", "\r\n")),
+    ("log", lambda text: "\n".join(f"2026-01-02T03:04:05Z INFO {line}" for line in text.split("\n"))),
+    ("repr", lambda text: f"stdout={text!r}"),
     ("in a shell", lambda text: "bash -c '" + text.replace("'", "'\\''") + "'"),
 )  # fmt: skip
 
@@ -181,6 +210,8 @@ def cases(dice: random.Random, rounds: int) -> Iterator[tuple[str, str, str]]:
             if syntax in CODE:
                 name = name.replace(".", "_").replace("-", "_")
             random_one = secret(dice, dice.choice(LENGTHS), dice.choice(ALPHABETS))
+            if syntax in WITH_BLANKS and dice.random() < _BLANK:
+                random_one = _phrase(dice)
             made = written(_of_words(dice) if dice.random() < _WORDY else random_one)
             place, put = dice.choice(PLACES)
             yield f"{syntax}, {place}", put(form.format(name=name, secret=made)), made
@@ -199,6 +230,7 @@ def leaks(text: str, made: str, least: int = 5) -> bool:
 
 
 _WORDY = 0.1  # of the secrets
+_BLANK = 0.2  # of those that may have blanks
 _TELLING = 3  # characters that are no part of an escape: any text may have `\\u00`
 _MASKS = re.compile(r"\[redacted: [A-Za-z ]+\]")
 _ESCAPE = re.compile(r"\\+(?:u[0-9a-f]{0,4})?")

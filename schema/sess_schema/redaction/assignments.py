@@ -11,7 +11,7 @@ from sess_schema.redaction.extents import Extents, Span
 # RE2 finds places where a name may be followed by a value; `re` looks at them closely.
 SCREEN = (
     rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)"
-    r"(?:[\\\"'`\])*]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\`\[\{]|is\b|to\b)|\s(?:[\s\d|:+>#/-]|→)*(?:[\w./-]+:\d+:\s*)?[\"']?(?i:value|val)\b|[ \t][a-zA-Z:-]+ ?=|[ \t]\S*(?:\d|[a-z][A-Z])))"
+    r"(?:[\\\"'`\])*]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\`\[\{]|is\b|to\b)|\s(?:[\s\d|:+>#/-]|→)*(?:[\w./-]+:\d+:(?:\d+Z? [A-Z]+)?\s*)?[\"']?(?i:value|val)\b|[ \t][a-zA-Z:-]+ ?=|[ \t]\S*(?:\d|[a-z][A-Z])))"
 )
 _VALUE = r"(?i:value|val|content|data|plaintext|secret_?string)"
 _NAME = re.compile(rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)")
@@ -38,7 +38,11 @@ _PASSED = re.compile(
     r"\\{0,3}[\"'],[ \t]{0,4}(?=\\{0,3}[bruf]{0,2}[\"'])|[ \t]{0,2}\([ \t]{0,4}(?=\\{0,3}[\"'])"
     r"|[ \t]{1,2}(?=\\{0,3}['\"]\S)"
 )
-_TAG = re.compile(r"(?:\\{0,3}[\"'])?(?:[ \t][^<>\n]{0,120})?(?<!/)>[ \t]{0,4}(?=[^<\s])")
+_TAG = re.compile(
+    r"(?:\\{0,3}[\"'])?(?:[ \t][^<>\n]{0,120})?(?<!/)>(?:\s{0,60}<!\[CDATA\[|\s{0,60}(?=[^<\s]))"
+)
+_LONGEST_ELEMENT = 4_000
+_GROUP = re.compile(r"\(\?P?\Z")  # of a regular expression
 _PLIST = re.compile(r"</key>\s{0,40}<string>(?=[^<\s])")
 _SIBLING = re.compile(
     rf"(?:\\{{0,3}}[\"'],?\s{{0,40}}|,?[ \t]*\r?\n[ \t]{{0,40}})(?:\\{{0,3}}[\"'])?{_VALUE}(?:\\{{0,3}}[\"'])?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
@@ -51,7 +55,7 @@ _DECLARED = re.compile(
 )
 _CELL_END = re.compile(r"[ \t]*\||,\S")
 _FIRST_ARGUMENT = re.compile(r"\(\s{0,3}[bruf]?\\{0,3}[\"']\Z")
-_PREFIX = re.compile(r"[@$bruf]{1,2}(?=\\{0,3}[\"'])")
+_PREFIX = re.compile(r"(?:[@$bruf]{1,2}|\\{1,3}\$)(?=\\{0,3}[\"'])")
 _LIST = re.compile(r"\[\s{0,20}(?=\\{0,3}[\"'])")
 _NEXT = re.compile(r"\s{0,20},\s{0,20}(?=\\{0,3}[\"'])")
 _MOST_LISTED = 50
@@ -64,7 +68,7 @@ _PROSE = re.compile(
 )
 _ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_.]*\Z")
 _LINE_BEFORE = re.compile(
-    r"(?:^|\\n|[\"'])[ \t]*(?:\d{1,6}(?:→|\t|:|[ ]?\|))?[+ -]?[ \t]*(?:#{1,3} |// |[-*] )?(?:export |set |setenv |declare -x |env:|[-*] )?\*{0,2}(?:(?:enter|new|current|your|the|db|root|admin|user) )?\Z",
+    r"(?:^|\\n|[\"'])[ \t]*(?:\d{1,6}(?:→|\t|:|[ ]?\|))?[+ -]?[ \t]*(?:#{1,3} |// |[-*$%] )?(?:export |set |setenv |declare -x |ARG |ENV |env:|[-*] )?\*{0,2}(?:(?:enter|new|current|your|the|db|root|admin|user) )?\Z",
     re.IGNORECASE | re.MULTILINE,
 )
 _ALONE = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\r?\n|\\n|\Z)")
@@ -116,7 +120,8 @@ def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Ite
                 if values.quoted(name, text[found.end() : end]):
                     yield found.end(), end
                 return
-            yield from _literal(text, found.end(), name, extents)
+            called = pattern is _PASSED and "(" in found[0]
+            yield from _literal(text, found.end(), name, extents, phrase=not called)
             return
     found = _ASSIGNED.match(text, end)
     if found is not None:
@@ -124,23 +129,28 @@ def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Ite
         return
     found = _TAG.match(text, end)
     if found is not None and _is_in_tag(text, start):
-        stop = text.find("<", found.end())
-        stop = len(text) if stop < 0 else stop
-        said = text[found.end() : stop]
+        said = text[found.end() : _end_of_element(text, found, extents)]
         if values.loud(name, said.strip()):
             yield found.end(), found.end() + len(said.rstrip())
         return
     yield from sentences.find(text, start, end, name, extents)
 
 
-def _literal(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
-    """The value must be a literal, quoted or, as the value of a sibling, not."""
+def _literal(
+    text: str, at: int, name: str, extents: Extents, *, phrase: bool = True
+) -> Iterator[Span]:
+    """The value must be a literal, quoted or, as the value of a sibling, not.
+
+    `phrase`: it may consist of words.
+    """
     prefix = _PREFIX.match(text, at)
     value = extents.value(prefix.end() if prefix else at, name=at)
     end = None if value.quoted else blanks.end_of(text, at, extents.rest(at, at))
     if end is not None:
         yield value.begin, end
-    elif values.quoted(name, text[value.begin : value.end]):
+        return
+    said = text[value.begin : value.end]
+    if values.quoted(name, said) and (phrase or " " not in said or not values.reads_as_words(said)):
         yield value.begin, value.end
 
 
@@ -172,8 +182,8 @@ def _assigned(
     value = extents.value(at, name=start, stops=stops, shell=environment, plain=parameter)
     said = text[value.begin : value.end]
     leads = _LINE_BEFORE.search(text, max(start - 60, 0), start) is not None
-    if value.quoted and leads:
-        whole = blanks.beyond_quotes(text, at, start, extents)
+    if value.quoted and (leads or extents.opens_quote(start)):
+        whole = blanks.beyond_quotes(text, value, at, start, extents)
         if whole is not None:
             yield at, whole
             return
@@ -185,8 +195,14 @@ def _assigned(
             yield value.begin, first  # where a backslash before a quote means nothing
         return
     yield from _further(text, at, name, extents)
-    if found[1] in ("=", ":") and (leads or sign == "|" or extents.opens_quote(start)):
-        whole = blanks.end_of(text, value.begin, extents.rest(value.begin, start))
+    in_string = direct and extents.opens_quote(start)
+    if found[1] in ("=", ":") and (leads or sign in ("|", "/") or extents.opens_quote(start)):
+        stop = extents.rest(value.begin, start)
+        if sign == "/":  # `sed 's/password=.*/password=.../'`
+            stop = max(text.rfind("/", value.begin, stop), value.begin)
+        whole = blanks.end_of(text, value.begin, stop, code=not direct)
+        if whole is None and in_string and _is_unreadable(name, text[value.begin : stop]):
+            whole = stop
         if whole is not None:
             yield value.begin, whole
             return
@@ -204,7 +220,11 @@ def _assigned(
         if values.loud(name, text[value.begin : end]):
             yield value.begin, end
         return
-    if header or (sign == ";" and direct) or (direct and (option or parameter or environment)):
+    if (
+        header
+        or (sign == ";" and direct)
+        or (direct and (option or parameter or environment or in_string))
+    ):
         if values.loud(name, said):
             yield value.begin, value.end
         return
@@ -213,6 +233,16 @@ def _assigned(
     alone = leads and _ALONE.match(text, value.end) is not None
     if values.bare(name, said, alone=alone and found[1] in ("=", ":")):
         yield value.begin, value.end
+
+
+def _is_unreadable(name: str, said: str) -> bool:
+    """All of a string after the name in it: `'DB_PASSWORD=T ,dP bcI'`."""
+    return (
+        " " in said
+        and len(said) < blanks.LONGEST_LINE
+        and not values.reads_as_words(said)
+        and values.loud(name, said)
+    )
 
 
 def _is_in_query(text: str, at: int) -> bool:
@@ -259,14 +289,31 @@ def _applies(pattern: re.Pattern[str], text: str, start: int, found: re.Match[st
 
 
 def _is_passed(text: str, start: int, found: re.Match[str]) -> bool:
-    """`define('DB_PASSWORD', '...')`; in `('a', 'password', 'b')` it is just a word."""
-    return "," not in found[0] or _FIRST_ARGUMENT.search(text, max(start - 8, 0), start) is not None
+    """`define('DB_PASSWORD', '...')`, `["--password", "..."]`; in `('a', 'password', 'b')` it is just a word."""
+    if "," not in found[0] or text.startswith("--", start):
+        return True
+    return _FIRST_ARGUMENT.search(text, max(start - 8, 0), start) is not None
+
+
+def _end_of_element(text: str, found: re.Match[str], extents: Extents) -> int:
+    """Where the tag is closed; if it is not, the end of the word."""
+    begin = found.end()
+    if found[0].endswith("["):
+        end = text.find("]]>", begin, begin + _LONGEST_ELEMENT)
+    else:
+        end = text.find("<", begin, begin + _LONGEST_ELEMENT)
+        if not text.startswith("/", end + 1):
+            word = extents.value(begin, name=begin, plain=True, stops="<").end
+            return word if values.is_random(text[begin:word]) else begin
+    return end if end >= 0 else extents.line_end(begin)
 
 
 def _is_in_tag(text: str, start: int) -> bool:
     before = text[max(start - 200, 0) : start]
     opened = before.rfind("<")
-    return opened >= 0 and ">" not in before[opened:] and before[opened + 1 : opened + 2] != "/"
+    if opened < 0 or _GROUP.search(before, 0, opened):
+        return False
+    return ">" not in before[opened:] and before[opened + 1 : opened + 2] != "/"
 
 
 def option(text: str, found: re.Match[str], extents: Extents) -> Iterator[tuple[int, int, str]]:

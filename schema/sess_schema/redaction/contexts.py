@@ -66,6 +66,7 @@ _HOST_AND_PATH = re.compile(
     r"(?:(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}|localhost|\d+\.\d+\.\d+\.\d+)(?::\d+)?/[\w./@%+~=&?,:-]*\Z"
 )
 _HOST = re.compile(r"@(?=[A-Za-z0-9\[%$({]|\Z)")
+_QUOTED_SCHEME = re.compile(r"[\"'][\w+.-]{2,20}\Z")
 _SCHEMES = re.compile(r"[\w+.-]{2,20}://")
 _AUTHORITY_END = re.compile(r"[/?#]")
 _PROGRAMS = (
@@ -80,7 +81,7 @@ _PROGRAMS = (
     ("(?:mongo|mongosh|mongodump|mongorestore|sqlcmd|mosquitto_pub)", "[pP]", " ?", "mongosh -u demo -p "),
     ("keytool|jarsigner", "(?:store|key|srcstore|deststore)pass", " ", "keytool -list -storepass "),
     ("gpg", "-passphrase", "[ =]", "gpg --batch --passphrase "),
-    ("gh secret set", "(?:b|-body)", "[ =]", "gh secret set NAME -b "),
+    ("gh secret set", "(?:b|-body)", "[ =]?", "gh secret set NAME -b "),
     ("openssl (?:enc|aes|des|pkcs|rsa|genrsa|ec)", "[kK]", " ", "openssl enc -aes-256-cbc -k "),
 )  # fmt: skip
 
@@ -187,7 +188,10 @@ def _address(text: str, found: re.Match[str], extents: Extents) -> Found:
     stop = begin + _LONGEST_PASSWORD
     if text.find("@", begin, stop) < 0:
         return
-    stop = min(stop, extents.value(begin, name=found.start(), plain=True).end)
+    if _QUOTED_SCHEME.search(text, max(found.start() - 24, 0), found.start()):
+        stop = min(stop, extents.rest(begin, found.start()))
+    else:
+        stop = min(stop, extents.value(begin, name=found.start(), plain=True).end)
     following = _SCHEMES.search(text, begin, stop)
     stop = following.start() if following else stop
     hosts = [sign.start() for sign in _HOST.finditer(text, begin, stop)]
@@ -314,7 +318,7 @@ CONTEXTS = (
     Context(
         r"(?:machine\s+\S+|default)\s+login\s+\S+\s+password\s+(\S)", _value(names.PASSWORD),
         "machine example.org login demo password hunter2", "machine x login y password $PASS",
-        r"machine\s+\S+\s(?:[\s\d|:+>#/-]|→)*(?:[\w./-]+:\d+:\s*)?login|default\s+login",
+        r"machine\s+\S+\s(?:[\s\d|:+>#/-]|→)*(?:[\w./-]+:\d+:(?:\d+Z? [A-Z]+)?\s*)?login|default\s+login",
     ),
     Context(
         r"\"auth\\*\"\s*:\s*\\*\"([A-Za-z0-9+/]{12,}={0,2})\\*\"", _matched("token"),
@@ -350,6 +354,16 @@ CONTEXTS = (
     Context(
         r"htpasswd -[A-Za-z]*b[A-Za-z]* {1,2}(?:\S{1,200} {1,2})?[^\s-]\S{0,100} {1,2}([^\s-]|-\S{0,80}\d)", _value(names.PASSWORD),
         "htpasswd -b .htpasswd demo hunter2", "htpasswd -b .htpasswd demo $PASS", "htpasswd -[A-Za-z]*b",
+    ),
+    Context(
+        r"(?i:convertto-securestring)(?i: {1,2}-string)? {1,2}(\\*[\"'])", _value(names.PASSWORD),
+        "ConvertTo-SecureString 'hunter2x' -AsPlainText", "ConvertTo-SecureString '$pass' -AsPlainText",
+        "(?i:convertto-securestring) ",
+    ),
+    Context(
+        r"(?:put-parameter|put-secret-value|create-secret|update-secret)[^\n|;]{0,300}? --(?:value|secret-string)[ =]([^\s$-])",
+        _value(names.PASSWORD), "aws ssm put-parameter --name /app/key --value hunter2x", "aws ssm put-parameter --value $PASS",
+        "(?:put-parameter|put-secret-value|create-secret|update-secret) ",
     ),
     Context(
         r"(?i:expect)[^\n]{0,60}(?i:password|passphrase|passcode)[^\n]{0,40}\n\s{0,20}send(?: --)? {1,2}([\"'])",

@@ -17,7 +17,7 @@ from sess_schema.redaction import assignments, contexts, values
 from sess_schema.redaction.extents import MASK, Extents
 from sess_schema.redaction.shapes import SHAPES, Shape
 
-EDITION = 4  # increased when the rules find more, so that sites are drawn again
+EDITION = 5  # increased when the rules find more, so that sites are drawn again
 Found = tuple[int, int, str]  # begin, end, kind
 
 # Bytes searched at a time: a secret may begin inside another one that has no end, and searching
@@ -26,15 +26,16 @@ _WINDOW = 32_768
 _OVERLAP = 1_024
 _MEMORY = 64 << 20  # bytes that RE2 may use for its states; it takes only what it needs
 _COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])?")
-# What precedes lines in the output of `cat -n`, `grep -n` and `diff`, in quotations and comments.
+# What precedes lines in the output of `cat -n`, `grep -n` and `diff`, in quotations, comments and logs.
 _MARGIN = re.compile(
-    r"^(?:(?:[ \t]{0,8}\d{1,6}(?:→|\t|:(?!\d)|[ ]?\|[ ]?)|[\w./][\w./-]{0,100}:\d{1,6}:)(?:[+-](?![+-]{2}) ?)?"
+    r"^(?:\d{4}-\d\d-\d\d[T ][\d:.,]{5,18}(?:Z|[+-]\d\d:?\d\d)?[ \t](?:\[?[A-Z]{3,8}\]?:?[ \t])?"
+    r"|(?:[ \t]{0,8}\d{1,6}(?:→|\t|:(?!\d)|[ ]?\|[ ]?)|[\w./][\w./-]{0,100}:\d{1,6}:)(?:[+-](?![+-]{2}) ?)?"
     r"|[+-](?![+-]{2}) ?|(?:> ?)+|[ \t]{0,20}(?:#|//) ?)",
     re.MULTILINE,
 )
 # Where a narrow terminal broke a word.
 _BROKEN = re.compile(r"([\w+/=.$-]{1,400}+)(\r?\n[ \t]{0,12})([\w+/=.$-]{4,})", re.ASCII)
-_ESCAPE = re.compile(r"'\\''|\\(?:[\"\\/nrt`$]|u[0-9a-fA-F]{4})")
+_ESCAPE = re.compile(r"'\\''|\\(?:[\"\\/nrt`$]|'(?!\\'')|x1b|u[0-9a-fA-F]{4})")
 _ESCAPES = re.compile(
     r"\\[\"\\nr`']|\\u[0-9a-fA-F]{4}"
 )  # what hides the lines and quotes of a text
@@ -239,7 +240,7 @@ def _character(escape: str) -> str:
         return "'"  # how a shell writes it inside its own quotes
     return (
         chr(int(f"0x{escape[2:]}", 0))
-        if escape[1] == "u"
+        if escape[1] in "ux"
         else _CHARACTERS.get(escape[1], escape[1])
     )
 

@@ -13,14 +13,16 @@ MASK = re.compile(r"\[redacted: [A-Za-z ]{1,30}\]")
 
 _QUOTE = re.compile(r"\\*[\"'`]")
 _TRIPLE = re.compile(r"\\{0,3}(\"\"\"|''')")
-_BLANK = re.compile(r"[\s\x1b]")
+_RAW = re.compile(r"r(#{1,3})\"")  # of Rust
+# A shell writes a blank inside a word with a backslash.
+_BLANK = re.compile(r"(?<!\\) |[^\S ]|\x1b")
 # What may follow the quote that ends a value; anything else belongs to the same word.
 _AFTER_QUOTE = re.compile(r"\Z|[\s\x1b,;:)\]}>/&|.+*\\<]")
 _AFTER_TICK = re.compile(_AFTER_QUOTE.pattern + r"|[\"'?!]")
 _AFTER_WORD = re.compile(r"\Z|[\s\x1b;&|)\]},\\]")
 # A quote inside quotes, after the first of its signs: `''`, `'"'"'`, `'\\''`.
 _GOES_ON = re.compile(r"\"'\"'|'\"'\"|\\''|'|\"")
-_JUST_OPENED = re.compile(r"[ (\[{,=:](\\*[\"'])\Z")
+_JUST_OPENED = re.compile(r"[ (\[{,=:](\\*[\"'`])\Z")
 _WORD_GOES_ON = re.compile(r"'\\''|'\"'\"'|\"'\"'\"")
 _LINE_END = re.compile(r"[\r\n]")
 # An escaped line break ends a value only before what looks like a new line: `\n` may be part of it.
@@ -69,8 +71,13 @@ class Extents:
             end = text.find(triple[1], triple.end())
             if end >= 0:
                 return Extent(triple.end(), end, quoted=True)
+        raw = _RAW.match(text, at)
+        if raw is not None:
+            end = text.find(f'"{raw[1]}', raw.end(), self.line_end(at))
+            if end >= 0:
+                return Extent(raw.end(), end, quoted=True)
         quote = None if plain else _QUOTE.match(text, at)
-        if quote is not None and not self._is_lone(quote):
+        if quote is not None and not self._is_lone(quote) and not self._is_literal(quote, name):
             return self._in_quotes(quote, _AFTER_WORD if shell else _AFTER_QUOTE)
         return Extent(at, self._unquoted(at, name, stops), quoted=False)
 
@@ -79,6 +86,14 @@ class Extents:
             return False
         end = self._closing(quote.end(), len(quote[0]) - 1, "`")
         return end is None or _AFTER_TICK.match(self.text, end + len(quote[0])) is None
+
+    def _is_literal(self, quote: re.Match[str], name: int) -> bool:
+        """A quote that a shell takes as it is, by a backslash: `--password \\"a`."""
+        return (
+            len(quote[0]) > 1
+            and self.text[name - 1 : name] not in ("'", '"', "\\")
+            and self._open_quote(name) is None
+        )
 
     def several_lines(self, at: int) -> Span | None:
         """The lines of a here-document or of a YAML block that begins at `at`."""
@@ -93,7 +108,7 @@ class Extents:
 
     def opens_quote(self, at: int) -> bool:
         """Whether a quote begins right before this place: the value reaches to its end."""
-        return self.text[at - 1 : at] in ("'", '"') and self._open_quote(at) is not None
+        return self.text[at - 1 : at] in ("'", '"', "`") and self._open_quote(at) is not None
 
     def rest(self, at: int, name: int) -> int:
         """The end of the line, or of the quote in which it is."""
@@ -170,6 +185,9 @@ class Extents:
                 return escaped
             if mark == "'" and text.startswith("\"'\"'", found + 1):
                 at = found + 5
+                continue
+            if mark == "'" and depth == 0 and text.startswith("\\''", found + 1):
+                at = found + 4
                 continue
             slashes = found
             while slashes > begin and text[slashes - 1] == "\\":

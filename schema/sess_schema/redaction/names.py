@@ -23,7 +23,9 @@ TAIL = (
 _WHOLE = re.compile(rf"(?i:(?:{WORDS}){TAIL}?)\Z")
 # Alone these are ordinary words: `pass: 12`, `Pat`.
 _COMPOUND = re.compile(r"(?:[_-]|[a-z])(?i:pass|psk)\Z|\A(?:pass|PASS|psk)\Z")
-_WORDS_ENDING_SO = re.compile(r"(?i)(?:by|get|com|sur|tres|over|under|im|en)pass\Z")
+_WORDS_ENDING_SO = re.compile(
+    r"(?i)(?:by|get|com|sur|tres|over|under|im|en|band|low|high|all)pass\Z"
+)
 _PHRASE = re.compile(r"(?i:phrase|mnemonic)")
 _KIND = re.compile(
     r"(?i:(passw|pwd|pass|passphrase|passcode|psk|phrase|mnemonic)|(token|pat\Z)|(secret|salt)|(key)"

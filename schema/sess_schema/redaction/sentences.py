@@ -11,6 +11,7 @@ from sess_schema.redaction.extents import Extents, Span
 _SAID = re.compile(
     r"[\"'`*]{0,3}(?: is:? | to (?=[\"'`])| (?=`)|[ \t]{0,8}\|[ \t]{1,8}|[ \t]{1,8}\|)(?=\S)"
 )
+_FIRST_CELL = re.compile(r"^[ \t]*\|[ \t`*\"']{0,6}\Z", re.MULTILINE)
 _IS_VERB = re.compile(r"(?i:pass)\Z")
 _WORD = re.compile(r" ([^\s\"'`]+)")
 _INDENT = re.compile(r"(?:^|(?<=\n))[ \t]{0,8}\Z")
@@ -48,7 +49,7 @@ def _said(
         return
     value = extents.value(found.end(), name=start)
     if value.quoted:
-        whole = blanks.beyond_quotes(text, found.end(), start, extents)
+        whole = blanks.beyond_quotes(text, value, found.end(), start, extents)
         if whole is not None:
             yield found.end(), whole
         elif _is_ticked(name, text[value.begin : value.end]):
@@ -59,13 +60,19 @@ def _said(
     whole = blanks.end_of(text, value.begin, end if cell < 0 else cell)
     if whole is not None:
         yield value.begin, whole
-    elif values.bare(name, text[value.begin : value.end], alone=False):
+        return
+    said = text[value.begin : value.end]
+    if values.bare(name, said, alone=False) or (
+        in_table and _FIRST_CELL.search(text, max(start - 12, 0), start) and values.loud(name, said)
+    ):
         yield value.begin, value.end
 
 
 def _is_ticked(name: str, value: str) -> bool:
     """In a sentence, quotes are as often around code."""
-    return values.loud(name, value) and not values.is_code(value)
+    return values.loud(name, value) and (
+        not values.is_code(value) or values.is_numbered(name, value)
+    )
 
 
 def credentials(text: str, at: int, start: int, name: str, extents: Extents) -> Span | None:

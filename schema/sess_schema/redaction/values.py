@@ -16,6 +16,7 @@ __all__ = [
     "bare",
     "is_code",
     "is_masked",
+    "is_numbered",
     "is_placeholder",
     "is_random",
     "loud",
@@ -39,7 +40,9 @@ _CODE = re.compile(
     rf"(?:{_NAME}|\d++(?![A-Za-z])|[\"'][\w .:/-]*+[\"']?+|[.,:;=()\[\]{{}}<>&|!?+*/`-])*+\Z)",
     re.ASCII,
 )
-_NO_CODE = re.compile(r"=[.,:;)\]}]|;\w")  # `a=.b;7` is no expression
+_NO_CODE = re.compile(
+    r"=[.,:;)\]}]|;\w|\d[!$]+\Z|[A-Za-z_][-+]\d{3,}[;,]?\Z"
+)  # `a=.b;7` is no expression
 _LITERAL = re.compile(r"[\"']([\w .:/-]{6,})", re.ASCII)
 _TUPLE = re.compile(r"[(\[{]{1,2}[rbuf]?[\"']([\w.:@-]*)[\"']?[,)\]}:]*\Z", re.ASCII)
 _PAIRS = {"(": ")", "[": "]", "{": "}"}
@@ -66,6 +69,14 @@ _TRAILING = "\"'`,;)]}."
 _AROUND = "\"'`,;:()[]{}.*<>"
 _HUMP = re.compile(r"[a-z][A-Z]")
 _EMPHASIS = "*`"
+_ENDS_IN_NUMBER = re.compile(r"[a-z]_?\d{2,}\Z")
+_ENDS_IN_LONG_NUMBER = re.compile(r"[A-Za-z_./+-]{7}[a-z]_?\d{3,}\Z")
+# Signs that the words of a message do not have, but for what is filled in.
+_BEYOND_PROSE = re.compile(r"[\d$#@^&*_+=~|]|%\w")
+_AFTER_STRING = re.compile(
+    r"\s*[+,)%;\]}](?:[\s)\]};:,.]|\Z)"
+)  # the quote before it closes another string
+_FILLED_IN = re.compile(r"[$#%]?[{(<\[][^\s{}()<>\[\]]*[})>\]]|%[sdrv]|\$\w+")
 
 
 def quoted(name: str, value: str) -> bool:
@@ -118,15 +129,25 @@ def bare(name: str, value: str, *, alone: bool) -> bool:
         return password and alone and core.isdecimal()
     if _is_elsewhere(name, core):
         return False
+    if alone and is_numbered(name, core):
+        return True
     if alone and password and core.isalpha() and core.islower() and len(core) >= _SHORTEST:
         return not (names_a_secret(core) and reads_as_words(core))
     return not is_code(value)
+
+
+def is_numbered(name: str, value: str) -> bool:
+    """As people choose passwords: `WinterCastle19`, but no `token19`."""
+    ends = _ENDS_IN_NUMBER if names.is_password(name) else _ENDS_IN_LONG_NUMBER
+    return ends.search(value) is not None and not names_a_secret(value)
 
 
 def _is_phrase(name: str, value: str) -> bool:
     """Usually the words of a message: `password: "Enter your password"`."""
     if not reads_as_words(value) or (len(value) <= _SHORT_PHRASE and _HUMP.search(value)):
         return True
+    if _BEYOND_PROSE.search(_FILLED_IN.sub("", value)):
+        return _AFTER_STRING.match(value) is None
     return (
         names.is_phrase(name)
         and len(value.split()) > _PHRASE_BLANKS

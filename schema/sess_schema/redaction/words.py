@@ -23,6 +23,7 @@ _WITH_DIGITS = re.compile(
 )
 _STEMS = re.compile(r"(?i:pass|token|secret|key|cred|auth|pwd)")
 _MOST_DIGITS = 3
+_MOST_OF_CLASS = 2  # digits
 _LONG_NUMBER = 7
 _ODD_LENGTH = 6
 
@@ -56,7 +57,9 @@ def _measured(run: str) -> tuple[int, int] | None:
         or any(c.isdigit() for c in stem)
     ):
         return None
-    ordinary = names_a_secret(known) or stem[:1].isupper() or "_" in stem
+    ordinary = (
+        names_a_secret(known) or (stem[:1].isupper() and digits <= _MOST_OF_CLASS) or "_" in stem
+    )
     if digits and stem and len(known) >= _ODD_LENGTH and not ordinary:
         return None  # `hunter2` is a password, `Part2` a class
     parts = _PARTS.findall(stem)
