@@ -62,9 +62,9 @@ def agents(c: Context) -> None:
     import agents as every  # noqa: PLC0415 - needs the tests' golden homes
 
     mb = 0.2 if c.quick else 1
-    usual, *_ = every.speed("claude", mb)
+    usual, *_ = every.speed("claude", mb, every.RECORD)
     for agent in every.golden_home.agents():
-        fast, size, _ = every.speed(agent, mb)
+        fast, size, *_ = every.speed(agent, mb, every.RECORD)
         row = Row("agents", f"{agent}, {size:.1f} MB", fast, "MB/s of processor time")
         row.ratio, row.to = fast / usual, "Claude Code"
         c.add(row)

@@ -12,7 +12,7 @@ from typing import Any
 from sess_schema import __version__
 from sess_schema.status_file import DOING, DONE, TOTAL, read
 
-EVERY = 1.0  # seconds between writes of the file
+EVERY = 2.0  # seconds between writes of the file, each a page of the disk
 AT_LEAST = 30.0  # also if nothing happens: an old file means that the loop hangs
 
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
