@@ -404,7 +404,7 @@ def test_hashes_ids_and_images_stay():
         "token: A string that may be empty", "(user + ':' + self.password).encode('latin-1')",
         "<for each input token>\nif a < 256:", "r'(?P<password>[^ /]*)@'", 'token: str = "0",', "inc_token = ('{', '(')",
         "key: RSAPrivateKey | RSAPublicKey,", "prompt='Password: ', stream=None", "- Bandpass:  wp = [0.2, 0.5]",
-        "password: at least 8", 'print("token=" + repr(raw))', "Token:              '#d0d0d0',",
+        'class Literal(Token):\n    """\n    A token of 2 letters.\n\n    Since 3.0.\n    """', "password: at least 8", 'print("token=" + repr(raw))', "Token:              '#d0d0d0',",
         "INSERT INTO users (name, password) VALUES (?, ?)", "user, token, age\nbob, 1, 2", "kind: Secret\ntype: Opaque",
     ],
 )  # fmt: skip

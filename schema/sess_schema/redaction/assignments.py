@@ -196,7 +196,9 @@ def _assigned(
         return
     yield from _further(text, at, name, extents)
     in_string = direct and extents.opens_quote(start)
-    if found[1] in ("=", ":") and (leads or sign in ("|", "/") or extents.opens_quote(start)):
+    if found[1] in ("=", ":", "=>", "==") and (
+        leads or sign in ("|", "/") or extents.opens_quote(start)
+    ):
         stop = extents.rest(value.begin, start)
         if sign == "/":  # `sed 's/password=.*/password=.../'`
             stop = max(text.rfind("/", value.begin, stop), value.begin)

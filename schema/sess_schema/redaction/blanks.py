@@ -29,7 +29,7 @@ _MOST_AFTER = 2
 _MOST_FIRST = 3
 _SHORTEST_PIECES, _MOST_PIECES = 8, 5
 _ODD = re.compile(r"[A-Za-z]\d|\d[A-Za-z]|[a-z][A-Z]|[bcdfghjklmnpqrstvwxzBCDFGHJKLMNPQRSTVWXZ]{4}")
-_GLUED = re.compile(r"[^\s,;:)\]}>]|[,;:]\w")
+_GLUED = re.compile(r"[^\s,;:)\]}>]|[,;:][^\s,;:)\]}\"']")
 _MORE_THAN_QUOTED = re.compile(r"([\"'`])(?:(?!\1)\S)*\1[^\s,;:)\]}]\S{2,}\Z")
 
 
@@ -69,7 +69,12 @@ def _statement_end(text: str, begin: int, end: int) -> int:
         pair = _NEXT_PAIR.match(word[0]) if word.start() > begin else None
         if pair is not None and values.reads_as_words(pair[1]):
             return word.start() - 1
-        if word[0] in _OPERATORS and not _is_noise(text[word.end() : end], _SHORTEST_WORD):
+        first = word.start() == begin and word[0] not in ("#", "//")
+        if (
+            word[0] in _OPERATORS
+            and not first
+            and not _is_noise(text[word.end() : end], _SHORTEST_WORD)
+        ):
             return max(word.start() - 1, begin)
     return end
 

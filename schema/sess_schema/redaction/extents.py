@@ -102,7 +102,8 @@ class Extents:
             end = re.compile(rf"^.{{0,12}}?{found[1]}\b", re.MULTILINE).search(
                 self.text, found.end()
             )
-            return found.end(), end.start() if end else len(self.text)
+            if end is not None or found[1].isupper():
+                return found.end(), end.start() if end else len(self.text)
         found = _BLOCK.match(self.text, at)
         return self._block(at, found.end()) if found is not None else None
 
@@ -186,7 +187,8 @@ class Extents:
             if mark == "'" and text.startswith("\"'\"'", found + 1):
                 at = found + 5
                 continue
-            if mark == "'" and depth == 0 and text.startswith("\\''", found + 1):
+            shell = depth == 0 and mark == "'" and text.startswith("\\''", found + 1)
+            if shell and text.find(mark, found + 4, line) >= 0:
                 at = found + 4
                 continue
             slashes = found

@@ -146,7 +146,7 @@ def _is_phrase(name: str, value: str) -> bool:
     """Usually the words of a message: `password: "Enter your password"`."""
     if not reads_as_words(value) or (len(value) <= _SHORT_PHRASE and _HUMP.search(value)):
         return True
-    if _BEYOND_PROSE.search(_FILLED_IN.sub("", value)):
+    if "\n" not in value and _BEYOND_PROSE.search(_FILLED_IN.sub("", value)):
         return _AFTER_STRING.match(value) is None
     return (
         names.is_phrase(name)
