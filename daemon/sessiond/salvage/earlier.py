@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from sess_schema import archive
 from sessiond.engines.lines import HEAD, LogReader
@@ -20,10 +21,15 @@ from sessiond.sourcekit.base import SessionSpec, Source
 from sessiond.writing import rewrite
 from sessiond.writing.transaction import Transaction
 
+if TYPE_CHECKING:
+    from sessiond.sourcekit.masking import Masker
+
 UNREAD = 0  # no edition: the log is read from the archive
 
 
-def read_earlier(transaction: Transaction, agent: Source, log: Tracked) -> None:
+def read_earlier(
+    transaction: Transaction, agent: Source, log: Tracked, mask: Masker | None = None
+) -> None:
     """Read the earlier contents of an archived log, and mark it to be read again."""
     db, latest = transaction.db, log.generation
     contents = archive.earlier(db, log.id or 0)
@@ -31,7 +37,7 @@ def read_earlier(transaction: Transaction, agent: Source, log: Tracked) -> None:
         return
     rewrite.retire_records(transaction, log)  # those that it has now, if it was read before
     for number in sorted(contents):
-        _read(transaction, agent, log, contents[number])
+        _read(transaction, agent, log, contents[number], mask)
         log.generation = number + 1
         rewrite.retire_records(transaction, log)
         rewrite.finish(transaction, log)
@@ -40,7 +46,11 @@ def read_earlier(transaction: Transaction, agent: Source, log: Tracked) -> None:
 
 
 def _read(
-    transaction: Transaction, agent: Source, log: Tracked, chunks: list[archive.Chunk]
+    transaction: Transaction,
+    agent: Source,
+    log: Tracked,
+    chunks: list[archive.Chunk],
+    mask: Masker | None,
 ) -> None:
     with tempfile.TemporaryFile(dir=os.path.dirname(transaction.db.filename)) as file:
         for chunk in chunks:
@@ -50,8 +60,10 @@ def _read(
                 archive.met.pop()  # the next check names it
         file.flush()
         spec = agent.identify(log.path, tail.read_at(file.fileno(), HEAD, 0))
+        if mask is not None:
+            spec = mask.spec(spec)
         parser = agent.parser(spec, {})
-        for slice_ in LogReader(file.fileno(), spec, parser, Progress()).slices():
+        for slice_ in LogReader(file.fileno(), spec, parser, Progress(), mask=mask).slices():
             if slice_.turns:
                 transaction.turns.write(log, spec, slice_.turns)
 

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -26,6 +26,9 @@ from sessiond.sourcekit.base import Source as Agent
 from sessiond.sourcekit.values import strings
 from sessiond.writing.conversation_lines import PLACE_BITS
 from sessiond.writing.transaction import Store
+
+if TYPE_CHECKING:
+    from sessiond.sourcekit.masking import Masker
 
 SALVAGED = "salvaged"  # label of records that only their text is known of
 
@@ -67,7 +70,11 @@ class Loaded:
 
 
 def load_files(
-    store: Store, found: Iterable[Source], agents: Mapping[str, Agent], folder: str
+    store: Store,
+    found: Iterable[Source],
+    agents: Mapping[str, Agent],
+    folder: str,
+    mask: Masker | None = None,
 ) -> Loaded:
     """Load logs, overflowed outputs and documents; each is loaded whole or not at all."""
     loaded = Loaded()
@@ -78,7 +85,7 @@ def load_files(
             _name(source, agents, folder)
         assert source.path is not None
         with _at_once(store):
-            if _load_file(store, source, agents):
+            if _load_file(store, source, agents, mask):
                 loaded.sources += 1
                 loaded.pieces += len(source.chunks)
             else:
@@ -114,14 +121,16 @@ def _claims(agent: Agent, path: str, head: bytes) -> bool:
         return False
 
 
-def _load_file(store: Store, source: Source, agents: Mapping[str, Agent]) -> bool:
+def _load_file(
+    store: Store, source: Source, agents: Mapping[str, Agent], mask: Masker | None
+) -> bool:
     """Return False if the index has all of it."""
     db = store.db
     known = db.execute("SELECT id FROM sources WHERE path = ?", (source.path,)).get
     if known is not None:
         added = _add_earlier(db, int(known), source)
         if added:
-            _read_earlier(store, source, agents)
+            _read_earlier(store, source, agents, mask)
         return added
     live, end = _closed_up(source, archive.LIVE)
     pending, _ = _closed_up(source, archive.PENDING, end)
@@ -135,18 +144,20 @@ def _load_file(store: Store, source: Source, agents: Mapping[str, Agent]) -> boo
     earlier = [piece for piece in source.chunks if piece.retired > 0]
     _insert(db, db.last_insert_rowid(), [*live, *pending, *earlier])
     if earlier:
-        _read_earlier(store, source, agents)
+        _read_earlier(store, source, agents, mask)
     return True
 
 
-def _read_earlier(store: Store, source: Source, agents: Mapping[str, Agent]) -> None:
+def _read_earlier(
+    store: Store, source: Source, agents: Mapping[str, Agent], mask: Masker | None
+) -> None:
     agent = agents.get(source.agent or "")
     if source.kind == "transcript" and agent is not None:
         ((key, generation),) = store.db.execute(
             "SELECT id, generation FROM sources WHERE path = ?", (source.path,)
         )
         log = Tracked(source.path or "", agent.agent, source.kind, key, generation=generation)
-        read_earlier(store.transaction, agent, log)
+        read_earlier(store.transaction, agent, log, mask)
 
 
 def _closed_up(source: Source, retired: int, at: int = 0) -> tuple[list[Piece], int]:
@@ -201,7 +212,11 @@ def _insert(db: apsw.Connection, source: int, pieces: Iterable[Piece]) -> None:
 
 
 def load_conversations(
-    store: Store, found: list[Source], agents: Mapping[str, Agent], folder: str
+    store: Store,
+    found: list[Source],
+    agents: Mapping[str, Agent],
+    folder: str,
+    mask: Masker | None = None,
 ) -> Loaded:
     """Load conversations that the index lacks; call it after a pass over existing files."""
     loaded = Loaded()
@@ -215,7 +230,8 @@ def load_conversations(
             continue
         if source.chunks:
             with _at_once(store):
-                _load_conversation(store, source, path, by_id.get(source.part_of), agents)
+                whole = by_id.get(source.part_of)
+                _load_conversation(store, source, path, whole, agents, mask=mask)
             loaded.sources += 1
             loaded.pieces += len(source.chunks)
         loaded.lose(source, path)
@@ -223,7 +239,13 @@ def load_conversations(
 
 
 def _load_conversation(
-    store: Store, source: Source, path: str, whole: Source | None, agents: Mapping[str, Agent]
+    store: Store,
+    source: Source,
+    path: str,
+    whole: Source | None,
+    agents: Mapping[str, Agent],
+    *,
+    mask: Masker | None,
 ) -> None:
     db = store.db
     agent = source.agent or "unknown"
@@ -242,6 +264,8 @@ def _load_conversation(
     def turn_of(number: int, piece: Piece) -> Turn:
         raw = archive.unpack(piece.data).rstrip(b"\r\n")
         record = _record(parser, raw)
+        if mask is not None:
+            mask.record(record)
         record.session = None
         return Turn(piece.offset, len(raw), number, record, content_digest(record))
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import apsw
 
-from sess_schema import __version__, archive, backups, lock, losses, paths, soundness, sums
+from sess_schema import __version__, archive, backups, lock, losses, masks, paths, soundness, sums
 from sess_schema.connection import interrupted_repair, open_reader, open_writer, refuse_links
 from sess_schema.errors import Exit, SessError
 from sess_schema.program import counted, say
@@ -29,7 +29,7 @@ from sessiond.ingest import Ingest
 from sessiond.prices.repricing import pricer_of
 from sessiond.reading import handed
 from sessiond.reading.territory import Territory
-from sessiond.salvage import finds, load
+from sessiond.salvage import finds, load, masked
 from sessiond.salvage.finds import Source as Found
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
@@ -47,7 +47,7 @@ def salvage(file: str) -> int:
     with _writer(home):
         with progress_line() as progress:
             found = finds.find(file, progress)
-        lost = _load(home, home.index, found)
+        lost = _load(home, home.index, found, are_masked=_are_masked(file))
     _name_lost(lost)
     return Exit.SKIPPED_SOME if lost else Exit.OK
 
@@ -170,7 +170,7 @@ def _rebuild(home: paths.Home, kept: Path | None) -> list[str]:
         new.with_name(new.name + end).unlink(missing_ok=True)
     with progress_line() as progress:
         found = finds.find(str(kept), progress)
-    lost = _load(home, new, found)
+    lost = _load(home, new, found, are_masked=_are_masked(str(kept)))
     _put_in_place(home, new)
     return lost
 
@@ -223,20 +223,35 @@ def _link(old: Path, new: Path) -> None:
         shutil.copyfile(old, new)
 
 
-def _load(home: paths.Home, index: Path, found: list[Found]) -> list[str]:
+def _are_masked(file: str) -> bool:
+    """Whether a damaged index may have masked pieces, as far as it can be read."""
+    address = f"{Path(file).resolve().as_uri()}?immutable=1"  # nothing is made beside it
+    flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+    try:
+        with closing(apsw.Connection(address, flags)) as db:
+            return masks.are_used(db)
+    except apsw.Error:
+        return False
+
+
+def _load(home: paths.Home, index: Path, found: list[Found], *, are_masked: bool) -> list[str]:
     """Load what was found, read the files that still exist, then the rest of what was found."""
     settings = config.load(home.config_file)
     sources = all_sources(settings)
     agents = {source.agent: source for source in sources}
-    folder = str(home.data)
+    folder, mask = str(home.data), settings.mask
+    if mask is not None:
+        masked.mask_all(found, mask)
     with closing(open_writer(index)) as db:
+        if are_masked or mask is not None:
+            masks.note(db)
         store = Store(db, pricer_of(settings))
-        files = load.load_files(store, found, agents, folder)
+        files = load.load_files(store, found, agents, folder, mask)
         with progress_line() as progress:
-            reread(store, agents, progress, mask=settings.mask)
+            reread(store, agents, progress, mask=mask)
             progress("reading the files that still exist")
             _read_files(home, settings, store, sources)
-        conversations = load.load_conversations(store, found, agents, folder)
+        conversations = load.load_conversations(store, found, agents, folder, mask)
     loaded = files.sources + conversations.sources
     pieces = files.pieces + conversations.pieces
     known = files.known + conversations.known
