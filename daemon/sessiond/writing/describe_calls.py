@@ -76,6 +76,10 @@ def _describe(db: apsw.Connection, describers: Describers, calls: list[_Call]) -
         named.append((described.kind, call.id))
         changed += edit_rows(call.id, described.edits)
     db.executemany("UPDATE events SET kind = ? WHERE id = ?", named)
+    db.executemany(
+        "INSERT OR IGNORE INTO undigested SELECT session_id FROM events WHERE id = ?",
+        [(event,) for _, event in named],
+    )
     db.executemany("DELETE FROM edits WHERE event_id = ?", [(event,) for _, event in named])
     db.executemany(WRITE_EDITS, changed)
 

@@ -9,6 +9,7 @@ import pytest
 from sess_schema import edits
 from sess_schema.connection import open_reader, open_writer
 from sess_schema.edits import Edit
+from sess_schema.queries.views import digests, parts
 from sessiond.config import Config
 from sessiond.sources import all_sources
 from sessiond.writing import describe_calls
@@ -67,7 +68,7 @@ def test_hunks_speak_for_all_edits_of_their_file(world):
 
 
 def test_calls_from_before_are_described_batch_by_batch(world, monkeypatch):
-    """A stop between two batches loses nothing, and nothing is described twice."""
+    """A stop between two loses nothing, nothing is described twice, and no digest is stale."""
     transcript = world.transcript()
     told = {"toolUseResult": {"structuredPatch": [HUNK]}}
     for number in range(5):
@@ -83,6 +84,8 @@ def test_calls_from_before_are_described_batch_by_batch(world, monkeypatch):
         db.execute("UPDATE events SET kind = NULL")
         db.execute("DELETE FROM edits")
         db.execute("INSERT INTO facts (name, value) VALUES ('calls_to_describe', ?)", (last,))
+        parts.begin_anew(db)
+        digests.make_all(db)
     monkeypatch.setattr(describe_calls, "_BATCH", 3)
     sources = all_sources(Config())
     describers = {source.agent: source.describe_stored for source in sources}
@@ -99,4 +102,5 @@ def test_calls_from_before_are_described_batch_by_batch(world, monkeypatch):
         assert db.execute("SELECT count(*) FROM events WHERE kind IS NOT NULL").get == 6
         assert describe_calls.describe_calls(db, describers) == 4
         assert db.execute("SELECT count(*) FROM facts WHERE name = 'calls_to_describe'").get == 0
+        assert digests.differences(db) == 0
     assert world.dump() == fresh
