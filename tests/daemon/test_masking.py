@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import random
 import re
 from contextlib import closing
 
@@ -10,6 +12,7 @@ import pytest
 from tests.at_length import AT_LENGTH
 from tests.conftest import empty_index, opened
 from tests.golden_home import GoldenWorld, agents
+from tests.secrets_grid import cases, leaks
 
 from sess_schema import archive, edits, masks
 from sessiond.ingest import Ingest
@@ -243,6 +246,17 @@ def test_a_masked_archive_is_compared_outside_its_masks():
     assert not masks.same(b"a+b c", b"a*b c", masked=True)
     assert not masks.same(b"ab secret cd", b"ab ****** cd", masked=False)
     assert not masks.same(b"ab secret", b"ab ****** ", masked=True)
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_no_piece_of_a_secret_is_left_in_a_string_with_escapes(ascii_only):
+    """A tab before a line of `.pgpass`, as where a file is shown with numbers, is written `\\t`."""
+    numbered = f"     1\tdb.example.org:5432:shop:demo:{PASSWORD} é 🦀"
+    for text, made in ((numbered, PASSWORD), *(case[1:] for case in cases(random.Random(1), 1))):
+        line = json.dumps({"text": text}, ensure_ascii=ascii_only).encode()
+        masked = Masker().raw(line)
+        assert len(masked) == len(line)
+        assert not leaks(json.loads(masked)["text"], made), text
 
 
 def test_masks_that_overlap_leave_nothing_between_them():

@@ -11,8 +11,8 @@ import json
 import os
 import re
 import tempfile
-from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -30,7 +30,9 @@ LONGEST = 32 << 20  # bytes that are searched at once
 _MOST_PASSES = 8
 _LEAST = 6  # characters of a string that may hold a secret of its own
 _STRING = re.compile(r'"([^"\\]*+(?:\\.[^"\\]*+)*+)"(\s*+:\s*+)?', re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|.)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_MEANT = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
+_HALF = "\ufffd"  # stands for half a character
 
 Span = tuple[int, int]
 
@@ -107,7 +109,8 @@ class Masker:
     def _in_string(self, text: str, begin: int, name: str) -> list[Span]:
         if name and names.means_secret(name) and is_secret_member(name, _decoded(text)):
             return [(begin, begin + len(text))]
-        return [(begin + first, begin + last) for first, last in self._found(text)]
+        plain, place = _unescaped(text)
+        return [(begin + place(first), begin + place(last)) for first, last in self._found(plain)]
 
     # -- what was made of them
 
@@ -179,6 +182,29 @@ def _is_json(data: bytes) -> bool:
     except orjson.JSONDecodeError:
         return False
     return True
+
+
+def _unescaped(text: str) -> tuple[str, Callable[[int], int]]:
+    """A string as it is meant, and where each of its characters is in what is written."""
+    pieces, plain, written = list[str](), [0], [0]  # the ends of escapes
+    for one in _ESCAPE.finditer(text) if "\\" in text else ():
+        before = text[written[-1] : one.start()]
+        pieces += before, _meant(one)
+        plain.append(plain[-1] + len(before) + 1)
+        written.append(one.end())
+
+    def place(at: int) -> int:
+        last = bisect_right(plain, at) - 1
+        return written[last] + at - plain[last]
+
+    return "".join((*pieces, text[written[-1] :])), place
+
+
+def _meant(escape: re.Match[str]) -> str:
+    if escape[1] is None:
+        return _MEANT.get(escape[2], escape[2])
+    character = chr(int(escape[1], 16))
+    return _HALF if "\ud800" <= character <= "\udfff" else character
 
 
 def _decoded(text: str) -> str:
