@@ -12,6 +12,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.forked import BIN
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 
@@ -181,3 +182,20 @@ def test_a_flipped_bit_is_an_error_and_never_other_bytes(world, sess, tmp_path):
     world.ingest()  # the file still has the bytes: they are archived again
     sess("restore", "1111", "-o", out)
     assert out.read_bytes() == raw
+
+
+def test_a_reader_that_has_enough_hears_of_no_loss(world):
+    """Also unbuffered, where the pipe takes a part of a write: quiet, and no error."""
+    t = world.transcript(MAIN)
+    t.append(t.prompt("x" * 500_000))
+    world.ingest()
+    world.env["PYTHONUNBUFFERED"] = "1"
+    with subprocess.Popen(
+        [BIN / "sess", "restore", "1111", "--no-sync"],
+        env=world.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as running:
+        assert running.stdout.read1(10)
+        running.stdout.close()
+        assert (running.stderr.read(), running.wait()) == (b"", 0)

@@ -88,7 +88,10 @@ def restore(
         elif output is None or output == "-":
             written = 0
             for piece in pieces:
-                written += sys.stdout.buffer.write(piece)
+                rest = memoryview(piece)
+                while rest:  # unbuffered, a reader that goes away cuts a write short
+                    rest = rest[sys.stdout.buffer.write(rest) :]
+                written += len(piece)
             sys.stdout.buffer.flush()
         else:
             written = write_new(output, pieces, force=force)
