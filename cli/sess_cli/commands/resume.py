@@ -28,7 +28,7 @@ def resume(
     `sess handoff`.
     """
     from sess_cli import fresh, resuming  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
     from sess_schema.queries import sessions  # noqa: PLC0415
 
     with fresh.open_with_sessions(sync=not no_sync) as db:
@@ -52,6 +52,7 @@ def resume(
         raise SessError(
             f'the directory of this session no longer exists: "{found.vanished}"',
             hint=f"create it, or try elsewhere: `{found.as_typed()}`",
+            code=Exit.NOTHING_FOUND,
         )
     if execute:
         found.replace_this_process()
