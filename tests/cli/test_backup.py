@@ -143,3 +143,13 @@ def test_an_upgrade_keeps_a_copy_of_what_was_there(tmp_path):
     assert kept.pragma("user_version") == 6
     assert kept.pragma("integrity_check") == "ok"
     kept.close()
+
+
+def test_a_file_that_is_no_backup_is_named(world, tmp_path):
+    """Not the copy that was tried, with advice to repair an index that is sound."""
+    other = tmp_path / "notes.txt"
+    other.write_text("no database\n")
+    done = world.run("sessiond", "restore-backup", other, check=4)
+    assert done.stderr == (
+        f'sessiond: "{other}" is not a backup\nhint: name what `sess backup` wrote\n'
+    )

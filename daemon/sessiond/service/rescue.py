@@ -37,6 +37,7 @@ from sessiond.writing.reread import reread
 from sessiond.writing.transaction import Store
 
 _MOST_NAMED = 50
+_DATABASE = b"SQLite format 3\0"
 
 
 def salvage(file: str) -> int:
@@ -106,6 +107,13 @@ def _write_backup(backup: str, at: str | None, new: Path) -> None:
         out.writelines(pieces)
         out.flush()
         os.fsync(out.fileno())
+    with new.open("rb") as written:
+        if written.read(len(_DATABASE)) != _DATABASE:
+            raise SessError(
+                f'"{backup}" is not a backup',
+                hint="name what `sess backup` wrote",
+                code=Exit.INDEX_UNUSABLE,
+            )
     with closing(open_reader(new, any_schema=True)) as db:
         wrong = soundness.structure(db)
     if wrong:
