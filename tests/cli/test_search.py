@@ -234,3 +234,14 @@ def test_a_database_that_could_not_be_read_is_named(world):
     assert world.run("sess", "search", "hello", "--agent", "claude", check=0).stderr == ""
     database.unlink()
     assert world.run("sess", "search", "hello", check=0).stderr == ""
+
+
+def test_a_spelling_that_lacks_one_letter_comes_before_a_frequent_one_that_lacks_two(world):
+    """`commi` is rather `commit` than `com`, however often `com` was said."""
+    t = world.transcript()
+    t.append(t.prompt("com"), t.prompt("com again"), t.prompt("commit"))
+    world.ingest()
+    done = world.run("sess", "search", "commi", "--no-sync", check=1)
+    assert done.stderr.splitlines()[0] == (
+        'hint: 1 event matches "commit" instead of "commi": `sess search commit`'
+    )

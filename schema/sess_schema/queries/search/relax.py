@@ -118,7 +118,7 @@ def near(db: apsw.Connection, term: Term) -> list[str]:
         )
     )
     close = difflib.get_close_matches(word, candidates, 5, _NEAR)
-    return sorted(close, key=lambda other: -candidates[other])[:2]
+    return sorted(close, key=lambda o: (abs(len(o) - len(word)) > 1, -candidates[o]))[:2]
 
 
 def _replaced(text: str, word: str, other: str) -> str:
