@@ -306,3 +306,14 @@ def test_the_archive_of_an_unnamed_source_is_kept(world, tmp_path):
     assert world.restored(found) == raw
     assert world.found("hello") == ["hello"]
     assert archive.met == []
+
+
+def test_a_file_with_nothing_of_ours_in_it_is_named(world, tmp_path):
+    """Not "loaded 0 files" and success."""
+    other = tmp_path / "other"
+    other.write_bytes(b"root:x:0:0\n" * 500)
+    done = world.run("sessiond", "salvage", other, check=1)
+    assert done.stderr == (
+        f'sessiond: nothing of an index was found in "{other}"\n'
+        "hint: name a damaged index, or one that was moved aside\n"
+    )

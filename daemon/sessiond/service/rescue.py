@@ -48,6 +48,12 @@ def salvage(file: str) -> int:
     with _writer(home):
         with progress_line() as progress:
             found = finds.find(file, progress)
+        if not found:
+            raise SessError(
+                f'nothing of an index was found in "{file}"',
+                hint="name a damaged index, or one that was moved aside",
+                code=Exit.NOTHING_FOUND,
+            )
         lost = _load(home, home.index, found, are_masked=_are_masked(file))
     _name_lost(lost)
     return Exit.SKIPPED_SOME if lost else Exit.OK
