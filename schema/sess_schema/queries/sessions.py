@@ -133,7 +133,16 @@ class Listing:
         """The most recently active first."""
         where, values = self._where()
         limit = min(self.limit, _MOST) or -1
-        yield from _rows(db, f"{where} ORDER BY {_ENDED} DESC, s.id DESC LIMIT {limit}", values)
+        # The dated ones come in the order of their index, so that no others are looked at.
+        newest = (
+            f"SELECT * FROM (SELECT s.id, s.ended_at AS ended {_FROM}"
+            f" WHERE s.ended_at IS NOT NULL AND {where}"
+            f" ORDER BY s.ended_at DESC, s.id DESC LIMIT {limit})"
+            f" UNION ALL SELECT s.id, {_MTIME} {_FROM} WHERE s.ended_at IS NULL AND {where}"
+            f" ORDER BY ended DESC, id DESC LIMIT {limit}"
+        )
+        chosen = f"s.id IN (SELECT id FROM ({newest})) ORDER BY {_ENDED} DESC, s.id DESC"
+        yield from _rows(db, chosen, [*values, *values])
 
     def count(self, db: apsw.Connection) -> int:
         """How many there are without the limit."""
