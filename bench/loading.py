@@ -4,6 +4,9 @@
 
 The yardstick is orjson over the same bytes, then a bare FTS5 insert of the same texts, in one
 process. A load that uses several processes takes as long as the busiest of them.
+
+"rows alone" is what the schema allows: the finished rows of the same index, inserted into an empty
+one by one process that reads and decides nothing.
 """
 
 import argparse
@@ -28,7 +31,7 @@ from toolcalls import command
 HUGE_RECORD = 700_000
 ROW = (
     "| {shape} | {mb:.0f} | {yardstick:.2f} ({orjson:.2f}) | {writer:.2f} | {reader:.2f}"
-    " | {share:.2f} | {wall_share:.2f} | {peak_mb:.0f} | {index:.2f} |"
+    " | {rows:.2f} | {share:.2f} | {wall_share:.2f} | {peak_mb:.0f} | {index:.2f} |"
 )
 SHAPES = ("small", "real", "huge")
 USED = """
@@ -65,6 +68,29 @@ with db:
     db.executemany("INSERT INTO t VALUES (?, ?, ?)", texts)
 print(json.dumps({{"cpu": used(resource.RUSAGE_SELF) - before, "orjson": decoded,
     "wall": time.perf_counter() - began}}))
+"""
+ROWS_ALONE = f"""
+import json, pathlib, resource, sys
+import apsw
+from sess_schema.connection import open_reader, open_writer
+{USED}
+TABLES = ("sources", "sessions", "chunks", "turns", "events", "event_texts", "usage", "files",
+          "edits", "commits", "digests")
+FULL_TEXT = ("INSERT INTO event_index (rowid, text, input, output, marks)"
+             " SELECT id, text, input, output, marks FROM event_texts WHERE id BETWEEN ? AND ?")
+done, empty = open_reader(sys.argv[1]), open_writer(pathlib.Path(sys.argv[2]))
+empty.pragma("foreign_keys", 0)  # parents may come later
+rows = {{one: done.execute(f"SELECT * FROM {{one}}").fetchall() for one in TABLES}}
+spent = used(resource.RUSAGE_SELF)
+for one, found in rows.items():
+    values = ", ".join("?" * len(found[0])) if found else ""
+    step = len(found) // 12 + 1  # as many transactions as a load has
+    for at in range(0, len(found), step):
+        with empty:
+            empty.executemany(f"INSERT INTO {{one}} VALUES ({{values}})", found[at : at + step])
+            if one == "event_texts":
+                empty.execute(FULL_TEXT, (found[at][0], found[at : at + step][-1][0]))
+print(json.dumps({{"cpu": used(resource.RUSAGE_SELF) - spent}}))
 """
 
 
@@ -115,7 +141,7 @@ def sizes(index: Path) -> int:
 
 def measure(shape: str, mb: float, repeat: int) -> dict[str, object]:
     home = folder_of(shape, mb)
-    loads, sticks = [], []
+    loads, sticks, rows = [], [], []
     with tempfile.TemporaryDirectory(dir=DATA) as work:
         place = Path(work)
         state, texts = place / "state", place / "texts"
@@ -129,6 +155,8 @@ def measure(shape: str, mb: float, repeat: int) -> dict[str, object]:
                 dump_texts(state / "index.db", texts)
             (place / "bare.db").unlink(missing_ok=True)
             sticks.append(run(YARDSTICK, str(home / ".claude"), str(texts), str(place / "bare.db")))
+            (place / "rows.db").unlink(missing_ok=True)
+            rows.append(run(ROWS_ALONE, str(state / "index.db"), str(place / "rows.db"))["cpu"])
         index_bytes = sizes(state / "index.db")
     size = orjson.loads((home / "corpus.json").read_bytes())["bytes"]
     stick = min(one["cpu"] for one in sticks)
@@ -140,6 +168,8 @@ def measure(shape: str, mb: float, repeat: int) -> dict[str, object]:
         "orjson": min(one["orjson"] for one in sticks),
         "writer": min(one["writer"] for one in loads),
         "reader": min(one["reader"] for one in loads),
+        "rows": min(rows),
+        "rows_share": stick / min(rows),
         "share": stick / busiest,
         "wall_share": min(one["wall"] for one in sticks) / min(one["wall"] for one in loads),
         "peak_mb": max(one["peak_mb"] for one in loads),
@@ -155,9 +185,10 @@ def main() -> None:
     given = parser.parse_args()
     DATA.mkdir(exist_ok=True)
     print(
-        "| records | MB | yardstick, s | writer, s | reader, s | share | by wall | MB RSS | index |"
+        "| records | MB | yardstick, s | writer, s | reader, s | rows alone, s"
+        " | share | by wall | MB RSS | index |"
     )
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for mb in given.mb:
         for shape in given.shapes:
             row = measure(shape, mb, given.repeat)

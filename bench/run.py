@@ -34,6 +34,7 @@ def load(c: Context) -> None:
         found = loading.measure(shape, 10 if c.quick else 60, 1 if c.quick else 2)
         size = f"{shape} records, {found['mb']:.0f} MB"
         c.add(Row("load", f"{size}: share of the yardstick", found["share"], "", 0.5, True))
+        c.add(Row("load", f"{size}: the same of its rows alone", found["rows_share"], ""))
         c.add(Row("load", f"{size}: share by wall time", found["wall_share"], ""))
         c.add(Row("load", f"{size}: peak memory", found["peak_mb"], "MB", 350))
         c.add(Row("load", f"{size}: index / transcripts", found["index"], "", 0.9))
