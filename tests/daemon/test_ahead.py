@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import marshal
 import os
 import shutil
 import signal
+import weakref
 
 import pytest
 from tests import golden_home
@@ -179,6 +181,30 @@ def test_killing_a_process_of_a_real_load(world, tmp_path, monkeypatch, victim):
     world.run("sessiond", "sync", check=0)
     world.check()
     assert world.dump() == loaded_alone(world, tmp_path, monkeypatch)
+
+
+def test_what_was_read_of_earlier_files_is_let_go(monkeypatch):
+    """Parsers refer to themselves; thousands of files must not add up in memory."""
+    alive = weakref.WeakSet()
+
+    class Parser:
+        def __init__(self):
+            self.readers = {"user": self.read}
+            alive.add(self)
+
+        def read(self): ...
+
+    class Sender:
+        def send(self, number, values): ...
+
+    monkeypatch.setattr(ahead, "_read", lambda *_given, **_settings: Parser())
+    gc.disable()
+    try:
+        ahead._read_all([()] * 250, Sender(), settle=True, mask=None)
+        assert len(alive) <= ahead._COLLECT_AFTER
+    finally:
+        gc.unfreeze()
+        gc.enable()
 
 
 def children(pid):

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 MOST_WAITING = 16 << 20  # bytes handed over and not taken yet
 _LENGTH = 8
+_COLLECT_AFTER = 100  # files: their parsers refer to themselves
 _PLAIN = 2  # the format of marshal that does not look for repeated objects
 _END, _FAILED = ("end",), ("failed",)
 
@@ -219,14 +220,23 @@ def main() -> None:
     mask = None if patterns is None else _masker(patterns)
     sender = _Sender(os.dup(1))
     os.dup2(2, 1)  # whatever prints must not get into the messages
+    _read_all(jobs, sender, settle=settle, mask=mask)
+    sender.finish()
+    os._exit(0)
+
+
+def _read_all(
+    jobs: Sequence[tuple[Any, ...]], sender: _Sender, *, settle: bool, mask: Masker | None
+) -> None:
+    gc.freeze()  # what is there before stays: the collections need not look at it
     for number, job in enumerate(jobs):
         try:
             _read(number, job, sender, settle=settle, mask=mask)
             sender.send(number, _END)
         except Exception:  # the writer reads the file by itself, and finds out what is wrong
             sender.send(number, _FAILED)
-    sender.finish()
-    os._exit(0)
+        if number % _COLLECT_AFTER == 0:
+            gc.collect()
 
 
 if __name__ == "__main__":
