@@ -145,17 +145,18 @@ def test_a_reader_that_cannot_start_changes_nothing(world, tmp_path, monkeypatch
     assert world.dump() == loaded_alone(world, tmp_path, monkeypatch)
 
 
-def test_a_reader_that_fails_over_a_file_changes_nothing(world, tmp_path, monkeypatch, started):
-    """A source that the other process cannot import is read here."""
+@pytest.mark.parametrize("what", ["agent", "file"])
+def test_a_reader_that_fails_changes_nothing(world, tmp_path, monkeypatch, started, what):
+    """What the other process cannot import, or cannot read, is read here."""
     fill(world)
-    job = ahead._job
-
-    def unknown(file, source, index):
-        (_, *place), *rest = job(file, source, index)
-        return ("no.such.module", *place), *rest
-
-    monkeypatch.setattr(ahead, "_job", unknown)
+    agent, job = ahead._flat_agent, ahead._job
+    wrong = {
+        "agent": ("_flat_agent", lambda source: ("no.such.module", *agent(source)[1:])),
+        "file": ("_job", lambda *given: ((7, *job(*given)[0][1:]), job(*given)[1])),
+    }
+    monkeypatch.setattr(ahead, *wrong[what])
     world.ingest()
+    monkeypatch.undo()
     assert world.dump() == loaded_alone(world, tmp_path, monkeypatch)
 
 
@@ -197,10 +198,11 @@ def test_what_was_read_of_earlier_files_is_let_go(monkeypatch):
     class Sender:
         def send(self, number, values): ...
 
+    monkeypatch.setattr(ahead, "_agent_of", lambda _values: None)
     monkeypatch.setattr(ahead, "_read", lambda *_given, **_settings: Parser())
     gc.disable()
     try:
-        ahead._read_all([()] * 250, Sender(), settle=True, mask=None)
+        ahead._read_all([None], [(0,)] * 250, Sender(), settle=True, mask=None)
         assert len(alive) <= ahead._COLLECT_AFTER
     finally:
         gc.unfreeze()

@@ -59,9 +59,12 @@ class ReadAhead:
             file.path: (number, source.progress.checkpoint, source.stat)
             for number, (file, source) in enumerate(files)
         }
-        jobs = [_job(file, source, index) for file, source in files]
+        agents = list({id(file.source): file.source for file, _ in files}.values())
+        numbers = {id(agent): number for number, agent in enumerate(agents)}
+        jobs = [(numbers[id(file.source)], *_job(file, source, index)) for file, source in files]
+        patterns = None if mask is None else mask.patterns
         self._process: Popen[bytes] | None = _start(
-            marshal.dumps((settle, None if mask is None else mask.patterns, jobs))
+            marshal.dumps((settle, patterns, [*map(_flat_agent, agents)], jobs))
         )
 
     def close(self) -> None:
@@ -108,14 +111,14 @@ def _cores() -> int:
 
 def _job(file: Candidate, source: Tracked, index: apsw.Connection) -> tuple[Any, ...]:
     source.parser_state(index)
-    agent, made = file.source, type(file.source)
-    environ = None if agent.environ is os.environ else dict(agent.environ)
     known = source.id, source.state, flat_stat(source.stat), flat_progress(source.progress)
-    return (
-        (made.__module__, made.__qualname__, [*agent.extra_roots], environ, agent.platform),
-        (file.path, file.kind, flat_stat(file.stat), file.sidecar_ns),
-        known,
-    )
+    return (file.path, file.kind, flat_stat(file.stat), file.sidecar_ns), known
+
+
+def _flat_agent(agent: Source) -> tuple[Any, ...]:
+    made = type(agent)
+    environ = None if agent.environ is os.environ else dict(agent.environ)
+    return made.__module__, made.__qualname__, [*agent.extra_roots], environ, agent.platform
 
 
 def _start(jobs: bytes) -> Popen[bytes] | None:
@@ -189,17 +192,27 @@ class _Sender:
                 self._changed.notify_all()
 
 
-def _read(
-    number: int, job: tuple[Any, ...], sender: _Sender, *, settle: bool, mask: Masker | None
-) -> None:
-    (place, name, *given), (path, kind, stat, sidecar_ns), known = job
-    roots, environ, platform = given
-    source_id, state, known_stat, progress = known
+def _agent_of(values: tuple[Any, ...]) -> Source:
+    place, name, roots, environ, platform = values
     made: Source = getattr(importlib.import_module(place), name)(
         roots, os.environ if environ is None else environ, platform
     )
-    file = Candidate(made, path, kind, Stat(*stat), sidecar_ns)
-    source = Tracked(path, made.agent, kind, source_id, state, progress=progress_of(progress))
+    return made
+
+
+def _read(
+    number: int,
+    agent: Source,
+    job: Sequence[Any],
+    sender: _Sender,
+    *,
+    settle: bool,
+    mask: Masker | None,
+) -> None:
+    (path, kind, stat, sidecar_ns), known = job
+    source_id, state, known_stat, progress = known
+    file = Candidate(agent, path, kind, Stat(*stat), sidecar_ns)
+    source = Tracked(path, agent.agent, kind, source_id, state, progress=progress_of(progress))
     source.stat = None if known_stat is None else Stat(*known_stat)
     # Its parser state is loaded, so that the index is not asked.
     for step in read_log(file, source, None, settle_all=settle, mask=mask):  # type: ignore[arg-type]
@@ -216,22 +229,31 @@ def main() -> None:
     """Read the jobs from standard input, then hand over their steps through standard output."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the writer decides when to stop
     gc.disable()  # as in the writer: records have no cycles
-    settle, patterns, jobs = marshal.loads(sys.stdin.buffer.read())  # noqa: S302 - from the writer
+    given = marshal.loads(sys.stdin.buffer.read())  # noqa: S302 - from the writer
+    settle, patterns, agents, jobs = given
     mask = None if patterns is None else _masker(patterns)
     sender = _Sender(os.dup(1))
     os.dup2(2, 1)  # whatever prints must not get into the messages
-    _read_all(jobs, sender, settle=settle, mask=mask)
+    _read_all(agents, jobs, sender, settle=settle, mask=mask)
     sender.finish()
     os._exit(0)
 
 
 def _read_all(
-    jobs: Sequence[tuple[Any, ...]], sender: _Sender, *, settle: bool, mask: Masker | None
+    agents: Sequence[tuple[Any, ...]],
+    jobs: Sequence[tuple[Any, ...]],
+    sender: _Sender,
+    *,
+    settle: bool,
+    mask: Masker | None,
 ) -> None:
     gc.freeze()  # what is there before stays: the collections need not look at it
-    for number, job in enumerate(jobs):
+    made: dict[int, Source] = {}
+    for number, (agent, *job) in enumerate(jobs):
         try:
-            _read(number, job, sender, settle=settle, mask=mask)
+            if agent not in made:
+                made[agent] = _agent_of(agents[agent])
+            _read(number, made[agent], job, sender, settle=settle, mask=mask)
             sender.send(number, _END)
         except Exception:  # the writer reads the file by itself, and finds out what is wrong
             sender.send(number, _FAILED)
