@@ -18,6 +18,7 @@ import filming
 import finding
 import keeping_up
 import loading
+import painting
 import peers
 import results
 import searching
@@ -83,6 +84,7 @@ BENCHES: dict[str, Callable[[Context], None]] = {
     "search-modes": searching.BENCHES["search-modes"],
     "search-scan": searching.BENCHES["search-scan"],
     **exporting.BENCHES,
+    **painting.BENCHES,
     **editing.BENCHES,
     **filming.BENCHES,
     "agents": agents,
@@ -97,7 +99,8 @@ SIZES = {"small": (10.0, 20.0), "usual": (60.0, 300.0), "full": (100.0, 1000.0)}
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure sess and sessiond.")
-    every = {**BENCHES, **peers.BENCHES}
+    others = {**peers.BENCHES, **painting.PEERS}
+    every = {**BENCHES, **others}
     parser.add_argument("benches", nargs="*", metavar="BENCH", help=", ".join(every))
     parser.add_argument("--size", choices=SIZES, default="usual", help="of the corpora")
     parser.add_argument("--compare", action="store_true", help="also other programs")
@@ -109,9 +112,10 @@ def main() -> int:
             parser.error(f"no bench {name}; there are {', '.join(every)}")
     (mb, search_mb), small = SIZES[args.size], args.size == "small"
     c = Context(Workspace(), small, args.repeat or (3 if small else 5), mb, search_mb, [])
-    names = args.benches or [*BENCHES, *(peers.BENCHES if args.compare else ())]
+    names = args.benches or [*BENCHES]
     if args.compare and not args.benches:  # before what may not fit
-        names.insert(names.index("agents"), names.pop())
+        at = names.index("agents")
+        names[at:at] = others
     failed, began = list[str](), time.monotonic()
     durations: dict[str, float] = {}
     try:

@@ -69,7 +69,7 @@ def body(story: Story | Combined, look: Look) -> Iterator[str]:
     yield '<main id="talk" tabindex="-1">\n'
     if not drawn.facts.keys:
         yield '<p class="empty">Nothing was said in this session.</p>\n'
-    yield from drawn.cards.plain
+    yield from drawn.plain()
     if drawn.cards.counts:
         yield from drawn.digest.html()
     yield "\n</main>\n</div>\n"
@@ -103,6 +103,17 @@ class _Drawn:
                 workshop.close()
         self.cards.finish()
         self.facts.places = self.strip.places()
+
+    def plain(self) -> Iterator[str]:
+        """The first cards; where there are several days, the first of each names it."""
+        several = len({*filter(None, self.facts.days)}) > 1
+        last = ""
+        for card, day in zip(self.cards.plain, self.facts.days, strict=False):
+            if several and day and day != last:
+                last = day
+                yield card.replace("<article ", f'<article data-day="{day}" ', 1)
+            else:
+                yield card
 
     def _add_session(self, story: Story, whole: Combined, workshop: Workshop) -> None:
         """Its head and its cards; if it cannot be read, the head says why."""

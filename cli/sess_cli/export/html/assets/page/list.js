@@ -5,6 +5,7 @@ const GROUP_NODES = 360;
 const MARGIN = 600; // pixels above and below the window
 const AT_ONCE = 60; // cards of a page without packs that are prepared at the start
 const equipped = new WeakSet();
+const painted = new Map(); // cards in plain HTML before a list of groups, by number; each is used once
 const dayStarts = new Map(); // names of days by the number of their first card
 let shown = []; // numbers of the cards that pass the filters
 let groups = []; // [{ numbers, element, drawn }]
@@ -27,13 +28,15 @@ function startList() {
     return;
   }
   watcher = new IntersectionObserver(onNear, { rootMargin: `${MARGIN}px 0px` });
-  main.querySelectorAll(":scope > article, :scope > noscript").forEach((element) => element.remove());
+  plainArticles.forEach((article, number) => { keepHtml(number); painted.set(number, article); article.remove(); });
+  main.querySelector(":scope > noscript")?.remove();
 }
 
 /** Prepares a card of a page without packs; true if it was not. */
 function equip(card) {
   if (equipped.has(card)) return false;
   equipped.add(card);
+  keepHtml(Number(card.dataset.n));
   prepare(card);
   addActions(card);
   return true;
@@ -92,7 +95,12 @@ function arrange(numbers) {
     each.element.group = each;
   }
   main.append(...groups.map((each) => each.element));
-  for (const each of groups.slice(0, 2)) draw(each);
+  let filled = 0;
+  for (const each of groups) {
+    if (filled > window.innerHeight + MARGIN) break;
+    filled += parseFloat(each.element.style.height);
+    draw(each);
+  }
   for (const each of groups) watcher.observe(each.element);
   listChanged();
 }
@@ -109,9 +117,12 @@ function draw(group) {
   if (group.drawn) return false;
   group.drawn = true;
   const holder = document.createElement("template");
-  holder.innerHTML = group.numbers.map(cardHtml).join("");
-  for (const card of holder.content.children) { prepare(card); addActions(card); markDay(card); }
-  group.element.append(holder.content);
+  holder.innerHTML = group.numbers.map((number) => (painted.has(number) ? "" : cardHtml(number))).join("");
+  const made = [...holder.content.children];
+  const cards = group.numbers.map((number) => painted.get(number) ?? made.shift());
+  for (const number of group.numbers) painted.delete(number);
+  for (const card of cards) { prepare(card); addActions(card); markDay(card); }
+  group.element.append(...cards);
   group.element.style.height = "";
   foldAll(group.element);
   return true;

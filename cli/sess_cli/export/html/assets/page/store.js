@@ -4,8 +4,8 @@ const KEY = 12; // characters
 const UNPACKED = 24; // packs kept as text
 let facts; // as `Facts.as_json` writes them
 let packs; // [{ first, count, block, cards }]
-let plainCards; // HTML of the cards that are in the file as plain HTML
-let plainArticles;
+let plainArticles; // the cards that are in the file as plain HTML
+const plainCards = []; // their HTML, kept before they are changed
 let numberOfKey;
 let main;
 
@@ -17,9 +17,8 @@ function startStore() {
   let time = 0;
   facts.times = facts.times.map((step) => (step === null ? null : (time += step)));
   plainArticles = [...main.querySelectorAll(":scope > article")];
-  plainCards = plainArticles.map((article) => article.outerHTML);
   const blocks = document.querySelectorAll('script[data-what="pack"]');
-  let first = plainCards.length;
+  let first = plainArticles.length;
   packs = facts.packs.map((count, at) => {
     const pack = { first, count, block: blocks[at], cards: null };
     first += count;
@@ -53,8 +52,10 @@ function packOf(number) {
   return packs[low];
 }
 
+const keepHtml = (number) => { plainCards[number] ??= plainArticles[number].outerHTML; };
+
 function cardHtml(number) {
-  if (number < plainCards.length) return plainCards[number];
+  if (number < plainArticles.length) return plainCards[number] ?? plainArticles[number].outerHTML;
   const pack = packOf(number);
   return cardsOf(pack)[number - pack.first];
 }
