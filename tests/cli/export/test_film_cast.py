@@ -11,7 +11,7 @@ import pyte
 import pytest
 
 from sess_cli.commands.export import shared
-from sess_cli.export.film import cast, rows
+from sess_cli.export.film import cast, rows, themes
 from sess_cli.export.film.pacing import Pacing
 from sess_cli.export.film.stage import staged
 from sess_cli.export.film.storyboard import storyboard
@@ -63,6 +63,8 @@ def same(shown, wanted):
         return True
     if shown.bold != look.bold or shown.italics != look.italic:
         return False
+    if look.bg in themes.TINTS:
+        return shown.fg == themes.TINTS[look.bg][0]
     if look.fg == "text":
         return shown.fg == "default"
     if isinstance(look.fg, str):

@@ -9,7 +9,7 @@ import pytest
 from tests.at_length import amount
 from tests.cli.export.filmed import MAIN, Session
 
-from sess_cli.export.film import prose, rows
+from sess_cli.export.film import cast, prose, rows
 from sess_cli.export.film.extent import Extent
 from sess_cli.export.film.frames import Look
 from sess_cli.export.film.pacing import USUAL_LONGEST
@@ -91,6 +91,32 @@ def test_each_kind_of_event_has_its_scene(session):
     assert looks(film, "red") >= {Look(fg=1)}
     assert looks(film, "app.py:") == set()
     assert Look("peach") in looks(film, "app.py")
+
+
+def test_changed_lines_have_a_ground_of_their_own(session):
+    session.write(session.transcript.prompt("Please double the delay"))
+    session.call("Edit", file_path="/code/demo/a.py", old_string="wait(1)", new_string="wait(2)")
+    session.call("Write", file_path="/code/demo/new.py", content="fresh = 1\n")
+    film = session.film()
+    assert {look.bg for look in looks(film, "wait(")} == {"added", "removed"}
+    assert {look.bg for look in looks(film, "2")} >= {"added-word"}
+    assert {look.bg for look in looks(film, "fresh = 1")} == {"added"}
+
+
+def test_a_printed_diff_has_the_colours_of_a_diff(session):
+    printed = (
+        "diff --git a/a.py b/a.py\n--- a/a.py\n+++ b/a.py\n@@ -1,2 +1,2 @@ def f():\n"
+        " same\n-old line\n+new line\nafter the diff\n- a point of a list\n"
+    )
+    session.write(session.transcript.prompt("Please show it"))
+    session.call("Bash", printed, command="git diff")
+    film = session.film()
+    assert {look.bg for look in looks(film, "old line")} == {"removed"}
+    assert {look.bg for look in looks(film, "new line")} == {"added"}
+    for plain in ("--- a/a.py", "same", "a point of a list"):
+        assert {look.bg for look in looks(film, plain)} == {None}, plain
+    recording = "".join(cast.lines(film, theme_name="mocha", timestamp=None))
+    assert "\\u001b[0;32mnew line" in recording
 
 
 def test_the_title_card_and_the_end_card_have_the_numbers(session):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 from sess_cli.export.film.frames import Colour, Film, Frame, Look, Row
 from sess_cli.export.film.rows import half_of
-from sess_cli.export.film.themes import RGB, Theme, theme
+from sess_cli.export.film.themes import RGB, TINTS, Theme, theme
 
 _BEGIN = "\x1b[?25l\x1b[?7l\x1b[0m\x1b[2J"  # hide the cursor, no wrapping, clear the screen
 _END = "\x1b[0m\x1b[?7h\x1b[?25h"
@@ -90,6 +91,9 @@ def _drawn(line: Row) -> str:
 
 @lru_cache(maxsize=512)
 def _sequence(look: Look) -> str:
+    if isinstance(look.bg, str) and look.bg in TINTS:
+        # A terminal has no such ground: the text has the colour instead.
+        look = replace(look, fg=TINTS[look.bg][0], bg=None)
     codes = ["0"]
     flags = (look.bold, look.dim, look.italic, look.underline, look.inverse, look.strike)
     codes += [code for code, on in zip("123479", flags, strict=True) if on]

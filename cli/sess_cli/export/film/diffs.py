@@ -1,7 +1,9 @@
-"""An edit as a few coloured lines: removed and added."""
+"""Removed and added lines, of an edit and in a printed diff, on grounds of their own."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from sess_cli.export.film import rows
@@ -11,9 +13,11 @@ from sess_schema import edits
 from sess_schema.differ import DiffLine
 
 _LOOKS = {
-    "-": (Look("red"), Look("red", bold=True, underline=True)),
-    "+": (Look("green"), Look("green", bold=True, underline=True)),
+    "-": (Look(bg="removed"), Look(bg="removed-word", bold=True)),
+    "+": (Look(bg="added"), Look(bg="added-word", bold=True)),
 }
+_SIGNS = {"-": Look("red", "removed", bold=True), "+": Look("green", "added", bold=True)}
+_HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@")
 
 
 @dataclass(slots=True)
@@ -28,7 +32,7 @@ def diff_rows(item: Item, room: int, most: int) -> Diff:
     """The first lines of an edit, numbered if the agent recorded line numbers."""
     numbered = bool(edits.hunks_of(item.edits))
     lines = [line for line in _lines(item) if line.sign != " "]
-    shown = [rows.cut(_row(line, numbered=numbered), room) for line in lines[:most]]
+    shown = [_filled(_row(line, numbered=numbered), room) for line in lines[:most]]
     added = sum(line.sign == "+" for line in lines)
     removed = sum(line.sign == "-" for line in lines)
     return Diff(shown, max(0, len(lines) - most), added, removed)
@@ -54,4 +58,28 @@ def _row(line: DiffLine, *, numbered: bool) -> Row:
         (rows.harmless(text), marked if changed and text.strip() else usual)
         for text, changed in line.runs
     ]
-    return rows.row((lead, rows.DIM), (f"{line.sign} ", usual), *pieces)
+    return rows.row((lead, rows.DIM), (f"{line.sign} ", _SIGNS[line.sign]), *pieces)
+
+
+def _filled(line: Row, room: int) -> Row:
+    """The ground reaches to the end of the row."""
+    ground = next((look.bg for _, look in line if look.bg), None)
+    shown = rows.cut(line, room)
+    return rows.padded(shown, room, Look(bg=ground)) if ground else shown
+
+
+def printed(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each line of an output, with `+` or `-` if it is a changed line of a printed diff."""
+    inside = False
+    for line in lines:
+        if _HUNK.match(line):
+            inside = True
+        elif inside and line[:1] not in " +-\\":
+            inside = False
+        yield line, line[0] if inside and line[:1] in ("+", "-") else ""
+
+
+def printed_row(line: str, sign: str, room: int) -> Row:
+    usual, _ = _LOOKS[sign]
+    pieces = rows.row(("  ", Look()), (sign, _SIGNS[sign]), (rows.harmless(line[1:]), usual))
+    return _filled(pieces, room)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sess_cli.export import json_text, shapes
 from sess_cli.export.film import prose, rows
-from sess_cli.export.film.diffs import diff_rows
+from sess_cli.export.film.diffs import diff_rows, printed, printed_row
 from sess_cli.export.film.frames import Look, Row
 from sess_cli.export.film.scenes import Body, Call, Scene, ending
 from sess_cli.export.story import Item, Story
@@ -214,8 +214,7 @@ class Painter:
             scene.body = self._output(item.output, _ERROR, min(5, self._max_output))
             return
         shown = [
-            rows.cut(rows.row((f"  + {rows.harmless(line)}", Look("green"))), self._room)
-            if line.strip() else ()
+            printed_row(f"+ {line}", "+", self._room) if line.strip() else ()
             for line in text[:8000].split("\n")[:WRITTEN]
         ]  # fmt: skip
         if text:
@@ -301,7 +300,8 @@ class Painter:
         return path
 
     def _output(self, text: str, look: Look, most: int) -> Body:
-        lines, hidden = _output_lines(text)
+        found, hidden = _output_lines(text)
+        lines = [*printed(found)]
         if most <= 0 or not lines:
             return Body()
         if len(lines) > most:
@@ -309,9 +309,10 @@ class Painter:
             last = ending(most)
             lines = [*lines[: most - last], *lines[-last:]]
         shown = [
-            rows.cut(rows.row(("  ", look), *rows.coloured(line, look)), self._room)
-            for line in lines
-        ]
+            printed_row(line, sign, self._room) if sign
+            else rows.cut(rows.row(("  ", look), *rows.coloured(line, look)), self._room)
+            for line, sign in lines
+        ]  # fmt: skip
         return Body(shown, hidden, from_end=True)
 
     def _outcome(self, item: Item, lead: str = "  ") -> Row:

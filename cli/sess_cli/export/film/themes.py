@@ -97,6 +97,11 @@ _THEMES = {
     """,
 }
 DEFAULT = "mocha"
+# Grounds of changed lines, and of the words changed in them: how much of which colour.
+TINTS = {
+    "added": ("green", 0.16), "added-word": ("green", 0.36),
+    "removed": ("red", 0.16), "removed-word": ("red", 0.36),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +149,10 @@ def theme(name: str) -> Theme:
     if table is None:
         raise SessError(f'no such theme: "{name}"', hint=f"one of {', '.join(_THEMES)}", code=2)
     colours = [_rgb(code) for code in table.split()]
-    return Theme(dict(zip(_NAMES, colours, strict=False)), tuple(colours[len(_NAMES) :]))
+    named = dict(zip(_NAMES, colours, strict=False))
+    base = named["base"]
+    named |= {tint: mixed(base, named[of], share) for tint, (of, share) in TINTS.items()}
+    return Theme(named, tuple(colours[len(_NAMES) :]))
 
 
 def mixed(behind: RGB, front: RGB, amount: float) -> RGB:
