@@ -33,6 +33,8 @@ _ESCAPE = (b"\\u001b", b"\\u001B", b"\x1b")
 _CUT_TITLE = 198
 _FOLDERS = "projects/"
 DAMAGED = "A part of this record is damaged in the archive"
+# A title is the beginning of a prompt on one line; a block of code or a heading in it is unreadable.
+_BLOCK = re.compile(r"(?<=\S)\s+(?:```|#{1,6}\s).*", re.DOTALL)
 _LAST_WORD = re.compile(r"[!-~]+…?\Z")
 
 
@@ -146,7 +148,7 @@ class Story:
         self._look_at("", "title")
         if self.redacts and len(title) >= _CUT_TITLE:
             title = _LAST_WORD.sub("…", title)
-        return self.cleaned(title)
+        return _BLOCK.sub(" …", self.cleaned(title))
 
     @cached_property
     def models(self) -> list[str]:

@@ -93,6 +93,11 @@ def test_each_kind_of_event_has_its_scene(session):
     assert Look("peach") in looks(film, "app.py")
 
 
+def test_the_title_of_a_film_has_no_marks(session):
+    session.write(session.transcript.prompt("Make `it` **really** fast.\n\n```\nslow()\n```"))
+    assert session.board().title == "Make it really fast. …"
+
+
 def test_changed_lines_have_a_ground_of_their_own(session):
     session.write(session.transcript.prompt("Please double the delay"))
     session.call("Edit", file_path="/code/demo/a.py", old_string="wait(1)", new_string="wait(2)")

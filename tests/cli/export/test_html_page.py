@@ -163,6 +163,18 @@ def test_the_header_has_the_facts_of_the_session(world, talk):
     }
 
 
+@pytest.mark.parametrize("style", ["reader", "timeline", "pages"])
+def test_a_title_is_readable_though_it_is_the_beginning_of_a_prompt(world, tmp_path, style):
+    t = world.transcript(MAIN)
+    t.append(t.prompt("Make it **really** fast.\n\n## Context\n\n```python\nslow()\n```"))
+    world.ingest()
+    target = tmp_path / "out"
+    export(world, MAIN[:8], "-o", str(target), "--style", style)
+    html = (target / "index.html" if style == "pages" else target).read_text()
+    assert re.search("<title>(11111111 )?Make it really fast. …</title>", html)
+    assert re.search(r"<h1[^>]*>Make it (<b>)?really(</b>)? fast. …</h1>", html)
+
+
 def test_a_short_session_is_plain_html(world, talk):
     html = drawn(world)
     assert unpacked(html, "pack") == []

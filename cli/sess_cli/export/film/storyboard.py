@@ -63,7 +63,7 @@ def storyboard(
     repeated.tell()
     _end_chapters(scenes)
     _draw_rules(scenes, len(chapters), columns, utc=utc)
-    title = rows.one_line(title or story.title) or "a session"
+    title = rows.one_line(title or rows.plain(prose.inline(story.title))) or "a session"
     return Storyboard(
         title=title,
         opening=_opening(story, title, columns, utc=utc),

@@ -54,6 +54,11 @@ def title(value: str) -> str:
     )
 
 
+def unmarked(value: str) -> str:
+    """The same without the marks, where nothing can be drawn."""
+    return _MARKS.sub(lambda mark: mark[1] or mark[2], value)
+
+
 def line(value: str, longest: int = 300) -> str:
     """A text on one line, not escaped."""
     shown = " ".join(value[: 4 * longest].split())

@@ -31,6 +31,7 @@ _LEVEL_OF_LABEL = {
     **dict.fromkeys(labels.ALARMS, 1),
 }  # fmt: skip
 _QUARTER = 15 * times.MINUTE
+_NUMBER = re.compile(r' data-n="\d+"')
 _INNER_CARD = re.compile(r'<article class="[^"]*" id="([0-9a-f]+-[^"]+)"')
 
 
@@ -111,7 +112,7 @@ class _Drawn:
         for card, day in zip(self.cards.plain, self.facts.days, strict=False):
             if several and day and day != last:
                 last = day
-                yield card.replace("<article ", f'<article data-day="{day}" ', 1)
+                yield _NUMBER.sub(rf'\g<0> data-day="{day}"', card, count=1)
             else:
                 yield card
 

@@ -74,7 +74,7 @@ def search_box() -> str:
 
 def heading(title: str, below: str) -> str:
     return (
-        f'<header class="top"><div class="named"><h1 title="{markup.attr(title)}" dir="auto">'
-        f"{markup.text(markup.line(title))}</h1>"
+        f'<header class="top"><div class="named"><h1 title="{markup.attr(markup.unmarked(title))}" dir="auto">'
+        f"{markup.title(markup.line(title))}</h1>"
         f"{search_box()}{sealed.THEME_BUTTON}</div>{below}</header>"
     )

@@ -132,7 +132,7 @@ def _prompt(prompt: Prompt, repository: Repository | None, *, utc: bool) -> str:
     pieces = [
         f'<article class="prompt" id="prompt-{prompt.number}">',
         f'<h2><a class="asked" href="{target}">{head}',
-        f'<span class="said" dir="auto">{markup.text(said)}</span></a></h2>',
+        f'<span class="said" dir="auto">{markup.title(said)}</span></a></h2>',
     ]
     if prompt.tools:
         pieces.append(f'<p class="tools">{markup.text(_tally(prompt.tools))}</p>')

@@ -69,7 +69,7 @@ def _head(title: str, *, style: str, script: str) -> str:
         f'<meta name="generator" content="{GENERATOR}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{markup.text(title)}</title>\n<style>{style}</style>\n"
+        f"<title>{markup.text(markup.unmarked(title))}</title>\n<style>{style}</style>\n"
         f"<script>{early}</script>\n</head>\n"
     )
 

@@ -46,6 +46,7 @@ def document(
         f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:;"
         " base-uri 'none'; form-action 'none'"
     )
+    name = markup.text(markup.unmarked(title))
     yield (
         f'<!doctype html>\n<html lang="en" data-level="{level}">\n<head>\n'
         '<meta charset="utf-8">\n'
@@ -54,7 +55,7 @@ def document(
         '<meta name="referrer" content="no-referrer">\n'
         '<meta name="color-scheme" content="light dark">\n'
         '<meta name="generator" content="sessiond">\n'
-        f"<title>{markup.text(title)}</title>\n{head}\n<script>{early()}</script>\n</head>\n<body>\n"
+        f"<title>{name}</title>\n{head}\n<script>{early()}</script>\n</head>\n<body>\n"
     )
     yield from body
     yield f"\n{tail}\n</body>\n</html>\n"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sess_cli.export import ansi, json_text, shapes
 from sess_cli.export.html import notices, sealed, values
-from sess_cli.export.html.markup import attr
+from sess_cli.export.html.markup import attr, unmarked
 from sess_cli.export.html.markup import text as escaped
 from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts
@@ -136,13 +136,14 @@ def _top(story: Story, rows: Rows, *, utc: bool) -> str:
     )
     if tools:
         tools = f'<optgroup label="Tools">{tools}</optgroup>'
+    plain = unmarked(story.title)
     return (
         f'<header>\n<div class="facts"><span class="id">{escaped(story.row.session[:8])}</span>'
         f"<span>{when}</span>{f'<span>{spent}</span>' if spent else ''}"
         f"<span>{amounts.plural(total.prompts, 'prompt')}</span>"
         f"<span>{amounts.plural(total.tool_calls, 'tool call')}</span>"
         f"{failures}"
-        f'<h1 class="title" title="{attr(story.title)}">{escaped(story.title)}</h1>'
+        f'<h1 class="title" title="{attr(plain)}">{escaped(plain)}</h1>'
         f"{sealed.THEME_BUTTON}</div>\n"
         '<div class="filters" id="filters" hidden>'
         '<input type="search" id="text" placeholder="Filter ( / )" aria-label="Filter by text"'
