@@ -63,6 +63,16 @@ def test_what_was_painted_first_stays_where_it_is(long, options):
     assert tab.evaluate(place) == pytest.approx(tab.evaluate("window.seen.place"), abs=1)
 
 
+def test_a_finger_finds_everything_in_a_card(long):
+    tab = opened(long, long.written(), FIRST_FRAME, **COARSE)
+    tab.wait_for_selector(READY)
+    low = tab.evaluate(
+        """() => [...document.querySelectorAll("#talk :is(summary, button:not(.zoom), .at)")]
+        .filter((e) => e.offsetParent && e.offsetHeight < 40).map((e) => e.textContent)"""
+    )
+    assert low == []
+
+
 def test_a_page_that_is_printed_before_it_was_painted_is_whole(long):
     tab = opened(long, long.written(), NO_FRAMES)
     assert tab.locator(READY).count() == 0

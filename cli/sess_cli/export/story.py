@@ -33,7 +33,7 @@ _ESCAPE = (b"\\u001b", b"\\u001B", b"\x1b")
 _CUT_TITLE = 198
 _FOLDERS = "projects/"
 DAMAGED = "A part of this record is damaged in the archive"
-# A title is the beginning of a prompt on one line; a block of code or a heading in it is unreadable.
+# A title is the beginning of a prompt on one line, where a block of code or a heading is noise.
 _BLOCK = re.compile(r"(?<=\S)\s+(?:```|#{1,6}\s).*", re.DOTALL)
 _LAST_WORD = re.compile(r"[!-~]+…?\Z")
 

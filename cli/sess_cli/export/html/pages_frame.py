@@ -73,8 +73,9 @@ def search_box() -> str:
 
 
 def heading(title: str, below: str) -> str:
+    whole = markup.attr(markup.unmarked(title))
     return (
-        f'<header class="top"><div class="named"><h1 title="{markup.attr(markup.unmarked(title))}" dir="auto">'
+        f'<header class="top"><div class="named"><h1 title="{whole}" dir="auto">'
         f"{markup.title(markup.line(title))}</h1>"
         f"{search_box()}{sealed.THEME_BUTTON}</div>{below}</header>"
     )
