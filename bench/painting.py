@@ -1,4 +1,4 @@
-"""When a page shows its first text: in headless Chromium from disk, also on a slow processor.
+"""First paint and first text of a page: in headless Chromium from disk, also on a slow processor.
 
 Beside the pages of other programs: `make bench COMPARE=1`.
 """
@@ -37,12 +37,14 @@ THEIRS = {
 }
 PAINTED = """() => new Promise((done) => {
   const look = () => {
-    const found = performance.getEntriesByName("first-contentful-paint")[0];
-    if (found) done(found.startTime); else setTimeout(look, 20);
+    const [paint, text] = ["first-paint", "first-contentful-paint"]
+      .map((name) => performance.getEntriesByName(name)[0]?.startTime);
+    if (text) done([paint, text]); else setTimeout(look, 20);
   };
   look();
 })"""
-LOADED = "() => performance.getEntriesByType('navigation')[0].loadEventEnd"
+LOADED = "() => [performance.getEntriesByType('navigation')[0].loadEventEnd]"
+MOMENTS = ("first paint", "first text")
 
 
 @contextmanager
@@ -62,8 +64,8 @@ def chromium() -> Iterator["Browser"]:
             browser.close()
 
 
-def visit(browser: "Browser", path: Path, rate: int, *, whole: bool = False) -> float:
-    """Milliseconds from the navigation to the first text, or to the end of loading."""
+def visit(browser: "Browser", path: Path, rate: int, *, whole: bool = False) -> list[float]:
+    """Milliseconds from the navigation to the first paint and text, or to the end of loading."""
     context = browser.new_context(viewport={"width": 1280, "height": 800})
     try:
         tab = context.new_page()
@@ -74,18 +76,24 @@ def visit(browser: "Browser", path: Path, rate: int, *, whole: bool = False) -> 
         protocol.send("Emulation.setCPUThrottlingRate", {"rate": rate})
         until: Any = "load" if whole else "commit"
         tab.goto(path.as_uri(), wait_until=until, timeout=LOAD_SECONDS * 1000)
-        return float(tab.evaluate(LOADED if whole else PAINTED))
+        return [float(at) for at in tab.evaluate(LOADED if whole else PAINTED)]
     finally:
         context.close()
 
 
-def medians(c: Context, browser: "Browser", pages: dict[str, Path], rate: int) -> dict[str, float]:
+Times = dict[str, tuple[float, ...]]  # of each page, at MOMENTS
+
+
+def medians(c: Context, browser: "Browser", pages: dict[str, Path], rate: int) -> Times:
     """In turns, so that whatever else the machine does meets all of them."""
-    found: dict[str, list[float]] = {name: [] for name in pages}
+    found: dict[str, list[list[float]]] = {name: [] for name in pages}
     for _ in range(c.repeat):
         for name, path in pages.items():
             found[name].append(visit(browser, path, rate))
-    return {name: statistics.median(times) for name, times in found.items()}
+    return {
+        name: tuple(map(statistics.median, zip(*times, strict=True)))
+        for name, times in found.items()
+    }
 
 
 def written(store: Store) -> dict[str, Path]:
@@ -110,9 +118,11 @@ def paint(c: Context) -> None:
         for store in stores(c):
             pages = written(store)
             for rate, slow in RATES.items():
-                for what, value in medians(c, browser, pages, rate).items():
-                    c.add(Row("paint", f"{what}, {store.mb:.2g} MB{slow}", value, "ms"))
-        whole = visit(browser, pages["plain HTML"], 1, whole=True)
+                for what, values in medians(c, browser, pages, rate).items():
+                    for moment, value in zip(MOMENTS, values, strict=True):
+                        name = f"{what}, {store.mb:.2g} MB{slow}: {moment}"
+                        c.add(Row("paint", name, value, "ms"))
+        [whole] = visit(browser, pages["plain HTML"], 1, whole=True)
         c.add(Row("paint", f"plain HTML, {store.mb:.2g} MB, loaded", whole, "ms", 3000))
 
 
@@ -127,10 +137,14 @@ def beside(c: Context) -> None:
             for rate, slow in RATES.items():
                 found = medians(c, browser, {**ours, **theirs}, rate)
                 for what in theirs:
-                    row = Row("peers-paint", f"{what}, {store.mb:.2g} MB{slow}", found[what], "ms")
                     like = THEIRS[what][1]
-                    row.ratio, row.to = found[what] / found[like], f"sess: {like}"
-                    c.add(row)
+                    for moment, value, ours_at in zip(
+                        MOMENTS, found[what], found[like], strict=True
+                    ):
+                        name = f"{what}, {store.mb:.2g} MB{slow}: {moment}"
+                        row = Row("peers-paint", name, value, "ms")
+                        row.ratio, row.to = value / ours_at, f"sess: {like}"
+                        c.add(row)
 
 
 def _written_by_others(store: Store) -> dict[str, Path]:

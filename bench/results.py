@@ -24,7 +24,7 @@ TITLES = {
     "views": "Statistics, lists, one session",
     "page": "A long session as a page",
     "export": "The same session in other forms",
-    "paint": "The first text of a page in a browser",
+    "paint": "The first paint of a page in a browser",
     "site": "A site of all sessions",
     "filming": "Films",
     "idle": "Idle",
@@ -36,7 +36,7 @@ TITLES = {
     "cursor-load": "Cursor's database, first load",
     "cursor-change": "Cursor's database, changes",
     "peers": "Other programs on the same files",
-    "peers-paint": "The first text of their pages in a browser",
+    "peers-paint": "The first paint of their pages in a browser",
 }
 PLOTTED = {
     "start-up": ("startup", "ms beyond python -c pass", "beyond python"),
