@@ -311,6 +311,22 @@ def test_printing_draws_everything_and_opens_it(long):
     watched.assert_quiet()
 
 
+def test_nothing_is_faded_on_paper(reader):
+    t = reader.world.transcript(MAIN)
+    lines = "\n".join(f"line {number}" for number in range(80))
+    t.append(t.prompt("go"), t.call("a"), t.result("a", lines), t.call("b"))
+    t.append(t.result("b", lines, is_error=True))
+    reader.world.ingest()
+    tab = reader.tab(reader.written()).tab
+    tab.wait_for_selector(READY)
+    tab.emulate_media(media="print")
+    folds = tab.locator(".fold[data-fold=closed]")
+    expect(folds).to_have_count(2)
+    for fold in folds.all():
+        assert fold.evaluate("(e) => getComputedStyle(e).maskImage") == "none"
+        assert fold.evaluate("(e) => e.offsetHeight") > 900
+
+
 def test_paper_is_white_whatever_the_theme(long):
     tab = long.tab(long.written(), color_scheme="dark").tab
     tab.wait_for_selector(READY)

@@ -93,6 +93,11 @@ def test_captions_leave_out_the_bar_beside_code(session):
     assert session.film().captions[1].text == "So: make all"
 
 
+def test_captions_of_a_prompt_have_no_marks(session):
+    session.write(session.transcript.prompt("Be **quick**:\n\n```sh\nmake all\n```"))
+    assert session.film().captions[0].text == "Be quick: make all"
+
+
 def test_captions_say_what_people_and_models_said_while_it_is_shown(session):
     t = session.transcript
     session.write(t.prompt("why <b> --> & so?"), t.answer("Because.\n\nIt is."))

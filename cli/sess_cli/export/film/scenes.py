@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
-from sess_cli.export.film import rows
+from sess_cli.export.film import prose, rows
 from sess_cli.export.film.frames import Row
 from sess_cli.render import amounts
 
 TOOLS = frozenset({"shell", "read", "search", "edit", "write", "todo", "agent", "tool"})
 COMPACT = frozenset({"read", "search", "tool", "thought", "notice"})  # no empty row between them
+_FENCE = re.compile(r"(?:`{3,}|~{3,})\S*\Z")
 _ENDING = 3  # a third of the shown output comes from its end, which has the outcome
 
 
@@ -76,7 +78,9 @@ class Scene:
         """The words of a person or a model, on one line."""
         told = {"prompt": self.head.rows, "answer": self.body.rows}.get(self.kind, [])
         lines = (rows.plain(line).lstrip(" ❯●│") for line in told)
-        return " ".join(" ".join(lines).split())
+        words = " ".join(" ".join(line for line in lines if not _FENCE.match(line)).split())
+        # A prompt is typed as it was written; an answer has been drawn, without its marks.
+        return rows.plain(prose.inline(words)) if self.kind == "prompt" else words
 
     @property
     def spaced(self) -> bool:
