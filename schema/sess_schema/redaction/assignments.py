@@ -11,13 +11,13 @@ from sess_schema.redaction.extents import Extents, Span
 # RE2 finds places where a name may be followed by a value; `re` looks at them closely.
 SCREEN = (
     rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)"
-    r"(?:[\\\"'`\])*]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\`\[\{]|is\b|to\b)|\s(?:[\s\d|:+>#/-]|→)*(?:[\w./-]+:\d+:(?:\d+Z? [A-Z]+)?\s*)?[\"']?(?i:value|val)\b|[ \t][a-zA-Z:-]+ ?=|[ \t]\S*(?:\d|[a-z][A-Z])))"
+    r"(?:[\\\"'`\])*}]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\`\[\{]|is\b|to\b)|[ \t\r]*\n[^\n]*(?i:value|val)\b|[ \t][a-zA-Z:-]+ ?=|[ \t]\S*(?:\d|[a-z][A-Z])))"
 )
 _VALUE = r"(?i:value|val|content|data|plaintext|secret_?string)"
 _NAME = re.compile(rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)")
 _IN_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 _LONGEST_NAME = 60
-_CLOSERS = r"[\\\"'`\])*]{0,6}"
+_CLOSERS = r"[\\\"'`\])*}]{0,6}"
 _ASSIGNED = re.compile(
     rf"{_CLOSERS}[ \t]{{0,8}}(:=|=>(?=[\s\"'])|<<<|[!=]={{1,2}}(?=[\s\"'])|\?=|\+=|=|::?)[ \t]{{0,8}}(?:\*{{1,2}}[ \t]{{1,4}}(?=[^\s*]))?(?:\r?\n[ \t]{{1,40}})?"
 )
@@ -29,13 +29,15 @@ _ANNOTATED = re.compile(
 )
 # Literals further on in the same statement: `getenv("A") || "..."`, `(\n    "...")`.
 _FURTHER = re.compile(
-    r"(?:(?:\|\||\?\?|\bor|[?:+])[ \t]{1,4}|(?:[Ff]rom|new|of|[Ss]tring|Str|[Ss]ecret|bytes|decode)\()(?=\\{0,3}[bruf]{0,2}[\"'`])"
+    r"(?:(?:\|\||\?\?|\bor|[?:+])[ \t]{1,4}|(?:[Ff]rom|new|of|[Ss]tring|Str|[Ss]ecret|bytes|decode)\("
+    r"|\b(?:get_?env|env|get|fetch|config)\(\\{0,3}[\"'][\w.-]{1,60}\\{0,3}[\"'],[ \t]{0,4}"
+    r"|\b(?:default|value|fallback)[ \t]?=[ \t]?)(?=\\{0,3}[bruf]{0,2}[\"'`])"
 )
 _OPENED = re.compile(r"\([ \t]{0,4}\r?\n[ \t]{0,40}(?=[bruf]{0,2}[\"'])")
 _MOST_FURTHER = 4
 # The value is the next argument, or the argument of a call.
 _PASSED = re.compile(
-    r"\\{0,3}[\"'],[ \t]{0,4}(?=\\{0,3}[bruf]{0,2}[\"'])|[ \t]{0,2}\([ \t]{0,4}(?=\\{0,3}[\"'])"
+    r"\\{0,3}[\"'],[ \t]{0,4}(?=\\{0,3}[bruf]{0,2}[\"'])|[ \t]{0,2}[({][ \t]{0,4}(?=\\{0,3}[\"'])"
     r"|[ \t]{1,2}(?=\\{0,3}['\"]\S)"
 )
 _TAG = re.compile(
@@ -71,6 +73,7 @@ _LINE_BEFORE = re.compile(
     r"(?:^|\\n|[\"'])[ \t]*(?:\d{1,6}(?:→|\t|:|[ ]?\|))?[+ -]?[ \t]*(?:#{1,3} |// |[-*$%] )?(?:export |set |setenv |declare -x |ARG |ENV |env:|[-*] )?\*{0,2}(?:(?:enter|new|current|your|the|db|root|admin|user) )?\Z",
     re.IGNORECASE | re.MULTILINE,
 )
+_STRING_ENDS = re.compile(r"\\{0,3}[\"'`]")
 _ALONE = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\r?\n|\\n|\Z)")
 
 
@@ -120,7 +123,7 @@ def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Ite
                 if values.quoted(name, text[found.end() : end]):
                     yield found.end(), end
                 return
-            called = pattern is _PASSED and "(" in found[0]
+            called = pattern is _PASSED and found[0].strip()[:1] in ("(", "{")
             yield from _literal(text, found.end(), name, extents, phrase=not called)
             return
     found = _ASSIGNED.match(text, end)
@@ -150,7 +153,8 @@ def _literal(
         yield value.begin, end
         return
     said = text[value.begin : value.end]
-    if values.quoted(name, said) and (phrase or " " not in said or not values.reads_as_words(said)):
+    message = not phrase and " " in said and values.reads_as_words(said)
+    if values.quoted(name, said) and (not message or blanks.is_passphrase(said)):
         yield value.begin, value.end
 
 
@@ -232,8 +236,11 @@ def _assigned(
         return
     if found[1][:2] in ("==", "!=") and not any(map(str.isdigit, said[: blanks.LONGEST_LINE])):
         return  # two variables are compared
-    alone = leads and _ALONE.match(text, value.end) is not None
-    if values.bare(name, said, alone=alone and found[1] in ("=", ":")):
+    last = found[1] in ("=", ":") and _ALONE.match(text, value.end) is not None
+    literal = direct or (
+        found[1] == ":" and (last or _STRING_ENDS.match(text, value.end) is not None)
+    )
+    if values.bare(name, said, alone=leads and last, literal=literal):
         yield value.begin, value.end
 
 

@@ -21,7 +21,7 @@ _CODE = re.compile(r"[A-Za-z_][\w.]*[(\[][\w.,:'\" =-]*[)\]][,;)]*(?: |\Z)|[(\[{
 _OPERATION = re.compile(
     r" (?:[=!<>]=|=>?) [\w(\[\"']| (?:[-+*/%]|or|and|if|in|is|not) [\w(\[]+(?:[ .,;)\]]|\Z)"
 )
-_PASSPHRASE = re.compile(r"(?:[A-Za-z]+ ){1,7}\d+[\\!$#@%&*?]{0,3}/?\s*\Z")
+_PASSPHRASE = re.compile(r"(?:[A-Za-z]+ ){1,7}(?:\d|[A-Za-z]+\d\d)\d*[\\!$#@%&*?]{0,3}/?\s*\Z")
 _OF_PROSE = re.compile(
     r"(?i)\b(?:at|least|most|than|is|of|in|on|line|page|for|to|by|version|length|min|max|minimum|maximum|step|up|and|the|has|with|from|type)\b"
 )
@@ -45,7 +45,7 @@ def end_of(text: str, begin: int, end: int, *, code: bool = True) -> int | None:
         return end
     end = _statement_end(text, begin, end)
     value = text[begin:end]
-    if _is_noise(value, code=code) or _is_passphrase(value) or _is_unreadable(value):
+    if _is_noise(value, code=code) or is_passphrase(value) or _is_unreadable(value):
         return end
     last, words, random = None, 0, 0
     first = value.split(None, _MOST_FIRST)[:_MOST_FIRST]
@@ -92,7 +92,7 @@ def _is_noise(value: str, least: int = _SHORTEST_PIECES, *, code: bool = True) -
     )
 
 
-def _is_passphrase(value: str) -> bool:
+def is_passphrase(value: str) -> bool:
     """`correct horse battery 99`, but no `at least 8`."""
     return _PASSPHRASE.match(value) is not None and _OF_PROSE.search(value) is None
 

@@ -19,6 +19,7 @@ from sess_schema.redaction.shapes import SHAPES, Shape
 
 EDITION = 5  # increased when the rules find more, so that sites are drawn again
 Found = tuple[int, int, str]  # begin, end, kind
+Layer = tuple[list[int], list[int]]  # places in a text that was read through, and in the one as it was
 
 # Bytes searched at a time: a secret may begin inside another one that has no end, and searching
 # for that end again after each match would take quadratic time.
@@ -30,17 +31,24 @@ _COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?
 _MARGIN = re.compile(
     r"^(?:\d{4}-\d\d-\d\d[T ][\d:.,]{5,18}(?:Z|[+-]\d\d:?\d\d)?[ \t](?:\[?[A-Z]{3,8}\]?:?[ \t])?"
     r"|(?:[ \t]{0,8}\d{1,6}(?:→|\t|:(?!\d)|[ ]?\|[ ]?)|[\w./][\w./-]{0,100}:\d{1,6}:)(?:[+-](?![+-]{2}) ?)?"
-    r"|[+-](?![+-]{2}) ?|(?:> ?)+|[ \t]{0,20}(?:#|//) ?)",
+    r"|[+-](?![+-]{2}) ?|(?:> ?)+|[ \t]{0,20}(?:#|//|\*|--) ?"
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,60} \S{1,60}: |[\w.-]{1,40} {1,20}\| "
+    r"|\[\d{4}-\d\d-\d\d[T ][\d:.,+-]{5,24}Z?\][ \t](?:[\w.]{1,30}:?[ \t])?)",
     re.MULTILINE,
 )
 # Where a narrow terminal broke a word.
 _BROKEN = re.compile(r"([\w+/=.$-]{1,400}+)(\r?\n[ \t]{0,12})([\w+/=.$-]{4,})", re.ASCII)
-_ESCAPE = re.compile(r"'\\''|\\(?:[\"\\/nrt`$]|'(?!\\'')|x1b|u[0-9a-fA-F]{4})")
+# A notebook has each line in a string of its own.
+_ESCAPE = re.compile(
+    r"'\\''|\\n\",\r?\n[ \t]*\"|\\(?:[\"\\/nrt`$]|'(?!\\'')|x1b|u[0-9a-fA-F]{4})"
+)
 _ESCAPES = re.compile(
     r"\\[\"\\nr`']|\\u[0-9a-fA-F]{4}"
 )  # what hides the lines and quotes of a text
 _CHARACTERS = {"n": "\n", "r": "\r", "t": "\t"}
 _MOST_LAYERS = 3
+_ENTITY = re.compile(r"&(?:(lt|gt|amp|quot|apos)|#(?:39|x27|34|x22));")
+_ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"'}
 _ENDS_SEQUENCE = re.compile(r"(?:\x1b\[[0-9;]*m|\\[nrt])\Z")
 _BY_PREFIX = [shape for shape in SHAPES if not shape.sign]
 _BACK = 60
@@ -60,6 +68,8 @@ def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Fou
         found += _in_lines(text, encoded, place)
         if "\\" in text:
             found += _unescaped(text)
+    if ";" in text and _ENTITY.search(text) is not None:
+        found += _without_entities(text)
     if own:
         found += _by_rules(text, own)
     if "\x1b" in text:
@@ -212,19 +222,10 @@ def _through(
 
 def _unescaped(text: str) -> Iterator[Found]:
     """What is found when JSON in it is read as the text that it stands for, and JSON in that again."""
-    layers: list[tuple[list[int], list[int]]] = []
+    layers: list[Layer] = []
     while len(layers) < _MOST_LAYERS and _ESCAPES.search(text) is not None:
-        pieces: list[str] = []
-        kept = 0
-        starts, origins = [0], [0]
-        for match in _ESCAPE.finditer(text):
-            pieces += (text[kept : match.start()], _character(match[0]))
-            at = starts[-1] + match.start() - kept
-            kept = match.end()
-            starts += (at, at + 1)
-            origins += (match.start(), kept)
-        text = "".join((*pieces, text[kept:]))
-        layers.append((starts, origins))
+        text, layer = _read(text, _ESCAPE, _character)
+        layers.append(layer)
         found = [*_in_lines(text)]
         if "\x1b" in text:
             found += _through(text, _COLOUR, ())
@@ -235,7 +236,35 @@ def _unescaped(text: str) -> Iterator[Found]:
             yield *span, kind
 
 
-def _character(escape: str) -> str:
+def _without_entities(text: str) -> Iterator[Found]:
+    """What is found in the text that HTML or XML stands for."""
+    plain, layer = _read(text, _ENTITY, _named)
+    for begin, end, kind in _in_lines(plain):
+        yield _origin(begin, *layer), _origin(end, *layer), kind
+
+
+def _read(
+    text: str, escapes: re.Pattern[str], character: Callable[[re.Match[str]], str]
+) -> tuple[str, Layer]:
+    """With one character for each escape; and where each part of it was."""
+    pieces: list[str] = []
+    kept = 0
+    starts, origins = [0], [0]
+    for match in escapes.finditer(text):
+        pieces += (text[kept : match.start()], character(match))
+        at = starts[-1] + match.start() - kept
+        kept = match.end()
+        starts += (at, at + 1)
+        origins += (match.start(), kept)
+    return "".join((*pieces, text[kept:])), (starts, origins)
+
+
+def _named(entity: re.Match[str]) -> str:
+    return _ENTITIES.get(entity[1], '"' if "4" in entity[0] or "22" in entity[0] else "'")
+
+
+def _character(found: re.Match[str]) -> str:
+    escape = found[0]
     if escape[0] == "'":
         return "'"  # how a shell writes it inside its own quotes
     return (

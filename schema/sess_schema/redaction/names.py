@@ -12,8 +12,8 @@ _KEYS = (
 )
 WORDS = (
     r"passw(?:or)?d|passwd|pwd|passphrase|passcode|pass"
-    r"|secret(?:[_-]?access)?(?:[ _-]?key)?(?:[_-]?base)?|token"
-    rf"|(?:{_KEYS})[ _-]?key|(?:secure[_-]?auth|auth|logged[_-]?in|nonce)[_-]?salt"
+    r"|secret(?:[._-]?access)?(?:[ ._-]?key)?(?:[_-]?base)?|token"
+    rf"|(?:{_KEYS})[ ._-]?key|(?:secure[_-]?auth|auth|logged[_-]?in|nonce)[_-]?salt"
     r"|credentials?|_auth|(?:git(?:hub|lab)?|gh|gl|azure|ado|azdo|docker)[_-]pat|psk|mnemonic|(?:seed|recovery)[_-]?phrase"
 )
 TAIL = (

@@ -52,7 +52,7 @@ def _said(
         whole = blanks.beyond_quotes(text, value, found.end(), start, extents)
         if whole is not None:
             yield found.end(), whole
-        elif _is_ticked(name, text[value.begin : value.end]):
+        elif values.is_said(name, text[value.begin : value.end]):
             yield value.begin, value.end
         return
     end = extents.rest(value.begin, start)
@@ -61,18 +61,11 @@ def _said(
     if whole is not None:
         yield value.begin, whole
         return
-    said = text[value.begin : value.end]
-    if values.bare(name, said, alone=False) or (
+    said = text[value.begin : value.end].rstrip(",;:")
+    if values.bare(name, said, alone=False, literal=True) or (
         in_table and _FIRST_CELL.search(text, max(start - 12, 0), start) and values.loud(name, said)
     ):
         yield value.begin, value.end
-
-
-def _is_ticked(name: str, value: str) -> bool:
-    """In a sentence, quotes are as often around code."""
-    return values.loud(name, value) and (
-        not values.is_code(value) or values.is_numbered(name, value)
-    )
 
 
 def credentials(text: str, at: int, start: int, name: str, extents: Extents) -> Span | None:

@@ -10,15 +10,16 @@ import re
 
 from sess_schema.redaction import names
 from sess_schema.redaction.placeholders import is_command, is_masked, is_placeholder
-from sess_schema.redaction.words import names_a_secret, reads_as_words
+from sess_schema.redaction.words import names_a_secret, reads_as_words, without_terms
 
 __all__ = [
     "bare",
+    "is_chosen",
     "is_code",
     "is_masked",
-    "is_numbered",
     "is_placeholder",
     "is_random",
+    "is_said",
     "loud",
     "quoted",
     "reads_as_words",
@@ -69,8 +70,15 @@ _TRAILING = "\"'`,;)]}."
 _AROUND = "\"'`,;:()[]{}.*<>"
 _HUMP = re.compile(r"[a-z][A-Z]")
 _EMPHASIS = "*`"
-_ENDS_IN_NUMBER = re.compile(r"[a-z]_?\d{2,}\Z")
-_ENDS_IN_LONG_NUMBER = re.compile(r"[A-Za-z_./+-]{7}[a-z]_?\d{3,}\Z")
+# As people choose passwords; the signs that join the words are no operators between variables.
+_CHOSEN = re.compile(r"[A-Za-z][A-Za-z_./:+-]*+(\d{2,})[^\w\s\"'`,;()\[\]{}<>]{0,3}\Z", re.ASCII)
+_JOINED = re.compile(r"[A-Za-z][/:+-](?![/:+>-])")
+_SHORTEST_NAME, _SHORTEST_NUMBER = 8, 3
+_OWNERS = re.compile(
+    r"(?:self|this|cls|super|args?|argv|kwargs|opts?|options|params?|config|cfg|conf|settings|os|sys|process|env"
+    r"|environ|ctx|context|req|request|res|resp|response|data|state|props|secrets|vars?|locals?|module|app|user"
+    r"|obj|object|item|result|event|node|row|values?|credentials?|client|session|parser|fixtures?|constants?)\."
+)
 # Signs that the words of a message do not have, but for what is filled in.
 _BEYOND_PROSE = re.compile(r"[\d$#@^&*_+=~|]|%\w")
 _AFTER_STRING = re.compile(
@@ -108,10 +116,11 @@ def loud(name: str, value: str) -> bool:
     return quoted(name, value)
 
 
-def bare(name: str, value: str, *, alone: bool) -> bool:
+def bare(name: str, value: str, *, alone: bool, literal: bool = False) -> bool:
     """A value without quotes, which in code is a variable or an expression.
 
-    `alone`: nothing else is on its line, as in YAML and properties files.
+    `alone`: nothing else is on its line, as in YAML and properties files. `literal`: nothing shows that it
+    is code.
     """
     if len(value) > _LONGEST:
         return not is_masked(value)
@@ -129,17 +138,30 @@ def bare(name: str, value: str, *, alone: bool) -> bool:
         return password and alone and core.isdecimal()
     if _is_elsewhere(name, core):
         return False
-    if alone and is_numbered(name, core):
+    if (alone or literal) and is_chosen(name, value):
         return True
     if alone and password and core.isalpha() and core.islower() and len(core) >= _SHORTEST:
         return not (names_a_secret(core) and reads_as_words(core))
     return not is_code(value)
 
 
-def is_numbered(name: str, value: str) -> bool:
-    """As people choose passwords: `WinterCastle19`, but no `token19`."""
-    ends = _ENDS_IN_NUMBER if names.is_password(name) else _ENDS_IN_LONG_NUMBER
-    return ends.search(value) is not None and not names_a_secret(value)
+def is_said(name: str, value: str) -> bool:
+    """A value in a sentence, where quotes are as often around code."""
+    return loud(name, value) and (not is_code(value) or is_chosen(name, value))
+
+
+def is_chosen(name: str, value: str) -> bool:
+    """Words and a number, as people choose passwords: `WinterCastle19`, `summer/castle_871`, but no `token19`."""
+    found = _CHOSEN.match(without_terms(value.rstrip("\"'`\\")))
+    if found is None or names_a_secret(value):
+        return False
+    if _JOINED.search(value) is not None:
+        return True
+    if "." in value:
+        return _OWNERS.match(value) is None
+    return names.is_password(name) or (
+        len(value) >= _SHORTEST_NAME and len(found[1]) >= _SHORTEST_NUMBER
+    )
 
 
 def _is_phrase(name: str, value: str) -> bool:

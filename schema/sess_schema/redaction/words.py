@@ -42,6 +42,11 @@ def reads_as_words(text: str) -> bool:
     return known >= _MOST * letters > 0
 
 
+def without_terms(text: str) -> str:
+    """Without what ends in digits by its nature, such as `sha256`."""
+    return _WITH_DIGITS.sub("", text)
+
+
 def names_a_secret(text: str) -> bool:
     """As the name of a field does: `access_token`."""
     return _STEMS.search(text) is not None
@@ -50,7 +55,7 @@ def names_a_secret(text: str) -> bool:
 @lru_cache(maxsize=8192)
 def _measured(run: str) -> tuple[int, int] | None:
     """How many letters belong to words, and how many there are; None if no one would choose it."""
-    known = _WITH_DIGITS.sub("", run.strip("_$"))
+    known = without_terms(run.strip("_$"))
     stem = known.rstrip("0123456789")
     digits = len(known) - len(stem)
     if (
