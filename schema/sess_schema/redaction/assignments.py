@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sess_schema.redaction import blanks, names, sentences, tables, values
+from sess_schema.redaction import blanks, literals, names, sentences, tables, values
 from sess_schema.redaction.extents import Extents, Span
 
 # RE2 finds places where a name may be followed by a value; `re` looks at them closely.
 SCREEN = (
     rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)"
-    r"(?:[\\\"'`\])*}]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\`\[\{]|is\b|to\b)|[ \t\r]*\n[^\n]*(?i:value|val)\b|[ \t][a-zA-Z:-]+ ?=|[ \t]\S*(?:\d|[a-z][A-Z])))"
+    r"(?:[\\\"'`\])*}]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\`\[\{]|is\b|to\b|from\b|(?i:for)\b|->|→|│|┃)"
+    r"|[ \t\r]*\n[^\n]*(?i:value|val)\b|[ \t\r]*\n[^\n]*(?:\n[^\n]*)?`|[ \t][ \t]+\S|\.(?:equals|toBe|toEqual)[A-Za-z]*\(|[ \t][a-zA-Z:-]+ ?=|[ \t]\S*(?:\d|[a-z][A-Z])))"
 )
 _VALUE = r"(?i:value|val|content|data|plaintext|secret_?string)"
 _NAME = re.compile(rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)")
@@ -19,26 +20,19 @@ _IN_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 _LONGEST_NAME = 60
 _CLOSERS = r"[\\\"'`\])*}]{0,6}"
 _ASSIGNED = re.compile(
-    rf"{_CLOSERS}[ \t]{{0,8}}(:=|=>(?=[\s\"'])|<<<|[!=]={{1,2}}(?=[\s\"'])|\?=|\+=|=|::?)[ \t]{{0,8}}(?:\*{{1,2}}[ \t]{{1,4}}(?=[^\s*]))?(?:\r?\n[ \t]{{1,40}})?"
+    rf"{_CLOSERS}[ \t]{{0,8}}(:=|=>(?=[\s\"'])|<<<|[!=]={{1,2}}(?=[\s\"'])|\?=|\+=|=|::?|(?<=[^)\]][ \t])(?:->|→)(?=[ \t]))[ \t]{{0,8}}(?:\*{{1,2}}[ \t]{{1,4}}(?=[^\s*]))?(?:\r?\n[ \t]{{1,40}})?"
 )
 # `password: &str = `, `password string = `, `password[] = `, `Password { get; set; } = `
 _ANNOTATED = re.compile(
-    r"(?:[ \t]{0,8}:|[ \t])[ \t]{0,4}(?:&'\w{1,20} )?[A-Za-z&*][\w.|<>?&* ]{0,40}?(?:\[[\w., |]{0,40}\])?[ \t]{0,4}=[ \t]{0,4}(?=\\{0,3}[bruf]{0,2}[\"'`])"
+    r"(?:[ \t]{0,8}:|[ \t])[ \t]{0,4}(?:&'(?:\\'')?\w{1,20} )?[A-Za-z&*][\w.|<>?&* ]{0,40}?(?:\[[\w., |]{0,40}\])?[ \t]{0,4}=[ \t]{0,4}(?=\\{0,3}[bruf]{0,2}[\"'`])"
     r"|\[\w{0,20}\][ \t]{0,8}=[ \t]{0,4}(?=\\{0,3}[\"'])"
     r"|[ \t]{1,4}\{[\w ;]{0,40}\}[ \t]{0,4}=[ \t]{0,4}(?=\\{0,3}[\"'])"
 )
-# Literals further on in the same statement: `getenv("A") || "..."`, `(\n    "...")`.
-_FURTHER = re.compile(
-    r"(?:(?:\|\||\?\?|\bor|[?:+])[ \t]{1,4}|(?:[Ff]rom|new|of|[Ss]tring|Str|[Ss]ecret|bytes|decode)\("
-    r"|\b(?:get_?env|env|get|fetch|config)\(\\{0,3}[\"'][\w.-]{1,60}\\{0,3}[\"'],[ \t]{0,4}"
-    r"|\b(?:default|value|fallback)[ \t]?=[ \t]?)(?=\\{0,3}[bruf]{0,2}[\"'`])"
-)
-_OPENED = re.compile(r"\([ \t]{0,4}\r?\n[ \t]{0,40}(?=[bruf]{0,2}[\"'])")
-_MOST_FURTHER = 4
 # The value is the next argument, or the argument of a call.
 _PASSED = re.compile(
     r"\\{0,3}[\"'],[ \t]{0,4}(?=\\{0,3}[bruf]{0,2}[\"'])|[ \t]{0,2}[({][ \t]{0,4}(?=\\{0,3}[\"'])"
-    r"|[ \t]{1,2}(?=\\{0,3}['\"]\S)"
+    r"|[ \t]{1,2}(?=\\{0,3}['\"]\S)|\.(?:equals|toBe|toEqual)[A-Za-z]*\([ \t]{0,4}(?=\\{0,3}[\"'`])"
+    r"|,[ \t]{1,4}(?=\\{0,3}[\"'])"
 )
 _TAG = re.compile(
     r"(?:\\{0,3}[\"'])?(?:[ \t][^<>\n]{0,120})?(?<!/)>(?:\s{0,60}<!\[CDATA\[|\s{0,60}(?=[^<\s]))"
@@ -51,17 +45,16 @@ _SIBLING = re.compile(
 )
 # The name is itself the value of a member: `- name: DB_PASSWORD`.
 _IS_VALUE = re.compile(r"[:=][ \t]{0,4}(?:\\{0,3}[\"'])?\Z")
-# `variable "db_password" { default = "..." }`
+# `variable "db_password" { default = "..." }`, `"--password", default="..."`, `PASSWORD FOR bob = '...'`
 _DECLARED = re.compile(
-    r"\\{0,3}[\"'][ \t]{0,4}\{[^{}]{0,300}?\b(?:default|value)[ \t]{0,20}=[ \t]{0,4}(?=\\{0,3}[\"'])"
+    r"\\{0,3}[\"']?[ \t]{0,4}:?[ \t]{0,4}\{[^{}]{0,300}?\b(?:default|value|example)\\{0,3}[\"']?[ \t]{0,20}[=:][ \t]{0,4}(?=\\{0,3}[\"'])"
+    r"|\\{0,3}[\"'],[^\n]{0,200}?\bdefault[ \t]?=[ \t]?(?=\\{0,3}[bruf]{0,2}[\"'])"
+    r"|[ \t](?i:for)[ \t]\S{1,80}[ \t]?=[ \t]?(?=\\{0,3}[\"'])"
+    r"|:[ \t]*\r?\n(?:[ \t]+[\w-]{1,30}:[^\n]{0,100}\n){0,5}?[ \t]+(?:default|value|example):[ \t]{1,4}(?=\S)"
 )
-_CELL_END = re.compile(r"[ \t]*\||,\S")
+_CELL_END = re.compile(r"[ \t]*[|│┃\t]|,\S")
+_TUPLE = re.compile(r"\{:?\Z")  # `{:password, "..."}`
 _FIRST_ARGUMENT = re.compile(r"\(\s{0,3}[bruf]?\\{0,3}[\"']\Z")
-_PREFIX = re.compile(r"(?:[@$bruf]{1,2}|\\{1,3}\$)(?=\\{0,3}[\"'])")
-_LIST = re.compile(r"\[\s{0,20}(?=\\{0,3}[\"'])")
-_NEXT = re.compile(r"\s{0,20},\s{0,20}(?=\\{0,3}[\"'])")
-_MOST_LISTED = 50
-_QUOTES = re.compile(r"[\"'`]")
 # After an option in a sentence: "the --password option".
 _PROSE = re.compile(
     r"(?i:and|are|args?|arguments?|as|before|can|file|flags?|for|from|if|in|instead|into|is|may|must"
@@ -111,9 +104,9 @@ def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Ite
         return
     annotated = _ANNOTATED.match(text, end)
     if annotated is not None:
-        literals = [*_literal(text, annotated.end(), name, extents)]
-        if literals:
-            yield from literals
+        spans = [*literals.one(text, annotated.end(), name, extents)]
+        if spans:
+            yield from spans
             return
     for pattern in (_SIBLING, _PLIST, _DECLARED, _PASSED):
         found = pattern.match(text, end)
@@ -123,9 +116,13 @@ def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Ite
                 if values.quoted(name, text[found.end() : end]):
                     yield found.end(), end
                 return
-            called = pattern is _PASSED and found[0].strip()[:1] in ("(", "{")
-            yield from _literal(text, found.end(), name, extents, phrase=not called)
+            called = pattern is _PASSED and found[0].lstrip()[:1] in ("(", "{", ".")
+            yield from literals.one(text, found.end(), name, extents, phrase=not called)
             return
+    fenced = sentences.fenced(text, end, name, extents)
+    if fenced is not None:
+        yield fenced
+        return
     found = _ASSIGNED.match(text, end)
     if found is not None:
         yield from _assigned(text, start, found, name, extents)
@@ -137,25 +134,6 @@ def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Ite
             yield found.end(), found.end() + len(said.rstrip())
         return
     yield from sentences.find(text, start, end, name, extents)
-
-
-def _literal(
-    text: str, at: int, name: str, extents: Extents, *, phrase: bool = True
-) -> Iterator[Span]:
-    """The value must be a literal, quoted or, as the value of a sibling, not.
-
-    `phrase`: it may consist of words.
-    """
-    prefix = _PREFIX.match(text, at)
-    value = extents.value(prefix.end() if prefix else at, name=at)
-    end = None if value.quoted else blanks.end_of(text, at, extents.rest(at, at))
-    if end is not None:
-        yield value.begin, end
-        return
-    said = text[value.begin : value.end]
-    message = not phrase and " " in said and values.reads_as_words(said)
-    if values.quoted(name, said) and (not message or blanks.is_passphrase(said)):
-        yield value.begin, value.end
 
 
 def _assigned(
@@ -171,17 +149,18 @@ def _assigned(
         if text[slice(*lines)].strip() and not values.is_masked(text[slice(*lines)].strip()):
             yield lines
         return
-    listed = _LIST.match(text, at)
+    listed = literals.LIST.match(text, at)
     if listed is not None:
-        yield from _listed(text, listed.end(), name, extents)
-    prefix = _PREFIX.match(text, at)
+        yield from literals.listed(text, listed.end(), name, extents)
+    prefix = literals.PREFIX.match(text, at)
     at = prefix.end() if prefix else at
     sign = text[start - 1 : start]
     parameter = sign in ("?", "&")
     stops = ";" if sign == ";" or text[start - 2 : start] == "; " else ""
     if parameter:
         stops = "&#" if _is_in_query(text, start) else "&"
-    direct = found[1] == "=" and found.end() == found.end(1)
+    glued = found.end() == found.end(1)
+    direct = found[1] == "=" and glued
     environment = direct and _ENVIRONMENT.match(name) is not None
     value = extents.value(at, name=start, stops=stops, shell=environment, plain=parameter)
     said = text[value.begin : value.end]
@@ -197,8 +176,9 @@ def _assigned(
             yield value.begin, value.end
         elif first > 0 and " " in said and values.quoted(name, text[value.begin : first]):
             yield value.begin, first  # where a backslash before a quote means nothing
+        yield from literals.changed(text, value.end, name, extents)
         return
-    yield from _further(text, at, name, extents)
+    yield from literals.further(text, at, name, extents)
     in_string = direct and extents.opens_quote(start)
     if found[1] in ("=", ":", "=>", "==") and (
         leads or sign in ("|", "/") or extents.opens_quote(start)
@@ -236,9 +216,9 @@ def _assigned(
         return
     if found[1][:2] in ("==", "!=") and not any(map(str.isdigit, said[: blanks.LONGEST_LINE])):
         return  # two variables are compared
-    last = found[1] in ("=", ":") and _ALONE.match(text, value.end) is not None
-    literal = direct or (
-        found[1] == ":" and (last or _STRING_ENDS.match(text, value.end) is not None)
+    last = found[1] in ("=", ":", ":=", "?=", "=>") and _ALONE.match(text, value.end) is not None
+    literal = found[1] in ("=", ":", "→", "=>") and (
+        glued or (last and found[1] != "=") or _STRING_ENDS.match(text, value.end) is not None
     )
     if values.bare(name, said, alone=leads and last, literal=literal):
         yield value.begin, value.end
@@ -260,37 +240,6 @@ def _is_in_query(text: str, at: int) -> bool:
     return text.rfind("?", least, at) > max(text.rfind(c, least, at) for c in " '\"\n")
 
 
-def _further(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
-    opened = _OPENED.match(text, at)
-    if opened is not None:
-        yield from _literal(text, opened.end(), name, extents)
-    end = min(extents.line_end(at), at + blanks.LONGEST_LINE)
-    if not _QUOTES.search(text, at, end):
-        return
-    for _ in range(_MOST_FURTHER):
-        found = _FURTHER.search(text, at, end)
-        if found is None:
-            return
-        prefix = _PREFIX.match(text, found.end())
-        value = extents.value(prefix.end() if prefix else found.end(), name=found.end())
-        said = text[value.begin : value.end]
-        if values.quoted(name, said):
-            yield value.begin, value.end
-        at = value.end + 1
-
-
-def _listed(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
-    for _ in range(_MOST_LISTED):
-        value = extents.value(at, name=at)
-        if values.quoted(name, text[value.begin : value.end]):
-            yield value.begin, value.end
-        quote = len(text[at : value.begin])
-        following = _NEXT.match(text, value.end + quote)
-        if following is None:
-            return
-        at = following.end()
-
-
 def _applies(pattern: re.Pattern[str], text: str, start: int, found: re.Match[str]) -> bool:
     if pattern is _SIBLING:
         return _IS_VALUE.search(text, max(start - 20, 0), start) is not None
@@ -299,6 +248,8 @@ def _applies(pattern: re.Pattern[str], text: str, start: int, found: re.Match[st
 
 def _is_passed(text: str, start: int, found: re.Match[str]) -> bool:
     """`define('DB_PASSWORD', '...')`, `["--password", "..."]`; in `('a', 'password', 'b')` it is just a word."""
+    if found[0][0] == ",":
+        return _TUPLE.search(text, max(start - 3, 0), start) is not None
     if "," not in found[0] or text.startswith("--", start):
         return True
     return _FIRST_ARGUMENT.search(text, max(start - 8, 0), start) is not None
@@ -322,7 +273,9 @@ def _is_in_tag(text: str, start: int) -> bool:
     opened = before.rfind("<")
     if opened < 0 or _GROUP.search(before, 0, opened):
         return False
-    return ">" not in before[opened:] and before[opened + 1 : opened + 2] != "/"
+    return ">" not in before[opened:] and (
+        opened + 1 == len(before) or before[opened + 1].isalpha()
+    )
 
 
 def option(text: str, found: re.Match[str], extents: Extents) -> Iterator[tuple[int, int, str]]:

@@ -181,9 +181,9 @@ CONTEXTS = (
         r"(?i:insert) +(?i:(?:or \w+ )?into) ",
     ),
     Context(
-        rf"[|,][ \t]*([\w.-]{{0,60}}(?i:{names.WORDS}))[ \t]*(?=[\r\n])", tables.last_column,
+        rf"[|,\t][ \t]*([\w.-]{{0,60}}(?i:{names.WORDS}))[ \t]*(?=[\r\n])", tables.last_column,
         "id | password\n---+------\n1 | hunter2", "id | password\n---+------\n1 | string",
-        rf"[|,][ \t]*[\w.-]*(?i:{names.WORDS})[ \t]*[\r\n]",
+        rf"[|,\t][ \t]*[\w.-]*(?i:{names.WORDS})[ \t]*[\r\n]",
     ),
     Context(
         r"-(?:pass|passin|passout) pass:([^\s$])", judges.value(names.PASSWORD),
@@ -205,6 +205,10 @@ CONTEXTS = (
         rf"(?<![\w-])--?([a-z-]{{0,40}}(?i:{names.WORDS})) {{1,2}}([^\s-]|-[^\s-]{{0,80}}\d)", assignments.option,
         "deploy --api-token 0a1b2c3d4e", "deploy --token-file path",
         rf"-[a-z-]*(?i:{names.WORDS}) ",
+    ),
+    Context(
+        rf"form-data; name=\\*\"[\w.-]{{0,60}}(?i:{names.WORDS})\\*\"\r?\n(?:[ \t]*[\w-]{{1,40}}: [^\n]{{0,200}}\n)?[ \t]*\r?\n[ \t]*(\S)", judges.line,
+        'form-data; name="password"\r\n\r\nhunter2', 'form-data; name="password"\r\n\r\n$PASS', "form-data; name=",
     ),
     *(_program(*row) for row in _PROGRAMS),
 )  # fmt: skip

@@ -19,7 +19,9 @@ from sess_schema.redaction.shapes import SHAPES, Shape
 
 EDITION = 5  # increased when the rules find more, so that sites are drawn again
 Found = tuple[int, int, str]  # begin, end, kind
-Layer = tuple[list[int], list[int]]  # places in a text that was read through, and in the one as it was
+Layer = tuple[
+    list[int], list[int]
+]  # places in a text that was read through, and in the one as it was
 
 # Bytes searched at a time: a secret may begin inside another one that has no end, and searching
 # for that end again after each match would take quadratic time.
@@ -39,11 +41,9 @@ _MARGIN = re.compile(
 # Where a narrow terminal broke a word.
 _BROKEN = re.compile(r"([\w+/=.$-]{1,400}+)(\r?\n[ \t]{0,12})([\w+/=.$-]{4,})", re.ASCII)
 # A notebook has each line in a string of its own.
-_ESCAPE = re.compile(
-    r"'\\''|\\n\",\r?\n[ \t]*\"|\\(?:[\"\\/nrt`$]|'(?!\\'')|x1b|u[0-9a-fA-F]{4})"
-)
+_ESCAPE = re.compile(r"'\\''|\\n\",\r?\n[ \t]*\"|\\(?:[\"\\/nrt`$]|'(?!\\'')|x1b|u[0-9a-fA-F]{4})")
 _ESCAPES = re.compile(
-    r"\\[\"\\nr`']|\\u[0-9a-fA-F]{4}"
+    r"\\[\"\\nr`']|\\x1b|\\u[0-9a-fA-F]{4}"
 )  # what hides the lines and quotes of a text
 _CHARACTERS = {"n": "\n", "r": "\r", "t": "\t"}
 _MOST_LAYERS = 3

@@ -76,6 +76,14 @@ def value(name: str, *, digit: bool = False) -> Judge:
     return judge
 
 
+def line(text: str, found: re.Match[str], extents: Extents) -> Found:
+    """All of it, whatever its characters."""
+    begin = found.start(1)
+    said = text[begin : extents.line_end(begin)].rstrip()
+    if values.loud(names.PASSWORD, said):
+        yield begin, begin + len(said), names.PASSWORD
+
+
 def rest_of_instruction(text: str, found: re.Match[str], extents: Extents) -> Found:
     """`ENV NAME value with blanks`; of other commands, the next word."""
     begin, end = found.start(1), extents.line_end(found.start(1))

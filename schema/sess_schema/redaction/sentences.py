@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sess_schema.redaction import blanks, names, values
+from sess_schema.redaction import blanks, literals, names, values
 from sess_schema.redaction.extents import Extents, Span
 
 _SAID = re.compile(
-    r"[\"'`*]{0,3}(?: is:? | to (?=[\"'`])| (?=`)|[ \t]{0,8}\|[ \t]{1,8}|[ \t]{1,8}\|)(?=\S)"
+    r"[\"'`*]{0,3}(?: is:? | (?:from|to) (?=[\"'`])| \([a-z ]{0,20}[:=]? ?(?=[\"'`])| (?=`)|[ \t]{0,8}[|│┃][ \t]{1,8}|[ \t]{1,8}\|)(?=\S)"
 )
-_FIRST_CELL = re.compile(r"^[ \t]*\|[ \t`*\"']{0,6}\Z", re.MULTILINE)
+_FIRST_CELL = re.compile(r"^[ \t]*[|│┃][ \t`*\"']{0,6}\Z", re.MULTILINE)
+_BAR = re.compile(r"[|│┃]")
 _IS_VERB = re.compile(r"(?i:pass)\Z")
 _WORD = re.compile(r" ([^\s\"'`]+)")
 _INDENT = re.compile(r"(?:^|(?<=\n))[ \t]{0,8}\Z")
@@ -20,6 +21,25 @@ _ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_.]*\Z")
 _AS_USER = re.compile(
     r"(?:s?[:=]|s? are) {0,2}[\w.@+-]{1,60} ?/ ?(?=\S)"
 )  # `credentials: admin / ...`
+
+
+# On a line of its own, in a block or not.
+_FENCED = re.compile(
+    r"[:*]{0,3}[ \t]{0,4}\r?\n(?:[ \t]*\r?\n)?[ \t]{0,12}"
+    r"(?:```[\w-]{0,20}[ \t]*\r?\n[ \t]{0,8}(?=\S+[ \t]*\r?\n[ \t]*```)|(?=`[^`\n]+`[ \t]*(?:[\r\n]|\Z)))"
+)
+_ASIDE = re.compile(r"[ \t]{2,40}(?=\S)")
+_LAST = re.compile(r"[ \t]*(?:[\r\n]|\Z|\\{0,3}[\"'`])")
+
+
+def fenced(text: str, end: int, name: str, extents: Extents) -> Span | None:
+    """The only word of a block of code, or a line in ticks, below the name that ends at `end`."""
+    found = _FENCED.match(text, end)
+    if found is None:
+        return None
+    value = extents.value(found.end(), name=found.end(), plain="```" in found[0])
+    said = text[value.begin : value.end]
+    return (value.begin, value.end) if values.is_said(name, said) else None
 
 
 def find(text: str, start: int, end: int, name: str, extents: Extents) -> Iterator[Span]:
@@ -35,6 +55,13 @@ def find(text: str, start: int, end: int, name: str, extents: Extents) -> Iterat
         if values.loud(name, text[value.begin : end]):
             yield value.begin, end
         return
+    found = _ASIDE.match(text, end)
+    if found is not None and _INDENT.search(text, 0, start):
+        value = extents.value(found.end(), name=start)
+        last = _LAST.match(text, value.end) is not None
+        if last and values.is_said(name, text[value.begin : value.end]):
+            yield value.begin, value.end
+        return
     found = _WORD.match(text, end)
     if found is not None and not _IS_VERB.match(name) and values.is_random(found[1]):
         value = extents.value(found.start(1), name=start)
@@ -44,7 +71,7 @@ def find(text: str, start: int, end: int, name: str, extents: Extents) -> Iterat
 def _said(
     text: str, start: int, found: re.Match[str], name: str, extents: Extents
 ) -> Iterator[Span]:
-    in_table = "|" in found[0]
+    in_table = _BAR.search(found[0]) is not None
     if _IS_VERB.match(name) and not in_table:
         return
     value = extents.value(found.end(), name=start)
@@ -54,10 +81,11 @@ def _said(
             yield found.end(), whole
         elif values.is_said(name, text[value.begin : value.end]):
             yield value.begin, value.end
+        yield from literals.changed(text, value.end, name, extents)
         return
     end = extents.rest(value.begin, start)
-    cell = text.find("|", value.begin, end) if in_table else -1
-    whole = blanks.end_of(text, value.begin, end if cell < 0 else cell)
+    cell = _BAR.search(text, value.begin, end) if in_table else None
+    whole = blanks.end_of(text, value.begin, cell.start() if cell else end)
     if whole is not None:
         yield value.begin, whole
         return

@@ -10,10 +10,15 @@ from sess_schema.redaction.extents import Extents
 
 Found = Iterator[tuple[int, int, str]]
 
-_RULE = re.compile(r"[ \t]*\|?[ \t:+|-]*-{2,}[ \t:+|-]*\Z")
+_RULE = re.compile(r"[ \t]*[|├┝╞┡]?[ \t:+|─━═┼╪╇-]*[-─━═]{2,}[ \t:+|─━═┼╪╇-]*[┤┥╡┩]?[ \t]*\Z")
 _CSV_HEAD = re.compile(r"[\w.-]+(?:,[\w. -]+)+\Z", re.ASCII)
+_TABBED_HEAD = re.compile(r"[\w.-]+(?:\t[\w. -]+)+\Z", re.ASCII)
 _CSV_CELL = re.compile(r"\"((?:[^\"]|\"\")*)\"|[^,\r\n]*")
-_CELL = re.compile(r"[^|]*")
+_CELL = re.compile(r"[^|│┃]*")
+_TABBED_CELL = re.compile(r"[^\t\r\n]*")
+_BAR = re.compile(r"[|│┃]")
+_COMMA = re.compile(",")
+_TAB = re.compile("\t")
 _MOST_ROWS = 200
 _MOST_QUOTES = 8
 _LONGEST_ROW = 4_000  # characters
@@ -40,17 +45,19 @@ def column(text: str, named: int, name: str) -> Found:
     start = max(start, begun)
     head = text[start:stop]
     at = named - start
-    if "|" in head:
-        number, cells = head.count("|", 0, at), _CELL
+    if _BAR.search(head) is not None:
+        bar, cells = _BAR, _CELL
         rule = _line_end(text, stop + 1)
         if not _RULE.match(text, stop + 1, rule - (text[rule - 1] == "\r")):
             return
         stop = rule
     elif _CSV_HEAD.match(head.strip()):
-        number, cells = head.count(",", 0, at), _CSV_CELL
+        bar, cells = _COMMA, _CSV_CELL
+    elif _TABBED_HEAD.match(head.rstrip()):
+        bar, cells = _TAB, _TABBED_CELL
     else:
         return
-    count = head.count("|" if cells is _CELL else ",")
+    number, count = len(bar.findall(head, 0, at)), len(bar.findall(head))
     for _ in range(_MOST_ROWS):
         begin, stop = stop + 1, _line_end(text, stop + 1)
         if begin >= len(text) or stop - begin > _LONGEST_ROW:

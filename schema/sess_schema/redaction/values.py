@@ -73,6 +73,8 @@ _EMPHASIS = "*`"
 # As people choose passwords; the signs that join the words are no operators between variables.
 _CHOSEN = re.compile(r"[A-Za-z][A-Za-z_./:+-]*+(\d{2,})[^\w\s\"'`,;()\[\]{}<>]{0,3}\Z", re.ASCII)
 _JOINED = re.compile(r"[A-Za-z][/:+-](?![/:+>-])")
+# One of several: `username=bob,password=summer/castle_871,vers=3`.
+_OF_PAIRS = re.compile(r"[A-Za-z]{2,}[/:+-][A-Za-z]{2}[^,;)]*[,;)]+(?:\w+=\S*)?\Z")
 _SHORTEST_NAME, _SHORTEST_NUMBER = 8, 3
 _OWNERS = re.compile(
     r"(?:self|this|cls|super|args?|argv|kwargs|opts?|options|params?|config|cfg|conf|settings|os|sys|process|env"
@@ -152,7 +154,10 @@ def is_said(name: str, value: str) -> bool:
 
 def is_chosen(name: str, value: str) -> bool:
     """Words and a number, as people choose passwords: `WinterCastle19`, `summer/castle_871`, but no `token19`."""
-    found = _CHOSEN.match(without_terms(value.rstrip("\"'`\\")))
+    value = value.rstrip("\"'`\\")
+    if _OF_PAIRS.match(value) is not None:
+        value = value.partition(",")[0].rstrip(");")
+    found = _CHOSEN.match(without_terms(value))
     if found is None or names_a_secret(value):
         return False
     if _JOINED.search(value) is not None:
@@ -190,7 +195,7 @@ def _is_elsewhere(name: str, value: str) -> bool:
     """The secret is at this address or in this file."""
     if _ADDRESS.match(value) or _ROOTS.match(value):
         return True
-    if name in ("PWD", "OLDPWD") and value[:1] in "/~":
+    if name in ("PWD", "OLDPWD") and (value[:1] == "/" or value[:2] == "~/"):
         return True  # the working directory
     return (_FILE.match(value) or _PATH.match(value)) is not None and reads_as_words(value)
 
