@@ -216,7 +216,9 @@ def _assigned(
         return
     if found[1][:2] in ("==", "!=") and not any(map(str.isdigit, said[: blanks.LONGEST_LINE])):
         return  # two variables are compared
-    last = found[1] in ("=", ":", ":=", "?=", "=>") and _ALONE.match(text, value.end) is not None
+    last = (
+        found[1] in ("=", ":", ":=", "?=", "=>", "→") and _ALONE.match(text, value.end) is not None
+    )
     literal = found[1] in ("=", ":", "→", "=>") and (
         glued or (last and found[1] != "=") or _STRING_ENDS.match(text, value.end) is not None
     )

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any
 
 from sess_schema.redaction import assignments, contexts, values
@@ -41,14 +42,18 @@ _MARGIN = re.compile(
 # Where a narrow terminal broke a word.
 _BROKEN = re.compile(r"([\w+/=.$-]{1,400}+)(\r?\n[ \t]{0,12})([\w+/=.$-]{4,})", re.ASCII)
 # A notebook has each line in a string of its own.
-_ESCAPE = re.compile(r"'\\''|\\n\",\r?\n[ \t]*\"|\\(?:[\"\\/nrt`$]|'(?!\\'')|x1b|u[0-9a-fA-F]{4})")
+_ESCAPE = re.compile(
+    r"('\\''|\\n\",\r?\n[ \t]*\"|\\(?:[\"\\/nrt`$]|'(?!\\'')|x1b|u[0-9a-fA-F]{4}))"
+)
 _ESCAPES = re.compile(
     r"\\[\"\\nr`']|\\x1b|\\u[0-9a-fA-F]{4}"
 )  # what hides the lines and quotes of a text
-_CHARACTERS = {"n": "\n", "r": "\r", "t": "\t"}
+_MOST_CHARACTERS = 10_000
 _MOST_LAYERS = 3
-_ENTITY = re.compile(r"&(?:(lt|gt|amp|quot|apos)|#(?:39|x27|34|x22));")
-_ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"'}
+_ENTITY = re.compile(r"(&(?:lt|gt|amp|quot|apos|#39|#x27|#34|#x22);)")
+_ENTITIES = {
+    "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&#34;": '"', "&#x22;": '"', "&apos;": "'", "&#39;": "'", "&#x27;": "'",
+}  # fmt: skip
 _ENDS_SEQUENCE = re.compile(r"(?:\x1b\[[0-9;]*m|\\[nrt])\Z")
 _BY_PREFIX = [shape for shape in SHAPES if not shape.sign]
 _BACK = 60
@@ -222,56 +227,62 @@ def _through(
 
 def _unescaped(text: str) -> Iterator[Found]:
     """What is found when JSON in it is read as the text that it stands for, and JSON in that again."""
-    layers: list[Layer] = []
+    layers: list[tuple[list[str], list[str]]] = []
     while len(layers) < _MOST_LAYERS and _ESCAPES.search(text) is not None:
-        text, layer = _read(text, _ESCAPE, _character)
-        layers.append(layer)
+        pieces = _ESCAPE.split(text)
+        read = _read(pieces, _CHARACTERS)
+        text = "".join(read)
+        layers.append((read, pieces))
         found = [*_in_lines(text)]
         if "\x1b" in text:
             found += _through(text, _COLOUR, ())
-        for begin, end, kind in found:
-            span = begin, end
-            for layer in reversed(layers):
-                span = _origin(span[0], *layer), _origin(span[1], *layer)
-            yield *span, kind
+        if found:
+            places = [(_starts(one), _starts(other)) for one, other in reversed(layers)]
+            for begin, end, kind in found:
+                span = begin, end
+                for layer in places:
+                    span = _origin(span[0], *layer), _origin(span[1], *layer)
+                yield *span, kind
 
 
 def _without_entities(text: str) -> Iterator[Found]:
     """What is found in the text that HTML or XML stands for."""
-    plain, layer = _read(text, _ENTITY, _named)
-    for begin, end, kind in _in_lines(plain):
-        yield _origin(begin, *layer), _origin(end, *layer), kind
+    pieces = _ENTITY.split(text)
+    read = _read(pieces, _ENTITIES)
+    found = [*_in_lines("".join(read))]
+    if found:
+        starts, origins = _starts(read), _starts(pieces)
+        for begin, end, kind in found:
+            yield _origin(begin, starts, origins), _origin(end, starts, origins), kind
 
 
-def _read(
-    text: str, escapes: re.Pattern[str], character: Callable[[re.Match[str]], str]
-) -> tuple[str, Layer]:
-    """With one character for each escape; and where each part of it was."""
-    pieces: list[str] = []
-    kept = 0
-    starts, origins = [0], [0]
-    for match in escapes.finditer(text):
-        pieces += (text[kept : match.start()], character(match))
-        at = starts[-1] + match.start() - kept
-        kept = match.end()
-        starts += (at, at + 1)
-        origins += (match.start(), kept)
-    return "".join((*pieces, text[kept:])), (starts, origins)
+def _read(pieces: list[str], characters: Mapping[str, str]) -> list[str]:
+    """With a character instead of every second piece, which is an escape."""
+    read = pieces.copy()
+    read[1::2] = map(characters.__getitem__, pieces[1::2])
+    return read
 
 
-def _named(entity: re.Match[str]) -> str:
-    return _ENTITIES.get(entity[1], '"' if "4" in entity[0] or "22" in entity[0] else "'")
+def _starts(pieces: list[str]) -> list[int]:
+    return [0, *accumulate(map(len, pieces))]
 
 
-def _character(found: re.Match[str]) -> str:
-    escape = found[0]
-    if escape[0] == "'":
-        return "'"  # how a shell writes it inside its own quotes
-    return (
-        chr(int(f"0x{escape[2:]}", 0))
-        if escape[1] in "ux"
-        else _CHARACTERS.get(escape[1], escape[1])
-    )
+class _Characters(dict[str, str]):
+    """By escape, as they are met."""
+
+    def __missing__(self, escape: str) -> str:
+        if escape[0] == "'":
+            character = "'"  # how a shell writes it inside its own quotes
+        elif escape[1] in "ux":
+            character = chr(int(f"0x{escape[2:]}", 0))
+        else:
+            character = {"n": "\n", "r": "\r", "t": "\t"}.get(escape[1], escape[1])
+        if len(self) < _MOST_CHARACTERS:
+            self[escape] = character
+        return character
+
+
+_CHARACTERS = _Characters()
 
 
 def _origin(at: int, starts: list[int], origins: list[int]) -> int:

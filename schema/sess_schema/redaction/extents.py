@@ -19,6 +19,7 @@ _BLANK = re.compile(r"(?<!\\) |[^\S ]|\x1b")
 # What may follow the quote that ends a value; anything else belongs to the same word.
 _AFTER_QUOTE = re.compile(r"\Z|[\s\x1b,;:)\]}>/&|.+*\\<]")
 _AFTER_TICK = re.compile(_AFTER_QUOTE.pattern + r"|[\"'?!]")
+_OTHER_CLOSES = re.compile(r"\\*[\"'`](?:\Z|[\s,;:)\]}])")  # in which it is
 _AFTER_WORD = re.compile(r"\Z|[\s\x1b;&|)\]},\\]")
 # A quote inside quotes, after the first of its signs: `''`, `'"'"'`, `'\\''`.
 _GOES_ON = re.compile(r"\"'\"'|'\"'\"|\\''|'|\"")
@@ -27,7 +28,7 @@ _WORD_GOES_ON = re.compile(r"'\\''|'\"'\"'|\"'\"'\"")
 _LINE_END = re.compile(r"[\r\n]")
 # An escaped line break ends a value only before what looks like a new line: `\n` may be part of it.
 _ESCAPED_BREAK = re.compile(
-    r"\\{1,8}(?:r\\{1,8})?n(?=\\|\Z|[\"']|[+-]?[ \t]*(?:export )?([A-Za-z_][\w.-]{1,60})\\*[\"']?[ \t]*[=:]|-----)"
+    r"\\{1,8}(?:r\\{1,8})?n(?=\\+[nrtu\"']|\Z|[\"']|[+-]?[ \t]*(?:export )?([A-Za-z_][\w.-]{1,60})\\*[\"']?[ \t]*[=:]|-----)"
 )
 _CLOSING_TAG = re.compile(r"</[A-Za-z][\w:.-]{0,60}>")
 _BEFORE = 400  # characters of the line that are looked through for an open quote
@@ -225,7 +226,7 @@ class Extents:
             closing = self._end_of_word(at, opened)
             if closing is not None and closing < end:
                 after = closing + len(opened)
-                if _AFTER_QUOTE.match(text, after):
+                if _AFTER_QUOTE.match(text, after) or _OTHER_CLOSES.match(text, after):
                     end = closing
         if "\\" in text[at:end]:
             for broken in _ESCAPED_BREAK.finditer(text, at, end + 60):

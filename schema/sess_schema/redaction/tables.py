@@ -53,7 +53,7 @@ def column(text: str, named: int, name: str) -> Found:
         stop = rule
     elif _CSV_HEAD.match(head.strip()):
         bar, cells = _COMMA, _CSV_CELL
-    elif _TABBED_HEAD.match(head.rstrip()):
+    elif _TABBED_HEAD.match(head.strip(" \r")):
         bar, cells = _TAB, _TABBED_CELL
     else:
         return

@@ -74,8 +74,8 @@ _EMPHASIS = "*`"
 _CHOSEN = re.compile(r"[A-Za-z][A-Za-z_./:+-]*+(\d{2,})[^\w\s\"'`,;()\[\]{}<>]{0,3}\Z", re.ASCII)
 _JOINED = re.compile(r"[A-Za-z][/:+-](?![/:+>-])")
 # One of several: `username=bob,password=summer/castle_871,vers=3`.
-_OF_PAIRS = re.compile(r"[A-Za-z]{2,}[/:+-][A-Za-z]{2}[^,;)]*[,;)]+(?:\w+=\S*)?\Z")
-_SHORTEST_NAME, _SHORTEST_NUMBER = 8, 3
+_OF_PAIRS = re.compile(r"[A-Za-z][\w.]*[/:+-][^,;)]*[,;)]+(?:\w+=\S*)?\Z")
+_SHORTEST_NAME, _LONG_CHOSEN, _SHORTEST_NUMBER = 8, 10, 3
 _OWNERS = re.compile(
     r"(?:self|this|cls|super|args?|argv|kwargs|opts?|options|params?|config|cfg|conf|settings|os|sys|process|env"
     r"|environ|ctx|context|req|request|res|resp|response|data|state|props|secrets|vars?|locals?|module|app|user"
@@ -164,9 +164,8 @@ def is_chosen(name: str, value: str) -> bool:
         return True
     if "." in value:
         return _OWNERS.match(value) is None
-    return names.is_password(name) or (
-        len(value) >= _SHORTEST_NAME and len(found[1]) >= _SHORTEST_NUMBER
-    )
+    long = _SHORTEST_NAME if len(found[1]) >= _SHORTEST_NUMBER else _LONG_CHOSEN
+    return names.is_password(name) or len(value) >= long
 
 
 def _is_phrase(name: str, value: str) -> bool:
