@@ -155,6 +155,8 @@ def _assigned(
     prefix = literals.PREFIX.match(text, at)
     at = prefix.end() if prefix else at
     sign = text[start - 1 : start]
+    if sign == ";":
+        name = name.lower()  # `;PWD=` is no working directory
     parameter = sign in ("?", "&")
     stops = ";" if sign == ";" or text[start - 2 : start] == "; " else ""
     if parameter:
@@ -163,6 +165,8 @@ def _assigned(
     direct = found[1] == "=" and glued
     environment = direct and _ENVIRONMENT.match(name) is not None
     value = extents.value(at, name=start, stops=stops, shell=environment, plain=parameter)
+    if value.quoted and text[start - 5 : start].lower() == "$env:":
+        value = extents.beyond_ticks(value)
     said = text[value.begin : value.end]
     leads = _LINE_BEFORE.search(text, max(start - 60, 0), start) is not None
     if value.quoted and (leads or extents.opens_quote(start)):

@@ -41,11 +41,11 @@ def end_of(text: str, begin: int, end: int, *, code: bool = True) -> int | None:
     end = min(end, begin + LONGEST_LINE)
     if text[begin : begin + 1].isspace() or not _BLANKS.search(text, begin, end):
         return None
-    if _is_noise(text[begin:end], code=code):
+    if is_noise(text[begin:end], code=code):
         return end
     end = _statement_end(text, begin, end)
     value = text[begin:end]
-    if _is_noise(value, code=code) or is_passphrase(value) or _is_unreadable(value):
+    if is_noise(value, code=code) or is_passphrase(value) or _is_unreadable(value):
         return end
     last, words, random = None, 0, 0
     first = value.split(None, _MOST_FIRST)[:_MOST_FIRST]
@@ -73,13 +73,13 @@ def _statement_end(text: str, begin: int, end: int) -> int:
         if (
             word[0] in _OPERATORS
             and not first
-            and not _is_noise(text[word.end() : end], _SHORTEST_WORD)
+            and not is_noise(text[word.end() : end], _SHORTEST_WORD)
         ):
             return max(word.start() - 1, begin)
     return end
 
 
-def _is_noise(value: str, least: int = _SHORTEST_PIECES, *, code: bool = True) -> bool:
+def is_noise(value: str, least: int = _SHORTEST_PIECES, *, code: bool = True) -> bool:
     """Signs and digits among letters that are no words."""
     said = value.strip()
     return (
@@ -116,7 +116,7 @@ def beyond_quotes(text: str, value: Extent, at: int, name: int, extents: Extents
     if at + len(whole) <= value.end:
         return None
     goes_on = extents.opens_quote(name) or _GLUED.match(text, value.end + value.begin - at)
-    if goes_on and _is_noise(whole):
+    if goes_on and is_noise(whole):
         return at + len(whole)
     if _MORE_THAN_QUOTED.match(whole) is None or not values.is_random(whole):
         return None

@@ -25,6 +25,7 @@ _AFTER_WORD = re.compile(r"\Z|[\s\x1b;&|)\]},\\]")
 _GOES_ON = re.compile(r"\"'\"'|'\"'\"|\\''|'|\"")
 _JUST_OPENED = re.compile(r"[ (\[{,=:](\\*[\"'`])\Z")
 _WORD_GOES_ON = re.compile(r"'\\''|'\"'\"'|\"'\"'\"")
+_TICKED = re.compile(r"(?<!`)(?:``)*`\Z")
 _LINE_END = re.compile(r"[\r\n]")
 # An escaped line break ends a value only before what looks like a new line: `\n` may be part of it.
 _ESCAPED_BREAK = re.compile(
@@ -95,6 +96,18 @@ class Extents:
             and self.text[name - 1 : name] not in ("'", '"', "\\")
             and self._open_quote(name) is None
         )
+
+    def beyond_ticks(self, value: Extent) -> Extent:
+        """PowerShell writes a quote inside quotes with a tick before it."""
+        end: int | None = value.end
+        mark = self.text[value.begin - 1]
+        last = value.end
+        for _ in range(_MOST_QUOTES):
+            if end is None or mark != '"' or not _TICKED.search(self.text, value.begin, end):
+                break
+            last = end
+            end = self._closing(end + 1, 0, mark)
+        return value._replace(end=last if end is None else end)
 
     def several_lines(self, at: int) -> Span | None:
         """The lines of a here-document or of a YAML block that begins at `at`."""
@@ -202,7 +215,7 @@ class Extents:
                 continue
             if count % (2 * (depth + 1)) == depth:
                 return found - depth
-            if escaped is None and depth == 0 and _AFTER_QUOTE.match(text, found + 1):
+            if escaped is None and depth == 0 and _AFTER_WORD.match(text, found + 1):
                 escaped = found  # where backslashes mean nothing: 'C:\'
             at = found + 1
 

@@ -19,6 +19,9 @@ _ARGUMENT = re.compile(r"(?:\w\(|,)[ \t]{0,4}(?=\\{0,3}[bu]?[\"'])")
 _OPENED = re.compile(r"\([ \t]{0,4}\r?\n[ \t]{0,40}(?=[bruf]{0,2}[\"'])")
 _MOST_FURTHER = 4
 _SIGNED = re.compile(r"[A-Za-z][!@#$&*]\d{2,}|[A-Za-z]\d{2,}[!@#$&*]")
+_RANGE = re.compile(r"[aA]-[zZ]|0-9")  # of a regular expression
+_MIXED = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]")))
+_SHORTEST = 6
 _OF_MESSAGES = re.compile(r"%[sdrx(]|\{\w*\}|\\[wdsWDSnrtb]|\)\?|[\w%]: ")
 # Of a literal; also a tag or an anchor of YAML, and the length that PHP writes.
 PREFIX = re.compile(
@@ -78,7 +81,11 @@ def _found(
 def _is_no_message(name: str, said: str) -> bool:
     if values.is_chosen(name, said) or blanks.is_passphrase(said) or _SIGNED.search(said):
         return True
-    return values.is_random(said) and _OF_MESSAGES.search(said) is None
+    if len(said) < _SHORTEST or _RANGE.search(said) is not None:
+        return False
+    if blanks.is_noise(said) and all(kind.search(said) for kind in _MIXED):
+        return True
+    return " " not in said and _OF_MESSAGES.search(said) is None and not values.reads_as_words(said)
 
 
 def changed(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:

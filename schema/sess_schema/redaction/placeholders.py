@@ -12,7 +12,7 @@ from sess_schema.redaction.words import reads_as_words
 
 _LONGEST = 400  # characters to judge by
 _MASKS = re.compile(r"(?:\[redacted: [A-Za-z ]{1,30}\]|[\s\"'`,;)\]}\\])*\Z")
-_CERTAIN = r"\$\{[^{}]*\}|\$\{\{.*\}\}|\{\{.*\}\}|\$\([^()]*\)|%\(\w+\)s|#\{[^{}]*\}|\$[A-Z][A-Z0-9_]*(?!\w)"
+_CERTAIN = r"\$\{[\w!#][^{}]*\}|\$\{\{.*\}\}|\{\{.*\}\}|\$\([\w<\"'./ -][^()]*\)|%\(\w+\)s|#\{[^{}]*\}|\$[A-Z][A-Z0-9_]*(?!\w)"
 _SPELT = (
     r"\$[A-Za-z_]\w*|\$\d\Z|<[A-Za-z/][\w .:/|'-]*>|%[sdv]|%[A-Za-z_]\w*%|\{[\w.!:]*\}|@\w+@"
     r"|\[[A-Za-z][\w .-]*\]|`[\w $./-]*`"

@@ -15,7 +15,7 @@ _FIRST_CELL = re.compile(r"^[ \t]*[|│┃][ \t`*\"']{0,6}\Z", re.MULTILINE)
 _BAR = re.compile(r"[|│┃]")
 _IS_VERB = re.compile(r"(?i:pass)\Z")
 _WORD = re.compile(r" ([^\s\"'`]+)")
-_INDENT = re.compile(r"(?:^|(?<=\n))[ \t]{0,8}\Z")
+_INDENT = re.compile(r"(?:^|(?<=\n)|(?<=\\n))[ \t]{0,8}\Z")
 _COLUMN = re.compile(r",(?=[^\s,])")
 _ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_.]*\Z")
 _AS_USER = re.compile(

@@ -71,11 +71,11 @@ _AROUND = "\"'`,;:()[]{}.*<>"
 _HUMP = re.compile(r"[a-z][A-Z]")
 _EMPHASIS = "*`"
 # As people choose passwords; the signs that join the words are no operators between variables.
-_CHOSEN = re.compile(r"[A-Za-z][A-Za-z_./:+-]*+(\d{2,})[^\w\s\"'`,;()\[\]{}<>]{0,3}\Z", re.ASCII)
+_CHOSEN = re.compile(r"[A-Za-z][A-Za-z_./:+-]*+\d{2,}[^\w\s\"'`,;()\[\]{}<>]{0,3}\Z", re.ASCII)
 _JOINED = re.compile(r"[A-Za-z][/:+-](?![/:+>-])")
 # One of several: `username=bob,password=summer/castle_871,vers=3`.
-_OF_PAIRS = re.compile(r"[A-Za-z][\w.]*[/:+-][^,;)]*[,;)]+(?:\w+=\S*)?\Z")
-_SHORTEST_NAME, _LONG_CHOSEN, _SHORTEST_NUMBER = 8, 10, 3
+_OF_PAIRS = re.compile(r"[A-Za-z][\w.]*[/:+-][^,;)]*[,;)]+(?:\w+=\S*)?\Z|[^,;)]+,\w+=\S*\Z")
+_SHORTEST_NAME = 8
 _OWNERS = re.compile(
     r"(?:self|this|cls|super|args?|argv|kwargs|opts?|options|params?|config|cfg|conf|settings|os|sys|process|env"
     r"|environ|ctx|context|req|request|res|resp|response|data|state|props|secrets|vars?|locals?|module|app|user"
@@ -126,6 +126,7 @@ def bare(name: str, value: str, *, alone: bool, literal: bool = False) -> bool:
     """
     if len(value) > _LONGEST:
         return not is_masked(value)
+    whole = len(value)
     value = value.strip(_EMPHASIS)
     if is_placeholder(value) or is_command(value):
         return False
@@ -134,7 +135,7 @@ def bare(name: str, value: str, *, alone: bool, literal: bool = False) -> bool:
         return False
     password = names.is_password(name)
     least = _SHORTEST_PASSWORD if password else _SHORTEST
-    if (len(core) < least and len(value) < _SHORTEST_LETTERS) or is_placeholder(core):
+    if (len(core) < least and whole < _SHORTEST_LETTERS) or is_placeholder(core):
         return False
     if _NUMBER.match(value):
         return password and alone and core.isdecimal()
@@ -157,15 +158,13 @@ def is_chosen(name: str, value: str) -> bool:
     value = value.rstrip("\"'`\\")
     if _OF_PAIRS.match(value) is not None:
         value = value.partition(",")[0].rstrip(");")
-    found = _CHOSEN.match(without_terms(value))
-    if found is None or names_a_secret(value):
+    if _CHOSEN.match(without_terms(value)) is None or names_a_secret(value):
         return False
     if _JOINED.search(value) is not None:
         return True
     if "." in value:
         return _OWNERS.match(value) is None
-    long = _SHORTEST_NAME if len(found[1]) >= _SHORTEST_NUMBER else _LONG_CHOSEN
-    return names.is_password(name) or len(value) >= long
+    return names.is_password(name) or len(value) >= _SHORTEST_NAME
 
 
 def _is_phrase(name: str, value: str) -> bool:
@@ -194,7 +193,7 @@ def _is_elsewhere(name: str, value: str) -> bool:
     """The secret is at this address or in this file."""
     if _ADDRESS.match(value) or _ROOTS.match(value):
         return True
-    if name in ("PWD", "OLDPWD") and (value[:1] == "/" or value[:2] == "~/"):
+    if name in ("PWD", "OLDPWD") and _PATH.match(value):
         return True  # the working directory
     return (_FILE.match(value) or _PATH.match(value)) is not None and reads_as_words(value)
 
