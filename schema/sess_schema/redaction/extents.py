@@ -23,6 +23,8 @@ _OTHER_CLOSES = re.compile(r"\\*[\"'`](?:\Z|[\s,;:)\]}])")  # in which it is
 _AFTER_WORD = re.compile(r"\Z|[\s\x1b;&|)\]},\\]")
 # A quote inside quotes, after the first of its signs: `''`, `'"'"'`, `'\\''`.
 _GOES_ON = re.compile(r"\"'\"'|'\"'\"|\\''|'|\"")
+# The quote ends a string of JSON in which the value is.
+_GOES_ON_AROUND = re.compile(r"\"(?:,[ ]?\"[\w-]{1,40}\":|[}\]]{0,4}\s*\Z)")
 _JUST_OPENED = re.compile(r"[ (\[{,=:](\\*[\"'`])\Z")
 _WORD_GOES_ON = re.compile(r"'\\''|'\"'\"'|\"'\"'\"")
 _TICKED = re.compile(r"(?<!`)(?:``)*`\Z")
@@ -175,7 +177,7 @@ class Extents:
             again = _GOES_ON.match(text, after)
             if again is not None and again[0].strip("\"'\\") == "" and again[0][-1] == mark:
                 further = self._closing(again.end(), depth, mark)
-                if further is None and len(again[0]) == 1:
+                if len(again[0]) == 1 and (further is None or _GOES_ON_AROUND.match(text, after)):
                     return Extent(begin, end, quoted=True)  # of what is around it
                 end = further
                 continue

@@ -83,7 +83,7 @@ def _is_no_message(name: str, said: str) -> bool:
         return True
     if len(said) < _SHORTEST or _RANGE.search(said) is not None:
         return False
-    if blanks.is_noise(said) and all(kind.search(said) for kind in _MIXED):
+    if blanks.is_noise(said) and sum(kind.search(said) is not None for kind in _MIXED) > 1:
         return True
     return " " not in said and _OF_MESSAGES.search(said) is None and not values.reads_as_words(said)
 
