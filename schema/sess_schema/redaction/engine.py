@@ -73,7 +73,7 @@ def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Fou
         found += _in_lines(text, encoded, place)
         if "\\" in text:
             found += _unescaped(text)
-    if ";" in text and _ENTITY.search(text) is not None:
+    if "&" in text and _ENTITY.search(text) is not None:
         found += _without_entities(text)
     if own:
         found += _by_rules(text, own)

@@ -14,6 +14,10 @@ from sess_schema.redaction.homes import HOME
 
 # How a text breaks and quotes a secret does not make it another one.
 _AROUND = re.compile(r"\x1b\[[0-9;]*m|\\[nrt]|[\s\"'\\]")
+# Every record has some, each of them once.
+_ID = re.compile(
+    r"(?:[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[\d.]{0,10}Z?)\Z"
+)
 _SHORT = 80  # characters; shorter texts without secrets are remembered
 _MOST_SHORT = 20_000
 _MOST_PASSES = 8
@@ -45,7 +49,7 @@ class Redactor:
     def __call__(self, text: str) -> str:
         # Argument names, paths and the like repeat often.
         short = len(text) < _SHORT
-        if short and text in self._spotless:
+        if short and (text in self._spotless or (not self._rules and _ID.match(text))):
             return text
         cleaned = text
         # A mask changes what is around it: again, until nothing more is found.

@@ -74,7 +74,9 @@ _EMPHASIS = "*`"
 _CHOSEN = re.compile(r"[A-Za-z][A-Za-z_./:+-]*+\d{2,}[^\w\s\"'`,;()\[\]{}<>]{0,3}\Z", re.ASCII)
 _JOINED = re.compile(r"[A-Za-z][/:+-](?![/:+>-])")
 # One of several: `username=bob,password=summer/castle_871,vers=3`.
-_OF_PAIRS = re.compile(r"[A-Za-z][\w.]*[/:+-][^,;)]*[,;)]+(?:\w+=\S*)?\Z|[^,;)]+,\w+=\S*\Z")
+_OF_PAIRS = re.compile(
+    r"[A-Za-z][\w.]*[/:+-][^,;)]*[,;)]+(?:\w+=\S*)?\Z|[^,;)]+(?:,\w+=\S*|[?!#%],)\Z"
+)
 _SHORTEST_NAME = 8
 _OWNERS = re.compile(
     r"(?:self|this|cls|super|args?|argv|kwargs|opts?|options|params?|config|cfg|conf|settings|os|sys|process|env"
@@ -127,6 +129,8 @@ def bare(name: str, value: str, *, alone: bool, literal: bool = False) -> bool:
     if len(value) > _LONGEST:
         return not is_masked(value)
     whole = len(value)
+    if is_placeholder(value):
+        return False
     value = value.strip(_EMPHASIS)
     if is_placeholder(value) or is_command(value):
         return False
