@@ -9,6 +9,8 @@ import string
 from collections.abc import Callable, Iterator
 from urllib.parse import quote
 
+from tests import secrets_syntaxes as more
+
 PRINTABLE = string.ascii_letters + string.digits + string.punctuation
 
 NAMES = (
@@ -16,7 +18,7 @@ NAMES = (
     "client-key-data", "apiKey", "auth_token", "AWS_SECRET_ACCESS_KEY", "clientSecret", "passphrase",
     "db.password", "API_KEY", "GITHUB_PAT", "redis_pwd", "jwt_secret", "privateKey", "AccountKey",
     "STRIPE_WEBHOOK_SECRET", "encryption_key", "npm_token", "spring.datasource.password", "PGPASSWORD",
-    "aws_secret_access_key", "ROOT_PASSWD", "refreshToken", "RAILS_MASTER_KEY",
+    "aws_secret_access_key", "ROOT_PASSWD", "refreshToken", "RAILS_MASTER_KEY", "mailgun.api.key", "slack_token",
 )  # fmt: skip
 
 
@@ -36,6 +38,16 @@ def secret(dice: random.Random, length: int = 20, alphabet: str = PRINTABLE) -> 
 def _of_words(dice: random.Random) -> str:
     """As people choose them: `hunter2secret`."""
     return f"{dice.choice(WORDS)}{dice.randint(10, 9999)}{dice.choice(WORDS)}"
+
+
+def _joined(dice: random.Random) -> str:
+    """Words and a number with signs between them, which could as well be an expression."""
+    joined = dice.choice(WORDS)
+    for _ in range(dice.randint(1, 3)):
+        joined += dice.choice("./_-:+") + dice.choice((str.lower, str.title, str.upper))(
+            dice.choice(WORDS)
+        )
+    return f"{joined}{dice.choice('_-./')}{dice.randint(10, 9999)}{dice.choice(('', '', '!', '?', '+', '='))}"
 
 
 def _phrase(dice: random.Random) -> str:
@@ -73,14 +85,15 @@ def _shell(value: str) -> str:
 
 CODE = frozenset({
     "xml", "xml attribute", "python", "javascript", "typescript", "template literal", "go", "terraform",
-    "terraform value", "powershell", "element on a line", "cdata", "raw rust", "rust", "typed go", "c array", "property", "fallback", "in brackets", "plist",
+    "terraform value", "powershell", "perl hash", "braces", "default of getenv", "default of a field", "wrapped", "tuple",
+    "equals", "ticks of powershell", "go object", "makefile", "text of an object", "element on a line", "cdata", "raw rust", "rust", "typed go", "c array", "property", "fallback", "in brackets", "plist",
 })  # fmt: skip
 # In these a value may have blanks: something else than a blank shows its end.
 WITH_BLANKS = frozenset({
     "export", "double-quoted shell", "yaml double", "yaml single", "yaml block", "json", "json pretty", "json in json",
     "toml", "python", "javascript", "xml", "xml attribute", "php", "manifest", "option", "with password", "docker -e",
     "go", "rust", "element on a line", "cdata", "arguments", "argument", "parameter store", "secure string", "raw rust",
-    "quoted whole",
+    "quoted whole", *(syntax for syntax, _, _ in more.WITH_BLANKS),
 })  # fmt: skip
 # A name for the syntax, how the secret is written in it, and the text around.
 SYNTAXES: tuple[tuple[str, Callable[[str], str], str], ...] = (
@@ -175,6 +188,8 @@ SYNTAXES: tuple[tuple[str, Callable[[str], str], str], ...] = (
     ("quoted whole", _shell, "docker run -e '{name}={secret}' image"),
     ("address in quotes", _json, 'url = "amqp://svc:{secret}@mq.example.org:5672/"'),
     ("root in an address", _no("\"'`<>"), "mongodb://root:{secret}@mongo:27017/?authSource=admin"),
+    *more.WITH_BLANKS,
+    *more.WITHOUT_BLANKS,
 )  # fmt: skip
 
 
@@ -199,6 +214,7 @@ PLACES: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("log", lambda text: "\n".join(f"2026-01-02T03:04:05Z INFO {line}" for line in text.split("\n"))),
     ("repr", lambda text: f"stdout={text!r}"),
     ("in a shell", lambda text: "bash -c '" + text.replace("'", "'\\''") + "'"),
+    *more.PLACES,
 )  # fmt: skip
 
 
@@ -212,7 +228,9 @@ def cases(dice: random.Random, rounds: int) -> Iterator[tuple[str, str, str]]:
             random_one = secret(dice, dice.choice(LENGTHS), dice.choice(ALPHABETS))
             if syntax in WITH_BLANKS and dice.random() < _BLANK:
                 random_one = _phrase(dice)
-            made = written(_of_words(dice) if dice.random() < _WORDY else random_one)
+            if dice.random() < _WORDY:
+                random_one = dice.choice((_of_words, _joined))(dice)
+            made = written(random_one)
             place, put = dice.choice(PLACES)
             yield f"{syntax}, {place}", put(form.format(name=name, secret=made)), made
 
@@ -229,7 +247,7 @@ def leaks(text: str, made: str, least: int = 5) -> bool:
     )
 
 
-_WORDY = 0.1  # of the secrets
+_WORDY = 0.2  # of the secrets
 _BLANK = 0.2  # of those that may have blanks
 _TELLING = 3  # characters that are no part of an escape: any text may have `\\u00`
 _MASKS = re.compile(r"\[redacted: [A-Za-z ]+\]")

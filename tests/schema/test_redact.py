@@ -134,6 +134,11 @@ def test_each_context_masks_its_sample_and_spares_its_counter_example(context):
         (r"login --token Br\ 5\~Rh\(9z --host x", "login --token [redacted: token] --host x"),
         ("<password>\n  hunter2\n</password>", "<password>\n  [redacted: password]\n</password>"),
         ("| dbPassword | WinterCastle19 |", "| dbPassword | [redacted: password] |"),
+        ("api_key = summer.castle_871", "api_key = [redacted: API key]"),
+        ("--set auth.token=open/night/cat_158 --wait", "--set auth.token=[redacted: token] --wait"),
+        ("the token is open/night/cat_158, keep it", "the token is [redacted: token] keep it"),
+        ("&lt;token&gt;a1b2c3d4&lt;/token&gt;", "&lt;token&gt;[redacted: token]&lt;/token&gt;"),
+        ("The token:\n```\na1b2c3d4\n```", "The token:\n```\n[redacted: token]\n```"),
         ("id,password\n1,hunter2\n2,hunter3", "id,password\n1,[redacted: password]\n2,[redacted: password]"),
     ],
 )  # fmt: skip
@@ -351,13 +356,12 @@ def test_secrets_of_all_symbols_leave_no_piece_in_any_syntax(seed):
 
 @pytest.mark.soak
 def test_secrets_of_all_symbols_leave_no_piece_in_a_hundred_thousand_tries():
-    """Some texts can be read in two ways, such as a literal `\\n` before `name=`."""
     leaked = [
         (syntax, text)
-        for syntax, text, made in cases(random.Random(7), 1_800)
+        for syntax, text, made in cases(random.Random(7), 750)
         if leaks(clean(text), made)
     ]
-    assert len(leaked) <= 5, leaked
+    assert leaked == []
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -405,7 +409,9 @@ def test_hashes_ids_and_images_stay():
         "<for each input token>\nif a < 256:", "r'(?P<password>[^ /]*)@'", 'token: str = "0",', "inc_token = ('{', '(')",
         "key: RSAPrivateKey | RSAPublicKey,", "prompt='Password: ', stream=None", "- Bandpass:  wp = [0.2, 0.5]",
         'class Literal(Token):\n    """\n    A token of 2 letters.\n\n    Since 3.0.\n    """', "password: at least 8", 'print("token=" + repr(raw))', "Token:              '#d0d0d0',",
-        "INSERT INTO users (name, password) VALUES (?, ?)", "user, token, age\nbob, 1, 2", "kind: Secret\ntype: Opaque",
+        "token = self.config.token_2", "password = settings.db_password", "token = settings.item_12", "token = hashes.sha256",
+        "Generate a token:\n```\nopenssl rand -hex 32\n```", "  - Token: gho_************", "url.password += encoded",
+        "token = re.compile('[a-z0-9]+', flags)", "INSERT INTO users (name, password) VALUES (?, ?)", "user, token, age\nbob, 1, 2", "kind: Secret\ntype: Opaque",
     ],
 )  # fmt: skip
 def test_code_that_only_names_a_variable_stays(code):

@@ -119,7 +119,7 @@ CONTEXTS = (
     Context(
         r"(?:machine\s+\S+|default)\s+login\s+\S+\s+password\s+(\S)", judges.value(names.PASSWORD),
         "machine example.org login demo password hunter2", "machine x login y password $PASS",
-        r"machine\s+\S+\s(?:[\s\d|:+>#/-]|→)*(?:[\w./-]+:\d+:(?:\d+Z? [A-Z]+)?\s*)?login|default\s+login",
+        r"machine\s+\S[^\n]*\n?[^\n]*login|default\s+login",
     ),
     Context(
         r"\"auth\\*\"\s*:\s*\\*\"([A-Za-z0-9+/]{12,}={0,2})\\*\"", judges.matched("token"),
@@ -207,7 +207,7 @@ CONTEXTS = (
         rf"-[a-z-]*(?i:{names.WORDS}) ",
     ),
     Context(
-        rf"form-data; name=\\*\"[\w.-]{{0,60}}(?i:{names.WORDS})\\*\"\r?\n(?:[ \t]*[\w-]{{1,40}}: [^\n]{{0,200}}\n)?[ \t]*\r?\n[ \t]*(\S)", judges.line,
+        rf"form-data; name=\\*\"[\w.-]{{0,60}}(?i:(?:{names.WORDS})(?:{names.TAIL})?)\\*\"\r?\n(?:[ \t]*[\w-]{{1,40}}: [^\n]{{0,200}}\n)?[ \t]*\r?\n[ \t]*(\S)", judges.line,
         'form-data; name="password"\r\n\r\nhunter2', 'form-data; name="password"\r\n\r\n$PASS', "form-data; name=",
     ),
     *(_program(*row) for row in _PROGRAMS),

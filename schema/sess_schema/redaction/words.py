@@ -22,7 +22,7 @@ _WITH_DIGITS = re.compile(
     r"|auth|sql|tls|win|latin|fts|pkcs)\d{1,5}|s3|k8s|x509|v\d|p12|i18n|[iuf](?:8|16|32|64)|d3|b64|l10n|a11y)(?=[A-Z_.]|\Z)"
 )
 _STEMS = re.compile(
-    r"(?i:pass|token|secret|cred|auth|pwd|(?:api|access|private|public|ssh)key)|(?<![a-z])key|Key|KEY"
+    r"(?i:pass|token|secret|cred|auth|pwd|(?:api|access|private|public|ssh)key)|(?<![a-z])key|Key|(?<![A-Z])KEY"
 )  # but no `monkey`
 _MOST_DIGITS = 3
 _MOST_OF_CLASS = 2  # digits
