@@ -15,7 +15,7 @@ SCREEN = (
     r"|[ \t\r]*\n[^\n]*(?i:value|val)\b|[ \t\r]*\n[^\n]*(?:\n[^\n`]*)?`[^\n`]+`[ \t\r]*\n|[ \t][ \t]+\S+(?:[ \t\r]*(?:\n|$)|[\"'`\\])|\.(?:equals|toBe|toEqual)[A-Za-z]*\(|[ \t][a-zA-Z:-]+ ?=|[ \t]\S*(?:\d|[a-z][A-Z])))"
 )
 _VALUE = r"(?i:value|val|content|data|plaintext|secret_?string)"
-_NAME = re.compile(rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)")
+NAME = re.compile(rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)")
 _IN_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 _LONGEST_NAME = 60
 _CLOSERS = r"[\\\"'`\])*}]{0,6}"
@@ -70,12 +70,9 @@ _STRING_ENDS = re.compile(r"\\{0,3}[\"'`]")
 _ALONE = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\r?\n|\\n|\Z)")
 
 
-def find(text: str, at: int, extents: Extents) -> Iterator[tuple[int, int, str]]:
-    """The secrets whose name's last word begins here."""
-    word = _NAME.match(text, at)
-    if word is None:
-        return
-    start = _beginning(text, at)
+def find(text: str, word: re.Match[str], extents: Extents) -> Iterator[tuple[int, int, str]]:
+    """The secrets of the name with this last word."""
+    start = _beginning(text, word.start())
     name = text[start : word.end()].lstrip("-.")
     if not names.is_no_word(name):
         return

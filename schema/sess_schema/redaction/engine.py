@@ -62,6 +62,7 @@ _AHEAD = 100
 _NARROW = 40
 _ABOVE, _BELOW = 400, 1_200  # characters around a place that are read without their margins
 _MORE = re.compile(r"[\w+/=-]*", re.ASCII)
+_IN_WORD = re.compile(r"[\w-]", re.ASCII)
 
 
 def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Found]:
@@ -142,8 +143,11 @@ def _length(encoded: bytes) -> int:
 
 
 def _at(text: str, at: int, extents: Extents) -> Iterator[Found]:
-    yield from assignments.find(text, at, extents)
-    yield from _shaped(text, at)
+    word = assignments.NAME.match(text, at)
+    if word is not None:
+        yield from assignments.find(text, word, extents)
+    if word is None or _IN_WORD.match(text, word.end()) is not None:
+        yield from _shaped(text, at)
     signs = _contexts().match(text, at)
     if signs is None or signs.lastindex is None:
         return

@@ -83,9 +83,11 @@ def _is_no_message(name: str, said: str) -> bool:
         return True
     if len(said) < _SHORTEST or _RANGE.search(said) is not None:
         return False
-    if blanks.is_noise(said) and sum(kind.search(said) is not None for kind in _MIXED) > 1:
+    mixed = sum(kind.search(said) is not None for kind in _MIXED)
+    readable = values.reads_as_words(said)
+    if (mixed > 1 and blanks.is_noise(said)) or (mixed == len(_MIXED) and not readable):
         return True
-    return " " not in said and _OF_MESSAGES.search(said) is None and not values.reads_as_words(said)
+    return " " not in said and not readable and _OF_MESSAGES.search(said) is None
 
 
 def changed(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:

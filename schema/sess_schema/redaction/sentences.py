@@ -39,7 +39,7 @@ def fenced(text: str, end: int, name: str, extents: Extents) -> Span | None:
         return None
     value = extents.value(found.end(), name=found.end(), plain="```" in found[0])
     said = text[value.begin : value.end]
-    return (value.begin, value.end) if values.is_said(name, said) else None
+    return (value.begin, value.end) if values.loud(name, said) else None
 
 
 def find(text: str, start: int, end: int, name: str, extents: Extents) -> Iterator[Span]:
