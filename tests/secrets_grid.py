@@ -68,8 +68,9 @@ def _no(characters: str) -> Callable[[str], str]:
     """The same secret without what this syntax cannot hold."""
 
     def written(value: str) -> str:
-        # Where a value may be quoted, one without quotes does not begin with such a sign.
-        first = "x" if value[0] in "\"'`" else value[0]
+        # Where a value may be quoted, one without quotes does not begin as a literal does.
+        quoted = value[0] in "\"'`" or (value[0] in "bruf@$" and value[1:2] in "\"'")
+        first = "x" if quoted else value[0]
         return "".join("x" if c in characters else c for c in first + value[1:])
 
     return written
@@ -238,7 +239,7 @@ def cases(dice: random.Random, rounds: int) -> Iterator[tuple[str, str, str]]:
 def leaks(text: str, made: str, least: int = 5) -> bool:
     """Whether so many characters of the secret in a row are in the text, also escaped as in JSON."""
     once = _json(made)
-    text = _MASKS.sub("", text)
+    text = _MASKS.sub("\0", text)
     return any(
         form[at : at + least] in text
         for form in dict.fromkeys((made, once, _json(once)))

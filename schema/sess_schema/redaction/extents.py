@@ -31,7 +31,7 @@ _TICKED = re.compile(r"(?<!`)(?:``)*`\Z")
 _LINE_END = re.compile(r"[\r\n]")
 # An escaped line break ends a value only before what looks like a new line: `\n` may be part of it.
 _ESCAPED_BREAK = re.compile(
-    r"\\{1,8}(?:r\\{1,8})?n(?=\\+[nrtu\"']|\Z|[\"']|[+-]?[ \t]*(?:export )?([A-Za-z_][\w.-]{1,60})\\*[\"']?[ \t]*[=:]|-----)"
+    r"\\{1,8}(?:r\\{1,8})?n(?=\\+[nrtu\"']|\Z|[\"'](?:\Z|[\s,;:)\]}\\\"'])|[+-]?[ \t]*(?:export )?([A-Za-z_][\w.-]{1,60})\\*[\"']?[ \t]*[=:]|-----)"
 )
 _CLOSING_TAG = re.compile(r"</[A-Za-z][\w:.-]{0,60}>")
 _BEFORE = 400  # characters of the line that are looked through for an open quote
