@@ -250,6 +250,6 @@ def leaks(text: str, made: str, least: int = 5) -> bool:
 
 _WORDY = 0.2  # of the secrets
 _BLANK = 0.2  # of those that may have blanks
-_TELLING = 3  # characters that are no part of an escape: any text may have `\\u00`
+_TELLING = 3  # characters that are no part of an escape: any text may have `\\u00` or `&lt;`
 _MASKS = re.compile(r"\[redacted: [A-Za-z ]+\]")
-_ESCAPE = re.compile(r"\\+(?:u[0-9a-f]{0,4})?")
+_ESCAPE = re.compile(r"\\+(?:u[0-9a-f]{0,4})?|&?(?:lt|gt|amp|quot)?;|&(?:lt|gt|amp|quot)?")

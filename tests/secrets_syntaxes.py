@@ -26,15 +26,16 @@ def _ticked(value: str) -> str:
 
 
 def _no(characters: str) -> Callable[[str], str]:
-    return lambda value: "".join("x" if c in characters else c for c in value)
+    """The same without these; `$(...)` would be a command."""
+    return lambda value: "".join("k" if c in characters else c for c in value.replace("$(", "k("))
 
 
 def _word(*, no: str = "") -> Callable[[str], str]:
     """Without quotes, and beginning as a value does: a bracket or a `$` begins an expression."""
 
     def written(value: str) -> str:
-        first = "x" if value[0] in "($<{[,-#" else value[0]
-        return "".join("x" if c in "\"'`\\" + no else c for c in first + value[1:])
+        first = "k" if value[0] in "($<{[,-#" else value[0]
+        return "".join("k" if c in "\"'`\\" + no else c for c in first + value[1:])
 
     return written
 

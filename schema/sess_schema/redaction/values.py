@@ -42,7 +42,7 @@ _CODE = re.compile(
     re.ASCII,
 )
 _NO_CODE = re.compile(
-    r"=[.,:;)\]}]|;\w|\d[!$]+\Z|[A-Za-z_][-+]\d{3,}[;,]?\Z"
+    r"=[.,:;)\]}]|;\w|\$\$|\d[!$]+\Z|[A-Za-z_][-+]\d{3,}[;,]?\Z"
 )  # `a=.b;7` is no expression
 _LITERAL = re.compile(r"[\"']([\w .:/-]{6,})", re.ASCII)
 _TUPLE = re.compile(r"[(\[{]{1,2}[rbuf]?[\"']([\w.:@-]*)[\"']?[,)\]}:]*\Z", re.ASCII)
@@ -75,7 +75,7 @@ _CHOSEN = re.compile(r"[A-Za-z][A-Za-z_./:+-]*+\d{2,}[^\w\s\"'`,;()\[\]{}<>]{0,3
 _JOINED = re.compile(r"[A-Za-z][/:+-](?![/:+>-])")
 # One of several: `username=bob,password=summer/castle_871,vers=3`.
 _OF_PAIRS = re.compile(
-    r"[A-Za-z][\w.]*[/:+-][^,;)]*[,;)]+(?:\w+=\S*)?\Z|[^,;)]+(?:,\w+=\S*|[?!#%],)\Z"
+    r"[A-Za-z][\w.]*[/:+-][^,;)]*[,;)]+(?:\w+=\S*)?\Z|[^,;)]+(?:,\w+=\S*|[?!#%$*@&+=],)\Z"
 )
 _SHORTEST_NAME = 8
 _OWNERS = re.compile(
