@@ -11,8 +11,8 @@ from sess_schema.redaction.extents import Extents, Span
 # RE2 finds places where a name may be followed by a value; `re` looks at them closely.
 SCREEN = (
     rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)"
-    r"(?:[\\\"'`\])*}]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\`\[\{]|is\b|(?:to|from) [\\\"'`]|(?i:for) \S+ ?=|->|→|│|┃)"
-    r"|[ \t\r]*\n[^\n]*(?i:value|val)\b|[ \t\r]*\n[^\n]*(?:\n[^\n`]*)?`[^\n`]+`[ \t\r]*\n|[ \t][ \t]+\S+(?:[ \t\r]*(?:\n|$)|[\"'`\\])|\.(?:equals|toBe|toEqual)[A-Za-z]*\(|[ \t][a-zA-Z:-]+ ?=|[ \t]\S*(?:\d|[a-z][A-Z])))"
+    r"(?:[\\\"'`\])*}]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\`\[\{]|(?:is|ist|est|es)\b|(?:to|from) \S|(?i:for) \S+ ?[=:]|or [\"'\\]|->|→|│|┃)"
+    r"|[ \t\r]*\n[^\n]*(?i:value|val)\b|[ \t\r]*\n[^\n]*(?:\n[^\n`]*)?`[^\n`]+`[ \t\r]*\n|[ \t][ \t]+\S+(?:[ \t\r]*(?:\n|$)|[\"'`\\])|\.(?:equals|toBe|toEqual|unwrap_or|orElse|getOrElse|fill|type|send_?[kK]eys|setValue)[A-Za-z]*\(|[ \t][a-zA-Z:-]+ ?=|[ \t]\S*(?:\d|[a-z][A-Z])))"
 )
 _VALUE = r"(?i:value|val|content|data|plaintext|secret_?string)"
 NAME = re.compile(rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)")
@@ -20,7 +20,7 @@ _IN_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 _LONGEST_NAME = 60
 _CLOSERS = r"[\\\"'`\])*}]{0,6}"
 _ASSIGNED = re.compile(
-    rf"{_CLOSERS}[ \t]{{0,8}}(:=|=>(?=[\s\"'])|<<<|[!=]={{1,2}}(?=[\s\"'])|\?=|\+=|=|::?|(?<=[^)\]][ \t])(?:->|→)(?=[ \t]))[ \t]{{0,8}}(?:\*{{1,2}}[ \t]{{1,4}}(?=[^\s*]))?(?:\r?\n[ \t]{{1,40}})?"
+    rf"{_CLOSERS}[ \t]{{0,8}}(:=|=>(?=[\s\"'])|<<<|<-(?=[ \t])|\|\|=|\?\?=|[!=]={{1,2}}(?=[\s\"'])|\?=|\+=|=|::?|(?<=[^)\]][ \t])(?:->|→)(?=[ \t]))[ \t]{{0,8}}(?:\*{{1,2}}[ \t]{{1,4}}(?=[^\s*]))?(?:\r?\n[ \t]{{1,40}})?"
 )
 # `password: &str = `, `password string = `, `password[] = `, `Password { get; set; } = `
 _ANNOTATED = re.compile(
@@ -30,8 +30,9 @@ _ANNOTATED = re.compile(
 )
 # The value is the next argument, or the argument of a call.
 _PASSED = re.compile(
-    r"\\{0,3}[\"'],[ \t]{0,4}(?=\\{0,3}[bruf]{0,2}[\"'])|[ \t]{0,2}[({][ \t]{0,4}(?=\\{0,3}[\"'])"
-    r"|[ \t]{1,2}(?=\\{0,3}['\"]\S)|\.(?:equals|toBe|toEqual)[A-Za-z]*\([ \t]{0,4}(?=\\{0,3}[\"'`])"
+    r":?\\{0,3}[\"'],[ \t]{0,4}(?:with:[ \t])?(?=\\{0,3}[bruf]{0,2}[\"'])|\)[ \t]\{[ \t](?=\\{0,3}[\"'])|[ \t]{0,2}[({][ \t]{0,4}(?=\\{0,3}[\"'])"
+    r"|[ \t]{1,2}(?=\\{0,3}['\"]\S)|[\\\"')\]]{0,8}\.(?:equals|toBe|toEqual|unwrap_or|orElse|getOrElse|fill|type|send_?[kK]eys|setValue)[A-Za-z]*\([ \t]{0,4}(?=\\{0,3}[\"'`])"
+    r"|[\\\"')\]]{0,8}[ \t]{0,4}(?:\?\?|\|\||or)[ \t]{1,4}(?=\\{0,3}[\"'`])"
     r"|,[ \t]{1,4}(?=\\{0,3}[\"'])"
 )
 _TAG = re.compile(
@@ -39,7 +40,10 @@ _TAG = re.compile(
 )
 _LONGEST_ELEMENT = 4_000
 _GROUP = re.compile(r"\(\?P?\Z")  # of a regular expression
-_PLIST = re.compile(r"</key>\s{0,40}<string>(?=[^<\s])")
+_PLIST = re.compile(
+    r"</(?:key|name|td|th|dt|b|strong|label)>\s{0,40}(?:</\w{1,10}>\s{0,40}){0,2}<(?:string|value|td|dd)\b[^<>]{0,80}>\s{0,40}(?:<\w{1,10}>)?(?=[^<\s])"
+)
+_CERTAIN_TAGS = ("</key>", "</name>")
 _SIBLING = re.compile(
     rf"(?:\\{{0,3}}[\"'],?\s{{0,40}}|,?[ \t]*\r?\n[ \t]{{0,40}})(?:\\{{0,3}}[\"'])?{_VALUE}(?:\\{{0,3}}[\"'])?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
 )
@@ -54,7 +58,7 @@ _DECLARED = re.compile(
 )
 _CELL_END = re.compile(r"[ \t]*[|│┃\t]|,\S")
 _TUPLE = re.compile(r"\{:?\Z")  # `{:password, "..."}`
-_FIRST_ARGUMENT = re.compile(r"\(\s{0,3}[bruf]?\\{0,3}[\"']\Z")
+_FIRST_ARGUMENT = re.compile(r"\(\s{0,3}[bruf]?\\{0,3}[\"'][#.]?\Z")
 # After an option in a sentence: "the --password option".
 _PROSE = re.compile(
     r"(?i:and|are|args?|arguments?|as|before|can|file|flags?|for|from|if|in|instead|into|is|may|must"
@@ -110,11 +114,14 @@ def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Ite
         if found is not None and _applies(pattern, text, start, found):
             if pattern is _PLIST:
                 end = text.find("<", found.end())
-                if values.quoted(name, text[found.end() : end]):
-                    yield found.end(), end
+                judge = values.quoted if text.startswith(_CERTAIN_TAGS, found.start()) else values.is_said
+                said = text[found.end() : end].rstrip()
+                if judge(name, said):
+                    yield found.end(), found.end() + len(said)
                 return
-            called = pattern is _PASSED and found[0].lstrip()[:1] in ("(", "{", ".")
-            yield from literals.one(text, found.end(), name, extents, phrase=not called)
+            called = pattern is _PASSED and found[0].lstrip("\\\"')] \t")[:1] in ("(", "{", ".")
+            later = pattern is _PASSED and _is_later(text, start, found)
+            yield from literals.one(text, found.end(), name, extents, phrase=not called, sure=later)
             return
     fenced = sentences.fenced(text, end, name, extents)
     if fenced is not None:
@@ -250,12 +257,14 @@ def _applies(pattern: re.Pattern[str], text: str, start: int, found: re.Match[st
 
 
 def _is_passed(text: str, start: int, found: re.Match[str]) -> bool:
-    """`define('DB_PASSWORD', '...')`, `["--password", "..."]`; in `('a', 'password', 'b')` it is just a word."""
-    if found[0][0] == ",":
-        return _TUPLE.search(text, max(start - 3, 0), start) is not None
+    return found[0][0] != "," or _TUPLE.search(text, max(start - 3, 0), start) is not None
+
+
+def _is_later(text: str, start: int, found: re.Match[str]) -> bool:
+    """Not as in `define('DB_PASSWORD', '...')`, `["--password", "..."]`: in `('a', 'password', 'b')` it may be just a word."""
     if "," not in found[0] or text.startswith("--", start):
-        return True
-    return _FIRST_ARGUMENT.search(text, max(start - 8, 0), start) is not None
+        return False
+    return _FIRST_ARGUMENT.search(text, max(start - 8, 0), start) is None
 
 
 def _end_of_element(text: str, found: re.Match[str], extents: Extents) -> int:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from sess_schema.redaction import assignments, judges, names, tables
+from sess_schema.redaction import assignments, commands, judges, names, pairs, tables
 from sess_schema.redaction.judges import Judge
 
 
@@ -43,28 +43,6 @@ class Context:
 
 
 _AHEAD = 4_000
-_PROGRAMS = (
-    # programs, option, what is between the option and its value, a command up to the value
-    ("sshpass", "p", " ?", "sshpass -p "),
-    ("mysql|mysqldump|mysqladmin|mariadb|mysqlsh", "p", "", "mysql -u demo -p"),
-    ("7z|7za|7zr|unrar", "p", "", "7z x -p"),
-    ("unzip", "P", " ", "unzip -P "),
-    ("redis-cli", "a", " ", "redis-cli -h h -a "),
-    ("ldap(?:search|add|modify|whoami)", "w", " ", "ldapsearch -D cn=demo -w "),
-    ("(?:docker|podman|az|oc|cf|helm registry) login", "p", " ", "docker login -u demo -p "),
-    ("(?:mongo|mongosh|mongodump|mongorestore|sqlcmd|mosquitto_pub)", "[pP]", " ?", "mongosh -u demo -p "),
-    ("keytool|jarsigner", "(?:store|key|srcstore|deststore)pass", " ", "keytool -list -storepass "),
-    ("gpg", "-passphrase", "[ =]", "gpg --batch --passphrase "),
-    ("gh secret set", "(?:b|-body)", "[ =]?", "gh secret set NAME -b "),
-    ("openssl (?:enc|aes|des|pkcs|rsa|genrsa|ec)", "[kK]", " ", "openssl enc -aes-256-cbc -k "),
-)  # fmt: skip
-
-
-def _program(programs: str, letters: str, between: str, sample: str) -> Context:
-    return Context(
-        rf"(?:{programs})(?: [^\n|;&]{{0,200}})? -{letters}{between}([\"']\S|[^\s\"'$-]|-\S{{0,80}}\d)",
-        judges.value(names.PASSWORD), f"{sample}hunter2x", f"{sample}$PASS", rf"(?:{programs}) [^\n]",
-    )  # fmt: skip
 
 
 CONTEXTS = (
@@ -112,9 +90,9 @@ CONTEXTS = (
         r"(?i:cookie)[\\\"']*[ \t]*[:=,]",
     ),
     Context(
-        r" (?:-u|--user)[ =]?[\\\"']{0,6}[\w.@+-]+:(\S)", judges.user_of_curl,
+        r" (?:-[uUa]|--user|--auth)[ =]?[\\\"']{0,6}[\w.@+-]+[:,%](\S)", judges.user_of_curl,
         "curl -s -u demo:hunter2 https://example.org", "docker run -u 1000:hunter2",
-        r" (?:-u|--user)[ =]?[\\\"']*[\w.@+-]+:",
+        r" (?:-[uUa]|--user|--auth)[ =]?[\\\"']*[\w.@+-]+[:,%]",
     ),
     Context(
         r"(?:machine\s+\S+|default)\s+login\s+\S+\s+password\s+(\S)", judges.value(names.PASSWORD),
@@ -162,9 +140,9 @@ CONTEXTS = (
         "(?i:convertto-securestring) ",
     ),
     Context(
-        r"(?:put-parameter|put-secret-value|create-secret|update-secret)[^\n|;]{0,300}? --(?:value|secret-string)[ =]([^\s$-])",
+        r"(?:put-parameter|put-secret-value|create-secret|update-secret|secret set)[^\n|;]{0,300}? --(?:value|secret-string)[ =]([^\s$-])",
         judges.value(names.PASSWORD), "aws ssm put-parameter --name /app/key --value hunter2x", "aws ssm put-parameter --value $PASS",
-        "(?:put-parameter|put-secret-value|create-secret|update-secret) ",
+        "(?:put-parameter|put-secret-value|create-secret|update-secret|secret set) ",
     ),
     Context(
         r"(?i:expect)[^\n]{0,60}(?i:password|passphrase|passcode)[^\n]{0,40}\n\s{0,20}send(?: --)? {1,2}([\"'])",
@@ -210,5 +188,16 @@ CONTEXTS = (
         rf"form-data; name=\\*\"[\w.-]{{0,60}}(?i:(?:{names.WORDS})(?:{names.TAIL})?)\\*\"\r?\n(?:[ \t]*[\w-]{{1,40}}: [^\n]{{0,200}}\n)?[ \t]*\r?\n[ \t]*(\S)", judges.line,
         'form-data; name="password"\r\n\r\nhunter2', 'form-data; name="password"\r\n\r\n$PASS', "form-data; name=",
     ),
-    *(_program(*row) for row in _PROGRAMS),
+    Context(pairs.NAMED, pairs.find, '{"value": "hunter2x", "name": "DB_PASSWORD"}', '{"value": "", "name": "DB_PASSWORD"}', pairs.SIGN),
+    Context(pairs.PRINTED, pairs.printed, "$ printenv DB_PASSWORD\nhunter2x", "$ printenv DB_PASSWORD\n$", pairs.PRINTS),
+    Context(
+        r"(?:`([^`\n]{4,100})`|\"([^\"\n]{4,100})\"|'([^'\n]{4,100})') (?i:as|for) (?:the |my |your |its |an? )?(?:[a-z]{1,20} ){0,2}(?i:password|passphrase|passcode|api key|token|secret)\b",
+        judges.called_so, "use `hunter2x` as the admin password", "use `getpass` as the password prompt",
+        "[`\"'] (?i:as|for) [a-z ]*(?i:password|passphrase|passcode|api key|token|secret)", back=200,
+    ),
+    Context(
+        r"type=\\{0,3}[\"']?password\b[^<>\n]{0,200}?\bvalue=(\\{0,3}[\"'])", judges.argument,
+        '<input type="password" value="hunter2x">', '<input type="password" value="">', r"type=\\*[\"']?password",
+    ),
+    *(Context(*row) for row in commands.ROWS),
 )  # fmt: skip

@@ -29,6 +29,7 @@ _CLOSERS = re.compile(r"[\"'`\\]+[)\]},;]*\Z")
 _CODE_BEGINS = re.compile(r"[(\[{](?:\s|\Z|[bruf]?[\"']|[\w.]+(?:[(,\s]|[)\]}](?:[\s.,;]|\Z)))")
 _ONE_WORD = re.compile(r"[^\s\"']+\Z|[\"'].*[\"']\Z")
 _QUOTED_USER = re.compile(r"\\*[\"']")
+_TAKING_USERS = ("curl", "http", "wget", "lftp", "smbclient", "rpcclient")
 _HEADER_LINE = re.compile(r"(?:^|\n)[ \t]*(?:[<>*] )?\Z|[\"']\Z")
 # What follows the `@` before a host, if there is another one in the path: `...@h.example/@a/b`.
 _HOST_AND_PATH = re.compile(
@@ -113,6 +114,28 @@ def word(text: str, found: re.Match[str], extents: Extents) -> Found:
         yield value.begin, value.end, names.kind_of(found[0])
 
 
+def argument(text: str, found: re.Match[str], extents: Extents) -> Found:
+    """Of a call or a command that takes a secret: whatever is no word."""
+    value = extents.value(found.start(1), name=found.start())
+    if values.is_said(names.PASSWORD, text[value.begin : value.end]):
+        yield value.begin, value.end, names.PASSWORD
+
+
+def called_so(text: str, found: re.Match[str], _extents: Extents) -> Found:
+    """What the end of the sentence names: "use `...` as the password"."""
+    span = found.span(found.lastindex or 0)
+    if values.is_said(names.PASSWORD, text[slice(*span)]):
+        yield *span, names.PASSWORD
+
+
+def before_host(text: str, found: re.Match[str], extents: Extents) -> Found:
+    """`demo/...@//host`: up to the last `@`."""
+    begin = found.start(1)
+    end = text.rfind("@", begin, extents.value(begin, name=begin, plain=True).end)
+    if end > begin and values.loud(names.PASSWORD, text[begin:end]):
+        yield begin, end, names.PASSWORD
+
+
 def header(text: str, found: re.Match[str], extents: Extents) -> Found:
     kind = "token" if "basic" not in found[0].lower() else "password"
     begin, schemed = found.start(2), found.start(2) > found.end(1)
@@ -195,7 +218,7 @@ def cookies(text: str, found: re.Match[str], extents: Extents) -> Found:
 
 def user_of_curl(text: str, found: re.Match[str], extents: Extents) -> Found:
     line = text[max(found.start() - 400, 0) : found.start()].rpartition("\n")[2]
-    if "curl" in line or "http" in line or "wget" in line:
+    if any(program in line for program in _TAKING_USERS):
         quote = _QUOTED_USER.search(found[0])
         if quote is not None:
             begin = found.start(1)

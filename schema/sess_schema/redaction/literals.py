@@ -34,10 +34,12 @@ _MOST_LISTED = 50
 _QUOTES = re.compile(r"[\"'`]")
 
 
-def one(text: str, at: int, name: str, extents: Extents, *, phrase: bool = True) -> Iterator[Span]:
+def one(
+    text: str, at: int, name: str, extents: Extents, *, phrase: bool = True, sure: bool = False
+) -> Iterator[Span]:
     """The value must be a literal, quoted or, as the value of a sibling, not.
 
-    `phrase`: it may consist of words.
+    `phrase`: it may consist of words. `sure`: it must look like a secret by itself.
     """
     prefix = PREFIX.match(text, at)
     value = extents.value(prefix.end() if prefix else at, name=at)
@@ -46,6 +48,8 @@ def one(text: str, at: int, name: str, extents: Extents, *, phrase: bool = True)
         yield value.begin, end
         return
     said = text[value.begin : value.end]
+    if sure and not _is_no_message(name, said.strip("\\\"'")):
+        return
     message = not phrase and " " in said and values.reads_as_words(said)
     if values.quoted(name, said) and (not message or blanks.is_passphrase(said)):
         yield value.begin, value.end

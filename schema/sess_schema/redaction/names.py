@@ -6,15 +6,15 @@ import re
 from functools import lru_cache
 
 _KEYS = (
-    "api|access|account|admin|aes|anon|app|auth|client|consumer|deploy|encryption|hmac|integration"
-    "|jwt|logged[_-]?in|master|nonce|private|rsa|secure[_-]?auth|service[_-]?role|shared|signing"
+    "api|access|account|admin|aes|anon|app|auth|cipher|client|consumer|cookie|(?:de|en)cryption|deploy|fernet|hmac|integration"
+    "|jwt|licen[cs]e|logged[_-]?in|master|nonce|private|rsa|secure[_-]?auth|service[_-]?role|shared|signing"
     "|ssh|storage|subscription|unseal|vault|webhook"
 )
 WORDS = (
-    r"passw(?:or)?d|passwd|pwd|passphrase|passcode|pass"
-    r"|secret(?:[._-]?access)?(?:[ ._-]?key)?(?:[_-]?base)?|token"
+    r"passwor[dt]|passwd|pwd?|passphrase|passcode|mot de passe|contraseña|pass"
+    r"|secret_?string|secret(?:[._-]?access)?(?:[ ._-]?key)?(?:[_-]?base)?|token"
     rf"|(?:{_KEYS})[ ._-]?key|(?:secure[_-]?auth|auth|logged[_-]?in|nonce)[_-]?salt"
-    r"|credentials?|_auth|(?:git(?:hub|lab)?|gh|gl|azure|ado|azdo|docker)[_-]pat|psk|mnemonic|(?:seed|recovery)[_-]?phrase"
+    r"|credentials?|creds|_auth|(?:git(?:hub|lab)?|gh|gl|azure|ado|azdo|docker)[_-]pat|psk|mnemonic|(?:seed|recovery)[_-]?phrase"
 )
 TAIL = (
     r"(?:[_-]?\d{1,3}|[_-](?:value|prod|production|dev|staging|test|live|base64|b64|string|key|data"
@@ -22,13 +22,15 @@ TAIL = (
 )
 _WHOLE = re.compile(rf"(?i:(?:{WORDS}){TAIL}?)\Z")
 # Alone these are ordinary words: `pass: 12`, `Pat`.
-_COMPOUND = re.compile(r"(?:[_-]|[a-z])(?i:pass|psk)\Z|\A(?:pass|PASS|psk)\Z")
+_COMPOUND = re.compile(
+    r"(?:[_-]|[a-z])(?i:pass|psk)\Z|(?:[_.-](?i:pw)|[a-z]P[wW])\Z|\A(?:pass|PASS|psk|pw|PW)\Z"
+)
 _WORDS_ENDING_SO = re.compile(
     r"(?i)(?:by|get|com|sur|tres|over|under|im|en|band|low|high|all)pass\Z"
 )
 _PHRASE = re.compile(r"(?i:phrase|mnemonic)")
 _KIND = re.compile(
-    r"(?i:(passw|pwd|pass|passphrase|passcode|psk|phrase|mnemonic)|(token|pat\Z)|(secret|salt)|(key)"
+    r"(?i:(passw|pwd?|pass|contrase|passphrase|passcode|psk|phrase|mnemonic)|(token|pat\Z)|(secret|salt)|(key)"
     r"|(cred|auth))"
 )
 _LONGEST = 100
@@ -47,7 +49,7 @@ def is_no_word(name: str) -> bool:
         name = name.rstrip("0123456789")
     if name[-5:].lower() == "_auth":
         return len(name) == len("_auth")  # of npm; `SERVER_AUTH` is none
-    if name[-4:].lower() != "pass" and name[-3:].lower() != "psk":
+    if not name.lower().endswith(("pass", "psk", "pw")):
         return True
     return _COMPOUND.search(name) is not None and _WORDS_ENDING_SO.search(name) is None
 

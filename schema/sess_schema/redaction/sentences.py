@@ -9,7 +9,12 @@ from sess_schema.redaction import blanks, literals, names, values
 from sess_schema.redaction.extents import Extents, Span
 
 _SAID = re.compile(
-    r"[\"'`*]{0,3}(?: is:? | (?:from|to) (?=[\"'`])| \([a-z ]{0,20}[:=]? ?(?=[\"'`])| (?=`)|[ \t]{0,8}[|│┃][ \t]{1,8}|[ \t]{1,8}\|)(?=\S)"
+    r"[\"'`*]{0,3}(?: (?:is|ist|est|es):? | (?:from|to) (?=[\"'`])| \([a-z ]{0,20}[:=]? ?(?=[\"'`])| (?=`)|[ \t]{0,8}[|│┃][ \t]{1,8}|[ \t]{1,8}\|)(?=\S)"
+)
+# `password for bob: ...`, "the password was changed to ..."
+_FOR = re.compile(
+    r"(?i:(?: (?:is|was|has|been|generated|created|set)){0,4} for) [^\s:]{1,80}: (?=[^\s\"'`])"
+    r"|(?: (?:is|was|has been))?(?: (?:set|changed|reset))? (?:from|to) (?=[^\s\"'`])"
 )
 _FIRST_CELL = re.compile(r"^[ \t]*[|│┃][ \t`*\"']{0,6}\Z", re.MULTILINE)
 _BAR = re.compile(r"[|│┃]")
@@ -19,7 +24,7 @@ _INDENT = re.compile(r"(?:^|(?<=\n)|(?<=\\n))[ \t]{0,8}\Z")
 _COLUMN = re.compile(r",(?=[^\s,])")
 _ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_.]*\Z")
 _AS_USER = re.compile(
-    r"(?:s?[:=]|s? are) {0,2}[\w.@+-]{1,60} ?/ ?(?=\S)"
+    r"(?:s?[:=]|s? are) {0,2}[\w.@+-]{1,60}(?: ?/ ?|:)(?=\S)"
 )  # `credentials: admin / ...`
 
 
@@ -44,6 +49,13 @@ def fenced(text: str, end: int, name: str, extents: Extents) -> Span | None:
 
 def find(text: str, start: int, end: int, name: str, extents: Extents) -> Iterator[Span]:
     """The name is at `start`, and ends at `end`."""
+    found = _FOR.match(text, end)
+    if found is not None:
+        value = extents.value(found.end(), name=start)
+        said = text[value.begin : value.end]
+        if values.is_said(name, said.rstrip(".,;:!?)")) or values.is_said(name, said):
+            yield value.begin, value.end
+        return
     found = _SAID.match(text, end)
     if found is not None:
         yield from _said(text, start, found, name, extents)
