@@ -12,7 +12,7 @@ _PROGRAMS = (
     ("sshpass", "p", " ?", "sshpass -p "),
     ("mysql|mysqldump|mysqladmin|mariadb|mysqlsh", "p", "", "mysql -u demo -p"),
     ("7z|7za|7zr|unrar", "p", "", "7z x -p"),
-    (r"unzip|\bzip", "P", " ", "unzip -P "),
+    ("unzip|zip -[a-z]+", "P", " ", "unzip -P "),
     ("redis-cli", "a", " ", "redis-cli -h h -a "),
     ("ldap(?:search|add|modify|whoami)", "w", " ", "ldapsearch -D cn=demo -w "),
     ("(?:docker|podman|az|oc|cf|helm registry) login", "p", " ", "docker login -u demo -p "),
@@ -40,9 +40,9 @@ def _program(programs: str, letters: str, between: str, sample: str) -> Row:
 ROWS: tuple[Row, ...] = (
     *(_program(*row) for row in _PROGRAMS),
     (
-        r"\b(?:vault login(?: -[\w=-]{1,40})*|rabbitmqctl (?:add_user|change_password) \S{1,60}|mc (?:alias set|config host add) \S{1,60} \S{1,200} \S{1,60}"
-        r"|(?:>|redis-cli) AUTH) ([^\s$-])", judges.argument, "vault login hunter2x", "vault login -method=oidc",
-        r"\bvault login |rabbitmqctl |\bmc (?:alias|config) |(?:>|redis-cli) AUTH ", 0,
+        r"(?:vault login(?: -[\w=-]{1,40})*|zip -P|rabbitmqctl (?:add_user|change_password) \S{1,60}|mc (?:alias set|config host add) \S{1,60} \S{1,200} \S{1,60}"
+        r"|(?:>|redis-cli) AUTH) ([^\s$-])", judges.operand, "vault login hunter2x", "vault login -method=oidc",
+        r"vault login |zip -P |rabbitmqctl |mc (?:alias|config) |(?:>|redis-cli) AUTH ", 0,
     ),
     (
         rf"(?:{_READERS})[^\n|;]{{0,80}}?<<< ?\$?([^\s$])", judges.value(names.PASSWORD),
@@ -53,12 +53,12 @@ ROWS: tuple[Row, ...] = (
         "sqlplus demo/hunter2x@//db:1521/XE", "sqlplus demo/$PASS@db", "sqlplus |oracle:thin:", 0,
     ),
     (
-        r"(?:sonar\.login=|bundle config (?:set )?(?:--\w{1,10} )?\S{1,80} [\w.-]{1,60}:)([^\s$])", judges.argument,
+        r"(?:sonar\.login=|bundle config (?:set )?(?:--\w{1,10} )?\S{1,80} [\w.-]{1,60}:)([^\s$])", judges.operand,
         "sonar-scanner -Dsonar.login=hunter2x", "sonar-scanner -Dsonar.login=$TOKEN", r"sonar\.login=|bundle config ", 0,
     ),
     (
-        rf"(?:(?i:{_LOGINS})\(|\bauth ?[=:] ?[(\[])[ \t]{{0,4}}{_USER},[ \t]{{0,4}}(?:Some\()?({_QUOTE})", judges.argument,
-        'client.login("demo", "hunter2x")', 'client.login("demo", "password")', rf"(?i:{_LOGINS})\(|\bauth ?[=:] ?[(\[]", 0,
+        rf"(?:(?i:{_LOGINS})\(|auth ?[=:] ?[(\[])[ \t]{{0,4}}{_USER},[ \t]{{0,4}}(?:Some\()?({_QUOTE})", judges.argument,
+        'client.login("demo", "hunter2x")', 'client.login("demo", "password")', rf"(?i:{_LOGINS})\(|auth ?[=:] ?[(\[]", 0,
     ),
     (
         rf"(?:new PDO|mysqli?_connect|new mysqli|getConnection)\([^,()\n]{{1,200}},[ \t]?{_USER},[ \t]?({_QUOTE})", judges.argument,
@@ -70,7 +70,7 @@ ROWS: tuple[Row, ...] = (
         'SecretStr("hunter2x")', 'SecretStr("password")', r"(?:bearer_?[aA]uth|SecretStr|SecretBytes)\(", 0,
     ),
     (
-        rf"\bjwt\.(?:sign|verify|encode|decode)\((?:\{{[^{{}}\n]{{0,200}}\}}|[^,\n]{{1,120}}),[ \t]?({_QUOTE})(?![HREP]S\d{{3}})", judges.argument,
-        "jwt.sign(payload, 'hunter2x')", "jwt.sign(payload, 'HS256')", r"\bjwt\.(?:sign|verify|encode|decode)\(", 0,
+        rf"jwt\.(?:sign|verify|encode|decode)\((?:\{{[^{{}}\n]{{0,200}}\}}|[^,\n]{{1,120}}),[ \t]?({_QUOTE})(?![HREP]S\d{{3}})", judges.argument,
+        "jwt.sign(payload, 'hunter2x')", "jwt.sign(payload, 'HS256')", r"jwt\.(?:sign|verify|encode|decode)\(", 0,
     ),
 )  # fmt: skip

@@ -62,9 +62,9 @@ CONTEXTS = (
         r"://[^\s:/@\"'`<>\[\]{}$]*:",
     ),
     Context(
-        r"://([A-Za-z0-9_-]{20,})@[A-Za-z0-9]", judges.token_of_address,
+        r"://([^\s:/@\"'`<>\[\]{}$\\]{8,200})@[A-Za-z0-9]", judges.token_of_address,
         "https://" + "0a1b2c3d" * 5 + "@git.example.org/o/r", "https://name@git.example.org",
-        "://[A-Za-z0-9_-]+@",
+        r"://[^\s:/@\"'`<>\[\]{}$\\]+@",
     ),
     Context(
         r"(?i:bearer) {1,4}([\"']?[A-Za-z0-9._~+/=-]{16})", judges.bearer,
@@ -79,7 +79,7 @@ CONTEXTS = (
     ),
     Context(
         r"[?&](?i:sig|signature|x-amz-signature|x-goog-signature|x-amz-credential|code|key)"
-        r"=([A-Za-z0-9%+/=_-]{24,})", judges.matched("token"),
+        r"=([^\s&#\"'`<>\\(){}$,;|]{8,})", judges.parameter,
         "https://a.blob.core.windows.net/c/b?sv=2024&sig=" + "aB3%2" * 9, "?sig=short",
         "[?&](?i:sig|signature|x-amz-signature|x-goog-signature|x-amz-credential|code|key)=",
     ),
@@ -126,9 +126,9 @@ CONTEXTS = (
         r"ENV [A-Z]|setenv |config(?:ure)? |\bset -[a-zU]",
     ),
     Context(
-        r"(?i:with|using|use|as|and)(?: (?:the|my|this|a|user|admin|root|db|database)){0,2} (?:the )?(?i:password|passphrase|passcode|api key|token|secret) ([^\s\"'`(]|\([^\s)]{6,100}(?:\s|\Z))",
+        r"(?:(?i:with|using|use|as|and)|,)(?: (?:the|my|this|a|user|admin|root|db|database)){0,2} (?:the )?(?i:password|passphrase|passcode|api key|token|secret) ([^\s\"'`(]|\([^\s)]{6,100}(?:\s|\Z))",
         judges.word, "log in with password hunter2x", "log in with password authentication",
-        r"(?:(?i:with|using|use|as|and) [a-z ]*)(?i:password|passphrase|passcode|api key|token|secret) [^\s\"'`]",
+        r"(?:(?:(?i:with|using|use|as|and)|,) [a-z ]*)(?i:password|passphrase|passcode|api key|token|secret) [^\s\"'`]",
     ),
     Context(
         r"htpasswd -[A-Za-z]*b[A-Za-z]* {1,2}(?:\S{1,200} {1,2})?[^\s-]\S{0,100} {1,2}([^\s-]|-\S{0,80}\d)", judges.value(names.PASSWORD),
@@ -191,9 +191,9 @@ CONTEXTS = (
     Context(pairs.NAMED, pairs.find, '{"value": "hunter2x", "name": "DB_PASSWORD"}', '{"value": "", "name": "DB_PASSWORD"}', pairs.SIGN),
     Context(pairs.PRINTED, pairs.printed, "$ printenv DB_PASSWORD\nhunter2x", "$ printenv DB_PASSWORD\n$", pairs.PRINTS),
     Context(
-        r"(?:`([^`\n]{4,100})`|\"([^\"\n]{4,100})\"|'([^'\n]{4,100})') (?i:as|for) (?:the |my |your |its |an? )?(?:[a-z]{1,20} ){0,2}(?i:password|passphrase|passcode|api key|token|secret)\b",
+        r"(?:`([^`\n]{4,100})`|\"([^\"\n]{4,100})\"|'([^'\n]{4,100})') as (?:the |my |your |its |an? )?(?:[a-z]{1,20} ){0,2}(?i:password|passphrase|passcode|api key|token|secret)\b",
         judges.called_so, "use `hunter2x` as the admin password", "use `getpass` as the password prompt",
-        "[`\"'] (?i:as|for) [a-z ]*(?i:password|passphrase|passcode|api key|token|secret)", back=200,
+        "[`\"'] as [a-z ]*(?i:password|passphrase|passcode|api key|token|secret)", back=200,
     ),
     Context(
         r"type=\\{0,3}[\"']?password\b[^<>\n]{0,200}?\bvalue=(\\{0,3}[\"'])", judges.argument,

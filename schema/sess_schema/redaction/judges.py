@@ -15,7 +15,9 @@ Found = Iterator[tuple[int, int, str]]
 Judge = Callable[[str, re.Match[str], Extents], Found]
 
 _LONG = 16
+_LONG_PARAMETER = 24
 _SHORT = 6
+_LONG_USER = 20
 _LONGEST_PASSWORD = 500  # characters, in an address
 _PEM_END = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
 # Allowed between the lines of a key: line breaks, also escaped ones, quotes, line numbers.
@@ -61,6 +63,12 @@ def matched(kind: str) -> Judge:
         yield (*found.span(1), kind)
 
     return judge
+
+
+def parameter(_text: str, found: re.Match[str], _extents: Extents) -> Found:
+    """Of an address, with a name that may mean something else: `?key=...`."""
+    if len(found[1]) >= _LONG_PARAMETER or values.is_random(found[1], _LONG):
+        yield (*found.span(1), "token")
 
 
 def value(name: str, *, digit: bool = False) -> Judge:
@@ -118,6 +126,14 @@ def argument(text: str, found: re.Match[str], extents: Extents) -> Found:
     """Of a call or a command that takes a secret: whatever is no word."""
     value = extents.value(found.start(1), name=found.start())
     if values.is_said(names.PASSWORD, text[value.begin : value.end]):
+        yield value.begin, value.end, names.PASSWORD
+
+
+def operand(text: str, found: re.Match[str], extents: Extents) -> Found:
+    """Of a command that takes a secret: any literal, and whatever is no word."""
+    value = extents.value(found.start(1), name=found.start())
+    said = text[value.begin : value.end]
+    if (values.loud if value.quoted else values.is_said)(names.PASSWORD, said):
         yield value.begin, value.end, names.PASSWORD
 
 
@@ -240,5 +256,7 @@ def piped(text: str, found: re.Match[str], _extents: Extents) -> Found:
 
 
 def token_of_address(_text: str, found: re.Match[str], _extents: Extents) -> Found:
-    if any(c.isdigit() for c in found[1]):
+    """A long user that is no name."""
+    long = len(found[1]) >= _LONG_USER and any(c.isdigit() for c in found[1])
+    if long or (values.is_random(found[1]) and not values.is_chosen("token", found[1])):
         yield (*found.span(1), "token")

@@ -19,7 +19,8 @@ _ARGUMENT = re.compile(r"(?:\w\(|,)[ \t]{0,4}(?=\\{0,3}[bu]?[\"'])")
 _OPENED = re.compile(r"\([ \t]{0,4}\r?\n[ \t]{0,40}(?=[bruf]{0,2}[\"'])")
 _MOST_FURTHER = 4
 _SIGNED = re.compile(r"[A-Za-z][!@#$&*]\d{2,}|[A-Za-z]\d{2,}[!@#$&*]")
-_RANGE = re.compile(r"[aA]-[zZ]|0-9")  # of a regular expression
+_RANGE = re.compile(r"\[\^?[^\]\s]{0,20}?(?:[aA]-[zZ]|0-9)")  # of a regular expression
+_HOST = re.compile(r"[a-z][\w.-]*:\d{2,5}\Z")
 _MIXED = tuple(map(re.compile, ("[a-z]", "[A-Z]", "[0-9]")))
 _SHORTEST = 6
 _OF_MESSAGES = re.compile(r"%[sdrx(]|\{\w*\}|\\[wdsWDSnrtb]|\)\?|[\w%]: ")
@@ -48,7 +49,7 @@ def one(
         yield value.begin, end
         return
     said = text[value.begin : value.end]
-    if sure and not _is_no_message(name, said.strip("\\\"'")):
+    if sure and (_HOST.match(said) or not _is_no_message(name, said.strip("\\\"'"))):
         return
     message = not phrase and " " in said and values.reads_as_words(said)
     if values.quoted(name, said) and (not message or blanks.is_passphrase(said)):

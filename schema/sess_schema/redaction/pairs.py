@@ -15,9 +15,9 @@ NAMED = (
     r"(?i:name|key|variable)[\\\"']{0,6}[ \t]{0,4}(?:=>|[:=])[ \t]{0,4}[\\\"']{0,4}"
     rf"([\w./-]{{0,60}}?(?i:(?:{names.WORDS})(?:{names.TAIL})?))(?![\w-])"
 )
-PRINTS = rf"(?:printenv |echo [\"']?\$[{{]?)[A-Z0-9_]*(?i:{names.WORDS})"
+PRINTS = rf"(?:printenv |echo [\"']?\$[{{]?)\w*(?i:{names.WORDS})"
 PRINTED = (
-    rf"(?:printenv |echo [\"']?\$\{{?)([A-Z0-9_]{{0,60}}?(?i:(?:{names.WORDS})(?:{names.TAIL})?))"
+    rf"(?:printenv |echo [\"']?\$\{{?)(\w{{0,60}}?(?i:(?:{names.WORDS})(?:{names.TAIL})?))"
     r"[}\"']{0,2}[ \t]*\r?\n[ \t]{0,8}(\S)"
 )
 # Other members may be between the two, but no other object or item.

@@ -20,11 +20,11 @@ _FIRST_CELL = re.compile(r"^[ \t]*[|│┃][ \t`*\"']{0,6}\Z", re.MULTILINE)
 _BAR = re.compile(r"[|│┃]")
 _IS_VERB = re.compile(r"(?i:pass)\Z")
 _WORD = re.compile(r" ([^\s\"'`]+)")
-_INDENT = re.compile(r"(?:^|(?<=\n)|(?<=\\n))[ \t]{0,8}\Z")
+_INDENT = re.compile(r"(?:^|(?<=\n)|(?<=\\n)|(?<=[\"']))[ \t]{0,8}\Z")
 _COLUMN = re.compile(r",(?=[^\s,])")
-_ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_.]*\Z")
+_ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_.]*(?:(?<=TF_VAR_)\w+)?\Z")
 _AS_USER = re.compile(
-    r"(?:s?[:=]|s? are) {0,2}[\w.@+-]{1,60}(?: ?/ ?|:)(?=\S)"
+    r"(?:s?[:=]|s? are) {0,2}([\w.@+-]{1,60})(?: ?/ ?|:)(?=\S)"
 )  # `credentials: admin / ...`
 
 
@@ -33,7 +33,7 @@ _FENCED = re.compile(
     r"[:*]{0,3}[ \t]{0,4}\r?\n(?:[ \t]*\r?\n)?[ \t]{0,12}"
     r"(?:```[\w-]{0,20}[ \t]*\r?\n[ \t]{0,8}(?=\S+[ \t]*\r?\n[ \t]*```)|(?=`[^`\n]+`[ \t]*(?:[\r\n]|\Z)))"
 )
-_ASIDE = re.compile(r"[ \t]{2,40}(?=\S)")
+_ASIDE = re.compile(r"(?:[ \t]{2,40}|\t)(?=\S)")
 _LAST = re.compile(r"[ \t]*(?:[\r\n]|\Z|\\{0,3}[\"'`])")
 
 
@@ -52,8 +52,9 @@ def find(text: str, start: int, end: int, name: str, extents: Extents) -> Iterat
     found = _FOR.match(text, end)
     if found is not None:
         value = extents.value(found.end(), name=start)
-        said = text[value.begin : value.end]
-        if values.is_said(name, said.rstrip(".,;:!?)")) or values.is_said(name, said):
+        said = text[value.begin : value.end].rstrip(".,;:!?)")
+        variable = said.isalpha() and said.isupper()
+        if not variable and not _IS_VERB.match(name) and values.is_said(name, said):
             yield value.begin, value.end
         return
     found = _SAID.match(text, end)
@@ -63,7 +64,7 @@ def find(text: str, start: int, end: int, name: str, extents: Extents) -> Iterat
     found = _COLUMN.match(text, end)
     if found is not None and _ENVIRONMENT.match(name) and _INDENT.search(text, 0, start):
         value = extents.value(found.end(), name=start)
-        end = value.end if value.quoted else extents.line_end(value.begin)
+        end = value.end if value.quoted else extents.rest(value.begin, start)
         if values.loud(name, text[value.begin : end]):
             yield value.begin, end
         return
@@ -113,6 +114,9 @@ def credentials(text: str, at: int, start: int, name: str, extents: Extents) -> 
     user = _AS_USER.match(text, at) if names.kind_of(name) == "credential" else None
     if user is None:
         return None
+    said = user[1]
+    if " " not in user[0].rstrip()[-3:] and not values.reads_as_words(said):
+        return None  # a slash in the value
     value = extents.value(user.end(), name=start)
     said = text[value.begin : value.end]
     return (value.begin, value.end) if values.bare(name, said, alone=False) else None

@@ -77,6 +77,7 @@ _JOINED = re.compile(r"[A-Za-z][/:+-](?![/:+>-])")
 _OF_PAIRS = re.compile(
     r"[A-Za-z][\w.]*[/:+-][^,;)]*[,;)]+(?:\w+=\S*)?\Z|[^,;)]+(?:,\w+=\S*|[?!#%$*@&+=],)\Z"
 )
+_NO_NAME = re.compile(r"[A-Za-z]\d{3,}\W{0,3}\Z")  # but `token_404`
 _SHORTEST_NAME = 8
 _OWNERS = re.compile(
     r"(?:self|this|cls|super|args?|argv|kwargs|opts?|options|params?|config|cfg|conf|settings|os|sys|process|env"
@@ -162,7 +163,9 @@ def is_chosen(name: str, value: str) -> bool:
     value = value.rstrip("\"'`\\")
     if _OF_PAIRS.match(value) is not None:
         value = value.partition(",")[0].rstrip(");")
-    if _CHOSEN.match(without_terms(value)) is None or names_a_secret(value):
+    if _CHOSEN.match(without_terms(value)) is None:
+        return False
+    if names_a_secret(value) and not _NO_NAME.search(value):
         return False
     if _JOINED.search(value) is not None:
         return True
