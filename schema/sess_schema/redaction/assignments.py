@@ -227,7 +227,7 @@ def _assigned(
     last = (
         found[1] in ("=", ":", ":=", "?=", "=>", "→") and _ALONE.match(text, value.end) is not None
     )
-    literal = found[1] in ("=", ":", "→", "=>") and (
+    literal = found[1] in ("=", ":", "→", "->", "=>") and (
         glued or (last and found[1] != "=") or _STRING_ENDS.match(text, value.end) is not None
     )
     if values.bare(name, said, alone=leads and last, literal=literal):

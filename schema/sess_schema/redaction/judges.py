@@ -118,7 +118,7 @@ def word(text: str, found: re.Match[str], extents: Extents) -> Found:
     """After a name in a sentence: whatever is no word."""
     value = extents.value(found.start(1), name=found.start())
     said = text[value.begin : value.end].rstrip(".,;:!?)")
-    if len(said) >= _SHORT and values.is_said("token", said):
+    if len(said) >= _SHORT and values.is_said("token", said.strip("*_")):
         yield value.begin, value.end, names.kind_of(found[0])
 
 
@@ -157,7 +157,7 @@ def header(text: str, found: re.Match[str], extents: Extents) -> Found:
     begin, schemed = found.start(2), found.start(2) > found.end(1)
     if found[1]:
         end = extents.value(found.start(1), name=found.start()).end
-    elif _HEADER_LINE.search(text, max(found.start() - 40, 0), found.start()):
+    elif "digest" in found[0].lower() or _HEADER_LINE.search(text, max(found.start() - 40, 0), found.start()):
         end = extents.rest(begin, found.start())
     else:
         end = extents.value(begin, name=found.start()).end

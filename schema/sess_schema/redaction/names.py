@@ -11,7 +11,7 @@ _KEYS = (
     "|ssh|storage|subscription|unseal|vault|webhook"
 )
 WORDS = (
-    r"passwor[dt]|passwd|pwd?|passphrase|passcode|mot de passe|contrase(?:ñ|\\u00f1)a|pass"
+    r"passwor[dt]|passwd|pwd?|passphrase|passcode|mot de passe|contrase(?:ñ|\\+u00f1)a|pass"
     r"|secret_?string|secret(?:[._-]?access)?(?:[ ._-]?key)?(?:[_-]?base)?|token"
     rf"|(?:{_KEYS})[ ._-]?key|(?:secure[_-]?auth|auth|logged[_-]?in|nonce)[_-]?salt"
     r"|credentials?|creds|_auth|(?:git(?:hub|lab)?|gh|gl|azure|ado|azdo|docker)[_-]pat|psk|mnemonic|(?:seed|recovery)[_-]?phrase"

@@ -27,6 +27,7 @@ _AFTER = re.compile(rf"(?=[\\\"', \t\r\n]){_WITHIN}{{0,160}}?{_VALUE}(?=\S)")
 _BEFORE = re.compile(rf"{_VALUE}(?=\S)")
 _BETWEEN = re.compile(rf"(?=[\\\"', \t\r\n}}]){_WITHIN}{{0,160}}\Z")
 _FLOW = re.compile(r"\{[^{}\n]*\Z")
+_ENDS = re.compile(r"[ \t]*(?:[\r\n]|\Z|\\{0,3}[\"'`])")
 _NEAR = 600  # characters before the name
 _MOST = 4
 
@@ -66,6 +67,8 @@ def _value(text: str, at: int, name: str, extents: Extents) -> Span | None:
 def printed(text: str, found: re.Match[str], extents: Extents) -> Found:
     """The line below a command that shows a variable."""
     begin = found.start(2)
-    said = text[begin : extents.line_end(begin)].rstrip()
-    if names.means_secret(found[1]) and " " not in said and values.is_said(found[1], said):
-        yield begin, begin + len(said), names.kind_of(found[1])
+    end = extents.value(begin, name=found.start(), plain=True).end
+    said = text[begin:end]
+    alone = _ENDS.match(text, end) is not None
+    if names.means_secret(found[1]) and alone and values.is_said(found[1], said):
+        yield begin, end, names.kind_of(found[1])

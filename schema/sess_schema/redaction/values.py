@@ -77,7 +77,7 @@ _JOINED = re.compile(r"[A-Za-z][/:+-](?![/:+>-])")
 _OF_PAIRS = re.compile(
     r"[A-Za-z][\w.]*[/:+-][^,;)]*[,;)]+(?:\w+=\S*)?\Z|[^,;)]+(?:,\w+=\S*|[?!#%$*@&+=],)\Z"
 )
-_NO_NAME = re.compile(r"[A-Za-z]\d{3,}\W{0,3}\Z")  # but `token_404`
+_NO_NAME = re.compile(r"\d{3,}\W{0,3}\Z|\d\d[!?$#@*%]+\Z")  # but `token_2`
 _SHORTEST_NAME = 8
 _OWNERS = re.compile(
     r"(?:self|this|cls|super|args?|argv|kwargs|opts?|options|params?|config|cfg|conf|settings|os|sys|process|env"
@@ -160,7 +160,7 @@ def is_said(name: str, value: str) -> bool:
 
 def is_chosen(name: str, value: str) -> bool:
     """Words and a number, as people choose passwords: `WinterCastle19`, `summer/castle_871`, but no `token19`."""
-    value = value.rstrip("\"'`\\")
+    value = value.rstrip("\"'`\\,;}")
     if _OF_PAIRS.match(value) is not None:
         value = value.partition(",")[0].rstrip(");")
     if _CHOSEN.match(without_terms(value)) is None:
