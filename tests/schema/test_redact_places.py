@@ -22,6 +22,7 @@ def clean(text: str) -> str:
     [
         # names
         "DB_PW={}", 'db_pw: "{}"', "LICENSE_KEY={}", 'licenseKey: "{}"', "FERNET_KEY='{}'", '{{"SecretString": "{}"}}',
+        "DBPASS={}", "ROOTPW={}", "pass-word: {}", "Kennwort: {}", "пароль: {}", "密码：{}", "OPENAI_KEY={}", "ERLANG_COOKIE={}",
         "pw: {}", "Passwort: {}", "mot de passe : {}", "contraseña: {}", "creds: admin:{}",
         # the value before the name, or with another key
         '{{"value": "{}", "name": "DB_PASSWORD"}}', '{{"id": 4, "value": "{}", "type": "plain", "key": "API_TOKEN"}}',
@@ -86,9 +87,17 @@ def test_what_stands_before_each_line_is_read_over(margin, form):
         '("user", "password", "email")', "<td>password</td><td>string</td>", "<td>token</td><td>The token to use</td>",
         "use `getpass` as the password prompt", "from the token to the end", "pass the token to verify",
         'login("user", "home")', "jwt.encode(payload, key, 'HS256')", "vault login -method=oidc", "sudo -S apt update",
-        "PW = page_width", "The password for users: see below", "src/a.py:password = getpass()", "AUTH failed for user",
+        "CACHE_KEY = 'users:v2'", "PUBLIC_KEY=/etc/ssl/a.pub", "SORT_KEYS=created_at_2", "COMPASS=north-west-12", "MAX_TOKENS=40960", "PRIMARY_KEY=id_1",
+        "bearer: authentication", "/9j/" + "aB3d" * 20 + "/EAAB" + "cD4e" * 30, "PW = page_width", "The password for users: see below", "src/a.py:password = getpass()", "AUTH failed for user",
         '{"name": "tokenize", "value": "d41d8cd98f00b204e9800998ecf8427e"}', 'value = "abc123def"\nname = password_field',
     ],
 )  # fmt: skip
 def test_what_only_stands_near_such_a_name_stays(harmless):
     assert clean(harmless) == harmless
+
+
+@pytest.mark.parametrize("name", ["MAPS_KEY", "HOST_KEY", "JIRA_PAT", "API_KEYS", "bearer", "SESSION_KEY"])
+def test_a_name_of_many_things_means_a_secret_if_its_value_is_random(name):
+    assert "Xk29" not in clean(f"{name}=Xk29vLqPz7RtW4mN8bYc")
+    assert "Xk29" not in clean(f'{{"value": "Xk29vLqPz7RtW4mN8bYc", "name": "{name}"}}')
+    assert clean(f"{name}=app_settings_1") == f"{name}=app_settings_1"

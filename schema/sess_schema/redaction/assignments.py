@@ -11,16 +11,17 @@ from sess_schema.redaction.extents import Extents, Span
 # RE2 finds places where a name may be followed by a value; `re` looks at them closely.
 SCREEN = (
     rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)"
-    r"(?:[\\\"'`\])*}]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\`\[\{]|(?:is|ist|est|es)\b|(?:to|from) \S|(?i:for) \S+ ?[=:]|or [\"'\\]|->|→|│|┃)"
+    r"(?:[\\\"'`\])*}]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\`\[\{]|(?:is|ist|est|es)\b|：|(?:to|from) \S|(?i:for) \S+ ?[=:]|or [\"'\\]|->|→|│|┃)"
     r"|[ \t\r]*\n[^\n]*(?i:value|val)\b|[ \t\r]*\n[^\n]*(?:\n[^\n`]*)?`[^\n`]+`[ \t\r]*\n|(?:[ \t][ \t]+|\t)\S+(?:[ \t\r]*(?:\n|$)|[\"'`\\])|\.(?:equals|toBe|toEqual|unwrap_or|orElse|getOrElse|fill|type|send_?[kK]eys|setValue)[A-Za-z]*\(|[ \t][a-zA-Z:-]+ ?=|[ \t]\S*(?:\d|[a-z][A-Z])))"
 )
 _VALUE = r"(?i:value|val|content|data|plaintext|secret_?string)"
 NAME = re.compile(rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)")
 _IN_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
 _LONGEST_NAME = 60
+_LONG = 14  # characters
 _CLOSERS = r"[\\\"'`\])*}]{0,6}"
 _ASSIGNED = re.compile(
-    rf"{_CLOSERS}[ \t]{{0,8}}(:=|=>(?=[\s\"'])|<<<|<-(?=[ \t])|\|\|=|\?\?=|[!=]={{1,2}}(?=[\s\"'])|\?=|\+=|=|::?|(?<=[^)\]][ \t])(?:->|→)(?=[ \t]))[ \t]{{0,8}}(?:\*{{1,2}}[ \t]{{1,4}}(?=[^\s*]))?(?:\r?\n[ \t]{{1,40}})?"
+    rf"{_CLOSERS}[ \t]{{0,8}}(:=|=>(?=[\s\"'])|<<<|<-(?=[ \t])|\|\|=|\?\?=|[!=]={{1,2}}(?=[\s\"'])|\?=|\+=|=|::?|：|(?<=[^)\]][ \t])(?:->|→)(?=[ \t]))[ \t]{{0,8}}(?:\*{{1,2}}[ \t]{{1,4}}(?=[^\s*]))?(?:\r?\n[ \t]{{1,40}})?"
 )
 # `password: &str = `, `password string = `, `password[] = `, `Password { get; set; } = `
 _ANNOTATED = re.compile(
@@ -80,9 +81,12 @@ def find(text: str, word: re.Match[str], extents: Extents) -> Iterator[tuple[int
     name = text[start : word.end()].lstrip("-.")
     if not names.is_no_word(name):
         return
+    weak = names.is_weak(name)
     for begin, end in _values(text, start, word.end(), name, extents):
+        if weak and not values.is_random(text[begin:end], _LONG):
+            continue
         yield begin, end, names.kind_of(name)
-    if _CELL_END.match(text, word.end()) is not None:
+    if not weak and _CELL_END.match(text, word.end()) is not None:
         yield from tables.column(text, start, name)
 
 
@@ -225,7 +229,7 @@ def _assigned(
     if found[1][:2] in ("==", "!=") and not any(map(str.isdigit, said[: blanks.LONGEST_LINE])):
         return  # two variables are compared
     last = (
-        found[1] in ("=", ":", ":=", "?=", "=>", "→") and _ALONE.match(text, value.end) is not None
+        found[1] in ("=", ":", ":=", "?=", "=>", "→", "->") and _ALONE.match(text, value.end) is not None
     )
     literal = found[1] in ("=", ":", "→", "->", "=>") and (
         glued or (last and found[1] != "=") or _STRING_ENDS.match(text, value.end) is not None

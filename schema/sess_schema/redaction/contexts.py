@@ -126,9 +126,9 @@ CONTEXTS = (
         r"ENV [A-Z]|setenv |config(?:ure)? |\bset -[a-zU]",
     ),
     Context(
-        r"(?:(?i:with|using|use|as|and)|,)(?: (?:the|my|this|a|user|admin|root|db|database|access|client|auth|bot)){0,2} (?:the )?(?i:password|passphrase|passcode|api key|token|secret) ([^\s\"'`(]|\([^\s)]{6,100}(?:\s|\Z))",
+        r"(?:(?i:with|using|use|as|and)|,(?= (?i:pass)))(?: (?:the|my|this|a|user|admin|root|db|database|access|client|auth|bot)){0,2} (?:the )?(?i:password|passphrase|passcode|api key|token|secret) ([^\s\"'`(]|\([^\s)]{6,100}(?:\s|\Z))",
         judges.word, "log in with password hunter2x", "log in with password authentication",
-        r"(?:(?:(?i:with|using|use|as|and)|,) [a-z ]*)(?i:password|passphrase|passcode|api key|token|secret) [^\s\"'`]",
+        r"(?:(?i:with|using|use|as|and) [a-z ]*|, )(?i:password|passphrase|passcode|api key|token|secret) [^\s\"'`]",
     ),
     Context(
         r"htpasswd -[A-Za-z]*b[A-Za-z]* {1,2}(?:\S{1,200} {1,2})?[^\s-]\S{0,100} {1,2}([^\s-]|-\S{0,80}\d)", judges.value(names.PASSWORD),

@@ -48,7 +48,7 @@ _ESCAPE = re.compile(
     r"('\\''|\\n\",\r?\n[ \t]*\"|\\(?:[\"\\/nrt`$]|'(?!\\'')|x1b|u[0-9a-fA-F]{4}))"
 )
 _ESCAPES = re.compile(
-    r"\\[\"\\nr`']|\\x1b|\\u[0-9a-fA-F]{4}"
+    r"\\[\"\\nrt`']|\\x1b|\\u[0-9a-fA-F]{4}"
 )  # what hides the lines and quotes of a text
 _MOST_CHARACTERS = 10_000
 _MOST_LAYERS = 3
@@ -64,6 +64,7 @@ _AHEAD = 100
 _NARROW = 40
 _ABOVE, _BELOW = 400, 1_200  # characters around a place that are read without their margins
 _MORE = re.compile(r"[\w+/=-]*", re.ASCII)
+_IN_BASE64 = re.compile(r"[A-Za-z0-9+/]{60}\Z")
 _IN_WORD = re.compile(r"[\w-]", re.ASCII)
 
 
@@ -208,6 +209,8 @@ def _broken(text: str, at: int, *, whole: bool) -> Iterator[Found]:
 
 def _begins_word(text: str, at: int) -> bool:
     """Even right after the `m` of a colour or the `n` of an escaped newline."""
+    if text[at - 1 : at] in ("+", "/") and _IN_BASE64.search(text, max(at - 80, 0), at):
+        return False  # of an image
     if not at or not (text[at - 1].isascii() and text[at - 1].isalnum()):
         return True
     return _ENDS_SEQUENCE.search(text, max(at - 24, 0), at) is not None

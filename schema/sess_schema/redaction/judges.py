@@ -251,7 +251,8 @@ def user_of_curl(text: str, found: re.Match[str], extents: Extents) -> Found:
 def piped(text: str, found: re.Match[str], _extents: Extents) -> Found:
     """`echo hunter2 | docker login --password-stdin`."""
     said = found[1].strip("\"'\\")
-    if not values.is_placeholder(said) and not (said[:1] == "$" and "'" not in found[1][:4]):
+    literal = "'" in found[1][:4] or "\\$" in found[1][:8]
+    if not values.is_placeholder(said) and (said[:1] != "$" or literal):
         yield (*found.span(1), "password")
 
 

@@ -6,15 +6,21 @@ import re
 from functools import lru_cache
 
 _KEYS = (
-    "api|access|account|admin|aes|anon|app|auth|cipher|client|consumer|cookie|(?:de|en)cryption|deploy|fernet|hmac|integration"
+    "api|access|account|admin|aes|anon|app|auth|cipher|client|consumer|cookie|crypto|enc|(?:de|en)cryption|deploy|fernet|hmac|integration"
     "|jwt|licen[cs]e|logged[_-]?in|master|nonce|private|rsa|secure[_-]?auth|service[_-]?role|shared|signing"
     "|ssh|storage|subscription|unseal|vault|webhook"
+    "|openai|anthropic|claude|gemini|groq|mistral|stripe|sendgrid|mailgun|mapbox|algolia|datadog|pusher|aws|nuget|sas"
 )
+# Also the names of other things: only a value that no one would write means a secret.
+_SEVERAL = "(?-i:(?:API_KEY|TOKEN|PASSWORD|SECRET)S)"
+_WEAK = "(?-i:[A-Z0-9]_(?:KEY|PAT))|bearer"
 WORDS = (
-    r"passwor[dt]|passwd|pwd?|passphrase|passcode|mot de passe|contrase(?:ñ|\\+u00f1)a|pass"
+    rf"{_SEVERAL}|"
+    r"pass[_-]?wor[dt]|passwd|pwd?|pass[_-]?phrase|passcode|kennwort|wachtwoord|senha|пароль|密码|密碼|パスワード|비밀번호|mot de passe|contrase(?:ñ|\\+u00f1)a|pass"
     r"|secret_?string|secret(?:[._-]?access)?(?:[ ._-]?key)?(?:[_-]?base)?|token"
     rf"|(?:{_KEYS})[ ._-]?key|(?:secure[_-]?auth|auth|logged[_-]?in|nonce)[_-]?salt"
     r"|credentials?|creds|_auth|(?:git(?:hub|lab)?|gh|gl|azure|ado|azdo|docker)[_-]pat|psk|mnemonic|(?:seed|recovery)[_-]?phrase"
+    rf"|(?:hash|password)[_-]?salt|erlang[_-]?cookie|phpsessid|jsessionid|connect\.sid|{_WEAK}"
 )
 TAIL = (
     r"(?:[_-]?\d{1,3}|[_-](?:value|prod|production|dev|staging|test|live|base64|b64|string|key|data"
@@ -23,14 +29,16 @@ TAIL = (
 _WHOLE = re.compile(rf"(?i:(?:{WORDS}){TAIL}?)\Z")
 # Alone these are ordinary words: `pass: 12`, `Pat`.
 _COMPOUND = re.compile(
-    r"(?:[_-]|[a-z])(?i:pass|psk)\Z|(?:[_.-](?i:pw)|[a-z]P[wW])\Z|\A(?:pass|PASS|psk|pw|PW)\Z"
+    r"(?:[_-]|[A-Za-z])(?i:pass|psk)\Z|(?:[_.-](?i:pw)|[a-z]P[wW]|(?i:root|db|user|admin|bind)(?i:pw))\Z|\A(?:pass|PASS|psk|pw|PW)\Z"
 )
 _WORDS_ENDING_SO = re.compile(
     r"(?i)(?:by|get|com|sur|tres|over|under|im|en|band|low|high|all)pass\Z"
 )
+_IS_WEAK = re.compile(rf"(?i:{_SEVERAL}|{_WEAK})\Z")
+_CERTAIN = re.compile(rf"(?i:(?:{_KEYS}|secret)[ ._-]?key|(?:git(?:hub|lab)?|gh|gl|azure|ado|azdo|docker)[_-]pat)\Z")
 _PHRASE = re.compile(r"(?i:phrase|mnemonic)")
 _KIND = re.compile(
-    r"(?i:(passw|pwd?|pass|contrase|passphrase|passcode|psk|phrase|mnemonic)|(token|pat\Z)|(secret|salt)|(key)"
+    r"(?i:(pass|pwd?|contrase|kennw|wachtw|senha|пароль|密|パス|비밀|psk|phrase|mnemonic)|(token|bearer|pat\Z)|(secret|salt)|(key)"
     r"|(cred|auth))"
 )
 _LONGEST = 100
@@ -61,6 +69,12 @@ def kind_of(name: str) -> str:
     kinds = [*_KIND.finditer(name)]
     last = kinds[-1].lastindex if kinds else 3
     return {1: PASSWORD, 2: "token", 3: "secret", 4: "API key", 5: "credential"}[last or 3]
+
+
+@lru_cache(maxsize=1024)
+def is_weak(name: str) -> bool:
+    """Whether it as often means something else: `CACHE_KEY`."""
+    return _IS_WEAK.search(name) is not None and _CERTAIN.search(name) is None
 
 
 def is_password(name: str) -> bool:

@@ -30,6 +30,7 @@ _FLOW = re.compile(r"\{[^{}\n]*\Z")
 _ENDS = re.compile(r"[ \t]*(?:[\r\n]|\Z|\\{0,3}[\"'`])")
 _NEAR = 600  # characters before the name
 _MOST = 4
+_LONG = 14
 
 
 def find(text: str, found: re.Match[str], extents: Extents) -> Found:
@@ -44,8 +45,9 @@ def find(text: str, found: re.Match[str], extents: Extents) -> Found:
         near = max(found.start() - _NEAR, 0)
         starts = [one.end() for one in _BEFORE.finditer(text, near, found.start())]
         spans = [_before(text, at, found.start(), name, extents) for at in starts[-_MOST:]]
+    weak = names.is_weak(name)
     for span in spans:
-        if span is not None:
+        if span is not None and (not weak or values.is_random(text[slice(*span)], _LONG)):
             yield *span, names.kind_of(name)
 
 

@@ -53,7 +53,7 @@ def column(text: str, named: int, name: str) -> Found:
         stop = rule
     elif _CSV_HEAD.match(head.strip()):
         bar, cells = _COMMA, _CSV_CELL
-    elif _TABBED_HEAD.match(head.strip(" \r")):
+    elif _TABBED_HEAD.match(head.strip()):
         bar, cells = _TAB, _TABBED_CELL
     else:
         return
@@ -67,7 +67,7 @@ def column(text: str, named: int, name: str) -> Found:
             return
         first, last = spans[number]
         said = text[first:last].strip(" \t\r`")
-        if names.means_secret(said) and values.reads_as_words(said):
+        if names.means_secret(said) and values.reads_as_words(said) and not said[-1].isdigit():
             return  # another head
         if said and values.quoted(name, said):
             first = text.index(said, first)

@@ -71,7 +71,9 @@ _AROUND = "\"'`,;:()[]{}.*<>"
 _HUMP = re.compile(r"[a-z][A-Z]")
 _EMPHASIS = "*`"
 # As people choose passwords; the signs that join the words are no operators between variables.
-_CHOSEN = re.compile(r"[A-Za-z][A-Za-z_./:+-]*+\d{2,}[^\w\s\"'`,;()\[\]{}<>]{0,3}\Z", re.ASCII)
+_CHOSEN = re.compile(
+    r"[A-Za-z][A-Za-z_./:+-]*+(?:\d{2,}[^\w\s\"'`,;()\[\]{}<>]{0,3}|\d[!$#@*%?]{1,3})\Z", re.ASCII
+)
 _JOINED = re.compile(r"[A-Za-z][/:+-](?![/:+>-])")
 # One of several: `username=bob,password=summer/castle_871,vers=3`.
 _OF_PAIRS = re.compile(
