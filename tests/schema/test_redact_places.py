@@ -5,11 +5,17 @@ from __future__ import annotations
 import random
 
 import pytest
-
-from sess_schema.redaction.redactor import Redactor
 from tests.secrets_grid import leaks, secret
 
-SECRETS = ("Xk29vLqPz7RtW4mN8bYc", "Summer2024!", "correct-horse-42", "Tr0ub4dor&3", "qwzkvxjhplmtrgbn")
+from sess_schema.redaction.redactor import Redactor
+
+SECRETS = (
+    "Xk29vLqPz7RtW4mN8bYc",
+    "Summer2024!",
+    "correct-horse-42",
+    "Tr0ub4dor&3",
+    "qwzkvxjhplmtrgbn",
+)
 
 
 def clean(text: str) -> str:
@@ -96,7 +102,9 @@ def test_what_only_stands_near_such_a_name_stays(harmless):
     assert clean(harmless) == harmless
 
 
-@pytest.mark.parametrize("name", ["MAPS_KEY", "HOST_KEY", "JIRA_PAT", "API_KEYS", "bearer", "SESSION_KEY"])
+@pytest.mark.parametrize(
+    "name", ["MAPS_KEY", "HOST_KEY", "JIRA_PAT", "API_KEYS", "bearer", "SESSION_KEY"]
+)
 def test_a_name_of_many_things_means_a_secret_if_its_value_is_random(name):
     assert "Xk29" not in clean(f"{name}=Xk29vLqPz7RtW4mN8bYc")
     assert "Xk29" not in clean(f'{{"value": "Xk29vLqPz7RtW4mN8bYc", "name": "{name}"}}')

@@ -118,7 +118,11 @@ def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Ite
         if found is not None and _applies(pattern, text, start, found):
             if pattern is _PLIST:
                 end = text.find("<", found.end())
-                judge = values.quoted if text.startswith(_CERTAIN_TAGS, found.start()) else values.is_said
+                judge = (
+                    values.quoted
+                    if text.startswith(_CERTAIN_TAGS, found.start())
+                    else values.is_said
+                )
                 said = text[found.end() : end].rstrip()
                 if judge(name, said):
                     yield found.end(), found.end() + len(said)
@@ -229,7 +233,8 @@ def _assigned(
     if found[1][:2] in ("==", "!=") and not any(map(str.isdigit, said[: blanks.LONGEST_LINE])):
         return  # two variables are compared
     last = (
-        found[1] in ("=", ":", ":=", "?=", "=>", "→", "->") and _ALONE.match(text, value.end) is not None
+        found[1] in ("=", ":", ":=", "?=", "=>", "→", "->")
+        and _ALONE.match(text, value.end) is not None
     )
     literal = found[1] in ("=", ":", "→", "->", "=>") and (
         glued or (last and found[1] != "=") or _STRING_ENDS.match(text, value.end) is not None

@@ -27,7 +27,9 @@ _PROGRAMS = (
 _QUOTE = r"\\{0,3}[\"']"
 _USER = rf"(?:\$?[\w.]{{1,40}}|{_QUOTE}[^\"'\n]{{0,80}}[\"'])"
 _LOGINS = r"basic_?auth|basic_?credentials?|network_?credential|login|set_?credentials"
-_READERS = r"sudo -S|passwd|vercel env add|wrangler secret put|--password-stdin|--with-token|gh secret set"
+_READERS = (
+    r"sudo -S|passwd|vercel env add|wrangler secret put|--password-stdin|--with-token|gh secret set"
+)
 
 
 def _program(programs: str, letters: str, between: str, sample: str) -> Row:
@@ -40,8 +42,7 @@ def _program(programs: str, letters: str, between: str, sample: str) -> Row:
 ROWS: tuple[Row, ...] = (
     *(_program(*row) for row in _PROGRAMS),
     (
-        r"(?:vault login(?: -[\w=-]{1,40})*|zip -P|rabbitmqctl (?:add_user|change_password) \S{1,60}|mc (?:alias set|config host add) \S{1,60} \S{1,200} \S{1,60}"
-        r"|(?:>|redis-cli) AUTH) ([^\s$-])", judges.operand, "vault login hunter2x", "vault login -method=oidc",
+        r"(?:vault login(?: -[\w=-]{1,40})*|zip -P|rabbitmqctl (?:add_user|change_password) \S{1,60}|mc (?:alias set|config host add) \S{1,60} \S{1,200} \S{1,60}|(?:>|redis-cli) AUTH) ([^\s$-])", judges.operand, "vault login hunter2x", "vault login -method=oidc",
         r"vault login |zip -P |rabbitmqctl |mc (?:alias|config) |(?:>|redis-cli) AUTH ", 0,
     ),
     (

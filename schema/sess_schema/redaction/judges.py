@@ -18,6 +18,7 @@ _LONG = 16
 _LONG_PARAMETER = 24
 _SHORT = 6
 _LONG_USER = 20
+_NUMBERED = 8
 _LONGEST_PASSWORD = 500  # characters, in an address
 _PEM_END = re.compile(r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----")
 # Allowed between the lines of a key: line breaks, also escaped ones, quotes, line numbers.
@@ -125,7 +126,9 @@ def word(text: str, found: re.Match[str], extents: Extents) -> Found:
 def argument(text: str, found: re.Match[str], extents: Extents) -> Found:
     """Of a call or a command that takes a secret: whatever is no word."""
     value = extents.value(found.start(1), name=found.start())
-    if values.is_said(names.PASSWORD, text[value.begin : value.end]):
+    said = text[value.begin : value.end]
+    numbered = value.quoted and len(said) >= _NUMBERED and said[-1].isdigit()
+    if (values.loud if numbered else values.is_said)(names.PASSWORD, said):
         yield value.begin, value.end, names.PASSWORD
 
 
@@ -157,7 +160,9 @@ def header(text: str, found: re.Match[str], extents: Extents) -> Found:
     begin, schemed = found.start(2), found.start(2) > found.end(1)
     if found[1]:
         end = extents.value(found.start(1), name=found.start()).end
-    elif "digest" in found[0].lower() or _HEADER_LINE.search(text, max(found.start() - 40, 0), found.start()):
+    elif "digest" in found[0].lower() or _HEADER_LINE.search(
+        text, max(found.start() - 40, 0), found.start()
+    ):
         end = extents.rest(begin, found.start())
     else:
         end = extents.value(begin, name=found.start()).end

@@ -35,7 +35,9 @@ _WORDS_ENDING_SO = re.compile(
     r"(?i)(?:by|get|com|sur|tres|over|under|im|en|band|low|high|all)pass\Z"
 )
 _IS_WEAK = re.compile(rf"(?i:{_SEVERAL}|{_WEAK})\Z")
-_CERTAIN = re.compile(rf"(?i:(?:{_KEYS}|secret)[ ._-]?key|(?:git(?:hub|lab)?|gh|gl|azure|ado|azdo|docker)[_-]pat)\Z")
+_CERTAIN = re.compile(
+    rf"(?i:(?:{_KEYS}|secret)[ ._-]?key|(?:git(?:hub|lab)?|gh|gl|azure|ado|azdo|docker)[_-]pat)\Z"
+)
 _PHRASE = re.compile(r"(?i:phrase|mnemonic)")
 _KIND = re.compile(
     r"(?i:(pass|pwd?|contrase|kennw|wachtw|senha|пароль|密|パス|비밀|psk|phrase|mnemonic)|(token|bearer|pat\Z)|(secret|salt)|(key)"

@@ -61,7 +61,11 @@ def _before(text: str, at: int, named: int, name: str, extents: Extents) -> Span
 def _value(text: str, at: int, name: str, extents: Extents) -> Span | None:
     in_braces = _FLOW.search(text, max(at - _NEAR, 0), at) is not None
     value = extents.value(at, name=at, stops=",}" if in_braces else "")
-    said = text[value.begin : value.end].rstrip(",") if not value.quoted else text[value.begin : value.end]
+    said = (
+        text[value.begin : value.end].rstrip(",")
+        if not value.quoted
+        else text[value.begin : value.end]
+    )
     secret = values.quoted(name, said) if value.quoted else values.is_said(name, said)
     return (value.begin, value.begin + len(said)) if secret else None
 
