@@ -58,6 +58,8 @@ def clean(text: str) -> str:
         'use "{}" as the API key', "Password for admin: {}", "password is generated for root@localhost: {}",
         "Das Passwort ist {}", "Le mot de passe est {}", "$ printenv DB_PASSWORD\n{}\n$", "$ echo $DB_PASSWORD\n{}",
         '<input type="password" name="p" value="{}">',
+        "The password you asked for: {}", "password changed to {}", "admin password - {}", "DB_PASSWORD has the value {}",
+        "ssh-keygen -t ed25519 -N '{}' -f k", "cryptsetup open d x <<< '{}'", "dotnet user-secrets set 'ApiKey' '{}'", "ab -A 'me:{}' http://h/",
     ],
 )  # fmt: skip
 def test_what_a_name_means_by_its_place_is_masked(form, made):
@@ -94,7 +96,7 @@ def test_what_stands_before_each_line_is_read_over(margin, form):
         "use `getpass` as the password prompt", "from the token to the end", "pass the token to verify",
         'login("user", "home")', "jwt.encode(payload, key, 'HS256')", "vault login -method=oidc", "sudo -S apt update",
         "CACHE_KEY = 'users:v2'", "PUBLIC_KEY=/etc/ssl/a.pub", "SORT_KEYS=created_at_2", "COMPASS=north-west-12", "MAX_TOKENS=40960", "PRIMARY_KEY=id_1",
-        "bearer: authentication", "/9j/" + "aB3d" * 20 + "/EAAB" + "cD4e" * 30, "PW = page_width", "The password for users: see below", "src/a.py:password = getpass()", "AUTH failed for user",
+        "bearer: authentication", "token - the next word", "a password you choose: anything", "the token you get: see below", "/9j/" + "aB3d" * 20 + "/EAAB" + "cD4e" * 30, "PW = page_width", "The password for users: see below", "src/a.py:password = getpass()", "AUTH failed for user",
         '{"name": "tokenize", "value": "d41d8cd98f00b204e9800998ecf8427e"}', 'value = "abc123def"\nname = password_field',
     ],
 )  # fmt: skip

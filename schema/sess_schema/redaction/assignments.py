@@ -11,7 +11,7 @@ from sess_schema.redaction.extents import Extents, Span
 # RE2 finds places where a name may be followed by a value; `re` looks at them closely.
 SCREEN = (
     rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)"
-    r"(?:[\\\"'`\])*}]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\`\[\{]|(?:is|ist|est|es)\b|：|(?:to|from) \S|(?i:for) \S+ ?[=:]|or [\"'\\]|->|→|│|┃)"
+    r"(?:[\\\"'`\])*}]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\`\[\{]|(?:is|ist|est|es)\b|：|(?:(?:set|changed|reset|updated|rotated) )?(?:to|from) \S|has the value |(?:you|we|I) [a-z ]+: |[-–—] \S|(?i:for) \S+ ?[=:]|or [\"'\\]|->|→|│|┃)"
     r"|[ \t\r]*\n[^\n]*(?i:value|val)\b|[ \t\r]*\n[^\n]*(?:\n[^\n`]*)?`[^\n`]+`[ \t\r]*\n|(?:[ \t][ \t]+|\t)\S+(?:[ \t\r]*(?:\n|$)|[\"'`\\])|\.(?:equals|toBe|toEqual|unwrap_or|orElse|getOrElse|fill|type|send_?[kK]eys|setValue)[A-Za-z]*\(|[ \t][a-zA-Z:-]+ ?=|[ \t]\S*(?:\d|[a-z][A-Z])))"
 )
 _VALUE = r"(?i:value|val|content|data|plaintext|secret_?string)"

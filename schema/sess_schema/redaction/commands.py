@@ -18,6 +18,7 @@ _PROGRAMS = (
     ("(?:docker|podman|az|oc|cf|helm registry) login", "p", " ", "docker login -u demo -p "),
     ("(?:mongo|mongosh|mongodump|mongorestore|sqlcmd|mosquitto_pub)", "[pP]", " ?", "mongosh -u demo -p "),
     ("twine upload|cqlsh|useradd|usermod", "p", " ", "twine upload -u demo -p "),
+    ("ssh-keygen", "N", " ", "ssh-keygen -t ed25519 -N "),
     ("keytool|jarsigner", "(?:store|key|srcstore|deststore)pass", " ", "keytool -list -storepass "),
     ("gpg", "-passphrase", "[ =]", "gpg --batch --passphrase "),
     ("gh secret set", "(?:b|-body)", "[ =]?", "gh secret set NAME -b "),
@@ -27,9 +28,7 @@ _PROGRAMS = (
 _QUOTE = r"\\{0,3}[\"']"
 _USER = rf"(?:\$?[\w.]{{1,40}}|{_QUOTE}[^\"'\n]{{0,80}}[\"'])"
 _LOGINS = r"basic_?auth|basic_?credentials?|network_?credential|login|set_?credentials"
-_READERS = (
-    r"sudo -S|passwd|vercel env add|wrangler secret put|--password-stdin|--with-token|gh secret set"
-)
+_READERS = r"sudo -S|passwd|vercel env add|wrangler secret put|--password-stdin|--with-token|gh secret set|cryptsetup"
 
 
 def _program(programs: str, letters: str, between: str, sample: str) -> Row:
@@ -42,8 +41,8 @@ def _program(programs: str, letters: str, between: str, sample: str) -> Row:
 ROWS: tuple[Row, ...] = (
     *(_program(*row) for row in _PROGRAMS),
     (
-        r"(?:vault login(?: -[\w=-]{1,40})*|zip -P|rabbitmqctl (?:add_user|change_password) \S{1,60}|mc (?:alias set|config host add) \S{1,60} \S{1,200} \S{1,60}|(?:>|redis-cli) AUTH) ([^\s$-])", judges.operand, "vault login hunter2x", "vault login -method=oidc",
-        r"vault login |zip -P |rabbitmqctl |mc (?:alias|config) |(?:>|redis-cli) AUTH ", 0,
+        r"(?:vault login(?: -[\w=-]{1,40})*|zip -P|rabbitmqctl (?:add_user|change_password) \S{1,60}|user-secrets set \S{1,80}|mc (?:alias set|config host add) \S{1,60} \S{1,200} \S{1,60}|(?:>|redis-cli) AUTH) ([^\s$-])", judges.operand, "vault login hunter2x", "vault login -method=oidc",
+        r"vault login |zip -P |rabbitmqctl |user-secrets set |mc (?:alias|config) |(?:>|redis-cli) AUTH ", 0,
     ),
     (
         rf"(?:{_READERS})[^\n|;]{{0,80}}?<<< ?\$?([^\s$])", judges.value(names.PASSWORD),

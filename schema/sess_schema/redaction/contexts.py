@@ -90,9 +90,9 @@ CONTEXTS = (
         r"(?i:cookie)[\\\"']*[ \t]*[:=,]",
     ),
     Context(
-        r" (?:-[uUa]|--user|--auth)[ =]?[\\\"']{0,6}[\w.@+-]+[:,%](\S)", judges.user_of_curl,
+        r" (?:-[uUaA]|--user|--auth)[ =]?[\\\"']{0,6}[\w.@+-]+[:,%](\S)", judges.user_of_curl,
         "curl -s -u demo:hunter2 https://example.org", "docker run -u 1000:hunter2",
-        r" (?:-[uUa]|--user|--auth)[ =]?[\\\"']*[\w.@+-]+[:,%]",
+        r" (?:-[uUaA]|--user|--auth)[ =]?[\\\"']*[\w.@+-]+[:,%]",
     ),
     Context(
         r"(?:machine\s+\S+|default)\s+login\s+\S+\s+password\s+(\S)", judges.value(names.PASSWORD),

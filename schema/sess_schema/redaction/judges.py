@@ -32,7 +32,7 @@ _CLOSERS = re.compile(r"[\"'`\\]+[)\]},;]*\Z")
 _CODE_BEGINS = re.compile(r"[(\[{](?:\s|\Z|[bruf]?[\"']|[\w.]+(?:[(,\s]|[)\]}](?:[\s.,;]|\Z)))")
 _ONE_WORD = re.compile(r"[^\s\"']+\Z|[\"'].*[\"']\Z")
 _QUOTED_USER = re.compile(r"\\*[\"']")
-_TAKING_USERS = ("curl", "http", "wget", "lftp", "smbclient", "rpcclient")
+_TAKING_USERS = ("curl", "http", "wget", "lftp", "ab -", "smbclient", "rpcclient")
 _HEADER_LINE = re.compile(r"(?:^|\n)[ \t]*(?:[<>*] )?\Z|[\"']\Z")
 # What follows the `@` before a host, if there is another one in the path: `...@h.example/@a/b`.
 _HOST_AND_PATH = re.compile(
@@ -238,7 +238,7 @@ def cookies(text: str, found: re.Match[str], extents: Extents) -> Found:
 
 
 def user_of_curl(text: str, found: re.Match[str], extents: Extents) -> Found:
-    line = text[max(found.start() - 400, 0) : found.start()].rpartition("\n")[2]
+    line = text[max(found.start() - 400, 0) : found.start() + 2].rpartition("\n")[2]
     if any(program in line for program in _TAKING_USERS):
         quote = _QUOTED_USER.search(found[0])
         if quote is not None:

@@ -14,7 +14,8 @@ _SAID = re.compile(
 # `password for bob: ...`, "the password was changed to ..."
 _FOR = re.compile(
     r"(?i:(?: (?:is|was|has|been|generated|created|set)){0,4} for) [^\s:]{1,80}: (?=[^\s\"'`])"
-    r"|(?: (?:is|was|has been))?(?: (?:set|changed|reset))? (?:from|to) (?=[^\s\"'`$])"
+    r"|(?: (?:is|was|has been))?(?: (?:set|changed|reset|updated|rotated))? (?:from|to) (?=[^\s\"'`$])"
+    r"| has the value (?=[^\s\"'`$])| (?:you|we|I) [a-z]{2,12}(?: [a-z]{2,8})?: (?=[^\s\"'`$])| [-–—] (?=[^\s\"'`$]{6})(?!\d+[\])])"
 )
 _FIRST_CELL = re.compile(r"^[ \t]*[|│┃][ \t`*\"']{0,6}\Z", re.MULTILINE)
 _BAR = re.compile(r"[|│┃]")
