@@ -17,9 +17,23 @@ if find_spec("playwright") is None:
 
 else:
     from tests.browser.attacks import chromium
+    from tests.browser.reader import Reader, long_session
+    from tests.conftest import World
 
     @pytest.fixture(scope="module")
     def browser():
         """Skips, with a message, if there is no Chromium."""
         with chromium() as browser:
             yield browser
+
+    @pytest.fixture(scope="module")
+    def long_world(tmp_path_factory):
+        world = World(tmp_path_factory.mktemp("long"))
+        long_session(world)
+        return world
+
+    @pytest.fixture
+    def long(long_world, browser):
+        reader = Reader(long_world, browser)
+        yield reader
+        reader.close()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.browser.reader import READY, Reader, long_session
-from tests.conftest import World
+from tests.browser.reader import READY, Reader
 
 from sess_cli.export.html import page
 
@@ -20,20 +19,6 @@ FIRST_FRAME = """() => {
 }"""
 NO_FRAMES = "window.requestAnimationFrame = () => 0"
 COARSE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
-
-
-@pytest.fixture(scope="module")
-def long_world(tmp_path_factory):
-    world = World(tmp_path_factory.mktemp("painted"))
-    long_session(world)
-    return world
-
-
-@pytest.fixture
-def long(long_world, browser):
-    reader = Reader(long_world, browser)
-    yield reader
-    reader.close()
 
 
 def opened(reader, path, script, **options):

@@ -7,8 +7,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 from tests.browser.attacks import hostile
-from tests.browser.reader import AT_TOP, MAIN, READY, ROUNDS, SETTLED, Reader, long_session
-from tests.conftest import World
+from tests.browser.reader import AT_TOP, MAIN, READY, ROUNDS, SETTLED, Reader
 
 from sess_cli.export.html import page, shell
 
@@ -50,20 +49,6 @@ CONTRAST = """() => {
 @pytest.fixture
 def reader(world, browser):
     reader = Reader(world, browser)
-    yield reader
-    reader.close()
-
-
-@pytest.fixture(scope="module")
-def long_world(tmp_path_factory):
-    world = World(tmp_path_factory.mktemp("long"))
-    long_session(world)
-    return world
-
-
-@pytest.fixture
-def long(long_world, browser):
-    reader = Reader(long_world, browser)
     yield reader
     reader.close()
 

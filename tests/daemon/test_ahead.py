@@ -209,6 +209,22 @@ def test_what_was_read_of_earlier_files_is_let_go(monkeypatch):
         gc.enable()
 
 
+def test_an_agent_is_handed_over_once(world, monkeypatch):
+    """Its environment is not sent with each of its files: thousands of copies take 100 MB."""
+    fill(world, files=8, turns=1)
+    sent = []
+    monkeypatch.setattr(ahead, "_start", sent.append)
+    files = logs_of(world)
+    for file in files:
+        file.source.environ = {"HOME": "~", "KETTLE": "on"}
+    known = [(file, Tracked(file.path, file.source.agent, file.kind)) for file in files]
+    ahead.ReadAhead(known, None, settle=True)
+    _, _, agents, jobs = marshal.loads(sent[0])
+    assert (len(agents), len(jobs)) == (1, 8)
+    assert "KETTLE" in repr(agents)
+    assert "KETTLE" not in repr(jobs)
+
+
 def children(pid):
     with open(f"/proc/{pid}/task/{pid}/children") as file:
         return [int(child) for child in file.read().split()]

@@ -70,6 +70,27 @@ def test_a_session_without_times_stands_where_its_file_was_changed(world):
     assert (row.started, row.ended) == (1_770_000_000_000, 1_770_000_000_000)
 
 
+def test_a_limit_takes_the_first_of_all_with_and_without_times(world):
+    """Dated sessions come from an index and the others do not: one order, whatever the limit."""
+    for number, name in enumerate((ONE, NEAR, OTHER)):
+        t = world.transcript(name)
+        day = 2 * number + 1
+        t.append(t.prompt("dated", timestamp=f"2026-02-0{day}T10:00:00.000Z"))
+        bare = world.transcript(f"5555555{number}-5555-4555-8555-555555555555")
+        record = bare.prompt("undated")
+        del record["timestamp"]
+        bare.append(record)
+        os.utime(bare.path, (1_769_940_000 + (day + 1) * 86_400,) * 2)
+    world.ingest()
+    with closing(open_reader(world.state / "index.db")) as db:
+        every = listed(db, limit=0)
+        assert [one[:8] for one in every] == [
+            "55555552", "33333333", "55555551", "11111111", "55555550", "11111111",
+        ]  # fmt: skip
+        for limit in range(1, 7):
+            assert listed(db, limit=limit) == every[:limit]
+
+
 @pytest.mark.parametrize(
     ("given_id", "expected"),
     [
