@@ -15,6 +15,17 @@ from sess_schema.connection import open_reader
 from sess_schema.queries import sessions
 
 MAIN = "11111111-1111-4111-8111-111111111111"
+READY = "html.scripted"
+# Remembers whether the first frame could show the list or a message before the script ran, and where.
+FIRST_FRAME = """(() => {
+  const look = () => {
+    const shown = document.querySelector(".prompt, .message");
+    if (!shown) { requestAnimationFrame(look); return; }
+    const ready = document.documentElement.classList.contains("scripted");
+    window.seen = { ready, top: shown.getBoundingClientRect().top };
+  };
+  requestAnimationFrame(look);
+})()"""
 
 
 @pytest.fixture
@@ -32,7 +43,10 @@ def site(world, browser):
         context = browser.new_context(offline=True, locale="en-GB", **options)
         contexts.append(context)
         watched = Watched(context)
+        watched.tab.add_init_script(FIRST_FRAME)
         watched.open(folder / name, fragment)
+        if lock is None and options.get("java_script_enabled", True):
+            watched.tab.wait_for_selector(READY)
         return watched
 
     yield opened
@@ -91,6 +105,30 @@ def test_search_covers_all_pages_from_a_file(site, talk):
     watched.assert_quiet()
 
 
+@pytest.mark.parametrize("name", ["index.html", "page-002.html"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_first_screen_does_not_wait_for_the_script_and_stays_where_it_is(
+    site, talk, name, width
+):
+    tab = site(*talk, name=name, viewport={"width": width, "height": 800}).tab
+    assert tab.evaluate("window.seen.ready") is False
+    top = "document.querySelector('.prompt, .message').getBoundingClientRect().top"
+    assert tab.evaluate(top) == tab.evaluate("window.seen.top")
+
+
+@pytest.mark.parametrize("name", ["index.html", "page-001.html"])
+def test_what_is_on_the_first_screen_is_laid_out_at_once_and_what_is_far_from_it_is_not(
+    site, talk, name
+):
+    tab = site(*talk, name=name).tab
+    found = tab.evaluate(
+        "() => [...document.querySelectorAll('.prompt, .message')]"
+        ".map((one) => getComputedStyle(one).contentVisibility)"
+    )
+    assert found[:3] == ["visible"] * 3
+    assert {*found[3:]} == {"auto"}
+
+
 def test_an_address_with_a_search_runs_it_and_closing_takes_it_away(site, talk):
     tab = site(*talk, fragment="#search=prompt").tab
     status_is(tab, "7 messages found in 2 of 2 pages")
@@ -114,6 +152,7 @@ def test_slash_opens_the_search_and_a_page_sends_its_reader_to_the_index(site, t
     tab.wait_for_selector("#modal", state="hidden")
     tab.click("nav.pages >> nth=0 >> text=1")
     tab.wait_for_url("**/page-001.html")
+    tab.wait_for_selector(READY)
     tab.keyboard.press("/")
     tab.keyboard.type("prompt 4")
     tab.keyboard.press("Enter")

@@ -64,9 +64,9 @@ def moment(ts: int | None, *, utc: bool) -> str:
 
 
 def search_box() -> str:
-    """Hidden until the script runs."""
+    """Not shown where no script runs."""
     return (
-        '<div class="search" id="search" hidden><input type="search" id="term"'
+        '<div class="search" id="search"><input type="search" id="term"'
         ' placeholder="Search ( / )" aria-label="Search all pages" autocomplete="off"'
         ' spellcheck="false"><button type="button" id="find">Search</button></div>'
     )

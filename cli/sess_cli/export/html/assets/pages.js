@@ -35,9 +35,8 @@
       if (heights[at] > FOLD_ABOVE && !block.matches(WHOLE)) shorten(block);
     });
   }, { rootMargin: "100% 0px" });
-  document.querySelectorAll(".fold").forEach((block) => folds.observe(block));
 
-  for (const button of document.querySelectorAll(".zoom")) {
+  function enlargeable(button) {
     const image = button.firstElementChild;
     button.setAttribute("aria-label", `Enlarge ${image.alt}`);
     button.addEventListener("click", () => {
@@ -151,7 +150,7 @@
     } else reveal();
   }
 
-  if (modal) {
+  function listenInDialog() {
     let waiting = 0;
     asked.addEventListener("input", () => {
       clearTimeout(waiting);
@@ -170,33 +169,50 @@
       if (location.hash.startsWith("#search=")) history.replaceState(null, "", location.pathname);
     });
   }
-  document.getElementById("find").addEventListener("click", () => openSearch(term.value.trim()));
-  term.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") openSearch(term.value.trim());
-  });
-  addEventListener("keydown", (event) => {
-    const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName);
-    if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
-      event.preventDefault();
-      if (modal) openSearch("");
-      else term.focus();
-    }
-  });
-  addEventListener("hashchange", fromAddress);
 
-  // Gist previews put the file name after a question mark; relative links would lose it.
-  const gist = /^\?([0-9a-f]{6,})/.exec(location.search);
-  if (gist && /^gist(preview|host)\.github\.io$/.test(location.hostname)) {
-    addEventListener("click", (event) => {
-      const link = event.target.closest("a[href]");
-      const file = link && /^((?:index|page-\d+)\.html)(#.*)?$/.exec(link.getAttribute("href"));
-      if (!file) return;
-      event.preventDefault();
-      location.assign(`?${gist[1]}/${file[1]}${file[2] || ""}`);
+  function listen() {
+    if (modal) listenInDialog();
+    document.getElementById("find").addEventListener("click", () => openSearch(term.value.trim()));
+    term.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") openSearch(term.value.trim());
     });
+    addEventListener("keydown", (event) => {
+      const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName);
+      if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
+        event.preventDefault();
+        if (modal) openSearch("");
+        else term.focus();
+      }
+    });
+    addEventListener("hashchange", fromAddress);
   }
 
-  document.documentElement.classList.add("scripted");
-  document.getElementById("search").hidden = false;
-  fromAddress();
+  // Gist previews put the file name after a question mark; relative links would lose it.
+  function keepInGist() {
+    const gist = /^\?([0-9a-f]{6,})/.exec(location.search);
+    if (gist && /^gist(preview|host)\.github\.io$/.test(location.hostname)) {
+      addEventListener("click", (event) => {
+        const link = event.target.closest("a[href]");
+        const file = link && /^((?:index|page-\d+)\.html)(#.*)?$/.exec(link.getAttribute("href"));
+        if (!file) return;
+        event.preventDefault();
+        location.assign(`?${gist[1]}/${file[1]}${file[2] || ""}`);
+      });
+    }
+  }
+
+  function start() {
+    document.querySelectorAll(".fold").forEach((block) => folds.observe(block));
+    document.querySelectorAll(".zoom").forEach(enlargeable);
+    listen();
+    keepInGist();
+    document.documentElement.classList.add("scripted");
+    fromAddress();
+  }
+
+  // The first screen is painted without waiting for this. A tab in the background paints nothing; a
+  // link or a reload should not show another place first.
+  const returning = performance.getEntriesByType("navigation")[0]?.type !== "navigate";
+  if (document.hidden || location.hash || returning) start();
+  else requestAnimationFrame(() => setTimeout(start));
 })();
