@@ -16,7 +16,7 @@ from sess_schema.queries import sessions
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 READY = "html.scripted"
-# Remembers whether the first frame could show the list or a message before the script ran, and where.
+# Remembers whether the first frame came before the script ran, and where the first text was.
 FIRST_FRAME = """(() => {
   const look = () => {
     const shown = document.querySelector(".prompt, .message");
@@ -83,7 +83,7 @@ def test_a_reader_finds_the_way_through_the_pages(site, talk):
         "Index", "←", "Prev", "1", "2", "Next", "→",
     ]  # fmt: skip
     tab.click("nav.pages >> nth=0 >> text=Index")
-    tab.click("text=prompt 6")
+    tab.get_by_role("link", name="Prompt 6").click()
     assert "/page-002.html#msg-" in tab.url
     assert tab.locator(".message:target").inner_text().endswith("prompt 6")
     watched.assert_quiet()
@@ -221,6 +221,20 @@ def test_a_link_into_something_folded_opens_it(site, world):
     watched = site(first, meta, name="page-001.html", fragment="#msg-1769940001000")
     assert watched.tab.locator("details.asides").evaluate("one => one.open")
     expect(watched.tab.locator(".message:target")).to_be_visible()
+
+
+def test_a_prompt_in_the_index_leads_to_its_page_and_its_links_where_they_say(site, world):
+    t = world.transcript()
+    watched = site(t.prompt("read <https://a.test/> and\n\n## do it"))
+    tab = watched.tab
+    aim = """(at) => {
+        const box = document.querySelector(at).getBoundingClientRect();
+        const hit = document.elementFromPoint(box.left + 8, box.top + box.height / 2);
+        return hit.closest("a")?.getAttribute("href") ?? null; }"""
+    assert tab.evaluate(aim, ".said a") == "https://a.test/"
+    assert tab.evaluate(aim, ".said h3").startswith("page-001.html#msg-")
+    tab.get_by_role("heading", name="Prompt 1, read").click()
+    tab.wait_for_url("**/page-001.html#msg-*")
 
 
 def test_times_are_shown_as_on_every_other_page(site, talk):

@@ -75,6 +75,51 @@ def test_five_prompts_make_a_page(world, written):
     assert stats(files) == "11 prompts · 11 messages · 0 tool calls · 0 commits · 3 pages"
 
 
+def said_in_index(index):
+    return re.findall(r'<div class="said">(.*?)</div></div>(?=<p class="tools">|</article>)', index)
+
+
+@pytest.mark.parametrize(
+    ("asked", "drawn"),
+    [
+        ("# Fix\n\n- **one**", '<div class="prose" dir="auto"><h3>Fix</h3>'),
+        ("see [it](https://a.test)", '<a href="https://a.test" rel="noopener'),
+        ("run `make`\n```sh\nls\n```", '<pre class="code" tabindex="0"><code>ls\n</code></pre>'),
+        ('{"a":1,"b":[2]}', '<code>{\n  <span class="hf">"a":</span> <span class="hn">1</span>,\n'),
+        ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+    ],
+)
+def test_the_index_draws_prompts_as_the_pages_do(world, written, asked, drawn):
+    files = written(world.transcript().prompt(asked))
+    index, [said] = files["index.html"], said_in_index(files["index.html"].replace("\n", "\0"))
+    assert drawn in said.replace("\0", "\n")
+    assert drawn in main_of(files["page-001.html"])
+    assert re.findall(r"<h\d", index)[:2] == ["<h1", "<h2"]
+
+
+def test_a_prompt_in_the_index_is_named_in_its_heading_and_no_block_is_in_it(world, written):
+    index = written(world.transcript().prompt('# The "plan"\n\ntext'))["index.html"]
+    [heading] = re.findall(r"<h2>(.*?)</h2>", index)
+    assert 'aria-label="Prompt 1, # The &quot;plan&quot; text"' in heading
+    assert re.findall(r"<(\w+)", heading) == ["a", "b", "time"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "drawn"),
+    [
+        ("word " * 200, f"<p>{('word ' * 100).strip()}…</p>"),
+        ("```\n" + "x\n" * 20 + "```", "<code>" + "x\n" * 7 + "…</code></pre>"),
+        ("```\nx\n```\n" + "y\n" * 20, "<code>x\n</code></pre><p>" + "y\n" * 5 + "…</p>"),
+        ("short\n\n" + "**bold** " * 90, "<p>short</p><p>…</p>"),
+        ("- a\n" * 8, "<li>a</li>" * 8 + "</ul>"),
+        (json.dumps([*range(20)]), '<span class="hn">6</span>,\n…</code>'),
+    ],
+)
+def test_the_index_cuts_long_prompts_between_lines_or_words(world, written, asked, drawn):
+    index = written(world.transcript().prompt(asked))["index.html"]
+    assert drawn in main_of(index)
+
+
 def test_results_and_continuations_begin_no_prompt(world, written):
     t = world.transcript()
     files = written(
@@ -124,7 +169,7 @@ def test_the_index_lists_prompts_with_tools_long_answers_and_commits(world, writ
     t = world.transcript()
     long = "A long answer. " * 30
     files = written(
-        t.prompt("x" * 400),
+        t.prompt("x" * 700),
         t.answer("short"),
         t.answer(long),
         *(t.call(f"w{n}", "WebSearch", query="q") for n in range(3)),
@@ -135,9 +180,9 @@ def test_the_index_lists_prompts_with_tools_long_answers_and_commits(world, writ
         repository=forge.parse("me/it"),
     )
     index = files["index.html"]
-    prompts = re.findall(r'<b>#(\d)</b><time datetime="([^"]*)".*?class="said"[^>]*>([^<]*)', index)
+    prompts = re.findall(r'<b>#(\d)</b><time datetime="([^"]*)".*?<p>([^<]*)', index)
     assert prompts == [
-        ("1", "2026-02-01T10:00:01.000Z", "x" * 300 + "…"),
+        ("1", "2026-02-01T10:00:01.000Z", "x" * 500 + "…"),
         ("2", "2026-02-01T10:00:10.000Z", "next"),
     ]
     assert re.findall(r"<h\d", index) == ["<h1", "<h2", "<h2"]

@@ -51,7 +51,7 @@ class Drawer:
             who, gist = calls.name(item), calls.gist(item, tool)
             body = self._call(item, tool, prefix)
         elif item.type == "user":
-            who, body = _SPEAKERS["user"], _prompt(item)
+            who, body = _SPEAKERS["user"], prompt(item)
             classes += [f"u-{item.label}"] if item.label in (labels.BASH, labels.COMMAND) else []
         elif item.type == "assistant":
             who, body = _SPEAKERS["assistant"], _answer(item.text)
@@ -193,7 +193,8 @@ def _label(item: Item, who: str) -> str:
     return attr(", ".join(said))
 
 
-def _prompt(item: Item) -> str:
+def prompt(item: Item) -> str:
+    """What a person said, without its pictures."""
     said = item.text
     if item.label == labels.COMMAND and said.strip():
         name, *rest = said.split(None, 1)

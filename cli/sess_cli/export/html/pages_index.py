@@ -7,16 +7,19 @@ import re
 import zlib
 from base64 import b64encode
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import unescape
 
+from sess_cli.export import json_text
 from sess_cli.export.forge import Repository
-from sess_cli.export.html import markup, prose
+from sess_cli.export.html import cards, markup, prose
 from sess_cli.export.html.pages_frame import heading, moment, navigation, page_name
 from sess_cli.export.story import Commit, Item, Story
 from sess_cli.render import amounts
 
-LONG = 300  # characters: shorter answers are not listed, longer prompts are cut
+LONG = 300  # characters: shorter answers are not listed
+_MOST_SAID = 500  # characters of a prompt
+_MOST_LINES = 8
 _MEASURES = re.compile(r'<span class="facts">.*?</header>', re.DOTALL)  # in a card's header
 _INLINE = re.compile(r"</?(?:span|code|b|em|strong|del|a|bdi|mark|time)\b[^>]*>")
 _TAGS = re.compile(r"<[^>]*>")
@@ -122,17 +125,15 @@ def _counts(story: Story, prompts: list[Prompt], messages: int, pages: int) -> s
 
 
 def _prompt(prompt: Prompt, repository: Repository | None, *, utc: bool) -> str:
-    target = f"{page_name(prompt.page)}#{prompt.anchor}"
-    if prompt.item is None:
-        number, when, said = "Preamble", "", "Before the first prompt"
-    else:
+    name, number, when, said = "Before the first prompt", "Before the first prompt", "", ""
+    if prompt.item is not None:
         number, when = f"#{prompt.number}", moment(prompt.item.ts, utc=utc)
-        said = _cut(prompt.item.text) or amounts.plural(len(prompt.item.images), "image")
-    head = f'<span class="head"><b>{number}</b>{when}</span>'
+        name = f"Prompt {prompt.number}, {markup.line(prompt.item.text, 100)}"
+        said = f'<div class="said">{_said(prompt.item)}</div>'
     pieces = [
         f'<article class="prompt" id="prompt-{prompt.number}">',
-        f'<h2><a class="asked" href="{target}">{head}',
-        f'<span class="said" dir="auto">{markup.title(said)}</span></a></h2>',
+        f'<div class="asked"><h2><a href="{page_name(prompt.page)}#{prompt.anchor}"',
+        f' aria-label="{markup.attr(name)}"><b>{number}</b>{when}</a></h2>{said}</div>',
     ]
     if prompt.tools:
         pieces.append(f'<p class="tools">{markup.text(_tally(prompt.tools))}</p>')
@@ -148,9 +149,31 @@ def _prompt(prompt: Prompt, repository: Repository | None, *, utc: bool) -> str:
     return "".join(pieces)
 
 
-def _cut(text: str) -> str:
-    text = text.strip()
-    return text if len(text) <= LONG else f"{text[:LONG].rstrip()}…"
+def _said(item: Item) -> str:
+    """The beginning of a prompt, drawn as on its page."""
+    pretty = None if item.label else json_text.pretty(item.text)
+    if pretty is not None:
+        return prose.code(markup.text(_cut(pretty)), "json")
+    drawn = cards.prompt(replace(item, text=_cut(item.text.strip())))
+    return drawn or f"<p>{amounts.plural(len(item.images), 'image')}</p>"
+
+
+def _cut(source: str) -> str:
+    """Whole lines as far as possible: a mark that is cut in two would be drawn as text."""
+    if len(source) <= _MOST_SAID and source.count("\n") < _MOST_LINES:
+        return source
+    lines = source[:_MOST_SAID].split("\n")
+    if len(source) > _MOST_SAID and len(lines) <= _MOST_LINES:
+        last = lines.pop()
+        if not lines:
+            return f"{_whole_words(last)}…"
+    # On a line of its own, because after a fence it would keep it from ending.
+    return "\n".join([*lines[:_MOST_LINES], "…"])
+
+
+def _whole_words(line: str) -> str:
+    words = line.rpartition(" ")[0].rstrip()
+    return words if len(words) > _MOST_SAID // 2 else line
 
 
 def _tally(tools: Counter[str]) -> str:
