@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from base64 import b64encode
 
 import pytest
 import zstandard
 from tests.browser.attacks import chromium
 
-from sess_cli.export.html import shell
+from sess_cli.export.html import chunks, shell
 
 READ = "(data) => unsqueezed(fromBase64(data))"
 
@@ -42,6 +43,25 @@ def test_data_compressed_at_any_level_is_read_back(tab, level):
         raw = text.encode()
         data = len(raw).to_bytes(4, "little") + squeezer.compress(raw)
         assert tab.evaluate(READ, b64encode(data).decode()) == text
+
+
+def test_packs_are_read_back_that_refer_to_the_first(tab):
+    chance = random.Random(5)
+    words = [f"{chance.getrandbits(40):x} é " for _ in range(60_000)]
+    cards = ["".join(chance.choices(words, k=40_000)) for _ in range(6)]
+    made = chunks.Chunks()
+    for card in cards:
+        made.add(card, nodes=2)
+    made.finish()
+    packs = [re.search(r">([^<]*)<", block)[1] for block in made.blocks()]
+    assert made.plain == cards[:1]
+    assert made.counts == [2, 2, 1]
+    read = """(packs) => {
+        const [first, ...rest] = packs.map(fromBase64);
+        const before = unframed(first);
+        return [before, ...rest.map((one) => unframed(one, before))]
+            .map((one) => new TextDecoder().decode(one)); }"""
+    assert [card for pack in tab.evaluate(read, packs) for card in pack.split("\0")] == cards[1:]
 
 
 def test_a_damaged_pack_is_an_error_not_a_hang(tab):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import stat
 from base64 import b64decode, b64encode
@@ -56,11 +57,13 @@ def drawn(world, **look):
 
 
 def unpacked(html, name):
-    return [
-        zstandard.decompress(b64decode(data)[4:]).decode()
-        for what, data in BLOCK.findall(html)
-        if what == name
-    ]
+    """Packs after the first refer to what it has."""
+    blocks = [b64decode(data)[4:] for what, data in BLOCK.findall(html) if what == name]
+    first = zstandard.decompress(blocks[0]) if blocks else b""
+    kind = zstandard.DICT_TYPE_RAWCONTENT
+    reader = zstandard.ZstdDecompressor(zstandard.ZstdCompressionDict(first, dict_type=kind))
+    rest = [reader.decompress(block) for block in blocks[1:]]
+    return [raw.decode() for raw in (first, *rest)] if blocks else []
 
 
 def export(world, *arguments, check=0, **options):
@@ -194,6 +197,22 @@ def test_a_long_session_is_packed_after_its_first_screens(world, talk):
     assert [len(pack.split("\0")) for pack in packs] == json.loads(unpacked(html, "facts")[0])[
         "packs"
     ]
+
+
+def test_what_the_first_pack_has_costs_the_others_nothing(world, talk):
+    chance = random.Random(3)
+    output = "\n".join(f"{chance.getrandbits(64):x}" for _ in range(5_000))
+    for number in range(45):
+        call = f"again{number}"
+        talk.append(talk.call(call, command="cat it"), talk.result(call, output))
+    world.ingest()
+    html = drawn(world)
+    sizes = [len(data) for what, data in BLOCK.findall(html) if what == "pack"]
+    packs = unpacked(html, "pack")
+    assert len(sizes) > 2
+    assert sizes[0] > len(output) / 2
+    assert max(sizes[1:]) < 20_000
+    assert sum(pack.count(output) for pack in packs) + html.count(output) == 45
 
 
 def test_static_puts_every_card_into_the_page(world, talk):

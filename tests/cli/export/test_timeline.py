@@ -44,6 +44,34 @@ def plain(html):
     return unescape(re.sub(r"<[^>]*>", "", html))
 
 
+class Pieces(BytesIO):
+    """Remembers what is written at once."""
+
+    def __init__(self):
+        super().__init__()
+        self.sizes = []
+
+    def writelines(self, pieces):
+        for piece in pieces:
+            self.write(piece)
+
+    def write(self, piece):
+        self.sizes.append(len(piece))
+        return super().write(piece)
+
+
+def test_a_long_session_is_written_row_by_row(world):
+    t = world.transcript()
+    t.append(*(t.prompt(f"{n}: " + "word " * 2_000) for n in range(100)))
+    world.ingest()
+    out = Pieces()
+    with closing(open_reader(world.state / "index.db")) as db:
+        timeline.write(Story(db, sessions.resolve(db, MAIN)), out, utc=True)
+    assert len(rows_of(out.getvalue().decode())) == 100
+    assert sum(out.sizes) > 1_000_000
+    assert max(out.sizes) < 30_000
+
+
 def test_the_header_has_id_start_duration_calls_and_failures(world, page):
     t = world.transcript()
     html = page(

@@ -19,7 +19,8 @@ _REST_NODES = 1500
 _REST_CHARACTERS = 600_000
 _PACK_CHARACTERS = 1_000_000
 _BETWEEN_CARDS = "\0"  # never occurs in HTML
-_SQUEEZER = zstandard.ZstdCompressor(level=8, write_checksum=False)
+_LEVEL = 8
+_SQUEEZER = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=False)
 
 
 @dataclass(slots=True)
@@ -78,7 +79,8 @@ class Chunks:
         self._waiting_nodes = 0
         self._waiting_characters = 0
         self._packed: list[tuple[int, Future[str]]] = []
-        self._packer = ThreadPoolExecutor(1)  # the compressor is not thread-safe
+        self._packer = ThreadPoolExecutor(1)  # compressors are not thread-safe
+        self._squeezer: zstandard.ZstdCompressor | None = None  # of all packs after the first
 
     def add(self, card: str, nodes: int) -> bool:
         """Return whether the card is in the first screens."""
@@ -127,9 +129,21 @@ class Chunks:
 
     def _pack(self) -> None:
         text = _BETWEEN_CARDS.join(self._waiting)
-        self._packed.append((len(self._waiting), self._packer.submit(packed, text)))
+        self._packed.append((len(self._waiting), self._packer.submit(self._squeezed, text)))
         self._waiting = []
         self._waiting_nodes = self._waiting_characters = 0
+
+    def _squeezed(self, text: str) -> str:
+        """A session repeats itself: what the first pack has, the others refer to."""
+        raw = text.encode("utf-8", "replace")
+        if self._squeezer is not None:
+            return b64encode(_framed(raw, self._squeezer)).decode()
+        first = zstandard.ZstdCompressionDict(raw, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+        first.precompute_compress(level=_LEVEL)
+        self._squeezer = zstandard.ZstdCompressor(
+            level=_LEVEL, dict_data=first, write_checksum=False
+        )
+        return b64encode(_framed(raw, _SQUEEZER)).decode()
 
 
 def facts_block(facts: Facts, counts: list[int]) -> str:
@@ -141,9 +155,12 @@ def packed(text: str) -> str:
 
 
 def squeezed(text: str) -> bytes:
+    return _framed(text.encode("utf-8", "replace"), _SQUEEZER)
+
+
+def _framed(raw: bytes, squeezer: zstandard.ZstdCompressor) -> bytes:
     """The unpacked size in four bytes, then a Zstandard frame."""
-    raw = text.encode("utf-8", "replace")
-    return len(raw).to_bytes(4, "little") + _SQUEEZER.compress(raw)
+    return len(raw).to_bytes(4, "little") + squeezer.compress(raw)
 
 
 def _block(name: str, data: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Iterable, Iterator
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -45,14 +46,29 @@ def document(
     title: str, body: str, *, style: str, name: str, lock: Lock | None = None, several: bool = False
 ) -> bytes:
     """A page with the script `name`; `several`: other files are opened with the same key."""
+    pieces = [body]
+    return b"".join(written(title, pieces, style=style, name=name, lock=lock, several=several))
+
+
+def written(
+    title: str,
+    body: Iterable[str],
+    *,
+    style: str,
+    name: str,
+    lock: Lock | None = None,
+    several: bool = False,
+) -> Iterator[bytes]:
+    """The same piece by piece; only what is encrypted has to be in memory as a whole."""
     used = script(name)
     if lock is not None:
         used, style = _unsealing(name, several=several), style + asset("unseal.css")
-        title, body = lock.title, lock.body(title, body)
-    return (
-        f"{_head(title, style=style, script=used)}<body>\n{body}\n"
-        f"<script>{used}</script>\n</body>\n</html>\n"
-    ).encode()
+        body = [lock.body(title, "".join(body))]
+        title = lock.title
+    yield f"{_head(title, style=style, script=used)}<body>\n".encode()
+    for piece in body:
+        yield piece.encode()
+    yield f"\n<script>{used}</script>\n</body>\n</html>\n".encode()
 
 
 def _head(title: str, *, style: str, script: str) -> str:

@@ -46,16 +46,19 @@ def write(story: Story, out: BinaryIO, *, utc: bool = False, lock: Lock | None =
     drawn = [*rows.of(story, "evt-", 0)]
     for number, child in enumerate(story.loose):
         drawn += rows.of(child, f"evt-agent{number}-", 1)
-    body = [_top(story, rows, utc=utc), '<main id="events">']
-    if not drawn:
-        body.append('<p class="empty">This session has no events.</p>')
-    body += [*drawn[:_AT_ONCE], "</main>"]
-    if len(drawn) > _AT_ONCE:
-        body += ['<noscript id="rest">', *drawn[_AT_ONCE:], "</noscript>"]
+    body = _body(_top(story, rows, utc=utc), drawn)
     style = sealed.asset("palette.css") + sealed.asset("timeline.css")
-    out.write(
-        sealed.document(_title(story), "\n".join(body), style=style, name="timeline.js", lock=lock)
-    )
+    out.writelines(sealed.written(_title(story), body, style=style, name="timeline.js", lock=lock))
+
+
+def _body(top: str, drawn: list[str]) -> Iterator[str]:
+    yield f'{top}\n<main id="events">'
+    if not drawn:
+        yield '\n<p class="empty">This session has no events.</p>'
+    for number, row in enumerate(drawn):
+        yield '\n</main>\n<noscript id="rest">\n' if number == _AT_ONCE else "\n"
+        yield row
+    yield "\n</noscript>" if len(drawn) > _AT_ONCE else "\n</main>"
 
 
 class Rows:

@@ -34,9 +34,16 @@ const kindOf = (number) => facts.kindNames[facts.kinds[number]];
 const toolOf = (number) => facts.toolNames[facts.tools[number]];
 
 const recent = [];
+let firstPack; // its bytes, to which the other packs refer
+function unpacked(pack) {
+  const bytes = fromBase64(pack.block.textContent);
+  firstPack ??= unframed(pack === packs[0] ? bytes : fromBase64(packs[0].block.textContent));
+  return new TextDecoder().decode(pack === packs[0] ? firstPack : unframed(bytes, firstPack));
+}
+
 function cardsOf(pack) {
   if (!pack.cards) {
-    pack.cards = unsqueezed(fromBase64(pack.block.textContent)).split("\0");
+    pack.cards = unpacked(pack).split("\0");
     recent.push(pack);
     if (recent.length > UNPACKED) recent.shift().cards = null;
   }

@@ -1,4 +1,4 @@
-// Zstandard (RFC 8878) without dictionaries and checksums, unpacked synchronously: scrolling, printing
+// Zstandard (RFC 8878) without checksums and trained dictionaries, unpacked synchronously: scrolling, printing
 // and links need cards at once, and the browser's own decompression is asynchronous and only deflate.
 
 const LITERALS_BASE = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 18, 20, 22, 24, 28, 32, 40,
@@ -233,14 +233,16 @@ function readBlock(bytes, at, end, to, written, kept) {
   return written + literals.length - used;
 }
 
-/** `size` is stored before the frame, because the frame encodes it in one of many ways. */
-function unpack(bytes, size) {
-  const to = new Uint8Array(size);
+/** `size` is stored before the frame, because the frame encodes it in one of many ways; matches may
+ *  lie in the bytes `before`. */
+function unpack(bytes, size, before) {
+  const to = new Uint8Array(before.length + size);
+  to.set(before);
   const flags = bytes[4];
   const single = (flags >> 5) & 1;
   let at = 5 + (1 - single) + [single, 2, 4, 8][flags >> 6];
   const kept = { recent: [1, 4, 8] };
-  let written = 0;
+  let written = before.length;
   for (let last = 0; !last;) {
     const head = bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16);
     const kind = (head >> 1) & 3, length = head >> 3;
@@ -250,8 +252,8 @@ function unpack(bytes, size) {
     else if (kind === 1) { to.fill(bytes[at++], written, written + length); written += length; }
     else { written = readBlock(bytes, at, at + length, to, written, kept); at += length; }
   }
-  if (written !== size) throw new Error(DAMAGED);
-  return to;
+  if (written !== to.length) throw new Error(DAMAGED);
+  return to.subarray(before.length);
 }
 
 function fromBase64(text) {
@@ -261,8 +263,10 @@ function fromBase64(text) {
   return bytes;
 }
 
-/** The text of what `chunks.squeezed` wrote. */
-function unsqueezed(bytes) {
+/** The bytes of what `chunks._framed` wrote. */
+function unframed(bytes, before = new Uint8Array()) {
   const size = bytes[0] | (bytes[1] << 8) | (bytes[2] << 16) | (bytes[3] << 24);
-  return new TextDecoder().decode(unpack(bytes.subarray(4), size));
+  return unpack(bytes.subarray(4), size, before);
 }
+
+const unsqueezed = (bytes) => new TextDecoder().decode(unframed(bytes));
