@@ -48,7 +48,10 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         compiled = re.compile(pattern, re.MULTILINE)
     except re.error as error:
-        raise SessError(f'invalid regular expression "{pattern}": {error}') from error
+        raise SessError(
+            f'invalid regular expression "{pattern}": {error}',
+            hint="put a backslash before ( ) [ ] { } . * + ? | ^ $ to match them literally",
+        ) from error
     if compiled.fullmatch("") is not None:
         raise SessError(
             f'the regular expression "{pattern}" matches nothing at all',

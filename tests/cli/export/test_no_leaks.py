@@ -152,13 +152,27 @@ def test_own_rules_and_the_report(world, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("options", "says"), [(["--redaction-report"], "nothing was masked\n"), ([], "")]
+)
+@pytest.mark.parametrize("command", [("export", "md", MAIN, "-o", "-"), ("handoff", MAIN)])
+def test_a_report_says_that_nothing_was_masked(world, command, options, says):
+    t = world.transcript()
+    t.append(t.prompt("go"), t.answer("ok"))
+    world.ingest()
+    assert world.run("sess", *command, "--no-sync", *options, check=0).stderr == says
+
+
+@pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--redact", "("], "invalid regular expression"),
+        (
+            ["--redact", "("],
+            '"(": missing ), unterminated subpattern at position 0\nhint: put a backslash before',
+        ),
         (["--redact", "x", "--no-redact"], "cannot be combined"),
     ],
 )
-def test_bad_rules_are_told_in_one_line(world, options, says):
+def test_bad_rules_are_told_in_one_line_with_a_hint(world, options, says):
     t = world.transcript()
     t.append(t.prompt("go"), t.answer("ok"))
     world.ingest()

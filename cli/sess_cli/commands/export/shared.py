@@ -225,6 +225,8 @@ def report_masked(redactor: Redactor | None) -> None:
         say(f"masked {counted(count, kind)} in {place or 'the session'}")
     if masked := redactor.report():
         say(f"masked {masked}; --no-redact turns this off")
+    elif redactor.places is not None:
+        say("nothing was masked")
 
 
 def open_file(path: str) -> None:
