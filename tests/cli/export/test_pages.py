@@ -120,6 +120,13 @@ def test_the_index_cuts_long_prompts_between_lines_or_words(world, written, aske
     assert drawn in main_of(index)
 
 
+def test_an_endless_line_in_the_index_is_in_runs_as_on_its_page(world, written):
+    t = world.transcript()
+    files = written(t.prompt("go"), t.answer(f"`{'x' * 40_000}`"))
+    for name in files:
+        assert main_of(files[name]).count(f'<span class="run">{"x" * 8000}</span>') == 5
+
+
 def test_results_and_continuations_begin_no_prompt(world, written):
     t = world.transcript()
     files = written(

@@ -139,7 +139,7 @@ def _prompt(prompt: Prompt, repository: Repository | None, *, utc: bool) -> str:
         pieces.append(f'<p class="tools">{markup.text(_tally(prompt.tools))}</p>')
     for text, anchor in prompt.answers:
         pieces.append(
-            f'<div class="answer"><div class="fold">{prose.html(text)}</div>'
+            f'<div class="answer"><div class="fold">{markup.in_runs(prose.html(text))}</div>'
             f'<a class="there" href="{page_name(prompt.page)}#{anchor}">View in context</a></div>'
         )
     pieces.append("</article>")
