@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from tests.cli.export.filmed import Session
 
@@ -60,6 +62,18 @@ def test_no_prompt_is_folded_while_a_call_is_shown(session):
         shown = [shot for shot in plan.shots if not shot.folded]
         asked = sum(bool(shot.said) for shot in shown)
         assert asked == 12 or asked == len(shown)
+
+
+def test_a_prompt_of_a_few_rows_is_whole_in_the_shortest_film(session):
+    said = " ".join(f"word{number:02}" for number in range(30))
+    session.write(session.transcript.prompt(said))
+    for number in range(40):
+        session.call("Bash", "done", command=f"make {number}")
+    plan = Pacing(duration=5_000).plan(session.board(columns=44))
+    [prompt] = [shot for shot in plan.shots if shot.said]
+    shown = " ".join(map(rows.plain, prompt.head))
+    assert re.findall(r"word\d\d", shown) == said.split()
+    assert "more lines" not in shown
 
 
 def test_a_title_and_an_outcome_are_large_and_end_inside_the_screen(session):

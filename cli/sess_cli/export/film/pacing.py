@@ -41,6 +41,7 @@ _HOLDS = {
     "commit": 1800,
 }  # fmt: skip
 _HEADS = {GLIMPSE: 3, SHORT: 5, FULL: 99}
+_PROMPTS = {GLIMPSE: 6, SHORT: 12, FULL: 99}
 _BODIES = {
     "answer": (2, 6, 14), "thought": (1, 2, 4), "edit": (4, 8, 99), "write": (3, 6, 99),
     "todo": (3, 7, 99), "agent": (3, 6, 99), "shell": (2, 5, 99),
@@ -139,7 +140,7 @@ class Pacing:
         return max(1, round(milliseconds * self._fps / 1000 / self._speed))
 
     def _shot(self, scene: Scene, level: int) -> Shot:
-        head = scene.head.shown(_HEADS[level])
+        head = scene.head.shown((_PROMPTS if scene.kind == "prompt" else _HEADS)[level])
         body = scene.body.shown(_body_rows(scene, level))
         letters = sum(len(rows.plain(line)) for line in head)
         words = letters + sum(len(rows.plain(line)) for line in body)
