@@ -46,6 +46,16 @@ def test_so_is_one_with_the_usual_name(told, tmp_path, kind):
     assert target.read_bytes() != b"mine"
 
 
+@pytest.mark.parametrize("options", [(), ("--force",)])
+def test_a_file_is_no_directory_for_pages(told, tmp_path, options):
+    target = tmp_path / "notes"
+    target.write_text("mine")
+    done = export(told, "html", MAIN, "--style", "pages", "-o", target, *options, check=2)
+    expected = f'sess: "{target}" is not a directory\nhint: name another with `-o`\n'
+    assert done.stderr == expected
+    assert target.read_text() == "mine"
+
+
 def test_several_sessions_in_one_document_are_an_earlier_export_too(told, tmp_path):
     for _ in range(2):
         export(told, "json", "--since", "2000-01-01", "-o", tmp_path / "all.json")

@@ -72,8 +72,11 @@ def html(
         hint = "name one session, or `sess export site` for a page of each"
         raise SessError(f"--style {style} is for one session", hint=hint)
     listing = which.listing(utc=utc)
-    if output == "-" and style in _FOLDER_STYLES:
-        raise SessError("`-o -` cannot be combined with --style pages")
+    if output is not None and style in _FOLDER_STYLES:
+        if output == "-":
+            raise SessError("`-o -` cannot be combined with --style pages")
+        if os.path.isfile(output):
+            raise SessError(f'"{output}" is not a directory', hint="name another with `-o`")
     shared.check_output(output, force=force)
     publishing.check(output, masked=not masks.no_redact)
     redactor = masks.redactor()
