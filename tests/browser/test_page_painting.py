@@ -58,6 +58,20 @@ def test_a_finger_finds_everything_in_a_card(long):
     assert low == []
 
 
+def test_a_name_and_its_time_are_on_one_line_where_fingers_are_used(long):
+    tab = opened(long, long.written(), FIRST_FRAME, **COARSE)
+    tab.wait_for_selector(READY)
+    apart = tab.evaluate(
+        """() => [...document.querySelectorAll("#talk :is(.k-user, .k-assistant) > header")]
+        .filter((header) => header.offsetParent).slice(0, 8)
+        .map((header) => [".who", ".at"].map((name) => header.querySelector(name)))
+        .map((both) => both.map((one) => one.getBoundingClientRect()))
+        .map(([who, at]) => Math.abs(who.top + who.bottom - at.top - at.bottom) / 2)"""
+    )
+    assert len(apart) > 2
+    assert max(apart) < 2
+
+
 def test_a_page_that_is_printed_before_it_was_painted_is_whole(long):
     tab = opened(long, long.written(), NO_FRAMES)
     assert tab.locator(READY).count() == 0

@@ -57,6 +57,18 @@ def shown(tab):
     return tab.eval_on_selector_all(".event", "rows => rows.map(row => row.id)")
 
 
+@pytest.mark.parametrize("width", [390, 768, 1024])
+def test_a_finger_finds_every_row(page_of, talk, width):
+    finger = {"viewport": {"width": width, "height": 800}, "has_touch": True, "is_mobile": True}
+    tab = page_of(*talk, **finger).tab
+    low = tab.evaluate(
+        """() => [...document.querySelectorAll("summary, .link, button, input, select")]
+        .filter((one) => one.offsetParent && one.getBoundingClientRect().height < 40)
+        .map((one) => one.outerHTML)"""
+    )
+    assert low == []
+
+
 def test_kinds_and_text_filter_together(page_of, talk):
     watched = page_of(*talk)
     tab = watched.tab
