@@ -66,6 +66,25 @@ def test_search_reports_matches_hidden_by_the_level(tab):
     found(tab, f"1 of {thoughts + 7}")
 
 
+@pytest.mark.parametrize("width", [320, 390, 768])
+def test_what_was_typed_can_be_read_on_a_phone_beside_what_was_found(tab, width):
+    tab.set_viewport_size({"width": width, "height": 800})
+    tab.locator("#query").fill("needle")
+    found(tab, "1 of 7")
+    expect(tab.locator("#elsewhere")).to_be_visible()
+    box = tab.locator("#query").bounding_box()
+    assert box["width"] >= 200
+    for name in ("#previous", "#next", "#elsewhere", "#filters summary"):
+        other = tab.locator(name).bounding_box()
+        assert other["x"] >= 0
+        assert other["x"] + other["width"] <= width
+        assert other["height"] >= 40
+    tab.wait_for_function(
+        """() => [...CSS.highlights.get("current")][0].getBoundingClientRect().top
+        > document.querySelector(".toolbar").getBoundingClientRect().bottom"""
+    )
+
+
 def test_search_opens_what_hides_a_match(tab):
     tab.locator("#query").fill("line 150 of a long")
     found(tab, "1 of 1")
