@@ -45,14 +45,14 @@ _EVENTS = (
 _ALL = _EVENTS.format("t.session_id = ?1")
 # Events that may share a name: those of the same record, and of other records with its id.
 _RECORD = (
-    "SELECT t.native_id, t.offset FROM events e JOIN turns t ON t.id = e.turn_id"
+    "SELECT t.native_id, t.native_key, t.offset FROM events e JOIN turns t ON t.id = e.turn_id"
     " WHERE e.id = ?2 AND +t.session_id = ?1"
 )
 _COPIED_RECORD = (
-    "SELECT t.native_id, t.offset FROM events e JOIN turns t ON t.copy_of = e.turn_id"
+    "SELECT t.native_id, t.native_key, t.offset FROM events e JOIN turns t ON t.copy_of = e.turn_id"
     " WHERE e.id = ?2 AND +t.session_id = ?1 ORDER BY t.retired > 0, t.offset LIMIT 1"
 )
-_OF_RECORD = _EVENTS.format("t.native_id = ?2 AND +t.session_id = ?1")
+_OF_RECORD = _EVENTS.format("t.native_key = ?3 AND t.native_id = ?2 AND +t.session_id = ?1")
 _OF_PLACE = _EVENTS.format("t.session_id = ?1 AND t.offset = ?2 AND t.native_id IS NULL")
 _OWNER = "SELECT t.session_id FROM events e JOIN turns t ON t.id = e.turn_id WHERE e.id = ?"
 
@@ -88,9 +88,12 @@ class Citations:
             session = int(self._db.execute(_OWNER, (event,)).get)
         found = self._db.execute(_RECORD, (session, event)).fetchone()
         found = found or self._db.execute(_COPIED_RECORD, (session, event)).fetchone()
-        native_id, offset = found or (None, None)
-        sql, record = (_OF_PLACE, offset) if native_id is None else (_OF_RECORD, native_id)
-        return _assigned(self._db.execute(sql, (session, record)))[0][event]
+        native_id, native_key, offset = found or (None, None, None)
+        if native_id is None:
+            rows = self._db.execute(_OF_PLACE, (session, offset))
+        else:
+            rows = self._db.execute(_OF_RECORD, (session, native_id, native_key))
+        return _assigned(rows)[0][event]
 
     def short(self, event: int, session: int | None = None) -> str:
         """What is printed after the `#`.

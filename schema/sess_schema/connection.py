@@ -154,6 +154,8 @@ def _make_companions_writable(path: Path) -> None:
 
 def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
     """The only writing connection: creates the index and upgrades its schema."""
+    from sess_schema import short_keys  # noqa: PLC0415 - only for the writer
+
     refuse_old_sqlite()
     refuse_links(path)
     refuse_damaged(path)
@@ -175,6 +177,7 @@ def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
         write_back_rarely(db)
         cache(db, 32)
         temporary_in_memory(db)
+        short_keys.register(db)
         _keep_older(db, path, progress)
         migrate.upgrade(db, progress)
     except (apsw.Error, OSError) as error:

@@ -34,9 +34,14 @@ _OF_EVENT = (
 _OF_SESSION = "JOIN sessions s ON s.id = x.session_id"
 SAID = {
     "events": (
-        f"SELECT {_EVENT}, e.unjoined, e.chars, e.overflow, e.result_pointer, r.line, o.native_id"
+        f"SELECT {_EVENT}, e.unjoined, e.call_key, e.chars, e.overflow, e.result_pointer, r.line,"
+        " o.native_id"
         " FROM events e JOIN sessions s ON s.id = e.session_id JOIN turns t ON t.id = e.turn_id"
         " LEFT JOIN turns r ON r.id = e.result_turn_id LEFT JOIN sessions o ON o.id = r.session_id"
+    ),
+    "turns": (
+        "SELECT s.native_id, t.line, t.native_key FROM turns t"
+        " JOIN sessions s ON s.id = t.session_id"
     ),
     "events.kind": (
         f"SELECT {_EVENT}, e.kind FROM events e JOIN sessions s ON s.id = e.session_id"
@@ -51,7 +56,8 @@ SAID = {
         " FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id"
     ),
     "usage": (
-        "SELECT s.native_id, t.line, x.message_id, x.model, x.ts, x.stop_reason, x.input_tokens,"
+        "SELECT s.native_id, t.line, x.response_uid, x.message_id, x.model, x.ts, x.stop_reason,"
+        " x.input_tokens,"
         " x.output_tokens, x.cache_write_tokens, x.cache_write_1h_tokens, x.cache_read_tokens,"
         " x.sidechain, x.counted, x.cost_nano, x.cost_source, x.saved_nano, x.chars"
         f" FROM usage x JOIN turns t ON t.id = x.turn_id {_OF_SESSION}"

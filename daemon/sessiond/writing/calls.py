@@ -18,13 +18,14 @@ _LOADED = 1000  # events with ids of a slice, at least
 _LOADED_EACH = 4  # for each id: a call, its result, and those of forks
 _NEWEST = 64
 _STORED = (
-    "e.id IN (SELECT id FROM events WHERE call_id IN (SELECT value FROM json_each(?))"
-    " ORDER BY id DESC LIMIT ?) ORDER BY e.id"
+    "e.id IN (SELECT id FROM events WHERE call_key IN (SELECT short_key(value) FROM json_each(?1))"
+    " AND call_id IN (SELECT value FROM json_each(?1)) ORDER BY id DESC LIMIT ?2) ORDER BY e.id"
 )
 # Of those, what a slice of one session may touch: its own events, results that found no call, and
 # what forks share or are about to share.
 _STORED_NEAR = (
-    "e.id IN (SELECT id FROM events WHERE call_id IN (SELECT value FROM json_each(?1))"
+    "e.id IN (SELECT id FROM events WHERE call_key IN (SELECT short_key(value) FROM json_each(?1))"
+    " AND call_id IN (SELECT value FROM json_each(?1))"
     " AND (session_id = ?3 OR unjoined IS NOT NULL OR turn_id IN (SELECT value FROM json_each(?4))"
     " OR EXISTS (SELECT 1 FROM turns WHERE copy_of = turn_id))"
     " ORDER BY id DESC LIMIT ?2) ORDER BY e.id"

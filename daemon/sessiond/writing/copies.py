@@ -11,6 +11,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from sess_schema.short_keys import short_key
 from sessiond.engines.slices import Turn
 from sessiond.reading.tracked import Tracked
 from sessiond.writing.replays import Replays
@@ -20,6 +21,14 @@ if TYPE_CHECKING:
     from sessiond.writing.transaction import Transaction
 
 _TWIN = "id, session_id, source_id, retired, superseded, forked, copy_of"
+
+
+def same_moment(one: str, other: str) -> str:
+    """In SQL: two turns say the same at the same time, as copies with other ids do."""
+    return (
+        f"{one}.ts = {other}.ts AND {one}.digest & 65535 = {other}.digest & 65535"
+        f" AND {one}.digest = {other}.digest"
+    )
 
 
 @dataclass(slots=True)
@@ -70,10 +79,10 @@ class Copies:
         self._replays.begin(source.id)
         self._retires = any(turn.record.retires for turn in turns)
         known: Twins = {}
-        named = [turn.record.native_id for turn in turns if turn.record.native_id]
+        named = [short_key(turn.record.native_id) for turn in turns if turn.record.native_id]
         nameless = [turn.digest for turn in turns if not turn.record.native_id]
         for condition, wanted in (
-            ("native_id IN (SELECT value FROM json_each(?))", named),
+            ("native_key IN (SELECT value FROM json_each(?))", named),
             ("native_id IS NULL AND digest IN (SELECT value FROM json_each(?))", nameless),
         ):
             if not wanted:

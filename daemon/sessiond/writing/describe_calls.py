@@ -97,7 +97,8 @@ def _describe_answers(db: apsw.Connection) -> None:
     """A separate result has the kind of its call."""
     db.execute(
         "UPDATE events SET kind = coalesce((SELECT c.kind FROM events c"
-        " WHERE c.call_id = events.call_id AND c.unjoined IS NULL AND c.kind IS NOT NULL"
+        " WHERE c.call_key = events.call_key AND c.call_id = events.call_id"
+        " AND c.unjoined IS NULL AND c.kind IS NOT NULL"
         " ORDER BY c.tool IS NOT events.tool, c.id DESC LIMIT 1), ?)"
         " WHERE type = 'tool_use' AND unjoined = 'answer' AND kind IS NULL",
         (kinds.OTHER,),

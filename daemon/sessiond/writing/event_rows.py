@@ -13,6 +13,7 @@ import apsw
 from sess_schema import ansi, edits, event_blocks, kinds, sums
 from sess_schema.edits import Edit
 from sess_schema.marks import marks
+from sess_schema.short_keys import short_key
 from sessiond.sourcekit.base import Event, Record
 from sessiond.writing.commits import find_commits, may_commit
 
@@ -31,7 +32,10 @@ _LAST_ID = (
     "SELECT max(coalesce((SELECT max(id) FROM events), 0), coalesce((SELECT"
     " CAST(value AS INTEGER) FROM facts WHERE name = 'last_cited_number'), 0))"
 )
-_STORE = f"INSERT INTO events ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_STORE = (
+    f"INSERT INTO events ({', '.join(_COLUMNS)}, call_key)"
+    f" VALUES ({', '.join('?' * len(_COLUMNS))}, ?)"
+)
 _STORE_TEXTS = "INSERT INTO event_texts (id, text, input, output, marks) VALUES (?, ?, ?, ?, ?)"
 _LOOK = f"SELECT {', '.join(_COLUMNS)} FROM events"
 _LOOK_AT_TEXTS = "SELECT id, text, input, output, marks FROM event_texts"
@@ -196,7 +200,7 @@ class EventRows:
                 "DELETE FROM edits WHERE event_id = ?",
                 [(row.id,) for row in old if row.edits is not None],
             )
-        db.executemany(_STORE, map(_columns_of, new))
+        db.executemany(_STORE, [(*_columns_of(row), _call_key(row)) for row in new])
         sums.note_events(db, ((row.session_id, row.ts, row.answered) for row in rows))
         event_blocks.note(db, ((row.id, row.ts) for row in rows))
         db.executemany(_STORE_TEXTS, [_texts(row) for row in new])
@@ -315,6 +319,10 @@ def edit_rows(
     """Rows of `edits`, with line counts."""
     for number, (edit, counts) in enumerate(zip(changed, edits.count(changed), strict=True)):
         yield event, number, clean(edit.path), *counts, edits.pack(edit)
+
+
+def _call_key(row: Row) -> int | None:
+    return None if row.call_id is None else short_key(row.call_id)
 
 
 def _texts(row: Row) -> tuple[int, str, str, str, str]:

@@ -34,7 +34,8 @@ _SHOWN = (
 _ANSWERED = (
     "SELECT e.result_turn_id, e.status, x.output, e.overflow, o.digest"
     " FROM events e JOIN event_texts x ON x.id = e.id JOIN turns o ON o.id = e.result_turn_id"
-    f" WHERE e.answered = ?1 AND e.call_id = ?3 AND e.retired = 0 AND {_HERE}"
+    f" WHERE e.call_key = short_key(?3) AND e.call_id = ?3 AND e.answered = ?1 AND e.retired = 0"
+    f" AND {_HERE}"
     " ORDER BY e.result_turn_id"
 )
 

@@ -25,6 +25,7 @@ from sessiond.engines.lines import HEAD, LogReader
 from sessiond.reading import tail
 from sessiond.reading.tracked import Progress, Tracked, load_all
 from sessiond.sourcekit.base import LINK_META, TITLE_AI, Source
+from sessiond.writing.copies import same_moment
 from sessiond.writing.purge import purge
 from sessiond.writing.sessions import Session
 from sessiond.writing.transaction import Store, Transaction
@@ -40,13 +41,15 @@ log = logging.getLogger("sessiond")
 _NEAR = (
     "SELECT parent_id FROM sessions WHERE id = ?1 AND parent_id IS NOT NULL"
     " UNION SELECT id FROM sessions WHERE parent_id = ?1"
-    " UNION SELECT o.session_id FROM turns t JOIN turns o ON o.native_id = t.native_id"
+    " UNION SELECT o.session_id FROM turns t JOIN turns o"
+    " ON o.native_key = t.native_key AND o.native_id = t.native_id"
     " WHERE t.session_id = ?1"
-    " UNION SELECT o.session_id FROM turns t JOIN turns o ON o.digest = t.digest AND o.ts = t.ts"
+    f" UNION SELECT o.session_id FROM turns t JOIN turns o ON {same_moment('o', 't')}"
     " WHERE t.session_id = ?1"
     " UNION SELECT l.session_id FROM turns t JOIN leaf_titles l ON l.leaf = t.native_id"
     " WHERE t.session_id = ?1"
-    " UNION SELECT t.session_id FROM leaf_titles l JOIN turns t ON t.native_id = l.leaf"
+    " UNION SELECT t.session_id FROM leaf_titles l JOIN turns t"
+    " ON t.native_key = short_key(l.leaf) AND t.native_id = l.leaf"
     " WHERE l.session_id = ?1"
 )
 

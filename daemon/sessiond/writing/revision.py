@@ -86,8 +86,8 @@ class Revision:
                 "SELECT EXISTS (SELECT 1 FROM events WHERE result_turn_id = ?1)"
                 " OR EXISTS (SELECT 1 FROM events"
                 " WHERE turn_id = ?1 AND result_turn_id IS NOT NULL)"
-                " OR EXISTS (SELECT 1 FROM turns WHERE native_id = ?2 AND digest = ?3"
-                " AND id <> ?1 AND retired = 0)",
+                " OR EXISTS (SELECT 1 FROM turns WHERE native_key = short_key(?2)"
+                " AND native_id = ?2 AND digest = ?3 AND id <> ?1 AND retired = 0)",
                 (turn_id, record.native_id, content_digest(record)),
             ).get
         )

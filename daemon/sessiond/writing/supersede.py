@@ -55,7 +55,8 @@ def _replaced(
     # Without the plus signs SQLite would read every turn of the session.
     return _ids(
         transaction,
-        "native_id = ?4 AND +source_id = ?1 AND +session_id = ?2 AND offset < ?3",
+        "native_key = short_key(?4) AND native_id = ?4 AND +source_id = ?1 AND +session_id = ?2"
+        " AND offset < ?3",
         (source.id, session.id, turn.offset, native_id),
     )
 
@@ -97,8 +98,8 @@ def _first_of(
 ) -> int | None:
     """The offset of a record, if it is known."""
     offset = transaction.db.execute(
-        "SELECT min(offset) FROM turns WHERE native_id = ?4 AND +source_id = ?1"
-        f" AND +session_id = ?2 AND offset < ?3 AND {_STANDS}",
+        "SELECT min(offset) FROM turns WHERE native_key = short_key(?4) AND native_id = ?4"
+        f" AND +source_id = ?1 AND +session_id = ?2 AND offset < ?3 AND {_STANDS}",
         (*here, native_id),
     ).get
     return None if offset is None else int(offset)

@@ -102,7 +102,7 @@ class Titles:
             (self._sessions.by_id(holder).native_id, position, str(title))
             for holder, position, title in self._db.execute(
                 "SELECT l.session_id, l.position, l.title FROM leaf_titles l"
-                " JOIN turns t ON t.native_id = l.leaf"
+                " JOIN turns t ON t.native_key = short_key(l.leaf) AND t.native_id = l.leaf"
                 " WHERE t.session_id = ? AND t.copy_of IS NULL",
                 (session.id,),
             )
@@ -114,7 +114,8 @@ class Titles:
             session_id
             for (session_id,) in self._db.execute(
                 "SELECT session_id FROM turns WHERE copy_of IS NULL"
-                " AND native_id IN (SELECT value FROM json_each(?))",
+                " AND native_key IN (SELECT short_key(value) FROM json_each(?1))"
+                " AND native_id IN (SELECT value FROM json_each(?1))",
                 (json.dumps(native_ids),),
             )
         }

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from sess_schema.short_keys import short_key
 from sessiond.engines.slices import Turn
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Record, SessionSpec, Usage
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 
 _INSERT = (
     "INSERT INTO turns (id, source_id, session_id, offset, length, line, kind, role,"
-    " native_id, parent_id, ts, ts_from, digest, forked, copy_of)"
-    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    " native_id, native_key, parent_id, ts, ts_from, digest, forked, copy_of)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 
 
@@ -133,6 +134,7 @@ class TurnWriter:
                 record.kind,
                 record.role,
                 record.native_id,
+                short_key(record.native_id) if record.native_id is not None else None,
                 record.parent_id,
                 record.ts,
                 record.ts_from,
@@ -189,8 +191,8 @@ class TurnWriter:
         if parent is None and record.parent_id:
             for (above,) in self._db.execute(
                 "SELECT t.session_id FROM turns t JOIN sessions s ON s.id = t.session_id"
-                " WHERE t.native_id = ? AND s.parent_id = ? LIMIT 1",
-                (record.parent_id, main.id),
+                " WHERE t.native_key = ? AND t.native_id = ? AND s.parent_id = ? LIMIT 1",
+                (short_key(record.parent_id), record.parent_id, main.id),
             ):
                 parent = self._transaction.sessions.by_id(above)
         session = parent or self._transaction.sessions.sidechain(

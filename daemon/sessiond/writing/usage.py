@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 import apsw
 
 from sess_schema import sums
+from sess_schema.short_keys import short_key
 from sessiond.engines.slices import content_digest, hash64
 from sessiond.prices.pricing import PRICED, Pricer
 from sessiond.sourcekit.base import Record, Usage
+from sessiond.writing.copies import same_moment
 from sessiond.writing.sessions import Session, Sessions
 
 COLUMNS = (
@@ -36,14 +38,21 @@ _NOTHING_SAID = hash64(b"assistant", b"")  # too common to identify a line
 _TWINS = (
     "SELECT u.id, t.session_id, t.forked, t.id"
     " FROM usage u JOIN turns o ON o.id = u.turn_id"
-    " JOIN turns t ON t.native_id = o.native_id"
+    " JOIN turns t ON t.native_key = o.native_key AND t.native_id = o.native_id"
     " WHERE u.{column} IN (SELECT value FROM json_each(?1))"
     " UNION ALL "
     "SELECT u.id, t.session_id, t.forked, t.id"
     " FROM usage u JOIN turns o ON o.id = u.turn_id"
-    " JOIN turns t ON t.digest = o.digest AND t.ts = o.ts"
+    f" JOIN turns t ON {same_moment('t', 'o')}"
     " WHERE u.{column} IN (SELECT value FROM json_each(?1))"
     " AND o.digest NOT IN (SELECT value FROM json_each(?2))"
+)
+
+# Rows of the messages with these keys, where there are several of one.
+_REPEATED = (
+    "SELECT json_group_array(u.id) FROM json_each(?) k CROSS JOIN usage u"
+    " ON u.response_uid BETWEEN k.value << 32 AND k.value << 32 | 4294967295"
+    " WHERE u.message_id IS NOT NULL GROUP BY u.message_id HAVING count(*) > 1"
 )
 
 Held = dict[int, tuple[int, int]]  # by session: (whether its line is marked as a copy, its turn)
@@ -292,22 +301,20 @@ class UsageWriter:
 
     def _choose_counted(self) -> None:
         """Choose the counted rows; gateways reuse message ids and retries keep them."""
+        keys = json.dumps([short_key(message) for message in self._messages])
         repeated = [
-            message
-            for (message,) in self._db.execute(
-                "SELECT message_id FROM usage WHERE message_id IN"
-                " (SELECT value FROM json_each(?)) GROUP BY message_id HAVING count(*) > 1",
-                (json.dumps(list(self._messages)),),
-            )
+            row_id
+            for (rows,) in self._db.execute(_REPEATED, (keys,))
+            for row_id in json.loads(rows)
         ]
         if not repeated:
             return
-        twins = self._twins("message_id", repeated)
+        twins = self._twins("id", repeated)
         rows: dict[str, dict[int, Line]] = {}
         before: dict[int, tuple[int, int]] = {}
         query = (
             f"SELECT id, sidechain, counted, {', '.join(COLUMNS)} FROM usage"
-            " WHERE message_id IN (SELECT value FROM json_each(?))"
+            " WHERE id IN (SELECT value FROM json_each(?))"
         )
         for row_id, sidechain, counted, *values in self._db.execute(query, (json.dumps(repeated),)):
             line = Line(*values)
@@ -326,10 +333,15 @@ class UsageWriter:
 
 
 def _response(session: Session, record: Record, usage: Usage) -> int:
-    """Lines with one request id share a row; without one, rows are grouped later."""
+    """Lines with one request id share a row; without one, rows are grouped later.
+
+    Those of one message begin with its key, so that they are found together.
+    """
     line = usage.request_id or _line(session, record, usage)
-    key = f"{usage.message_id} {line}" if usage.message_id else line
-    return hash64(key.encode("utf-8", "replace"))
+    if not usage.message_id:
+        return hash64(line.encode("utf-8", "replace"))
+    unique = hash64(f"{usage.message_id} {line}".encode("utf-8", "replace"))
+    return short_key(usage.message_id) << 32 | unique & 0xFFFF_FFFF
 
 
 def _line(session: Session, record: Record, usage: Usage) -> str:

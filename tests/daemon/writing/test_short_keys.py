@@ -1,0 +1,81 @@
+"""Short keys narrow a search for an id; the ids themselves decide."""
+
+from __future__ import annotations
+
+import re
+from contextlib import closing
+
+import apsw
+from tests.conftest import World, opened
+
+from sess_schema import short_keys
+from sessiond.ingest import Ingest
+from sessiond.writing.transaction import Store
+
+OLD = "aaaaaaaa-1111-4111-8111-111111111111"
+FORK = "bbbbbbbb-1111-4111-8111-111111111111"
+OTHER = "cccccccc-1111-4111-8111-111111111111"
+ROUNDS = 3
+
+
+def write(world, number):
+    """What a session writes, a fork of it, and another one, with a title and a withdrawn answer."""
+    old = world.transcript(OLD)
+    old.count = 10 * number
+    lines = [
+        old.prompt(f"warm pot {number}"),
+        old.call(f"call_{number}", command="make tea"),
+        old.result(f"call_{number}", "no water", is_error=True),
+        old.answer("The tap is shut."),
+    ]
+    instead = old.answer("The kettle leaks.", supersedesUuids=[lines[-1]["uuid"]])
+    old.append(*lines, instead)
+    fork = world.transcript(FORK)
+    fork.append(*({**line, "sessionId": FORK} for line in lines[:2]))
+    fork.append({**old.result(f"call_{number}", "tea"), "sessionId": FORK, "uuid": f"f{number}"})
+    other = world.transcript(OTHER)
+    other.count = 10 * number
+    summary = {"type": "summary", "summary": f"About pot {number}", "leafUuid": lines[0]["uuid"]}
+    other.append(summary, other.call(f"other_{number}", command="ls"), other.answer("Done."))
+
+
+def ingested(folder):
+    world = World(folder)
+    for number in range(ROUNDS):
+        write(world, number)
+        world.ingest()
+    world.check()
+    return world.dump()
+
+
+def test_equal_keys_change_nothing(tmp_path, monkeypatch):
+    """With one key for every id, records, calls, responses and titles come out the same."""
+    (tmp_path / "one").mkdir()
+    (tmp_path / "all").mkdir()
+    usual = ingested(tmp_path / "one")
+    monkeypatch.setattr(short_keys, "crc32", lambda _: 7)
+    assert ingested(tmp_path / "all") == usual
+    with closing(apsw.Connection(str(tmp_path / "all" / "state" / "index.db"))) as db:
+        assert db.execute("SELECT DISTINCT native_key FROM turns WHERE native_id <> ''").get == 7
+
+
+def test_nothing_is_looked_for_in_a_whole_table(world):
+    """Whatever a pass asks of what earlier ones stored, an index leads to it."""
+    for number in range(ROUNDS):
+        write(world, number)
+        world.ingest()
+    write(world, ROUNDS)
+    asked = {}
+    with closing(opened(world.state / "index.db")) as db:
+        db.exec_trace = lambda _, sql, values: asked.setdefault(sql, values) is values or True
+        Ingest(Store(db)).reconcile(world.places())
+        db.exec_trace = None
+        scans = [
+            (detail, sql)
+            for sql, values in asked.items()
+            if sql.startswith(("SELECT", "UPDATE", "DELETE", "INSERT"))
+            for *_, detail in db.execute(f"EXPLAIN QUERY PLAN {sql}", values)
+            if re.match(r"SCAN (?:turns|events|usage|[cetou])$", detail)
+        ]
+    assert any("native_key IN" in sql for sql in asked)
+    assert scans == []
