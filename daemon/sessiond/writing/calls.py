@@ -11,24 +11,24 @@ from bisect import insort
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
+from sess_schema.short_keys import short_key
 from sessiond.writing.event_rows import EventRows, Row
 
 ORPHAN, ANSWER = "orphan", "answer"  # results that are separate events
 _LOADED = 1000  # events with ids of a slice, at least
 _LOADED_EACH = 4  # for each id: a call, its result, and those of forks
 _NEWEST = 64
-_STORED = (
-    "e.id IN (SELECT id FROM events WHERE call_key IN (SELECT short_key(value) FROM json_each(?1))"
-    " AND call_id IN (SELECT value FROM json_each(?1)) ORDER BY id DESC LIMIT ?2) ORDER BY e.id"
+_NAMED = (
+    "call_key IN (SELECT value FROM json_each(?1)) AND call_id IN (SELECT value FROM json_each(?2))"
 )
+_STORED = f"e.id IN (SELECT id FROM events WHERE {_NAMED} ORDER BY id DESC LIMIT ?3) ORDER BY e.id"
 # Of those, what a slice of one session may touch: its own events, results that found no call, and
 # what forks share or are about to share.
 _STORED_NEAR = (
-    "e.id IN (SELECT id FROM events WHERE call_key IN (SELECT short_key(value) FROM json_each(?1))"
-    " AND call_id IN (SELECT value FROM json_each(?1))"
-    " AND (session_id = ?3 OR unjoined IS NOT NULL OR turn_id IN (SELECT value FROM json_each(?4))"
+    f"e.id IN (SELECT id FROM events WHERE {_NAMED}"
+    " AND (session_id = ?4 OR unjoined IS NOT NULL OR turn_id IN (SELECT value FROM json_each(?5))"
     " OR EXISTS (SELECT 1 FROM turns WHERE copy_of = turn_id))"
-    " ORDER BY id DESC LIMIT ?2) ORDER BY e.id"
+    " ORDER BY id DESC LIMIT ?3) ORDER BY e.id"
 )
 _by_id = attrgetter("id")
 
@@ -54,14 +54,14 @@ class Calls:
         most = max(_LOADED, _LOADED_EACH * len(ids))
         near = () if session_id is None else (session_id, json.dumps(list(twins)))
         query = _STORED if session_id is None else _STORED_NEAR
-        for row in self._rows.stored(query, json.dumps(ids), most, *near):
+        for row in self._rows.stored(query, *_named(ids), most, *near):
             self.add(row)
 
     def reload(self, call_id: str) -> None:
         """Read the events with an id again."""
         for state in (None, ORPHAN, ANSWER):
             self._known.pop((call_id, state), None)
-        for row in self._rows.stored(_STORED, json.dumps([call_id]), _LOADED):
+        for row in self._rows.stored(_STORED, *_named([call_id]), _LOADED):
             self.add(row)
 
     def add(self, row: Row) -> None:
@@ -112,3 +112,8 @@ class Calls:
             if not row.retired
         ]
         return sorted(found, key=_by_id)
+
+
+def _named(ids: list[str]) -> tuple[str, str]:
+    """What `_NAMED` asks for."""
+    return json.dumps([short_key(call_id) for call_id in ids]), json.dumps(ids)
