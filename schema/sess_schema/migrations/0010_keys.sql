@@ -9,3 +9,5 @@ DROP INDEX turns_by_digest;
 DROP INDEX events_by_call;
 -- `response_uid` begins with the key of the message.
 DROP INDEX usage_by_message;
+-- Whether an older program read any of them is asked at every start.
+CREATE INDEX sources_by_edition ON sources (agent, edition) WHERE part_of IS NULL;
