@@ -2,7 +2,7 @@
 
 RE2 screens the text for places where a rule may apply, all rules at once and in linear time; without
 it `re` does, more slowly. Only these places are looked at closely. Every rule sees the text as it
-was, so none can hide a secret from another.
+was, so none can hide a secret from another; only the net, the last, sees what the others found.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from sess_schema.redaction import assignments, contexts, values
+from sess_schema.redaction import assignments, casts, contexts, net, values
 from sess_schema.redaction.extents import MASK, Extents
 from sess_schema.redaction.shapes import SHAPES, Shape
 
-EDITION = 6  # increased when the rules find more, so that sites are drawn again
+EDITION = 7  # increased when the rules find more, so that sites are drawn again
 Found = tuple[int, int, str]  # begin, end, kind
 Layer = tuple[
     list[int], list[int]
@@ -72,10 +72,11 @@ def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Fou
     """The secrets in order; none overlaps another. `own` are the user's rules."""
     encoded = text.encode("utf-8", "surrogatepass")
     found: list[Found] = []
+    places: list[int] = []
     place = _screen()(encoded, 0)
     if place >= 0:
-        found += _in_lines(text, encoded, place)
-        if "\\" in text:
+        found += _in_lines(text, places, encoded, place)
+        if "\\" in text and not all(_is_for_net(text, place) for place in places):
             found += _unescaped(text)
     if "&" in text and _ENTITY.search(text) is not None:
         found += _without_entities(text)
@@ -83,16 +84,24 @@ def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Fou
         found += _by_rules(text, own)
     if "\x1b" in text:
         found += _through(text, _COLOUR, own)
-    return _joined(text, found) if found else found
+    found = _joined(text, found) if found else found
+    caught = net.find(text, places, found) if places else []
+    return _joined(text, found + caught) if caught else found
 
 
-def _in_lines(text: str, encoded: bytes | None = None, place: int | None = None) -> Iterator[Found]:
+def _in_lines(
+    text: str, places: list[int], encoded: bytes | None = None, place: int | None = None
+) -> Iterator[Found]:
     """What the built-in rules find, also where each line has something before it."""
-    places: list[int] = []
     yield from _in(text, places, encoded, place)
     for begin, end in _with_margins(text, places):
         for first, last, kind in _through(text[begin:end], _MARGIN, ()):
             yield begin + first, begin + last, kind
+
+
+def _is_for_net(text: str, place: int) -> bool:
+    """No other rule applies to a name that no value may follow."""
+    return assignments.NAME.match(text, place) is not None and not _valued().match(text, place)
 
 
 def _with_margins(text: str, places: list[int]) -> list[tuple[int, int]]:
@@ -103,6 +112,8 @@ def _with_margins(text: str, places: list[int]) -> list[tuple[int, int]]:
             continue
         line = text.rfind("\n", max(place - _ABOVE, 0), place) + 1
         if (not line and place > _ABOVE) or _MARGIN.match(text, line) is None:
+            continue
+        if _is_for_net(text, place):
             continue
         begin = text.find("\n", line - _ABOVE, line) + 1 if line > _ABOVE else 0
         end = text.find("\n", line + _BELOW)
@@ -229,7 +240,10 @@ def _through(
         origins.append(kept)
     pieces.append(text[kept:])
     plain = "".join(pieces)
-    found = [*(_in_lines(plain) if ignored is _COLOUR else _in(plain, [])), *_by_rules(plain, own)]
+    found = [
+        *(_in_lines(plain, []) if ignored is _COLOUR else _in(plain, [])),
+        *_by_rules(plain, own),
+    ]
     for begin, end, kind in found:
         yield _origin(begin, starts, origins), _origin(end - 1, starts, origins) + 1, kind
 
@@ -242,7 +256,7 @@ def _unescaped(text: str) -> Iterator[Found]:
         read = _read(pieces, _CHARACTERS)
         text = "".join(read)
         layers.append((read, pieces))
-        found = [*_in_lines(text)]
+        found = [*_in_lines(text, [])]
         if "\x1b" in text:
             found += _through(text, _COLOUR, ())
         if found:
@@ -258,7 +272,7 @@ def _without_entities(text: str) -> Iterator[Found]:
     """What is found in the text that HTML or XML stands for."""
     pieces = _ENTITY.split(text)
     read = _read(pieces, _ENTITIES)
-    found = [*_in_lines("".join(read))]
+    found = [*_in_lines("".join(read), [])]
     if found:
         starts, origins = _starts(read), _starts(pieces)
         for begin, end, kind in found:
@@ -330,6 +344,7 @@ def _joined(text: str, found: list[Found]) -> list[Found]:
 def expressions() -> list[str]:
     return [
         assignments.SCREEN,
+        casts.SCREEN,
         *(shape.screened for shape in SHAPES),
         *(context.sign for context in contexts.CONTEXTS),
     ]
@@ -347,6 +362,12 @@ def _contexts() -> re.Pattern[str]:
     """Matches everywhere; the groups that took part are the contexts whose signs are there."""
     signs = (f"(?:(?=({_ungrouped(context.sign)})))?" for context in contexts.CONTEXTS)
     return re.compile("".join(signs), re.ASCII)
+
+
+@lru_cache(maxsize=1)
+def _valued() -> re.Pattern[str]:
+    """A name that a value may follow."""
+    return re.compile(assignments.SCREEN)
 
 
 @lru_cache(maxsize=1)

@@ -63,14 +63,18 @@ def find(text: str, start: int, end: int, name: str, extents: Extents) -> Iterat
         yield from _said(text, start, found, name, extents)
         return
     found = _COLUMN.match(text, end)
-    if found is not None and _ENVIRONMENT.match(name) and _INDENT.search(text, 0, start):
+    if (
+        found is not None
+        and _ENVIRONMENT.match(name)
+        and _INDENT.search(text, max(start - 10, 0), start)
+    ):
         value = extents.value(found.end(), name=start)
         end = value.end if value.quoted else extents.rest(value.begin, start)
         if values.loud(name, text[value.begin : end]):
             yield value.begin, end
         return
     found = _ASIDE.match(text, end)
-    if found is not None and _INDENT.search(text, 0, start):
+    if found is not None and _INDENT.search(text, max(start - 10, 0), start):
         value = extents.value(found.end(), name=start)
         last = _LAST.match(text, value.end) is not None
         if last and values.is_said(name, text[value.begin : value.end]):
