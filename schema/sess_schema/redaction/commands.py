@@ -24,10 +24,13 @@ _PROGRAMS = (
     ("gh secret set", "(?:b|-body)", "[ =]?", "gh secret set NAME -b "),
     ("openssl (?:enc|aes|des|pkcs|rsa|genrsa|ec)", "[kK]", " ", "openssl enc -aes-256-cbc -k "),
     ("curl", "-oauth2-bearer", "[ =]", "curl --oauth2-bearer "),
+    ("rdesktop", "p", " ", "rdesktop -u demo -p "),
 )  # fmt: skip
 _QUOTE = r"\\{0,3}[\"']"
 _USER = rf"(?:\$?[\w.]{{1,40}}|{_QUOTE}[^\"'\n]{{0,80}}[\"'])"
 _LOGINS = r"basic_?auth|basic_?credentials?|network_?credential|login|set_?credentials"
+# Numbers are secrets after these; `pin` in small letters is as often one of a chip.
+_CODES = r"(?:\bPINs?|\b(?:pin|Pin)(?:[_ -]?(?:code|number|no))|\b[a-z]+(?:_pin|Pin)|[A-Z]_PIN|(?i:\b(?:[a-z]+[_-])*t?otp(?:[_ -]?code)?|one[- ]time (?:code|password|passcode)|verification[_ -]code|passcode))"
 _READERS = r"sudo -S|passwd|vercel env add|wrangler secret put|--password-stdin|--with-token|gh secret set|cryptsetup"
 
 
@@ -43,6 +46,18 @@ ROWS: tuple[Row, ...] = (
     (
         r"(?:vault login(?: -[\w=-]{1,40})*|zip -P|rabbitmqctl (?:add_user|change_password) \S{1,60}|user-secrets set \S{1,80}|mc (?:alias set|config host add) \S{1,60} \S{1,200} \S{1,60}|(?:>|redis-cli) AUTH) ([^\s$-])", judges.operand, "vault login hunter2x", "vault login -method=oidc",
         r"vault login |zip -P |rabbitmqctl |user-secrets set |mc (?:alias|config) |(?:>|redis-cli) AUTH ", 0,
+    ),
+    (
+        r"[a-z]freerdp3?(?: [^\n|;&]{0,200})? /p:([^\s$])", judges.value(names.PASSWORD),
+        "xfreerdp /u:demo /p:hunter2x /v:h", "xfreerdp /u:demo /p:$PASS /v:h", r"[a-z]freerdp3? [^\n]", 0,
+    ),
+    (
+        r"USER [^\s]{1,80}[^\n]{0,20}\n(?:[^\n]{0,200}\n){0,3}?[^\n]{0,60}?\bPASS ([^\s$])", judges.value(names.PASSWORD),
+        "> USER demo\n< 331 ok\n> PASS hunter2x", "> USER demo\n< 331 ok\n> PASS ****", r"\bUSER [^\s]+[^\n]*\n", 0,
+    ),
+    (
+        rf"(?<![A-Za-z]){_CODES}[\\\"'`*]{{0,4}}(?: ?[:=] ?| is:? | )[\\\"'`*]{{0,4}}(\d{{3}}[ -]?\d{{3,5}}|\d{{4,10}})(?![\w.,:/-]\w|\w)", judges.matched(names.PASSWORD),
+        "PIN: 4821", "PIN: 13", rf"{_CODES}[\\\"'`*]*(?: ?[:=] ?| is:? | )[\\\"'`*]*\d\d\d", 0,
     ),
     (
         rf"(?:{_READERS})[^\n|;]{{0,80}}?<<< ?\$?([^\s$])", judges.value(names.PASSWORD),
