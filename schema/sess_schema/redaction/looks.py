@@ -48,6 +48,9 @@ _GROUPS = re.compile(
 )
 _NAME = re.compile(r"[A-Za-z_$][\w$]*(?:[.:-]{1,2}[A-Za-z_$][\w$]*)*\Z", re.ASCII)
 _MOSTLY = 0.5  # of the letters
+_PARTED = re.compile(
+    r"(?:[A-Za-z]{2,}|\d{1,8})(?:[-_.](?:[A-Za-z]+|\d{1,8}))+\Z"
+)  # `node-18-alpine`
 _NAMED = re.compile(r"[\w.$-]+[=:]\Z")
 _BYTES = re.compile(r"(?:\\x[0-9a-fA-F]{2}.?|\\[uU][0-9a-fA-F]{4}.?){2}|\\[uU][0-9a-fA-F]{4,8}")
 _CHUNKS = re.compile(r"[A-Za-z0-9+/]{8,}")
@@ -84,7 +87,7 @@ def evidence(run: str) -> int:
     words, signs, known = _measured(run)
     if _NAME.match(run) and known > _MOSTLY:
         return 0
-    if words < _DENSE and (_NAMED.match(run) or _PLACE.match(run)):
+    if words < _DENSE and (_NAMED.match(run) or _PLACE.match(run) or _PARTED.match(run)):
         return 0
     if _BYTES.search(run) or _is_expression(run, known):
         return 0
@@ -101,7 +104,7 @@ def _of_hex(run: str) -> int:
 
 def _is_something_else(run: str) -> bool:
     """A number, a time, an id, an address or the like."""
-    if "://" in run or _CUT.search(run) or _UUID.search(run):
+    if "://" in run or '","' in run or _CUT.search(run) or _UUID.search(run):
         return True
     return (_COUNTED.match(run) or _ADDRESS.match(run) or _REFERENCE.match(run)) is not None
 

@@ -14,7 +14,7 @@ _MOST_ROWS = 20
 _LONGEST_ROW = 400
 _LONGEST_WORD = 400
 _BLANK = re.compile(r"\s|\\+[nr]")
-_BREAK = re.compile(r"[\r\n]+|\\+[nr]")
+_BREAK = re.compile(r"\r?\n|\r|(?:\\+r)?\\+n|\\+r")
 # The line ends with the name, or with a sign after which something is to follow.
 _LEADS_ON = re.compile(r"[^\w\n]{0,12}(?:\(\)[^\n]{0,60})?\Z|.*(?:[:({\[=>→]|\|)[ \t\"'`*]{0,4}\Z")
 _OPENS = re.compile(r".*[({\[:][ \t\"']{0,3}\Z")
