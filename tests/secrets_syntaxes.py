@@ -91,6 +91,40 @@ WITHOUT_BLANKS: tuple[Syntax, ...] = (
     ("variable and value", _word(no="#{}[]&*!|>%@,:"), "- name: {name}\n  value: {secret}\n"),
 )  # fmt: skip
 
+# Forms for which there is no rule: only the net finds what is in them.
+UNKNOWN: tuple[str, ...] = (
+    "{secret} is the {name} now",
+    "I typed {secret} when it asked for the {name}",
+    "try {secret} as {name}",
+    "the {name} on staging got rotated yesterday, new one: {secret}",
+    "{name} (staging) » {secret}",
+    "{name} ~> {secret}",
+    "[{name}] {secret}",
+    "{name}\n\t{secret}",
+    "{name}\n-------------\n{secret}",
+    "> what's the {name}?\n{secret}",
+    "{name} / {secret}",
+    "{name}; {secret}",
+    "{secret} # {name}",
+    "{secret} -- {name} for prod",
+    "{secret} <- {name}",
+    "{secret}\t{name}",
+    "case {name} of '{secret}' -> ok",
+    "(setq my-{name} '{secret}')",
+    "EXEC sp_addlogin 'bob', '{secret}' -- {name}",
+    "Your one time {name} will be {secret}",
+    "wifi: SSID Cafe, {name}, {secret}",
+    "{name}... {secret}",
+    "typed: {secret} (that is the {name})",
+    "old {name} {secret}, new one follows",
+    "* {name}\n  + {secret}",
+    "Enter {name}: \n{secret}\nLogin ok",
+    "the {name}, which I got from Eve, reads {secret}",
+    "please export {secret} in place of the {name}",
+    "type {secret}, it is our {name}",
+    "{name}:\n\n    {secret}\n",
+)
+
 
 def _lines(form: str) -> Callable[[str], str]:
     return lambda text: "\n".join(form.format(line) for line in text.split("\n"))
