@@ -78,6 +78,10 @@ def test_each_context_masks_its_sample_and_spares_its_counter_example(context):
     [
         ("password=hunter2secret", "password=[redacted: password]"),
         ("DB_PASSWORD=Ab$cdef12XyZ", "DB_PASSWORD=[redacted: password]"),
+        ("db.pass=hunter2x", "db.pass=[redacted: password]"),
+        ("java -Dapp.secret.key.base=abcD1234efgh -jar", "java -Dapp.secret.key.base=[redacted: secret] -jar"),
+        ("password=monkey+Tree7", "password=[redacted: password]"),
+        ("password=Spring=2025", "password=[redacted: password]"),
         ('"password": "7[xK2mPq9wLz"', '"password": "[redacted: password]"'),
         ("postgres://app:pa@ssWord99@db", "postgres://app:[redacted: password]@db"),
         ("postgres://app:pa/ssWord99@db", "postgres://app:[redacted: password]@db"),
@@ -150,6 +154,9 @@ def test_values_are_masked_and_their_names_kept(given, masked):
     "harmless",
     [
         "commit 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567",
+        'api_key = os.getenv("OPENAI_API_KEY")', 'openai.api_key = os.environ["OPENAI_API_KEY"]',
+        "| password | varchar(255) | NO |", '"jsonwebtoken": "^9.0.2",',
+        "POSTGRES_PASSWORD: ${POSTGRES_PASSWORD:?required}", "password=size+1",
         "id: 123e4567-e89b-12d3-a456-426614174000",
         "sha256:" + HEX + HEX[:24],
         "data:image/png;base64," + "iVBORw0KGgoAAAANSUhEUgAA" * 50,

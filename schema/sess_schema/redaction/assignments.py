@@ -152,6 +152,8 @@ def _assigned(
     text: str, start: int, found: re.Match[str], name: str, extents: Extents
 ) -> Iterator[Span]:
     at = found.end()
+    if text[start - 2 : start] == "${" and text[at : at + 1] == "?":
+        return  # what a shell says if it is not set
     credentials = sentences.credentials(text, found.start(1), start, name, extents)
     if credentials is not None:
         yield credentials

@@ -116,6 +116,15 @@ CONTEXTS = (
         r"\$(?:2[aby]|apr1|1|5|6|y|argon2id?)\$",
     ),
     Context(
+        r"stats auth [\w.@+-]+:(\S)", judges.value(names.PASSWORD),
+        "stats auth demo:hunter2", "stats auth demo:$PASSWORD", "stats auth ",
+    ),
+    Context(
+        r"(?:enable|privilege \d+|username \S+|neighbor \S+) (?:secret|password) [05789] (\S)",
+        judges.value(names.PASSWORD), "enable secret 0 hunter2", "enable secret 0 $PASSWORD",
+        "(?:secret|password) [05789] ", back=80,
+    ),
+    Context(
         r"(?:requirepass|masterauth|aws_secret_access_key|:_authToken|:_password) {1,4}([^\s=:])",
         judges.value(names.PASSWORD), "requirepass hunter2", "requirepass $PASS",
         r"(?:requirepass|masterauth|aws_secret_access_key|:_authToken|:_password) ",

@@ -17,7 +17,7 @@ _WEAK = "(?-i:[A-Z0-9]_(?:KEY|PAT))|bearer"
 WORDS = (
     rf"{_SEVERAL}|"
     r"pass[_-]?wor[dt]|passwd|pwd?|pass[_-]?phrase|passcode|kennwort|wachtwoord|senha|пароль|密码|密碼|パスワード|비밀번호|mot de passe|contrase(?:ñ|\\+u00f1)a|pass"
-    r"|secret_?string|secret(?:[._-]?access)?(?:[ ._-]?key)?(?:[_-]?base)?|token"
+    r"|secret_?string|secret(?:[._-]?access)?(?:[ ._-]?key)?(?:[ ._-]?base)?|token"
     rf"|(?:{_KEYS})[ ._-]?key|(?:secure[_-]?auth|auth|logged[_-]?in|nonce)[_-]?salt"
     r"|credentials?|creds|_auth|(?:git(?:hub|lab)?|gh|gl|azure|ado|azdo|docker)[_-]pat|psk|mnemonic|(?:seed|recovery)[_-]?phrase"
     rf"|(?:hash|password)[_-]?salt|erlang[_-]?cookie|phpsessid|jsessionid|connect\.sid|{_WEAK}"
@@ -29,7 +29,7 @@ TAIL = (
 _WHOLE = re.compile(rf"(?i:(?:{WORDS}){TAIL}?)\Z")
 # Alone these are ordinary words: `pass: 12`, `Pat`.
 _COMPOUND = re.compile(
-    r"(?:[_-]|[A-Za-z])(?i:pass|psk)\Z|(?:[_.-](?i:pw)|[a-z]P[wW]|(?i:root|db|user|admin|bind)(?i:pw))\Z|\A(?:pass|PASS|psk|pw|PW)\Z"
+    r"(?:[_.-]|[A-Za-z])(?i:pass|psk)\Z|(?:[_.-](?i:pw)|[a-z]P[wW]|(?i:root|db|user|admin|bind)(?i:pw))\Z|\A(?:pass|PASS|psk|pw|PW)\Z"
 )
 _WORDS_ENDING_SO = re.compile(
     r"(?i)(?:by|get|com|sur|tres|over|under|im|en|band|low|high|all)pass\Z"

@@ -31,6 +31,12 @@ _NOTHING = re.compile(
     r"|optional|required|password|passwd|pass|token|secret|todo|tbd|hidden|masked|empty|unset"
     r"|default|bytes|yes|no|n/a|unknown|varchar|char|secretstr|changeme|change[_-]me|change[_-]?this)\Z"
 )
+# `os.getenv("OPENAI_API_KEY")`, `varchar(255)`, the version of a package
+_ELSEWHERE = re.compile(
+    r"[\w.$:]{0,40}?(?:getenv|environ(?:\.get)?|(?i:env)(?:\.get|\.fetch)?|env::var)[(\[][\"'][A-Z][A-Z0-9_]{2,}[\"'][)\]},;]*\Z"
+    r"|(?i:n?(?:var)?char|(?:var)?binary|decimal|numeric)\(\d{1,5}(?:,\d{1,3})?\)\Z|[\^~]\d+(?:\.\d+){1,2}\Z",
+    re.ASCII,
+)
 _TO_FILL_IN = re.compile(
     r"(?i)(?:\b|_)(?:your?|my|example|placeholder|dummy|change|replace|insert|enter|sample|fake|test"
     r"|todo|redacted|some|here|foo|bar|baz|mock|demo)(?:\b|_|\d)"
@@ -68,7 +74,7 @@ def is_masked(value: str) -> bool:
 
 def is_placeholder(value: str) -> bool:
     value = value[:_LONGEST]
-    if is_masked(value) or _NOTHING.match(value) or _BLANK.match(value):
+    if is_masked(value) or any(one.match(value) for one in (_NOTHING, _BLANK, _ELSEWHERE)):
         return True
     if _FILL_IN.match(value) is not None:
         rest = _CERTAINLY.sub("", value)
