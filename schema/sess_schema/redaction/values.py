@@ -74,6 +74,7 @@ _EMPHASIS = "*`"
 _CHOSEN = re.compile(
     r"[A-Za-z][A-Za-z_./:+-]*+(?:\d{2,}[^\w\s\"'`,;()\[\]{}<>]{0,3}|\d[!$#@*%?]{1,3})\Z", re.ASCII
 )
+# `monkey+Tree7`, `Spring=2025`
 _SUMMED = re.compile(r"[A-Za-z]{3,}(?:[+=][A-Za-z]+)*[+=][A-Za-z]*\d{1,4}\Z", re.ASCII)
 _JOINED = re.compile(r"[A-Za-z][/:+-](?![/:+>-])")
 # One of several: `username=bob,password=summer/castle_871,vers=3`.
@@ -166,7 +167,8 @@ def is_chosen(name: str, value: str) -> bool:
     value = value.rstrip("\"'`\\,;}")
     if _OF_PAIRS.match(value) is not None:
         value = value.partition(",")[0].rstrip(");")
-    if _CHOSEN.match(without_terms(value)) is None and not _is_summed(name, value):
+    summed = len(value) >= _SHORTEST_NAME and _SUMMED.match(value) is not None
+    if not summed and _CHOSEN.match(without_terms(value)) is None:
         return False
     if names_a_secret(value) and not _NO_NAME.search(value):
         return False
@@ -175,15 +177,6 @@ def is_chosen(name: str, value: str) -> bool:
     if "." in value:
         return _OWNERS.match(value) is None
     return names.is_password(name) or len(value) >= _SHORTEST_NAME
-
-
-def _is_summed(name: str, value: str) -> bool:
-    """`monkey+Tree7`, `Spring=2025`"""
-    return (
-        len(value) >= _SHORTEST_NAME
-        and names.is_password(name)
-        and _SUMMED.match(value) is not None
-    )
 
 
 def _is_phrase(name: str, value: str) -> bool:
