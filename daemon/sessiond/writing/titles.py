@@ -102,7 +102,7 @@ class Titles:
             (self._sessions.by_id(holder).native_id, position, str(title))
             for holder, position, title in self._db.execute(
                 "SELECT l.session_id, l.position, l.title FROM leaf_titles l"
-                " JOIN turns t ON t.native_key = short_key(l.leaf) AND t.native_id = l.leaf"
+                " JOIN turns t ON t.native_id = l.leaf"
                 " WHERE t.session_id = ? AND t.copy_of IS NULL",
                 (session.id,),
             )

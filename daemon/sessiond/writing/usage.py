@@ -48,10 +48,12 @@ _TWINS = (
     " AND o.digest NOT IN (SELECT value FROM json_each(?2))"
 )
 
+# Of a response among those with one message id: some gateways give all of them the same.
+_BITS = 43
 # Rows of the messages with these keys, where there are several of one.
 _REPEATED = (
     "SELECT json_group_array(u.id) FROM json_each(?) k CROSS JOIN usage u"
-    " ON u.response_uid BETWEEN k.value << 32 AND k.value << 32 | 4294967295"
+    f" ON u.response_uid BETWEEN k.value << {_BITS} AND k.value << {_BITS} | {(1 << _BITS) - 1}"
     " WHERE u.message_id IS NOT NULL GROUP BY u.message_id HAVING count(*) > 1"
 )
 
@@ -301,7 +303,7 @@ class UsageWriter:
 
     def _choose_counted(self) -> None:
         """Choose the counted rows; gateways reuse message ids and retries keep them."""
-        keys = json.dumps([short_key(message) for message in self._messages])
+        keys = json.dumps([*map(_message_key, self._messages)])
         repeated = [
             row_id
             for (rows,) in self._db.execute(_REPEATED, (keys,))
@@ -341,7 +343,12 @@ def _response(session: Session, record: Record, usage: Usage) -> int:
     if not usage.message_id:
         return hash64(line.encode("utf-8", "replace"))
     unique = hash64(f"{usage.message_id} {line}".encode("utf-8", "replace"))
-    return short_key(usage.message_id) << 32 | unique & 0xFFFF_FFFF
+    return _message_key(usage.message_id) << _BITS | unique & (1 << _BITS) - 1
+
+
+def _message_key(message_id: str) -> int:
+    """20 bits."""
+    return short_key(message_id) >> 11
 
 
 def _line(session: Session, record: Record, usage: Usage) -> str:

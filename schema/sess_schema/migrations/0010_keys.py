@@ -21,8 +21,8 @@ _STEPS = (
     "CREATE INDEX events_by_call ON events (call_key) WHERE call_key IS NOT NULL",
 )
 _RESPONSES = (
-    "UPDATE usage SET response_uid = (frozen_key(message_id) << 32) | (response_uid & 4294967295)"
-    " WHERE message_id <> ''"
+    "UPDATE usage SET response_uid = ((frozen_key(message_id) >> 11) << 43)"
+    " | (response_uid & 8796093022207) WHERE message_id <> ''"
 )
 
 

@@ -10,7 +10,10 @@ from tests.conftest import World, opened
 
 from sess_schema import short_keys
 from sessiond.ingest import Ingest
+from sessiond.sourcekit.base import Record, Usage
+from sessiond.writing.sessions import Session
 from sessiond.writing.transaction import Store
+from sessiond.writing.usage import _response
 
 OLD = "aaaaaaaa-1111-4111-8111-111111111111"
 FORK = "bbbbbbbb-1111-4111-8111-111111111111"
@@ -57,6 +60,16 @@ def test_equal_keys_change_nothing(tmp_path, monkeypatch):
     assert ingested(tmp_path / "all") == usual
     with closing(apsw.Connection(str(tmp_path / "all" / "state" / "index.db"))) as db:
         assert db.execute("SELECT DISTINCT native_key FROM turns WHERE native_id <> ''").get == 7
+
+
+def test_responses_with_one_message_id_stay_apart():
+    """Some gateways give every response the same id; none of 200,000 may be taken for another."""
+    session = Session(1, "claude", OLD, "")
+    spent = (
+        Usage("msg_1", f"req_{number}", "a-model", "end_turn", 1, 1, 0, 0, 0)
+        for number in range(200_000)
+    )
+    assert len({_response(session, Record("assistant"), one) for one in spent}) == 200_000
 
 
 def test_nothing_is_looked_for_in_a_whole_table(world):
