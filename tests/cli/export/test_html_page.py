@@ -7,9 +7,9 @@ import os
 import random
 import re
 import stat
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from contextlib import closing
-from hashlib import pbkdf2_hmac, sha256
+from hashlib import pbkdf2_hmac
 from io import BytesIO
 
 import pytest
@@ -120,31 +120,9 @@ def test_a_page_that_cannot_be_written_is_an_error_of_one_line(world, talk):
     assert export(world, "nothing-like-it", check=1).stderr.startswith("sess: ")
 
 
-def test_the_policy_names_these_scripts_and_this_style(world, talk):
-    html = drawn(world)
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)[1]
-    parts = dict(part.strip().split(" ", 1) for part in policy.split(";"))
-    scripts = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
-    (style,) = re.findall(r"<style>(.*?)</style>", html, re.DOTALL)
-
-    def hashes(*texts):
-        digests = (b64encode(sha256(text.encode()).digest()).decode() for text in texts)
-        return " ".join(f"'sha256-{digest}'" for digest in digests)
-
-    assert parts == {
-        "default-src": "'none'",
-        "script-src": hashes(*scripts),
-        "style-src": hashes(style),
-        "img-src": "data:",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-    }
-    assert (
-        re.search(
-            r"<[^>]* (style|on\w+)=", re.sub(r"<(script|style)>.*?</\1>", "", html, flags=re.DOTALL)
-        )
-        is None
-    )
+def test_no_element_has_a_style_or_a_handler(world, talk):
+    html = re.sub(r"<(script|style)>.*?</\1>", "", drawn(world), flags=re.DOTALL)
+    assert re.search(r"<[^>]* (style|on\w+)=", html) is None
 
 
 def test_the_header_has_the_facts_of_the_session(world, talk):

@@ -281,12 +281,6 @@ def test_an_empty_report_says_so_in_words(spent):
 
 def test_the_page_needs_nothing_else_and_allows_nothing_else(spent):
     shown, _ = report(spent, Stats(zone=UTC))
-    policy = re.search(r'Content-Security-Policy" content="([^"]+)"', shown.html)[1]
-    assert re.fullmatch(
-        r"default-src 'none'; style-src 'sha256-[\w+/=]{44}'; script-src( 'sha256-[\w+/=]{44}'){2};"
-        r" base-uri 'none'; form-action 'none'",
-        policy,
-    )
     assert not shown.attributes & {"style", "src", "href", "xlink:href", "srcset", "data"}
     assert not {name for name in shown.attributes if name.startswith("on")}
     assert not re.search(r"https?://", shown.html)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from contextlib import closing
-from hashlib import sha256
 from html import unescape
 from io import BytesIO
 
@@ -240,15 +238,8 @@ def test_transcript_text_is_escaped_everywhere(world, page):
     assert "&lt;script&gt;alert(1)&lt;/script&gt;&amp;amp;" in html
 
 
-def test_the_policy_names_the_hashes_of_the_style_and_both_scripts(world, page):
+def test_no_element_has_a_style_a_handler_or_an_address(world, page):
     html = page(world.transcript().prompt("hi"))
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)[1]
-    for tag, name in (("script", "script-src"), ("style", "style-src")):
-        sources = re.findall(rf"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
-        digests = (b64encode(sha256(source.encode()).digest()).decode() for source in sources)
-        allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
-        assert f"{name} {allowed};" in policy
-    assert policy.startswith("default-src 'none';")
     assert not re.search(r'<[^>]+ (?:style|on\w+)="', html)
     assert "http://" not in html
     assert "https://" not in html

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sess_cli.export.html import markup
+from sess_cli.export.html import shell
 
 if TYPE_CHECKING:
     from sess_cli.export.html.encrypted import Lock
@@ -65,30 +63,8 @@ def written(
         used, style = _unsealing(name, several=several), style + asset("unseal.css")
         body = [lock.body(title, "".join(body))]
         title = lock.title
-    yield f"{_head(title, style=style, script=used)}<body>\n".encode()
+    head = shell.head(title, style=style, script=used, generator=GENERATOR)
+    yield f"{head}<body>\n".encode()
     for piece in body:
         yield piece.encode()
     yield f"\n<script>{used}</script>\n</body>\n</html>\n".encode()
-
-
-def _head(title: str, *, style: str, script: str) -> str:
-    """Everything before the body; the policy allows only this style and these scripts."""
-    early = asset("page/early.js")
-    policy = (
-        f"default-src 'none'; script-src '{_hash(early)}' '{_hash(script)}';"
-        f" style-src '{_hash(style)}';"
-        " img-src data:; base-uri 'none'; form-action 'none'"
-    )
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        f'<meta name="generator" content="{GENERATOR}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{markup.text(markup.unmarked(title))}</title>\n<style>{style}</style>\n"
-        f"<script>{early}</script>\n</head>\n"
-    )
-
-
-def _hash(source: str) -> str:
-    return f"sha256-{b64encode(sha256(source.encode()).digest()).decode()}"

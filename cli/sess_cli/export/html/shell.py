@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import sha256
 
@@ -41,42 +41,49 @@ def document(
     title: str, body: Iterable[str], *, assets: str | None = None, level: str = "tools"
 ) -> Iterator[str]:
     """`assets`: the URL of a directory with `style()` and `script()`; None inlines them."""
-    head, tail, styles, scripts = _beside(assets) if assets is not None else _inside()
-    policy = (
-        f"default-src 'none'; script-src {scripts}; style-src {styles}; img-src data:;"
-        " base-uri 'none'; form-action 'none'"
-    )
-    name = markup.text(markup.unmarked(title))
-    yield (
-        f'<!doctype html>\n<html lang="en" data-level="{level}">\n<head>\n'
-        '<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        '<meta name="generator" content="sessiond">\n'
-        f"<title>{name}</title>\n{head}\n<script>{early()}</script>\n</head>\n<body>\n"
-    )
+    html = f'<html lang="en" data-level="{level}">'
+    if assets is None:
+        yield head(title, style=style(), script=script(), html=html)
+        tail = f"<script>{script()}</script>"
+    else:
+        base = markup.attr(assets.rstrip("/"))
+        yield head(title, links=[f"{base}/{STYLE_NAME}"], html=html)
+        tail = f'<script src="{base}/{SCRIPT_NAME}"></script>'
+    yield "<body>\n"
     yield from body
     yield f"\n{tail}\n</body>\n</html>\n"
 
 
-def _inside() -> tuple[str, str, str, str]:
-    return (
-        f"<style>{style()}</style>",
-        f"<script>{script()}</script>",
-        _hashed(style()),
-        f"{_hashed(early())} {_hashed(script())}",
+def head(
+    title: str,
+    *,
+    style: str = "",
+    script: str = "",
+    links: Sequence[str] = (),
+    html: str = '<html lang="en">',
+    generator: str = "sessiond",
+    images: bool = True,
+) -> str:
+    """Everything before the body of any page, with the only security policy there is.
+
+    A page runs `early()` and `script`, or the scripts beside it if its styles are `links`. It
+    loads nothing else, and sends nothing.
+    """
+    styles, scripts = ("'self'", "'self'") if links else (_hashed(style), _hashed(script))
+    policy = (
+        f"default-src 'none'; script-src {_hashed(early())} {scripts}; style-src {styles};"
+        f"{' img-src data:;' if images else ''} base-uri 'none'; form-action 'none'"
     )
-
-
-def _beside(folder: str) -> tuple[str, str, str, str]:
-    base = markup.attr(folder.rstrip("/"))
+    styled = "\n".join(f'<link rel="stylesheet" href="{link}">' for link in links)
     return (
-        f'<link rel="stylesheet" href="{base}/{STYLE_NAME}">',
-        f'<script src="{base}/{SCRIPT_NAME}"></script>',
-        "'self'",
-        f"{_hashed(early())} 'self'",
+        f'<!doctype html>\n{html}\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        f'<meta name="generator" content="{generator}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="referrer" content="no-referrer">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{markup.text(markup.unmarked(title))}</title>\n"
+        f"{styled or f'<style>{style}</style>'}\n<script>{early()}</script>\n</head>\n"
     )
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from datetime import UTC, datetime
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -33,11 +31,9 @@ def write(db: apsw.Connection, asked: Stats, path: str) -> None:
 
 
 def document(data: Figures) -> str:
-    style, script, early = _asset("report.css"), _asset("report.js"), shell.early()
-    policy = (
-        f"default-src 'none'; style-src {_hashed(style)};"
-        f" script-src {_hashed(early)} {_hashed(script)}; base-uri 'none'; form-action 'none'"
-    )
+    style, script = _asset("report.css"), _asset("report.js")
+    title = f"Coding agents: {flat(_window(data))}"
+    head = shell.head(title, style=style, script=script, images=False)
     main = "".join(
         (
             over_time.spent(data),
@@ -49,13 +45,7 @@ def document(data: Figures) -> str:
         )
     )
     return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>Coding agents: {text(_window(data))}</title>\n"
-        f"<style>{style}</style>\n<script>{early}</script>\n</head>\n<body>\n"
+        f"{head}<body>\n"
         f"{_header(data)}\n<main>{main}</main>\n{_footer()}\n"
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
@@ -208,8 +198,3 @@ def _footer() -> str:
 
 def _asset(file: str) -> str:
     return resources.files("sess_cli.export.report").joinpath("assets", file).read_text("utf-8")
-
-
-def _hashed(source: str) -> str:
-    digest = hashlib.sha256(source.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
-from hashlib import sha256
 
 from sess_cli.export.html import markup, shell
 from sess_cli.export.html.chunks import packed
@@ -145,23 +143,9 @@ def _sessions(
 
 
 def _document(title: str, above: str, body: Iterator[str]) -> str:
-    early = shell.early()
-    allowed = b64encode(sha256(early.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; script-src 'sha256-{allowed}' 'self'; style-src 'self';"
-        " img-src data:; base-uri 'none'; form-action 'none'"
-    )
+    links = [f"{above}assets/{name}" for name in ("page.css", "site.css")]
     return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        '<meta name="generator" content="sessiond">\n'
-        f"<title>{markup.text(title)}</title>\n"
-        f'<link rel="stylesheet" href="{above}assets/page.css">\n'
-        f'<link rel="stylesheet" href="{above}assets/site.css">\n'
-        f'<script>{early}</script>\n</head>\n<body class="site">\n{THEME_BUTTON}\n{"".join(body)}'
+        f'{shell.head(title, links=links)}<body class="site">\n{THEME_BUTTON}\n{"".join(body)}'
         f'<script src="{above}assets/site.js"></script>\n</body>\n</html>\n'
     )
 
