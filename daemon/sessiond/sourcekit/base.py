@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from sess_schema import kinds
 from sess_schema.edits import Edit, Hunks
+from sess_schema.session.event import EventFacts
 from sessiond.sourcekit.files import Folders, holds_lines
 from sessiond.sourcekit.folders import ProjectFolder
 from sessiond.sourcekit.values import as_line
@@ -55,23 +56,10 @@ class Described(NamedTuple):
 
 
 @dataclass(slots=True)
-class Event:
+class Event(EventFacts):
     """An event that starts in this record; a tool call waits here for its result."""
 
-    type: str  # user, assistant, thinking, tool_use, system, summary
-    text: str = ""
-    label: str | None = None
-    tool: str | None = None
-    status: str | None = None  # tool_use: pending until the result arrives
-    summary: str | None = None
-    input: str = ""  # searchable text of the tool input, values unescaped
-    output: str = ""
-    duration_ms: int | None = None
-    images: int = 0
-    call_id: str | None = None
-    pointer: str | None = None  # to the input in the raw record; one per line if it is in several
     files: tuple[tuple[str, str], ...] = ()  # (path, action)
-    kind: str | None = None  # of a call: shell, read, edit ...; see `sess_schema.kinds`
     edits: tuple[Edit, ...] = ()
 
     def chars(self) -> int:

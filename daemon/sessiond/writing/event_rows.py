@@ -13,31 +13,28 @@ import apsw
 from sess_schema import ansi, edits, event_blocks, kinds, sums
 from sess_schema.edits import Edit
 from sess_schema.marks import marks
+from sess_schema.session.event import COLUMNS, FACTS, StoredEvent
 from sess_schema.short_keys import short_key
 from sessiond.sourcekit.base import Event, Record
 from sessiond.writing.commits import find_commits, may_commit
 
-_COLUMNS = (
-    "id", "session_id", "turn_id", "block", "type", "label", "tool", "status", "ts", "summary",
-    "call_id", "pointer", "images", "duration_ms", "result_turn_id", "result_pointer", "overflow",
-    "retired", "chars", "kind", "unjoined", "answered",
-)  # fmt: skip
 _LOAD = (
-    f"SELECT {', '.join(f'e.{name}' for name in _COLUMNS)}, c.retired OR c.superseded,"
+    f"SELECT {', '.join(f'e.{name}' for name in COLUMNS)}, c.retired OR c.superseded,"
     " r.session_id, r.retired OR r.superseded"
     " FROM events e JOIN turns c ON c.id = e.turn_id LEFT JOIN turns r ON r.id = e.result_turn_id"
 )
+_LOADED = (*COLUMNS, "call_retired", "result_session", "result_retired")
 # Numbers by which people cited events are never reused.
 _LAST_ID = (
     "SELECT max(coalesce((SELECT max(id) FROM events), 0), coalesce((SELECT"
     " CAST(value AS INTEGER) FROM facts WHERE name = 'last_cited_number'), 0))"
 )
 _STORE = (
-    f"INSERT INTO events ({', '.join(_COLUMNS)}, call_key)"
-    f" VALUES ({', '.join('?' * len(_COLUMNS))}, ?)"
+    f"INSERT INTO events ({', '.join(COLUMNS)}, call_key)"
+    f" VALUES ({', '.join('?' * len(COLUMNS))}, ?)"
 )
 _STORE_TEXTS = "INSERT INTO event_texts (id, text, input, output, marks) VALUES (?, ?, ?, ?, ?)"
-_LOOK = f"SELECT {', '.join(_COLUMNS)} FROM events"
+_LOOK = f"SELECT id, {', '.join(COLUMNS)} FROM events"
 _LOOK_AT_TEXTS = "SELECT id, text, input, output, marks FROM event_texts"
 _CHANGE_TEXTS = "UPDATE event_texts SET text = ?, input = ?, output = ?, marks = ? WHERE id = ?"
 _STORE_FILES = "INSERT OR IGNORE INTO files (event_id, path, action) VALUES (?, ?, ?)"
@@ -46,7 +43,8 @@ _STORE_COMMITS = (
 )
 # FTS5 flushes what it has collected at each statement, and where a row comes before the last one.
 _LISTED = "id IN (SELECT value FROM json_each(?)) ORDER BY id"
-_columns_of = attrgetter(*_COLUMNS)
+_columns_of = attrgetter(*COLUMNS)
+_facts_of = attrgetter(*FACTS)
 WRITE_EDITS = (
     "INSERT INTO edits (event_id, number, path, added, removed, data) VALUES (?, ?, ?, ?, ?, ?)"
 )
@@ -56,39 +54,14 @@ WRITE_EDITS = (
 AWAITS_PERSON = f"(status IS 'denied' OR kind IS '{kinds.QUESTION}')"
 
 
-@dataclass(slots=True, eq=False)
-class Row:
-    """A row of `events` and `event_texts`; the first fields are the columns of `events`."""
+@dataclass(slots=True, eq=False, kw_only=True)
+class Row(StoredEvent):
+    """An event that is being written."""
 
-    id: int
-    session_id: int
-    turn_id: int
-    block: int
-    type: str
-    label: str | None = None
-    tool: str | None = None
-    status: str | None = None
-    ts: int | None = None
-    summary: str | None = None
-    call_id: str | None = None
-    pointer: str | None = None
-    images: int = 0
-    duration_ms: int | None = None
-    result_turn_id: int | None = None
-    result_pointer: str | None = None
-    overflow: str | None = None
-    retired: int = 0
-    chars: int = 0  # written by the model
-    kind: str | None = None  # of a call: shell, read, edit ...
-    unjoined: str | None = None  # a result that is a separate event: orphan, answer
-    answered: int | None = None  # when the result came
     # The current state of the turns of the call and the result.
     call_retired: int = 0
     result_session: int | None = None
     result_retired: int | None = None
-    text: str = ""
-    input: str = ""
-    output: str = ""
     files: tuple[tuple[str, str], ...] = ()
     edits: tuple[Edit, ...] | None = ()  # None: as they are stored
     stored: bool = False  # in the index already, to be replaced there
@@ -104,28 +77,24 @@ def row_of(
     event_id: int, session_id: int, place: tuple[int, int], record: Record, event: Event
 ) -> Row:
     """A new event; its place is its turn and its number in it."""
+    turn_id, block = place
     return Row(
-        event_id,
-        session_id,
-        *place,
-        event.type,
-        event.label,
-        event.tool,
-        event.status,
-        record.ts,
-        event.summary,
-        event.call_id,
-        event.pointer,
-        event.images,
-        event.duration_ms,
+        *_facts_of(event),
+        id=event_id,
+        session_id=session_id,
+        turn_id=turn_id,
+        block=block,
+        ts=record.ts,
         chars=event.chars(),
-        kind=event.kind,
-        text=event.text,
-        input=event.input,
-        output=event.output,
         files=event.files,
         edits=event.edits,
     )
+
+
+def content_of(row: Row) -> tuple[object, ...]:
+    """What its record says, as it is stored."""
+    facts = (getattr(row, name) for name in FACTS)
+    return row.ts, *(clean(fact) if isinstance(fact, str) else fact for fact in facts)
 
 
 # Ids of events by turn, type (or `result`), and call or place among those of its type.
@@ -147,9 +116,8 @@ class EventRows:
         """Rows from the index, without their texts."""
         found = []
         for columns in self._db.execute(f"{_LOAD} WHERE {where}", values):
-            row = Row(*columns)
-            row.stored, row.loaded, row.edits = True, False, None
-            found.append(row)
+            stored: dict[str, Any] = dict(zip(_LOADED, columns, strict=True))
+            found.append(Row(**stored, stored=True, loaded=False, edits=None))
         return found
 
     def load(self, row: Row) -> None:
@@ -228,20 +196,20 @@ class EventRows:
         ids = json.dumps([row.id for row in rows])
         stored, texts = (
             {
-                columns[0]: columns
+                columns[0]: columns[1:]
                 for columns in self._db.execute(f"{select} WHERE {_LISTED}", (ids,))
             }
             for select in (_LOOK, _LOOK_AT_TEXTS)
         )
-        said = [(row.id, told) for row in rows if (told := _texts(row)) != texts[row.id]]
+        said = [(row.id, told) for row in rows if (told := _texts(row)[1:]) != texts[row.id]]
         self.unindex(id_ for id_, _ in said)
-        self._db.executemany(_CHANGE_TEXTS, [(*told[1:], id_) for id_, told in said])
+        self._db.executemany(_CHANGE_TEXTS, [(*told, id_) for id_, told in said])
         for row in rows:
             before, after = stored[row.id], _columns_of(row)
             changed = [at for at, value in enumerate(after) if value != before[at]]
             if changed:
                 self._db.execute(
-                    f"UPDATE events SET {', '.join(f'{_COLUMNS[at]} = ?' for at in changed)}"
+                    f"UPDATE events SET {', '.join(f'{COLUMNS[at]} = ?' for at in changed)}"
                     " WHERE id = ?",
                     (*(after[at] for at in changed), row.id),
                 )

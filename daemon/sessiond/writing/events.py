@@ -10,12 +10,18 @@ from typing import Any
 import apsw
 
 from sess_schema.edits import hunks_of, with_hunks, without_hunks
+from sess_schema.session.event import FACTS
 from sessiond.engines.slices import Turn
 from sessiond.sourcekit.base import LINK_PROMPT, Event, Record, Result, SessionSpec
 from sessiond.writing.calls import ANSWER, ORPHAN, Calls
 from sessiond.writing.chunks import Chunks
 from sessiond.writing.event_rows import EventRows, Row, clean, row_of
 from sessiond.writing.sessions import Session, Sessions
+
+# The facts that the call tells, not its result.
+_OF_CALL = tuple(
+    name for name in FACTS if name not in ("status", "output", "duration_ms", "images")
+)
 
 
 class EventWriter:
@@ -83,11 +89,9 @@ class EventWriter:
             return False
         self.rows.load(row)
         self._calls.complete(row)
-        row.label = event.label
-        row.turn_id, row.block = turn_id, block
-        row.tool, row.summary, row.pointer = event.tool, event.summary, event.pointer
-        row.ts = record.ts
-        row.input, row.files, row.kind = event.input, event.files, event.kind
+        for name in _OF_CALL:
+            setattr(row, name, getattr(event, name))
+        row.turn_id, row.block, row.ts, row.files = turn_id, block, record.ts, event.files
         row.edits = with_hunks(event.edits, hunks_of(self.rows.edits(row)))
         row.duration_ms = _duration(row.duration_ms, _own_time(record), row.answered)
         self.rows.replace(row)
@@ -109,7 +113,7 @@ class EventWriter:
             self._join(call, session, turn_id, record, result)
             return False
         event_id = self.rows.id_of_result(turn_id, result.call_id)
-        row = Row(event_id, session.id, turn_id, block, "tool_use")
+        row = Row("tool_use", id=event_id, session_id=session.id, turn_id=turn_id, block=block)
         row.unjoined = ORPHAN if call is None else ANSWER
         if call is not None:
             row.tool, row.summary, row.kind = call.tool, call.summary, call.kind
@@ -134,7 +138,8 @@ class EventWriter:
         self.rows.load(call)
         assert call.result_session is not None
         assert call.result_turn_id is not None
-        row = Row(self.rows.new_id(), call.result_session, call.result_turn_id, 0, "tool_use")
+        row = Row("tool_use", id=self.rows.new_id(), turn_id=call.result_turn_id)
+        row.session_id = call.result_session
         row.unjoined = unjoined
         row.status, row.output = call.status, call.output
         row.call_id, row.overflow = call.call_id, call.overflow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sessiond.engines.slices import content_digest
 from sessiond.sourcekit.base import Record
-from sessiond.writing.event_rows import AWAITS_PERSON, Row, clean, row_of
+from sessiond.writing.event_rows import AWAITS_PERSON, Row, content_of, row_of
 from sessiond.writing.sessions import Session
 from sessiond.writing.transaction import Transaction
 
@@ -40,7 +40,7 @@ class Revision:
                 rows.add(new)
                 continue
             rows.load(row)
-            if _content(new) != _content(row):
+            if content_of(new) != content_of(row):
                 self._forget_details(row)
                 new.stored = True
                 rows.replace(new)
@@ -100,22 +100,3 @@ class Revision:
     def _forget_details(self, row: Row) -> None:
         for table in ("files", "commits", "edits"):
             self._db.execute(f"DELETE FROM {table} WHERE event_id = ?", (row.id,))
-
-
-def _content(row: Row) -> tuple[object, ...]:
-    return (
-        row.type,
-        row.label,
-        row.tool,
-        row.kind,
-        row.status,
-        row.ts,
-        row.summary,
-        row.call_id,
-        row.pointer,
-        row.images,
-        row.duration_ms,
-        clean(row.text),
-        clean(row.input),
-        clean(row.output),
-    )
