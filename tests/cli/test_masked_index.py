@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 import pytest
-from tests.daemon.test_masking import KEY, everything, secretive
+from tests.daemon.ingest.test_masking import KEY, everything, secretive
 from tests.waiting import wait_until
 
 

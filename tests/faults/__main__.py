@@ -19,9 +19,9 @@ from tests.at_length import added_up
 TESTS = (
     "tests/faults",
     "tests/fuzz",
-    "tests/daemon/test_model.py",
-    "tests/daemon/test_order.py",
-    "tests/daemon/test_masking.py",
+    "tests/daemon/writing/test_model.py",
+    "tests/daemon/writing/test_order.py",
+    "tests/daemon/ingest/test_masking.py",
     "tests/daemon/sources/cursor/test_live.py",
     "tests/daemon/sources/test_homes.py",
     "tests/daemon/sources/test_absurd_numbers.py",

@@ -10,7 +10,7 @@ import time
 
 import pytest
 from tests.at_length import amount, count, seeds
-from tests.daemon.test_masking import KEY, everything, ingest
+from tests.daemon.ingest.test_masking import KEY, everything, ingest
 from tests.waiting import let_it_write
 
 from sessiond.sourcekit.masking import Masker

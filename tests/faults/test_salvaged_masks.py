@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.daemon.test_masking import (
+from tests.daemon.ingest.test_masking import (
     KEY,
     PASSWORD,
     chosen_word,

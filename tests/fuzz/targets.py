@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests import golden_damage as damage
-from tests.cli.export import tape_grammar
-from tests.cli.export.card_items import Looked, call, drawn, item
-from tests.cli.export.test_cards_hostile import PAYLOADS
-from tests.cli.export.test_film_tape import HOSTILE
+from tests.cli.export.film import tape_grammar
+from tests.cli.export.film.test_film_tape import HOSTILE
+from tests.cli.export.html.card_items import Looked, call, drawn, item
+from tests.cli.export.html.test_cards_hostile import PAYLOADS
 from tests.conftest import World
 from tests.golden_home import GoldenWorld, agents
 

@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.cli.continuing_worlds import SESSION, recorder
+from tests.cli.continuing.continuing_worlds import SESSION, recorder
 from tests.cli.edit.conftest import in_child, rest
 from tests.golden_home import clean
 

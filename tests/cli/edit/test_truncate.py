@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.cli.continuing_worlds import SESSION, call, ingest, recorder
+from tests.cli.continuing.continuing_worlds import SESSION, call, ingest, recorder
 from tests.cli.edit.conftest import rest
 from tests.conftest import World
 from tests.waiting import wait_until

@@ -10,7 +10,7 @@ import zlib
 from base64 import b64decode
 
 import pytest
-from tests.cli.export.filmed import Session
+from tests.cli.export.film.filmed import Session
 from tests.secrets_grid import cases, leaks
 
 MAIN = "11111111-1111-4111-8111-111111111111"

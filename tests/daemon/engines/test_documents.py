@@ -17,6 +17,11 @@ from sessiond.reading import tail
 FIRST = (prompt(1, "one"), answer(2, "two"), prompt(3, "three"))
 
 
+@pytest.fixture
+def world(tmp_path):
+    return GeminiWorld(tmp_path)
+
+
 def ids(world):
     """Ids of the events that are shown, by text."""
     return dict(

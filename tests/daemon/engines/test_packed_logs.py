@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 import zstandard
-from tests.gemini_home import SESSION, answer, encoded, header, prompt
+from tests.gemini_home import SESSION, GeminiWorld, answer, encoded, header, prompt
 
 LINES = encoded(header(), prompt(1, "one"), answer(2, "two"))
 MORE = encoded(prompt(3, "three"))
+
+
+@pytest.fixture
+def world(tmp_path):
+    return GeminiWorld(tmp_path)
 
 
 def pack(world, data):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.daemon.test_order import reordered
+from tests.daemon.writing.test_order import reordered
 
 OLD = "aaaaaaaa-1111-4111-8111-111111111111"
 FORK = "bbbbbbbb-1111-4111-8111-111111111111"

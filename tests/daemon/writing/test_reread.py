@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 from tests.conftest import opened
 from tests.daemon.sources.cursor.agent_files import TALK, Chat, Index
-from tests.daemon.test_order import comparable, conversation
+from tests.daemon.writing.test_order import comparable, conversation
 from tests.gemini_home import GeminiWorld, answer, call, document, prompt
 
 from sessiond.config import Config
