@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from sess_schema.errors import Exit, SessError
 from sessiond import config_keys
 from sessiond.reading.exclude import Exclude, folders
+from sessiond.sourcekit import disk
 
 if TYPE_CHECKING:
     from sessiond.sourcekit.masking import Masker
@@ -29,7 +30,8 @@ class Config:
 def load(path: Path) -> Config:
     """The configuration, or the defaults if there is no file."""
     try:
-        values = tomllib.loads(path.read_text("utf-8"))
+        with open(disk.opened(str(path)), "rb") as file:
+            values = tomllib.load(file)
     except FileNotFoundError:
         return Config()
     except (OSError, UnicodeDecodeError) as error:

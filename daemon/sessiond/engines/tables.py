@@ -8,7 +8,6 @@ minutes, which finds what was deleted.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -17,6 +16,7 @@ from sessiond.engines.documents import reduce
 from sessiond.engines.foreign import Foreign
 from sessiond.engines.known_rows import GONE, KnownRow, KnownRows, prefix_of
 from sessiond.engines.slices import hash64
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
     LOOK_AGAIN,
     Conversation,
@@ -132,7 +132,7 @@ class _Read:
     # -- which conversations to compare
 
     def _touched(self) -> list[str]:
-        found = os.stat(self._db.path)
+        found = disk.stat(self._db.path)
         file = [found.st_dev, found.st_ino]
         if self._state.get("file", file) != file:  # another file took the name
             self._state.clear()

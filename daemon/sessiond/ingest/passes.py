@@ -39,6 +39,7 @@ from sessiond.reading.tracked import (
     Tracked,
     now_ms,
 )
+from sessiond.sourcekit import disk
 from sessiond.writing import moved, word_levels
 from sessiond.writing.batch import Batch, SourceCrash, Stopped, UnknownCulprit
 from sessiond.writing.recheck import Recheck
@@ -109,7 +110,7 @@ class Ingest(StepWriter):
         Roots may be missing. Other places were asked for by name: parked files get another try.
         """
         with self.walking:
-            there = [place for place in places if not roots or os.path.lexists(place.path)]
+            there = [place for place in places if not roots or disk.lexists(place.path)]
             outer = frozenset(place.path for place in places) if roots else frozenset()
             self.walked = seen = survey(there, outer)
         if roots:

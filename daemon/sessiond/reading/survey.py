@@ -19,6 +19,7 @@ from sessiond.reading.territory import (
     is_below,
 )
 from sessiond.reading.tracked import Tracked
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Source
 
 
@@ -61,7 +62,7 @@ def survey(places: Sequence[Place], roots: frozenset[str] = frozenset()) -> Surv
 def _visit(place: Place, roots: frozenset[str], seen: Survey) -> None:
     path = tail.log_file(place.path)
     try:
-        found = os.lstat(path)
+        found = disk.lstat(path)
     except OSError as error:
         seen.skipped.append((place.path, _reason(error)))
         return
@@ -75,7 +76,7 @@ def _visit(place: Place, roots: frozenset[str], seen: Survey) -> None:
     while pending:
         directory, sources = pending.pop()
         try:
-            entries = list(os.scandir(directory))
+            entries = disk.entries(directory)
         except OSError as error:
             seen.skipped.append((directory, _reason(error)))
             continue
@@ -124,7 +125,7 @@ def _sidecar(source: Source, path: str) -> int:
     newest = 0
     for beside in source.sidecars(path):
         try:
-            found = os.lstat(beside)
+            found = disk.lstat(beside)
         except OSError:
             continue
         if found.st_size:  # opening a database creates an empty WAL beside it
@@ -159,7 +160,7 @@ def vanished(
             continue
         if any(is_below(path, place) for place in places):
             try:
-                found = os.lstat(tail.log_file(path))
+                found = disk.lstat(tail.log_file(path))
             except (FileNotFoundError, NotADirectoryError):
                 yield source
             except OSError:

@@ -9,6 +9,8 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from sessiond.sourcekit import disk
+
 BLOCK = 1 << 20
 MARK = 4096  # bytes hashed at the head and before the offset
 LONGEST_LINE = 32 << 20  # a longer line is archived but not parsed
@@ -73,7 +75,7 @@ def open_regular(path: str) -> int:
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     flags |= getattr(os, "O_BINARY", 0)
     try:
-        fd = os.open(path, flags)
+        fd = disk.opened(path, flags)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -98,7 +100,7 @@ def log_name(path: str) -> str:
 
 def log_file(path: str) -> str:
     """The file that contains a log now; the plain one if both exist."""
-    return path + PACKED if not os.path.lexists(path) and os.path.lexists(path + PACKED) else path
+    return path + PACKED if not disk.lexists(path) and disk.lexists(path + PACKED) else path
 
 
 def open_log(path: str) -> tuple[int, Stat]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sessiond.reading import tail
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Source
 
 HEAD = 64 << 10
@@ -44,7 +45,7 @@ class Territory:
         roots: dict[str, list[Source]] = {}
         for source in sources:
             for root in source.roots():
-                owners = roots.setdefault(os.path.realpath(root), [])
+                owners = roots.setdefault(disk.real(root), [])
                 if source not in owners:
                     owners.append(source)
         self.places = [Place(root, tuple(owners)) for root, owners in roots.items()]

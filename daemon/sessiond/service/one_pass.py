@@ -30,10 +30,10 @@ from sessiond.prices.repricing import pricer_of, reprice_if_due
 from sessiond.reading import handed, tail
 from sessiond.reading.survey import Survey
 from sessiond.reading.territory import Place, Territory
-from sessiond.reading.witness import Witness
 from sessiond.service import pass_report
 from sessiond.service.catch_up import catch_up
 from sessiond.service.heartbeat import Heart
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
 from sessiond.writing.transaction import Store
@@ -59,9 +59,9 @@ def run(
     heart.wait_before_first()
     try:
         held.describe(mode="sync", version=__version__)
-        with Witness() as witness:
+        with disk.Notes() as notes:
             settings = config.load(home.config_file)
-            sources = all_sources(settings, witness.environ)
+            sources = all_sources(settings, notes.environ)
             territory = Territory(sources, handed.listed(home))
         places = named_places(sources, territory, targets) if targets else territory.places
         with _told(heart, show=not as_json) as progress:
@@ -80,13 +80,13 @@ def run(
                     heart.reading(summary.read_bytes, summary.total_bytes)
 
                 ingest.on_progress = tell
-                ingest.walking = witness
+                ingest.walking = notes
                 summary = ingest.reconcile(places, roots=not targets)
             if not targets and ingest.is_settled():
                 unchanged = not summary.changed and not summary.gone
                 seen = None if summary.skipped else summary.seen
                 number = before if unchanged else None
-                _leave_receipt(home, db, witness, ingest.walked, seen=seen, before=number)
+                _leave_receipt(home, db, notes, ingest.walked, seen=seen, before=number)
             seconds = time.monotonic() - started
     finally:
         heart.stop()
@@ -111,22 +111,25 @@ def _told(heart: Heart, *, show: bool) -> Iterator[Progress]:
 def _leave_receipt(
     home: paths.Home,
     db: apsw.Connection,
-    witness: Witness,
+    notes: disk.Notes,
     walked: Survey,
     *,
     seen: int | None,
     before: str | None,
 ) -> None:
     """So that no other pass is needed to learn that nothing changed."""
-    witness.found(walked)
-    witness.code()
-    if os.name != "posix" or not witness.is_certain():
+    for file in walked.files:  # their facts came with the entries of directories
+        at = file.stat
+        seen_as = f"{at.inode} {at.size} {at.mtime_ns} {at.ctime_ns} {at.dev}"
+        notes.add(receipt.SELF, tail.log_file(file.path), seen_as)
+    notes.add_code()
+    if os.name != "posix" or not notes.are_certain():
         return
     number = before
     if number is None or not receipt.is_of(db, number):
         number = os.urandom(8).hex()
         db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (receipt.FACT, number))
-    receipt.write(home, number, seen, sorted(witness.environ.asked), witness.looked)
+    receipt.write(home, number, seen, sorted(notes.environ.asked), notes.looked)
 
 
 def _daemon_runs(home: paths.Home) -> bool:

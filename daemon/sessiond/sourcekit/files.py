@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import orjson
 
 from sess_schema.decode import decode
+from sessiond.sourcekit import disk
 
 _LARGEST_FILE = 64 << 10
 # VS Code and editors made from it, here and as the server side of a remote one.
@@ -37,9 +38,9 @@ def small_file(path: str, largest: int = _LARGEST_FILE) -> bytes:
     """The bytes of a small regular file, or none; never opens a link, pipe or device."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        if os.path.islink(path):
+        if disk.is_link(path):
             return b""
-        descriptor = os.open(path, flags)
+        descriptor = disk.opened(path, flags)
     except (OSError, ValueError):
         return b""
     try:
@@ -56,9 +57,9 @@ def small_file(path: str, largest: int = _LARGEST_FILE) -> bytes:
 def first_line(path: str, largest: int = _LARGEST_FILE) -> bytes:
     """The first line of a regular file, or none if it is longer."""
     try:
-        if not stat.S_ISREG(os.lstat(path).st_mode):
+        if not stat.S_ISREG(disk.lstat(path).st_mode):
             return b""
-        with open(path, "rb") as file:
+        with open(disk.opened(path), "rb") as file:
             line = file.readline(largest)
     except OSError:
         return b""
@@ -95,7 +96,7 @@ class KeptFile(Generic[Kept]):
 
     def of(self, path: str) -> Kept:
         try:
-            found = os.lstat(path)
+            found = disk.lstat(path)
         except OSError:
             mark: tuple[int, ...] = ()
         else:

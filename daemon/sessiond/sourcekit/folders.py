@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from sessiond.sourcekit import disk
+
 LONGEST_PATH = 32 << 10
 DRIVE = re.compile(r"[A-Za-z]:(?=[\\/]|\Z)")
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f]")
@@ -72,8 +74,7 @@ def _on_disk(code: str) -> Iterator[str]:
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(folder) as entries:
-            return list(entries)
+        return disk.entries(folder)
     except OSError:
         return []
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from sess_schema.decode import decode
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Conversation, NotReady, SessionSpec, Source
 from sessiond.sourcekit.documents import whole_json
 from sessiond.sourcekit.files import small_file, small_json
@@ -97,7 +98,7 @@ class _Tasks:
     def _index(self, path: str) -> dict[str, Any]:
         """An index of tasks by id, kept until it changes."""
         try:
-            changed = os.stat(path).st_mtime_ns
+            changed = disk.stat(path).st_mtime_ns
         except OSError:
             return {}
         kept = self._indexes.get(path)

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from sessiond.families.in_tables import InTables
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation
 
 if TYPE_CHECKING:
@@ -90,11 +91,11 @@ class OpencodeFamily(InTables):
 
     @cached_property
     def _home(self) -> str:
-        return os.path.realpath(self.places()[0])
+        return disk.real(self.places()[0])
 
     @cached_property
     def _named(self) -> frozenset[str]:
-        return frozenset({*self.places()[1:], *map(os.path.realpath, self.places()[1:])})
+        return frozenset({*self.places()[1:], *map(disk.real, self.places()[1:])})
 
 
 class _Tree:

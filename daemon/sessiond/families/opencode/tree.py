@@ -10,6 +10,7 @@ from typing import Any
 
 from sess_schema.decode import decode
 from sessiond.families.opencode.messages import read_message
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Conversation, Item, NotReady, SessionSpec
 from sessiond.sourcekit.files import small_file, small_json
 from sessiond.sourcekit.values import as_dict, as_text, as_time
@@ -64,7 +65,7 @@ def written_later(path: str) -> list[str]:
     name = _stem(path)
     folder = tree.message_folder(name)
     try:
-        fresh = time.time() - max(os.lstat(path).st_mtime, os.lstat(folder).st_mtime) < _RECENT
+        fresh = time.time() - max(disk.lstat(path).st_mtime, disk.lstat(folder).st_mtime) < _RECENT
     except OSError:
         return [folder]
     if not fresh:
@@ -125,7 +126,7 @@ def _stem(path: str) -> str:
 
 def _files(folder: str) -> list[str]:
     try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(_JSON))
+        names = sorted(name for name in disk.names(folder) if name.endswith(_JSON))
     except OSError:
         return []
     return [os.path.join(folder, name) for name in names]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 from collections import ChainMap
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Conversation, Item, SessionSpec
 from sessiond.sourcekit.files import small_file
 from sessiond.sourcekit.values import as_text
@@ -41,7 +41,7 @@ class ThreadNames:
 
     def _in_list(self, path: str) -> dict[str, str]:
         try:
-            found = os.lstat(path)
+            found = disk.lstat(path)
         except OSError:
             return {}
         mark = found.st_mtime_ns, found.st_size
@@ -85,11 +85,10 @@ class Names:
 
 def databases(folders: Sequence[str]) -> list[str]:
     """The databases in these folders, the newest schema first."""
-    patterns = [os.path.join(glob.escape(folder), "state_*.sqlite") for folder in folders]
     numbered = [
         (int(found[1]), path)
-        for pattern in patterns
-        for path in glob.glob(pattern)
+        for folder in folders
+        for path in disk.below(folder, "state_*.sqlite")
         if (found := _DATABASE.fullmatch(os.path.basename(path)))
     ]
     return [path for _, path in sorted(numbered, reverse=True)]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Item, SessionSpec, Source
 from sessiond.sourcekit.values import as_local_time
 
@@ -58,7 +59,7 @@ class AiderSource(Source):
 
     @cached_property
     def _roots(self) -> tuple[str, ...]:
-        return tuple(map(os.path.realpath, self.roots()))
+        return tuple(map(disk.real, self.roots()))
 
 
 class _Histories:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
     REAL_FILES,
     Conversation,
@@ -172,8 +172,8 @@ class ClaudeSource(Source):
     def _desktop_roots(self) -> list[str]:
         parents = [self.folders.application_data()]
         if self.platform == "win32":
-            packages = os.path.join(glob.escape(self.folders.local()), "Packages", "*Claude*")
-            parents += sorted(glob.glob(os.path.join(packages, "LocalCache", "Roaming")))
+            local = self.folders.local()
+            parents += disk.below(local, "Packages", "*Claude*", "LocalCache", "Roaming")
         return [os.path.join(parent, "Claude", _DESKTOP) for parent in parents]
 
 

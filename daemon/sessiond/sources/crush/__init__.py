@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sessiond.families.in_tables import InTables
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import SOURCE_CODE
 from sessiond.sourcekit.files import small_json
 from sessiond.sourcekit.folders import absolute
@@ -48,7 +49,7 @@ class CrushSource(InTables):
         """The folder of each project by the folder of its data, as registered."""
         path = os.path.join(self._global_data(), _REGISTRY)
         try:
-            changed = os.stat(path).st_mtime_ns
+            changed = disk.stat(path).st_mtime_ns
         except OSError:
             return {}
         if changed != self._registered[0]:
@@ -59,7 +60,7 @@ class CrushSource(InTables):
         from sessiond.sources.crush.tables import CrushTables  # noqa: PLC0415 - when something changed
 
         folder = os.path.dirname(foreign.path)
-        real = {os.path.realpath(data): path for data, path in self.projects().items()}
+        real = {disk.real(data): path for data, path in self.projects().items()}
         above, name = os.path.split(folder)
         return CrushTables(real.get(folder) or (above if name == _FOLDER else None))
 

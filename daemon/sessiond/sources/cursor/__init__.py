@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 import re
 import sys
@@ -13,6 +12,7 @@ import orjson
 
 from sess_schema.decode import at_pointer
 from sessiond.reading import tail
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
     REAL_FILES,
     Conversation,
@@ -82,7 +82,7 @@ class CursorSource(Source):
         self.databases = CursorDatabases()
         self.documents = CursorDocuments(self._spec_of)
         slugs = [os.path.join(place, _PROJECTS) for place in self._agent_directories()]
-        self._slugs = {*slugs, *map(os.path.realpath, slugs)}
+        self._slugs = {*slugs, *map(disk.real, slugs)}
 
     def places(self) -> list[str]:
         user = self._user_directory()
@@ -106,7 +106,7 @@ class CursorSource(Source):
         if self._is_database(name):
             return "database"
         if name in (_META, _WORKSPACE):
-            return "sidecar" if os.path.exists(self.owner(path)) else None
+            return "sidecar" if disk.exists(self.owner(path)) else None
         if name.lower().endswith(_TRANSCRIPT):
             known = _TRANSCRIPTS in folder.split(os.sep) or _is_ours(path)
             return "transcript" if known else None
@@ -126,8 +126,8 @@ class CursorSource(Source):
         if os.path.basename(folder) != _GLOBAL:
             return path + _LOG, os.path.join(folder, _WORKSPACE)
         # Window databases name the folders of conversations, but are written late.
-        windows = os.path.join(glob.escape(os.path.dirname(folder)), _WINDOWS, "*")
-        return path + _LOG, *glob.glob(os.path.join(windows, _STATE + "*"))
+        windows = os.path.join(os.path.dirname(folder), _WINDOWS)
+        return path + _LOG, *disk.below(windows, "*", _STATE + "*")
 
     def owner(self, sidecar: str) -> str:
         folder, name = os.path.split(sidecar)
@@ -167,11 +167,12 @@ class CursorSource(Source):
     def _folder_of(path: str, session: str) -> str | None:
         """The folder from a chat of the same name; a slug is ambiguous."""
         place = path.partition(os.sep + _PROJECTS + os.sep)[0]
-        pattern = os.path.join(glob.escape(place), _CHATS, "*", glob.escape(session), _META)
-        for found in sorted(glob.glob(pattern)):
-            from sessiond.sources.cursor.storedb import read_meta  # noqa: PLC0415 - when something changed
+        for chat in disk.below(os.path.join(place, _CHATS), "*"):
+            meta = os.path.join(chat, session, _META)
+            if disk.lexists(meta):
+                from sessiond.sources.cursor.storedb import read_meta  # noqa: PLC0415 - when something changed
 
-            return read_meta(found).cwd
+                return read_meta(meta).cwd
         return None
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:

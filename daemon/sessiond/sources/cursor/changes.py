@@ -9,7 +9,6 @@ bubbles of the last changed conversations are compared by content.
 from __future__ import annotations
 
 import logging
-import os
 import random
 import time
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from typing import Any
 from sessiond.engines.foreign import Foreign
 from sessiond.engines.known_rows import GONE, KnownRows, after
 from sessiond.engines.slices import hash64
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import LOOK_AGAIN
 
 log = logging.getLogger("sessiond.cursor")
@@ -61,7 +61,7 @@ class Changes:
         self._state = state
         self._touched: dict[str, Touched] = {}
         self._keys = 0
-        found = os.stat(foreign.path)
+        found = disk.stat(foreign.path)
         identity = [found.st_dev, found.st_ino]
         # Another file took the name: its rowids mean something else.
         self._replaced = "file" in state and state["file"] != identity

@@ -8,6 +8,7 @@ from typing import Any
 
 from sessiond.engines.foreign import Changed, Foreign, ForeignError, fingerprint
 from sessiond.engines.known_rows import after
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.editors import folder_of_workspace
 from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.cursor.composers import unwrap
@@ -41,12 +42,12 @@ class Workspaces:
 
     def _databases(self) -> Iterator[str]:
         try:
-            entries = sorted(os.scandir(self._storage), key=lambda entry: entry.name)
+            entries = sorted(disk.entries(self._storage), key=lambda entry: entry.name)
         except OSError:
             return
         for entry in entries:
             path = os.path.join(entry.path, _DATABASE)
-            if os.path.isfile(path):
+            if disk.is_file(path):
                 yield path
 
     def _read(self) -> dict[str, str]:

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 
 from sess_schema.decode import decode
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
     Conversation,
@@ -122,7 +123,7 @@ class GeminiSource(Source):
 
     @cached_property
     def _roots(self) -> tuple[str, ...]:
-        return tuple(map(os.path.realpath, self.places()))
+        return tuple(map(disk.real, self.places()))
 
 
 class _Chats:

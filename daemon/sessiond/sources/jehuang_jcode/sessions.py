@@ -12,6 +12,7 @@ from typing import Any
 from sess_schema import kinds
 from sess_schema.decode import decode
 from sessiond.families.blocks import read_blocks
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
     LINK_RESULT,
     Conversation,
@@ -65,7 +66,7 @@ def read_session(path: str, data: bytes, journal: str) -> Conversation:
         raise NotReady("is not a session of jcode")
     entries = list(_entries(journal))
     try:
-        same = os.stat(path).st_size == len(data)
+        same = disk.stat(path).st_size == len(data)
     except OSError:
         same = False
     if not same:  # what the journal had may be in a new snapshot now

@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import SOURCE_CODE, Parser, SessionSpec, Source
 from sessiond.sourcekit.files import small_json
 from sessiond.sourcekit.folders import absolute
@@ -53,7 +54,7 @@ class KimiSource(Source):
         if name == _WIRE:
             return "transcript"
         if name == _CONTEXT:
-            alone = not os.path.exists(os.path.join(folder, _WIRE))
+            alone = not disk.exists(os.path.join(folder, _WIRE))
             return "transcript" if alone else None
         return "sidecar" if name in (_STATE, _META) else None
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation, SessionSpec, Source
 from sessiond.sourcekit.files import small_file, small_json
 from sessiond.sourcekit.folders import absolute
@@ -68,7 +69,7 @@ class OpenHandsSource(Source):
 
     def parent(self, folder: str) -> str | None:
         """The conversation in whose folder this one is."""
-        for root in map(os.path.realpath, self.roots()):
+        for root in map(disk.real, self.roots()):
             if folder.startswith(root + os.sep):
                 first, *below = folder[len(root) + 1 :].split(os.sep)
                 return first if below else None
@@ -111,7 +112,7 @@ class _Conversations:
 
 def _names(events: str) -> list[str]:
     try:
-        return [name for name in os.listdir(events) if _EVENT.fullmatch(name)]
+        return [name for name in disk.names(events) if _EVENT.fullmatch(name)]
     except OSError:
         return []
 

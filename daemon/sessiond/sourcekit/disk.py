@@ -1,0 +1,195 @@
+"""Looks at the disk, for agents and for walks, and notes what was looked at.
+
+A pass leaves a list of everything that it looked at (`sess_schema.receipt`). Agents are free in how
+they find their places, so they look through these functions, which note it during a walk.
+What they do once a file is to be read is not noted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat as modes
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar, Token
+from fnmatch import fnmatch
+from typing import Self
+
+from sess_schema import receipt
+
+# A directory that changed this recently may change again without another time on it.
+_TOO_RECENT = 3_000_000_000
+_MOST_LINKS = 40  # as the kernel follows
+_WILD = frozenset("*?[")
+
+
+class Notes:
+    """What was looked at between `with` and its end; can be entered several times."""
+
+    def __init__(self) -> None:
+        self.environ = _Environment()
+        self.looked: dict[str, str] = {}
+        self._relative = False  # something was looked at from the current directory
+        self._newest = 0  # of the times of directories
+        self._began = time.time_ns()
+        self._entered: list[Token[Notes | None]] = []
+
+    def __enter__(self) -> Self:
+        self._entered.append(_notes.set(self))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _notes.reset(self._entered.pop())
+
+    def add(self, how: str, path: str, seen: str) -> None:
+        self._relative = self._relative or not os.path.isabs(path)
+        self.looked.setdefault(how + path, seen)  # what was seen first is what was used
+
+    def add_listed(self, folder: os.stat_result) -> None:
+        self._newest = max(self._newest, folder.st_mtime_ns, folder.st_ctime_ns)
+
+    def add_way(self, path: str, links: int = _MOST_LINKS) -> None:
+        """Every step to what a path leads to; what else is in the directories does not matter."""
+        for step in _steps(path):
+            try:
+                at = os.lstat(step)
+            except OSError as error:
+                self.add(receipt.SELF, step, receipt.missing(error))
+                return
+            if modes.S_ISDIR(at.st_mode):
+                self.add(receipt.SELF_IDENTITY, step, receipt.identity(at))
+                continue
+            self.add(receipt.SELF, step, receipt.mark(at))
+            if modes.S_ISLNK(at.st_mode) and links:
+                self.add_way(os.path.join(os.path.dirname(step), os.readlink(step)), links - 1)
+
+    def add_code(self) -> None:
+        """Another version may look elsewhere, and read the same bytes differently."""
+        with self:
+            for name, module in list(sys.modules.items()):
+                if name.partition(".")[0] in ("sessiond", "sess_schema") and module.__file__:
+                    for path in (module.__file__, *getattr(module, "__path__", ())):
+                        exists(path)
+
+    def are_certain(self) -> bool:
+        """Whether they would show every change."""
+        return not self._relative and self._newest < self._began - _TOO_RECENT
+
+
+_notes: ContextVar[Notes | None] = ContextVar("notes", default=None)
+
+
+class _Environment(Mapping[str, str]):
+    """The variables, and which of them were asked for."""
+
+    def __init__(self) -> None:
+        self.asked = {"HOME"}
+
+    def __getitem__(self, name: str) -> str:
+        self.asked.add(name)
+        return os.environ[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self.asked.update(os.environ)
+        return iter(os.environ)
+
+    def __len__(self) -> int:
+        return len(os.environ)
+
+
+def stat(path: str) -> os.stat_result:
+    return _look(path, receipt.TARGET)
+
+
+def lstat(path: str) -> os.stat_result:
+    return _look(path, receipt.SELF)
+
+
+def _look(path: str, how: str) -> os.stat_result:
+    notes = _notes.get()
+    try:
+        seen = os.lstat(path) if how == receipt.SELF else os.stat(path)
+    except OSError as error:
+        if notes is not None:
+            notes.add(how, path, receipt.missing(error))
+        raise
+    if notes is not None:
+        notes.add(how, path, receipt.mark(seen))
+    return seen
+
+
+def exists(path: str) -> bool:
+    return _mode(path, receipt.TARGET) != 0
+
+
+def lexists(path: str) -> bool:
+    return _mode(path, receipt.SELF) != 0
+
+
+def is_file(path: str) -> bool:
+    return modes.S_ISREG(_mode(path, receipt.TARGET))
+
+
+def is_link(path: str) -> bool:
+    return modes.S_ISLNK(_mode(path, receipt.SELF))
+
+
+def _mode(path: str, how: str) -> int:
+    try:
+        return _look(path, how).st_mode
+    except (OSError, ValueError):  # a path from elsewhere may have a NUL in it
+        return 0
+
+
+def real(path: str) -> str:
+    """The path without links."""
+    if (notes := _notes.get()) is not None:
+        notes.add_way(path)
+    return os.path.realpath(path)
+
+
+def _steps(path: str) -> list[str]:
+    steps = [path]
+    while (above := os.path.dirname(steps[-1])) != steps[-1]:
+        steps.append(above)
+    return steps[::-1]
+
+
+def entries(folder: str) -> list[os.DirEntry[str]]:
+    if (notes := _notes.get()) is not None:
+        with contextlib.suppress(OSError):
+            notes.add_listed(stat(folder))
+    with os.scandir(folder) as listed:
+        return list(listed)
+
+
+def names(folder: str) -> list[str]:
+    return [entry.name for entry in entries(folder)]
+
+
+def below(folder: str, *parts: str) -> list[str]:
+    """What exists below a folder, sorted; each part is a name or a pattern like `*.json`."""
+    paths = [folder]
+    for part in parts:
+        if _WILD.isdisjoint(part):
+            paths = [path for one in paths if lexists(path := os.path.join(one, part))]
+        else:
+            paths = [path for one in paths for path in _matching(one, part)]
+    return sorted(paths)
+
+
+def _matching(folder: str, pattern: str) -> Iterator[str]:
+    with contextlib.suppress(OSError):
+        for name in names(folder):
+            if fnmatch(name, pattern):
+                yield os.path.join(folder, name)
+
+
+def opened(path: str, flags: int = os.O_RDONLY) -> int:
+    """A descriptor, for what a walk reads: settings, lists, and the first bytes of files."""
+    if _notes.get() is not None:
+        lexists(path)
+        exists(path)
+    return os.open(path, flags)
