@@ -172,9 +172,9 @@ def _shown(db: apsw.Connection, row: SessionRow) -> Said:
     for key in sessions.family(db, row.key):
         own = sessions.by_key(db, key)
         for entry in Reader(db, key).entries():
-            if entry.event not in seen and entry.type == "user":
+            if entry.id not in seen and entry.type == "user":
                 asked += own.kind != "subagent"
-            seen.setdefault(entry.event, entry)
+            seen.setdefault(entry.id, entry)
     calls = [
         entry for entry in seen.values() if entry.type == "tool_use" and entry.unjoined is None
     ]

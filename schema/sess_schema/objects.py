@@ -4,53 +4,37 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from sess_schema import times
 
 if TYPE_CHECKING:
     from sess_schema.numbers import Numbers
-    from sess_schema.queries.neighbours import Neighbour
     from sess_schema.queries.search import Hit
     from sess_schema.queries.sessions import SessionRow
     from sess_schema.queries.tally import Tally
     from sess_schema.queries.turns import Turn, Turns
+    from sess_schema.session.reader import Entry
 
 
 _PREVIEW = 120  # characters of a record
 
 
-class EventFields(Protocol):
-    """An event as the index has it, or with its secrets masked."""
-
-    @property
-    def ts(self) -> int | None: ...
-    @property
-    def ts_from(self) -> str | None: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def label(self) -> str | None: ...
-    @property
-    def tool(self) -> str | None: ...
-    @property
-    def summary(self) -> str | None: ...
-    @property
-    def output(self) -> str: ...
-    @property
-    def status(self) -> str | None: ...
-    @property
-    def unjoined(self) -> str | None: ...
-    @property
-    def call_kind(self) -> str | None: ...
-    @property
-    def duration_ms(self) -> int | None: ...
-    @property
-    def text(self) -> str: ...
+# What `event` copies as it is, and what that is in an exported table.
+EVENT_COLUMNS: dict[str, type] = {
+    "ts_from": str,
+    "type": str,
+    "label": str,
+    "tool": str,
+    "kind": str,
+    "status": str,
+    "unjoined": str,
+    "duration_ms": int,
+}
 
 
 def event(
-    entry: EventFields,
+    entry: Entry,
     given: Any,
     *,
     key: str,
@@ -64,18 +48,11 @@ def event(
     return {
         "event": key,
         "ts": times.iso(entry.ts),
-        "ts_from": entry.ts_from,
-        "type": entry.type,
-        "label": entry.label,
-        "tool": entry.tool,
-        "kind": entry.call_kind,
+        **{name: getattr(entry, name) for name in EVENT_COLUMNS},
         "summary": entry.summary or None,
+        "text": entry.text,
         "input": given if called else None,
         "output": entry.output if called else None,
-        "status": entry.status,
-        "unjoined": entry.unjoined,
-        "duration_ms": entry.duration_ms,
-        "text": entry.text,
         "files": [*files],
         "images": images,
         "subagent": subagent,
@@ -194,7 +171,7 @@ def hit(found: Hit, key: str, path: str | None, line: int | None) -> dict[str, A
     }
 
 
-def neighbour(beside: Neighbour, key: str) -> dict[str, Any]:
+def neighbour(beside: Entry, key: str, words: str) -> dict[str, Any]:
     """An event next to a hit, abridged."""
     return {
         "event": key,
@@ -203,5 +180,5 @@ def neighbour(beside: Neighbour, key: str) -> dict[str, Any]:
         "type": beside.type,
         "tool": beside.tool,
         "status": beside.status,
-        "text": beside.text,
+        "text": words,
     }

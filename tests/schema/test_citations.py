@@ -37,7 +37,7 @@ def cited(world, session=MAIN, *, superseded=False):
         key = sessions.resolve(db, session).key
         keys = citations.of_session(db, key)
         return {
-            keys.of[entry.event]: entry.text or entry.summary or entry.output
+            keys.of[entry.id]: entry.text or entry.summary or entry.output
             for entry in Reader(db, key, superseded=superseded).entries()
         }
 

@@ -66,16 +66,16 @@ def _write_json(db: apsw.Connection, row: SessionRow, reader: Reader, event: int
     subagents = {child.call_id: child.session for child in sessions.children(db, row.key)}
     originals: dict[int, str | None] = {row.key: None}
     for entry in reader.entries() if event is None else reader.some([event]):
-        if entry.owner not in originals:
-            originals[entry.owner] = sessions.by_key(db, entry.owner).session
+        if entry.session_id not in originals:
+            originals[entry.session_id] = sessions.by_key(db, entry.session_id).session
         json_line(
             objects.event(
                 entry,
                 reader.input(entry) if entry.type == "tool_use" else None,
-                key=reader.keys.of[entry.event],
+                key=reader.keys.of[entry.id],
                 images=entry.images,
-                files=reader.files(entry.event),
+                files=reader.files(entry.id),
                 subagent=subagents.get(entry.call_id) if entry.call_id else None,
-                copied_from=originals[entry.owner],
+                copied_from=originals[entry.session_id],
             )
         )

@@ -144,20 +144,20 @@ class _Gathered:
         found, said = self._facts, _said(item)
         if item.status == "pending":
             found.pending.append(said)
-        if item.call_kind == kinds.PLAN:
+        if item.kind == kinds.PLAN:
             self._plan(item)
-        elif item.call_kind == kinds.QUESTION and item.status == "ok":
+        elif item.kind == kinds.QUESTION and item.status == "ok":
             asked = f"Asked: {item.summary or said}\nAnswer: {ansi.plain(item.output).strip()}"
             found.decisions.append(Decision(asked, item.key))
         found.commits += [f"{one.sha[:10]} {one.subject}".strip() for one in item.commits]
-        if item.call_kind not in _UNIMPORTANT and not _only_looks(item):
+        if item.kind not in _UNIMPORTANT and not _only_looks(item):
             self._judge(item, said)
 
     def _plan(self, item: Item) -> None:
         refused = item.status in ("error", "denied")
-        if not refused and self._todos.take(item.input, item.output):
+        if not refused and self._todos.take(item.given, item.output):
             return
-        plan = item.input.get("plan") if isinstance(item.input, dict) else None
+        plan = item.given.get("plan") if isinstance(item.given, dict) else None
         if isinstance(plan, str) and plan.strip():
             if not refused:
                 self._facts.plan = plan.strip()
@@ -174,9 +174,9 @@ class _Gathered:
             self._denied[about] = Decision(f"Not allowed: {said}", item.key)
         elif item.status == "error":
             output = ansi.plain(item.output).strip()
-            if self._classes.of(item.tool or "", item.call_kind, output) not in _SLIPS:
+            if self._classes.of(item.tool or "", item.kind, output) not in _SLIPS:
                 self._failed[about] = Failure(said, output, item.key)
-        if item.call_kind == kinds.SHELL and item.status in ("ok", "error"):
+        if item.kind == kinds.SHELL and item.status in ("ok", "error"):
             self._ran(about, item.status, shapes.command(item).strip(), item.key)
 
     def _ran(self, about: str, status: str, text: str, key: str) -> None:
@@ -200,19 +200,19 @@ class _Gathered:
 
 def _said(item: Item) -> str:
     """A call in one line."""
-    if item.call_kind == kinds.SHELL:
+    if item.kind == kinds.SHELL:
         return sessions.one_line(shapes.command(item))
     return sessions.one_line(f"{item.tool or 'unknown tool'} {item.summary}")
 
 
 def _only_looks(item: Item) -> bool:
-    command = shapes.command(item) if item.call_kind == kinds.SHELL else ""
+    command = shapes.command(item) if item.kind == kinds.SHELL else ""
     return bool(command) and (program(command) in _LOOKING or bool(_GIT.search(command)))
 
 
 def _about(item: Item, said: str) -> str:
     """The same for calls that try the same: a program and what it does, a file."""
-    if item.call_kind == kinds.SHELL:
+    if item.kind == kinds.SHELL:
         words = shapes.command(item).split()
         name = program(shapes.command(item))
         at = next((n for n, word in enumerate(words) if word.rsplit("/", 1)[-1] == name), 0)

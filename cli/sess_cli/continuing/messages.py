@@ -129,7 +129,7 @@ class _Messages:
             text = _IMAGE
         failed = entry.status in ("error", "denied")
         about = entry.summary or ""
-        return Message("tool", text, call=call, kind=entry.call_kind, about=about, failed=failed)
+        return Message("tool", text, call=call, kind=entry.kind, about=about, failed=failed)
 
     def _compact(self, entry: Entry) -> None:
         self._close()

@@ -109,7 +109,7 @@ def _follow(state: State, reader: Reader, entry: Entry) -> None:
     if entry.type == "tool_use":
         if entry.status == "pending" and entry.unjoined is None:
             state.pending.append({"tool": entry.tool, "summary": entry.summary or None})
-        if entry.call_kind == kinds.PLAN:
+        if entry.kind == kinds.PLAN:
             _follow_call(state, reader, entry)
     elif entry.type == "summary":
         state.compactions += 1

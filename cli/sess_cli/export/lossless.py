@@ -81,9 +81,9 @@ def item_object(story: Story, item: Item) -> dict[str, Any]:
     spent = item.spent
     said = objects.event(
         item,
-        item.input,
+        item.given,
         key=item.key,
-        images=item.image_count,
+        images=item.images,
         files=[{**file, "path": story.cleaned(file["path"])} for file in item.files],
         subagent=item.agent.row.session if item.agent is not None else None,
         copied_from=item.copied_from,
@@ -91,7 +91,7 @@ def item_object(story: Story, item: Item) -> dict[str, Any]:
     return said | {
         "key": item.key,
         "number": item.number,
-        "image_data": [{"media_type": one.media, "data": one.data} for one in item.images],
+        "image_data": [{"media_type": one.media, "data": one.data} for one in item.pictures],
         "commits": [
             {"sha": one.sha, "branch": one.branch, "subject": one.subject} for one in item.commits
         ],

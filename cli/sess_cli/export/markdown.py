@@ -137,8 +137,8 @@ class _Document:
         if item.damaged:
             yield f"*{DAMAGED}*"
             yield ""
-        if item.images:
-            yield f"*{amounts.plural(len(item.images), 'image')}*"
+        if item.pictures:
+            yield f"*{amounts.plural(len(item.pictures), 'image')}*"
             yield ""
 
     def _call(self, item: Item) -> Iterator[str]:

@@ -13,6 +13,7 @@ from sess_cli.export.failures import Failures
 from sess_cli.export.lossless import item_object, session_object
 from sess_cli.export.records import as_json
 from sess_cli.export.story import Story
+from sess_schema import objects
 
 if TYPE_CHECKING:
     from sqlite_utils import Database
@@ -72,9 +73,8 @@ def _tables(db: Database) -> None:
     db.table("events").create(
         {
             "id": number, "session_id": number, "number": number, "key": text, "ts": text,
-            "ts_from": text, "type": text, "label": text, "tool": text, "kind": text,
-            "status": text, "unjoined": text, "duration_ms": number,
-            "summary": text, "text": text, "input": text, "output": text, "images": number,
+            **objects.EVENT_COLUMNS, "summary": text, "text": text,
+            "input": text, "output": text, "images": number,
             "requests": number, "input_tokens": number, "output_tokens": number,
             "cache_write_tokens": number, "cache_read_tokens": number, "cost_usd": float,
         },
@@ -129,10 +129,7 @@ def _events(
         }
 
 
-_PLAIN = (
-    "number", "key", "ts", "ts_from", "type", "label", "tool", "kind", "status", "unjoined",
-    "duration_ms", "summary", "text",
-)  # fmt: skip
+_PLAIN = ("number", "key", "ts", *objects.EVENT_COLUMNS, "summary", "text")
 _USED = (
     "requests", "input_tokens", "output_tokens", "cache_write_tokens", "cache_read_tokens",
     "cost_usd",

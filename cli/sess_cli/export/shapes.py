@@ -29,7 +29,7 @@ def kind_of(item: Item) -> str:
 
     A call without its arguments cannot be drawn as its kind.
     """
-    kind = item.call_kind if item.call_kind in kinds.ALL else kinds.OTHER
+    kind = item.kind if item.kind in kinds.ALL else kinds.OTHER
     if kind == kinds.WRITE and item.edits and written(item) is not None:
         return kinds.WRITE
     if kind in (kinds.EDIT, kinds.WRITE):
@@ -45,7 +45,7 @@ def path_of(item: Item) -> str:
 
 def command(item: Item) -> str:
     """The command that a shell call ran."""
-    given = item.input
+    given = item.given
     if isinstance(given, str):
         return given
     value = _named(item).get("command") or _named(item).get("cmd") or _named(item).get("script")
@@ -94,9 +94,9 @@ def says(item: Item, name: str) -> str:
 
 def arguments(item: Item) -> list[tuple[str, Any]]:
     """Every argument by name, for calls of kind `other`."""
-    if isinstance(item.input, dict):
-        return [*item.input.items()]
-    return [] if item.input is None else [("input", item.input)]
+    if isinstance(item.given, dict):
+        return [*item.given.items()]
+    return [] if item.given is None else [("input", item.given)]
 
 
 @lru_cache(maxsize=512)
@@ -124,9 +124,9 @@ def _todos(listed: list[Any]) -> Iterator[Todo]:
 
 
 def _named(item: Item) -> dict[str, Any]:
-    if not isinstance(item.input, dict):
+    if not isinstance(item.given, dict):
         return {}
-    return {bare(str(name)): value for name, value in item.input.items()}
+    return {bare(str(name)): value for name, value in item.given.items()}
 
 
 def _said(named: dict[str, Any], name: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -26,6 +26,7 @@ from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
 from sess_schema.redaction import Redactor
 from sess_schema.session import shown
+from sess_schema.session.event import FACTS
 from sess_schema.session.reader import Entry, Reader
 
 _ESCAPE = (b"\\u001b", b"\\u001B", b"\x1b")
@@ -36,6 +37,14 @@ DAMAGED = "A part of this record is damaged in the archive"
 # A title is the beginning of a prompt on one line, where a block of code or a heading is noise.
 _BLOCK = re.compile(r"(?<=\S)\s+(?:```|#{1,6}\s).*", re.DOTALL)
 _LAST_WORD = re.compile(r"[!-~]+…?\Z")
+
+_OF_ENTRY = tuple(one.name for one in fields(Entry) if one.name != "summary")
+# Every other fact of an event is masked: `given` stands for the input, summaries are excerpts.
+_MASKED = tuple(
+    name
+    for name in FACTS
+    if name not in ("type", "status", "kind", "call_id", "pointer", "input", "summary")
+)
 
 
 @dataclass(slots=True)
@@ -72,35 +81,22 @@ class Commit:
     subject: str
 
 
-@dataclass(slots=True)
-class Item:
+@dataclass(slots=True, eq=False, kw_only=True)
+class Item(Entry):
     """One event: something a person would say happened."""
 
-    event: int  # its id in this index
     number: int  # 0, 1, 2 ... in its session
     key: str  # the same in every export and on every machine: `sess show ID#KEY`
-    type: str  # user, assistant, thinking, tool_use, system, summary
-    label: str | None
-    tool: str | None
-    status: str | None  # of calls: ok, error, denied, pending
-    ts: int | None
-    duration_ms: int | None
-    summary: str  # of calls: the input in one line
-    text: str  # of all other events
-    input: Any  # as the agent wrote it; usually an object
-    output: str  # including its escape sequences
-    call_kind: str | None = None  # of calls: shell, read, edit ...
+    summary: str = ""  # never missing
+    given: Any = None  # the input of a call as the agent wrote it; usually an object
     edits: list[Edit] = field(default_factory=list)  # what a call changed in files
-    images: list[Image] = field(default_factory=list)
+    pictures: list[Image] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     spent: Spent | None = None  # since the previous event
     agent: Story | None = None  # the subagent session that this call started
     copied_from: str | None = None  # the session it was first written in, if not this one
-    unjoined: str | None = None  # a result that is a separate event: orphan, answer
     files: list[dict[str, str]] = field(default_factory=list)  # path and action
-    ts_from: str | None = None  # whose time it has, if its record has none
     unknown: Any = None  # a record or block of a kind that nobody has described, as it was written
-    image_count: int = 0  # in its record, whether loaded or not
     damaged: bool = False  # a part of it could not be read from the archive
 
     @property
@@ -224,29 +220,27 @@ class Story:
         for number, entry in enumerate(reader.entries()):
             met = len(archive.met)
             item = Item(
-                entry.event, number, reader.keys.of[entry.event], entry.type, entry.label,
-                entry.tool, entry.status, entry.ts, entry.duration_ms, entry.summary or "",
-                entry.text, entry.input or None, entry.output, entry.call_kind,
-                reader.edits(entry.event),
-                commits=commits.get(entry.event, []),
+                **{name: getattr(entry, name) for name in _OF_ENTRY},
+                summary=entry.summary or "",
+                number=number,
+                key=reader.keys.of[entry.id],
+                edits=reader.edits(entry.id),
+                commits=commits.get(entry.id, []),
                 agent=by_call.pop(entry.call_id, None) if entry.call_id else None,
-                copied_from=self._name_of(entry.owner),
-                unjoined=entry.unjoined,
-                files=reader.files(entry.event),
-                ts_from=entry.ts_from,
-                image_count=entry.images,
-            )  # fmt: skip
+                copied_from=self._name_of(entry.session_id),
+                files=reader.files(entry.id),
+            )
             if waiting is not None:
                 yield waiting
-            while spent and spent[-1][0] <= reader.places[entry.event]:
+            while spent and spent[-1][0] <= reader.places[entry.id]:
                 item.spend(spent.pop()[1])
             if entry.type == "tool_use":
-                item.input = reader.input(entry)
+                item.given = reader.input(entry)
             elif entry.type == "system" and not notice_names.is_known(entry.label):
                 item.unknown = block_in(reader.record(entry), entry.label, entry.text)
             self._fill_result(item, reader, entry)
-            if entry.images and self._images and not item.images:
-                item.images = images_in(reader.record(entry))
+            if entry.images and self._images and not item.pictures:
+                item.pictures = images_in(reader.record(entry))
             item.damaged = len(archive.met) > met
             waiting = self._cleaned_item(item)
         if waiting is not None:
@@ -268,7 +262,7 @@ class Story:
         if not entry.overflow and any(mark in raw for mark in _ESCAPE):
             item.output = text_in(reader.result(entry)) or item.output
         if self._images and (b"image/" in raw or b'"image"' in raw):
-            item.images = images_in(reader.result(entry))
+            item.pictures = images_in(reader.result(entry))
 
     # -- redaction
 
@@ -302,13 +296,12 @@ class Story:
         if self._clean is not None:
             self._clean.begin_event()
             self._look_at(f"#{item.key}", item.tool or item.type)
-            item.label = self._cleaned_name(item.label)
-            item.tool = self._cleaned_name(item.tool)
-            item.text = self.cleaned(item.text)
-            item.output = self.cleaned(item.output)
+            for name in _MASKED:
+                if isinstance(words := getattr(item, name), str):
+                    setattr(item, name, self.cleaned(words))
             item.unknown = self.cleaned_value(item.unknown)
             self._look_at(f"#{item.key}", "input")
-            item.input = self.cleaned_value(item.input)
+            item.given = self.cleaned_value(item.given)
             item.edits = [self._cleaned_edit(edit) for edit in item.edits]
             self._known.clear()
             self._look_at(f"#{item.key}", item.tool or item.type)

@@ -106,10 +106,10 @@ def read(db: apsw.Connection, place: Place, card: Card) -> Passage:
         *reader.some(order[at + 1 : last], _READ),
     ]
     for entry in shown:
-        drawing = _Drawing(place, chosen=entry.event == place.event)
+        drawing = _Drawing(place, chosen=entry.id == place.event)
         drawn = [*drawing.lines(entry)]
         passage.add(drawn)
-        if entry.event == place.event:
+        if entry.id == place.event:
             passage.top = len(passage.lines) - len(drawn)
             passage.match, passage.when = passage.top + drawing.match, drawing.when
     if last < len(order):

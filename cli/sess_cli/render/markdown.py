@@ -74,7 +74,7 @@ def _entry_lines(reader: Reader, row: SessionRow, entry: Entry) -> Iterator[str]
 
 
 def _call_lines(reader: Reader, row: SessionRow, entry: Entry) -> Iterator[str]:
-    key = reader.keys.of[entry.event]
+    key = reader.keys.of[entry.id]
     about = [amounts.outcome(entry.status)]
     if entry.duration_ms is not None:
         about.append(amounts.duration(entry.duration_ms))
@@ -96,11 +96,11 @@ def _call_lines(reader: Reader, row: SessionRow, entry: Entry) -> Iterator[str]:
 
 def _changes(reader: Reader, entry: Entry) -> str:
     """An edit as the lines removed and added."""
-    if entry.call_kind != kinds.EDIT:
+    if entry.kind != kinds.EDIT:
         return ""
     lines: list[str] = []
     path = ""
-    for edit in edits.shown(reader.edits(entry.event)):
+    for edit in edits.shown(reader.edits(entry.id)):
         if edit.path != path:
             path = edit.path
             lines.append(f"  {path}")

@@ -67,13 +67,13 @@ class TranscriptView:
         waiting: deque[list[str]] = deque(maxlen=BEFORE_EVENT)
         skipped, reached = 0, at is None
         for entry in reader.entries():
-            if entry.event == at:
+            if entry.id == at:
                 reached = True
                 yield from self._skipped_lines(skipped - len(waiting))
                 for block in waiting:
                     yield from block
                 yield self._terminal.style(f"▶ event #{self._cite(entry)}", "match")
-            block = [*self._entry(reader, entry, chosen=entry.event == at)]
+            block = [*self._entry(reader, entry, chosen=entry.id == at)]
             if reached:
                 yield from block
             elif block:
@@ -121,14 +121,14 @@ class TranscriptView:
 
     def _origin(self, entry: Entry) -> Iterator[str]:
         """Say once where copied events come from, and where the session's own events start."""
-        if entry.owner == self._owner:
+        if entry.session_id == self._owner:
             return
-        self._owner = entry.owner
+        self._owner = entry.session_id
         yield ""
-        if entry.owner == self._row.key:
+        if entry.session_id == self._row.key:
             yield self._rule("the fork starts here", "dim")
             return
-        original = sessions.by_key(self._db, entry.owner)
+        original = sessions.by_key(self._db, entry.session_id)
         name = self._terminal.line(self._ids.of(original))
         yield self._rule(f"copied from {name}", "dim")
 
@@ -196,7 +196,7 @@ class TranscriptView:
         if self._full and entry.input:
             for line in self._folded(entry.input, 0, wrap=False, indent=4):
                 yield "    " + t.style(line, "blue")
-        elif entry.call_kind == kinds.EDIT:
+        elif entry.kind == kinds.EDIT:
             yield from self._changes(reader, entry)
         failed = status in ("error", "denied")
         for line in self._folded(
@@ -213,7 +213,7 @@ class TranscriptView:
 
     def _changes(self, reader: Reader, entry: Entry) -> Iterator[str]:
         """The lines an edit removed and added; long runs are folded."""
-        for edit in edits.shown(reader.edits(entry.event)):
+        for edit in edits.shown(reader.edits(entry.id)):
             lines = edits.lines(edit, context=0)
             for sign, stretch in groupby(lines, key=lambda line: line.sign):
                 style = _SIGNS.get(sign)
@@ -261,7 +261,7 @@ class TranscriptView:
             yield f"… {amounts.plural(more, 'more line')}"
 
     def _cite(self, entry: Entry) -> str:
-        return self._keys.short(entry.event)
+        return self._keys.short(entry.id)
 
     def _clock(self, entry: Entry) -> str:
         if entry.ts is None:

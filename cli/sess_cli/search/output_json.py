@@ -60,6 +60,7 @@ class Objects:
         if self.before or self.after:
             around = self.neighbours.around(hit.session_key, hit.event, self.before, self.after)
             whole["before"], whole["after"] = (
-                [objects.neighbour(one, key(one.event)) for one in beside] for beside in around
+                [objects.neighbour(one, key(one.id), Neighbours.words(one)) for one in beside]
+                for beside in around
             )
         return {name: whole[name] for name in self.fields if name in whole}

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     import apsw
 
     from sess_cli.terminal import Terminal
-    from sess_schema.queries.neighbours import Neighbour, Neighbours
+    from sess_schema.queries.neighbours import Neighbours
     from sess_schema.queries.search import Hit, Results
+    from sess_schema.session.reader import Entry
 
 STATUS_STYLE = {"error": "red", "denied": "yellow", "pending": "yellow", "ok": "dim"}
 _RECENT = 1000  # cached sessions
@@ -120,8 +121,8 @@ class ResultView:
 
     def _hit(self, hit: Hit, indent: str) -> Iterator[str]:
         around = self._around
-        before: list[Neighbour] = []
-        after: list[Neighbour] = []
+        before: list[Entry] = []
+        after: list[Entry] = []
         if around.before or around.after:
             before, after = self._neighbours.around(
                 hit.session_key, hit.event, around.before, around.after
@@ -177,17 +178,17 @@ class ResultView:
             path = path[len(hit.project.rstrip(os.sep)) + 1 :]
         return self._terminal.line(f"{path}:{line}" if line else path)
 
-    def _beside(self, hit: Hit, around: list[Neighbour], indent: str) -> Iterator[str]:
+    def _beside(self, hit: Hit, around: list[Entry], indent: str) -> Iterator[str]:
         """Neighbours, each once, with a mark that distinguishes them from hits."""
         t = self._terminal
         for one in around:
-            if one.event in self._drawn:
+            if one.id in self._drawn:
                 continue
-            self._drawn.add(one.event)
+            self._drawn.add(one.id)
             what = t.line(one.tool) if one.type == "tool_use" and one.tool else one.type
             status = f" {one.status}" if one.status and one.status != "ok" else ""
-            cite = self._cites.short(one.event, hit.session_key)
-            line = f"{indent}· {what}{status}  #{cite}  {t.line(one.text)}"
+            cite = self._cites.short(one.id, hit.session_key)
+            line = f"{indent}· {what}{status}  #{cite}  {t.line(self._neighbours.words(one))}"
             yield t.style(line if t.width is None else layout.cut(line, t.width), "dim")
 
     def _cleaned(self, snippet: Excerpt) -> Excerpt:

@@ -4,25 +4,12 @@ from __future__ import annotations
 
 import apsw
 
-from sess_schema.classes import TYPE_CHECKING, dataclass
+from sess_schema.classes import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sess_schema.session.reader import Entry, Reader
 
-_SHOWN = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """One event, abridged."""
-
-    event: int
-    ts: int | None
-    ts_from: str | None
-    type: str
-    tool: str | None
-    status: str | None
-    text: str  # its first characters
+_SHOWN = 300  # characters
 
 
 class Neighbours:
@@ -34,7 +21,7 @@ class Neighbours:
 
     def around(
         self, session: int, event: int, before: int, after: int
-    ) -> tuple[list[Neighbour], list[Neighbour]]:
+    ) -> tuple[list[Entry], list[Entry]]:
         if session not in self._readers:
             from sess_schema.session.reader import Reader  # noqa: PLC0415 - few searches ask
 
@@ -44,15 +31,13 @@ class Neighbours:
             return [], []
         at = reader.order.index(event)
         return (
-            [*map(_short, reader.some(reader.order[max(0, at - before) : at], _SHOWN))],
-            [*map(_short, reader.some(reader.order[at + 1 : at + 1 + after], _SHOWN))],
+            reader.some(reader.order[max(0, at - before) : at], _SHOWN),
+            reader.some(reader.order[at + 1 : at + 1 + after], _SHOWN),
         )
 
-
-def _short(entry: Entry) -> Neighbour:
-    text = entry.text or entry.input
-    if not entry.text and entry.summary is not None:
-        text = entry.summary[:_SHOWN]
-    return Neighbour(
-        entry.event, entry.ts, entry.ts_from, entry.type, entry.tool, entry.status, text
-    )
+    @staticmethod
+    def words(entry: Entry) -> str:
+        """Its first words, or what it calls."""
+        if not entry.text and entry.summary is not None:
+            return entry.summary[:_SHOWN]
+        return entry.text or entry.input

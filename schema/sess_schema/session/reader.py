@@ -14,52 +14,32 @@ from sess_schema import citations
 from sess_schema.archive import Damaged
 from sess_schema.records import Records
 from sess_schema.session import shown
+from sess_schema.session.event import COLUMNS, TEXTS, StoredEvent
 
 if TYPE_CHECKING:
     from sess_schema.edits import Edit
 
 EVERYTHING = 1 << 30  # characters: longer than any text
 _BATCH = 64  # events whose texts are in memory at once
-_COLUMNS = (
-    "SELECT e.id, e.type, e.label, e.tool, e.status, e.ts, e.duration_ms, e.summary,"
-    " e.images, e.call_id, e.pointer, e.result_pointer, e.overflow, e.retired, e.session_id,"
-    " e.unjoined, e.kind, o.ts_from, substr(x.text, 1, ?2), substr(x.input, 1, ?2),"
-    " substr(x.output, 1, ?2), o.source_id, o.retired, o.offset, o.length,"
-    " r.source_id, r.retired, r.offset, r.length"
+_SELECT = (
+    f"SELECT {', '.join(f'e.{name}' for name in COLUMNS)}, o.ts_from,"
+    f" {', '.join(f'substr(x.{name}, 1, ?2)' for name in TEXTS)},"
+    " o.source_id, o.retired, o.offset, o.length, r.source_id, r.retired, r.offset, r.length"
     " FROM events e JOIN turns o ON o.id = e.turn_id JOIN event_texts x ON x.id = e.id"
     " LEFT JOIN turns r ON r.id = e.result_turn_id WHERE e.id IN (SELECT value FROM json_each(?1))"
 )
+_NAMES = (*COLUMNS, "ts_from", *TEXTS)
 
 Place = tuple[int, int, int, int]  # source, retired, offset and length of a record
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One event with its texts."""
+@dataclass(slots=True, eq=False, kw_only=True)
+class Entry(StoredEvent):
+    """One event of a session."""
 
-    event: int
-    type: str
-    label: str | None
-    tool: str | None
-    status: str | None
-    ts: int | None
-    duration_ms: int | None
-    summary: str | None
-    images: int
-    call_id: str | None
-    pointer: str | None  # to the input within its record
-    result_pointer: str | None
-    overflow: str | None  # the file with the full output
-    retired: int
-    owner: int  # the session that had it first
-    unjoined: str | None  # a result that is an event: orphan, answer
-    call_kind: str | None  # of calls: shell, read, edit ...
-    ts_from: str | None  # whose time it has, if its record has none: previous, header, session
-    text: str
-    input: str
-    output: str
-    place: Place
-    result_place: Place | None
+    ts_from: str | None = None  # whose time it has, if its record has none: see docs/json.md
+    place: Place = (0, 0, 0, 0)
+    result_place: Place | None = None
 
 
 class Reader:
@@ -113,10 +93,11 @@ class Reader:
         """These events, with the first `most` characters of each text."""
         found: dict[int, Entry] = {}
         columns: tuple[Any, ...]
-        for columns in self._db.execute(_COLUMNS, (json.dumps([*events]), most)):
-            *fields, result = *columns[:-8], columns[-8:-4], columns[-4:]
-            fields.append(result if result[0] is not None else None)
-            found[columns[0]] = Entry(*fields)
+        for columns in self._db.execute(_SELECT, (json.dumps([*events]), most)):
+            values: dict[str, Any] = dict(zip(_NAMES, columns, strict=False))
+            place, result = columns[-8:-4], columns[-4:]
+            answered = None if result[0] is None else result
+            found[values["id"]] = Entry(**values, place=place, result_place=answered)
         return [found[event] for event in events if event in found]
 
     # -- from the archive

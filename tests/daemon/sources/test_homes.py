@@ -77,7 +77,7 @@ def test_a_call_shows_the_input_that_was_indexed(tmp_path, agent):
         sessions = [session for (session,) in db.execute("SELECT id FROM sessions").fetchall()]
         for reader in (Reader(db, session) for session in sessions):
             for entry in reader.entries():
-                if entry.type == "tool_use" and entry.call_kind not in ("edit", "agent"):
+                if entry.type == "tool_use" and entry.kind not in ("edit", "agent"):
                     given = orjson.dumps(reader.input(entry)).decode()
                     shown = re.findall(r"\w+", re.sub(r"\\[nrt]", " ", given))
                     assert {*re.findall(r"\w+", entry.input)} <= {*shown}, entry

@@ -55,7 +55,7 @@ def test_a_fork_shows_what_it_copied(index):
     shown = entries(index, FORK)
     original = sessions.resolve(index, "1111").key
     own = sessions.resolve(index, FORK).key
-    assert [entry.owner for entry in shown] == [original, original, original, own]
+    assert [entry.session_id for entry in shown] == [original, original, original, own]
     assert shown[-1].text == "third"
 
 
@@ -67,7 +67,7 @@ def test_a_tools_input_has_its_structure(index):
         "file_path": "/code/demo/a.go",
         "edits": [{"old_string": "1", "new_string": "2"}],
     }
-    assert reader.files(call.event) == [{"path": "/code/demo/a.go", "action": "edit"}]
+    assert reader.files(call.id) == [{"path": "/code/demo/a.go", "action": "edit"}]
 
 
 def test_rewritten_events_are_left_out_unless_asked_for(world, index):
@@ -83,7 +83,7 @@ def test_rewritten_events_are_left_out_unless_asked_for(world, index):
         ("", False),
         ("second", True),
     ]
-    retired = everything[-1].event
+    retired = everything[-1].id
     assert not reader_of(index, "1111").holds(retired)
     assert reader_of(index, "1111", superseded=True).holds(retired)
 
@@ -93,7 +93,7 @@ def test_some_events_come_as_they_are_asked_for_and_cut(index):
     reader = reader_of(index, "1111")
     first, call, second = reader.order
     shown = reader.some([second, first], 3)
-    assert [(entry.event, entry.text) for entry in shown] == [(second, "sec"), (first, "fir")]
+    assert [(entry.id, entry.text) for entry in shown] == [(second, "sec"), (first, "fir")]
     assert [entry.output for entry in reader.some([call])] == ["done"]
 
 

@@ -90,7 +90,7 @@ class _Bound:
 
     def reached(self, item: Item, moment: int | None) -> bool:
         if self.is_event:
-            return self._event == item.event or self._number == item.number
+            return self._event == item.id or self._number == item.number
         return moment is not None and moment >= self._moment
 
     def passed(self, moment: int | None) -> bool:

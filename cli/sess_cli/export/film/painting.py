@@ -57,7 +57,7 @@ class Painter:
 
     def scene(self, item: Item, chapter: int) -> Scene | None:
         """None for events that mean nothing to an outsider."""
-        scene = Scene(item.type, item.event, item.ts, chapter, failed=item.failed)
+        scene = Scene(item.type, item.id, item.ts, chapter, failed=item.failed)
         if item.type == "user":
             self._prompt(item, scene)
         elif item.type == "assistant":
@@ -74,7 +74,7 @@ class Painter:
         """The commits of a call, as a separate scene."""
         if not item.commits:
             return None
-        scene = Scene("commit", item.event, item.ts, chapter)
+        scene = Scene("commit", item.id, item.ts, chapter)
         for commit in item.commits[:5]:
             branch = f" {rows.one_line(commit.branch)}" if commit.branch else ""
             line = rows.row(
@@ -92,15 +92,15 @@ class Painter:
         scene.kind = "prompt"
         scene.typed = True
         text = json_text.pretty(item.text) or item.text.strip("\n").rstrip()
-        if not text and not item.images:
+        if not text and not item.pictures:
             return
         lines: list[Row] = []
         for line in text[:8000].split("\n"):
             # Wider than the lines of an answer: a prompt is rarely long.
             runs = rows.row((rows.harmless(line.rstrip()), _PROMPT))
             lines += rows.wrap(runs, self._room - 2)
-        if item.images:
-            lines.append(rows.row((f"[{amounts.plural(len(item.images), 'image')}]", rows.DIM)))
+        if item.pictures:
+            lines.append(rows.row((f"[{amounts.plural(len(item.pictures), 'image')}]", rows.DIM)))
         mark = Look("user", bold=True)
         marked = [
             rows.row(("❯ " if number == 0 else "  ", mark), *line)

@@ -72,7 +72,7 @@ def gist(item: Item, kind: str) -> str:
         where = shapes.path_of(item)
         inside = f' <span class="where">in {text(markup.line(where))}</span>' if where else ""
         return f"<code>{text(markup.line(about))}</code>{inside if where != about else ''}"
-    if isinstance(item.input, dict) and item.summary == ", ".join(map(str, item.input)):
+    if isinstance(item.given, dict) and item.summary == ", ".join(map(str, item.given)):
         return ""  # only names, which the arguments below repeat
     return text(markup.line(item.summary, 160))
 
@@ -205,26 +205,26 @@ def _option(option: Any, question: str, answer: str) -> str:
 
 
 def _questions(item: Item) -> list[dict[str, Any]]:
-    given = item.input.get("questions") if isinstance(item.input, dict) else None
+    given = item.given.get("questions") if isinstance(item.given, dict) else None
     asked = given if isinstance(given, list) else []
     whole = all(isinstance(one, dict) and isinstance(one.get("question"), str) for one in asked)
     return asked if whole else []
 
 
 def _arguments(item: Item) -> str:
-    if not isinstance(item.input, dict):
+    if not isinstance(item.given, dict):
         return values.arguments(shapes.arguments(item))
     return _rest(item, shown=(item.summary,))
 
 
 def _rest(item: Item, *names: str, shown: tuple[str, ...] = (), told: Sequence[str] = ()) -> str:
     """Arguments not `told` elsewhere on the card; `shown` is in its header, if it fits there."""
-    if not isinstance(item.input, dict):
+    if not isinstance(item.given, dict):
         return ""
     fits = [one for one in shown if one and markup.line(one) == one]
     return values.arguments(
         (name, value)
-        for name, value in item.input.items()
+        for name, value in item.given.items()
         if _bare(str(name)) not in names and value not in fits and not _is_told(value, told)
     )
 
@@ -315,7 +315,7 @@ def _file(item: Item) -> str:
         return text(markup.line(item.summary))
     folder, slash, base = path.rpartition("/")
     shown = f'<span class="path"><bdi>{text(folder)}{slash}<b>{text(base)}</b></bdi></span>'
-    given = item.input if isinstance(item.input, dict) else {}
+    given = item.given if isinstance(item.given, dict) else {}
     first, count = given.get("offset"), given.get("limit")
     if isinstance(first, int) and isinstance(count, int):
         return f'{shown} <span class="where">lines {first}–{first + count - 1}</span>'
@@ -327,7 +327,7 @@ def _file(item: Item) -> str:
 
 
 def _said(item: Item, name: str) -> str:
-    value = item.input.get(name) if isinstance(item.input, dict) else None
+    value = item.given.get(name) if isinstance(item.given, dict) else None
     return value if isinstance(value, str) else ""
 
 

@@ -206,7 +206,7 @@ def prompt(item: Item) -> str:
         command = said.removeprefix("!").strip()
         shown = f'<span class="bang">!</span> {text(command)}'
         return markup.pre(shown, command, "command")
-    if item.images and said.strip() == "[image]":
+    if item.pictures and said.strip() == "[image]":
         return ""
     chip = f'<p><span class="chip">{text(item.label)}</span></p>' if item.label else ""
     if (pretty := json_text.pretty(said)) is not None:
@@ -239,11 +239,11 @@ def _summary(item: Item) -> tuple[str, str, str]:
 
 
 def _pictures(item: Item) -> str:
-    if not item.images:
+    if not item.pictures:
         return ""
     drawn = [
-        prose.picture(image.media, image.data, f"Image {number} of {len(item.images)}")
-        for number, image in enumerate(item.images, 1)
+        prose.picture(image.media, image.data, f"Image {number} of {len(item.pictures)}")
+        for number, image in enumerate(item.pictures, 1)
     ]
     return f'<div class="images">{"".join(drawn)}</div>'
 

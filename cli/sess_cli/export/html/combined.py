@@ -70,10 +70,8 @@ def prefix(story: Story) -> str:
 
 def head(story: Story, number: int) -> Item:
     """Stands for the session in the outline and among the facts of the page."""
-    return Item(
-        0, number, prefix(story), "system", SESSION, None, None, story.row.started, None,
-        "", story.title, None, "",
-    )  # fmt: skip
+    key = prefix(story)
+    return Item("system", story.title, SESSION, number=number, key=key, ts=story.row.started)
 
 
 def facts(story: Story, *, utc: bool) -> list[str]:

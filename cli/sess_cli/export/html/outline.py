@@ -115,4 +115,4 @@ def _one_line(item: Item) -> str:
         text = f"! {text}"
     if len(text) > _MOST_CHARACTERS:
         return f"{text[: _MOST_CHARACTERS - 1]}…"
-    return text or ("(image)" if item.images else "(empty)")
+    return text or ("(image)" if item.pictures else "(empty)")

@@ -178,10 +178,8 @@ def loose_key(child: Story) -> str:
 
 
 def _stand_in(child: Story, number: int) -> Item:
-    return Item(
-        0, number, loose_key(child), "system", _LOOSE, None, None, child.row.started, None, "", "",
-        None, "", agent=child,
-    )  # fmt: skip
+    key, began = loose_key(child), child.row.started
+    return Item("system", label=_LOOSE, number=number, key=key, ts=began, agent=child)
 
 
 @lru_cache(maxsize=4096)

@@ -100,7 +100,7 @@ class _Session:
         self._end_page()
 
     def _add(self, item: Item) -> None:
-        if item.type != "tool_use" and not item.text.strip() and not item.images:
+        if item.type != "tool_use" and not item.text.strip() and not item.pictures:
             return
         card = self._drawer.card(item)
         anchor = self._anchor(item)

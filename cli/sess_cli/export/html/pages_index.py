@@ -155,7 +155,7 @@ def _said(item: Item) -> str:
     if pretty is not None:
         return prose.code(markup.text(_cut(pretty)), "json")
     drawn = cards.prompt(replace(item, text=_cut(item.text.strip())))
-    return drawn or f"<p>{amounts.plural(len(item.images), 'image')}</p>"
+    return drawn or f"<p>{amounts.plural(len(item.pictures), 'image')}</p>"
 
 
 def _cut(source: str) -> str:

@@ -82,7 +82,7 @@ class Rows:
             self.calls[item.tool or "tool"] += 1
         classes = f"event{' error' if failed else ''}{f' d{min(depth, _DEEPEST)}' if depth else ''}"
         tool = f' data-tool="{attr(item.tool)}"' if item.tool else ""
-        tool += f' data-kind="{attr(item.call_kind)}"' if item.call_kind else ""
+        tool += f' data-kind="{attr(item.kind)}"' if item.kind else ""
         tag = "h2" if item.type == "user" else "span"
         return (
             f'<details class="{classes}" id="{anchor}" data-type="{attr(item.type)}"{tool}'
@@ -167,8 +167,8 @@ def _class(name: str) -> str:
 
 def _in_short(item: Item) -> str:
     line = " ".join((item.summary if item.type == "tool_use" else item.text[: 8 * _SHOWN]).split())
-    if not line and item.images:
-        line = amounts.plural(len(item.images), "image")
+    if not line and item.pictures:
+        line = amounts.plural(len(item.pictures), "image")
     return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
 
 
@@ -196,7 +196,7 @@ def _sections(item: Item) -> Iterator[str]:
     for commit in item.commits:
         branch = f"{commit.branch} " if commit.branch else ""
         yield _section("Commit", escaped(f"[{branch}{commit.sha}] {commit.subject}"))
-    for image in item.images:
+    for image in item.pictures:
         yield (
             f'<div class="label">Image</div><img loading="lazy" alt="{image.media}"'
             f' src="data:{image.media};base64,{image.data}">'
@@ -216,8 +216,8 @@ def _given(item: Item) -> Iterator[str]:
         else:
             for edit in item.edits:
                 shown |= {edit.old or "", edit.new or "", edit.patch or ""}
-            if isinstance(item.input, str):
-                shown.add(item.input)
+            if isinstance(item.given, str):
+                shown.add(item.given)
             yield _section("Change", _change(item))
     elif kind in _TARGETS and path:
         yield _section("Target", escaped(path))

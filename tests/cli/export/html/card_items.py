@@ -26,12 +26,8 @@ ATTRIBUTES = frozenset({
 })  # fmt: skip
 
 
-def item(kind: str = "assistant", **given: Any) -> Item:
-    facts = {
-        "event": 1, "number": 0, "key": "k1", "label": None, "tool": None, "status": None,
-        "ts": None, "duration_ms": None, "summary": "", "text": "", "input": None, "output": "",
-    }  # fmt: skip
-    return Item(type=kind, **{**facts, **given})
+def item(type_: str = "assistant", /, **given: Any) -> Item:
+    return Item(**{"type": type_, "id": 1, "number": 0, "key": "k1", "summary": "", **given})
 
 
 def call(
@@ -42,8 +38,8 @@ def call(
     if described.kind == "other":
         described = cursor.describe(tool, given)
     facts = {
-        "tool": tool, "input": given, "output": output, "status": "ok",
-        "call_kind": described.kind, "edits": [*with_hunks(described.edits, tuple(patch))],
+        "tool": tool, "given": given, "output": output, "status": "ok",
+        "kind": described.kind, "edits": [*with_hunks(described.edits, tuple(patch))],
     }  # fmt: skip
     return item("tool_use", **{**facts, **more})
 

@@ -112,7 +112,7 @@ def test_other_prompts_are_labelled():
 
 
 def test_images_can_be_enlarged_with_the_keyboard():
-    event = item("user", text="[image]", images=[Image("image/png", "aGk=")])
+    event = item("user", text="[image]", pictures=[Image("image/png", "aGk=")])
     assert body(event) == (
         '<div class="images"><button type="button" class="zoom"><img loading="lazy"'
         ' alt="Image 1 of 1" src="data:image/png;base64,aGk="></button></div>'
@@ -188,7 +188,7 @@ def test_what_a_diff_tells_is_not_told_again():
         {"TargetFile": "f", "TargetContent": "x y", "ReplacementContent": "x z\n", "all": False},
         {"edit": {"old": "x y", "new": "x z"}, "all": False},
     ):
-        html = body(item("tool_use", tool="e", call_kind="edit", input=arguments, edits=[change]))
+        html = body(item("tool_use", tool="e", kind="edit", given=arguments, edits=[change]))
         assert re.sub("<[^>]+>", " ", html).split() == ["x", "y", "x", "z", "all", "false"]
 
 
@@ -404,7 +404,7 @@ def test_lines_of_usual_length_and_attributes_are_left_alone():
     long = "\n".join(["x" * 9_000] * 10)
     assert 'class="run"' not in drawn(item("assistant", text=f"```\n{long}\n```"))
     picture = Image("image/png", "A" * 200_000)
-    assert "A" * 200_000 in drawn(item("user", text="see", images=[picture]))
+    assert "A" * 200_000 in drawn(item("user", text="see", pictures=[picture]))
 
 
 def test_a_prompt_is_a_heading_that_says_what_was_asked():

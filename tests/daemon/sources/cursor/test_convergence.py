@@ -219,7 +219,7 @@ def told(cursor, index):
                     db.execute(
                         "SELECT t.native_id FROM events e JOIN turns t ON t.id = e.turn_id"
                         " WHERE e.id = ?",
-                        (entry.event,),
+                        (entry.id,),
                     ).get,
                     *(entry.type, entry.label, entry.tool, entry.status, entry.ts, entry.summary),
                     *(entry.call_id, entry.pointer, entry.text, entry.input, entry.output),

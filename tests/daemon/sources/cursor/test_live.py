@@ -163,7 +163,7 @@ def told(world):
         sessions = "SELECT id, native_id FROM sessions WHERE agent = 'cursor' AND turns > 0"
         return {
             composer: [
-                (bubbles[entry.event], entry.type, f"{entry.text}{entry.output}", entry.status)
+                (bubbles[entry.id], entry.type, f"{entry.text}{entry.output}", entry.status)
                 for entry in Reader(db, key).entries()
             ]
             for key, composer in db.execute(sessions)
