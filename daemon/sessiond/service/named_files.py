@@ -13,9 +13,7 @@ from sessiond.sources import all_sources
 
 
 def sync(targets: Sequence[str], *, agent: str | None, as_json: bool, quiet: bool) -> int:
-    """One pass over the targets, or over all places; a running daemon gets what is named."""
-    if not targets:
-        return one_pass.run([], as_json=as_json, quiet=quiet)
+    """One pass over the targets; a running daemon gets what is named."""
     if not any(map(importing.is_there, targets)):
         raise importing.no_such_file(targets[0])
     home = paths.home()

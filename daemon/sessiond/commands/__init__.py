@@ -1,1 +1,0 @@
-"""The verbs of `sessiond`, one file each."""
