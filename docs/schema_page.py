@@ -57,7 +57,6 @@ Foreign keys are enforced between `sources`, `chunks`, `sessions`, `session_sour
 copying it, and would look up the parent of every row that a load writes. One writer fills them,
 and `sess doctor` looks for dangling references. An arrow names the table that a column refers to.
 """
-_NOTE = re.compile(r"-- (\w+(?:\.\w+)?): (.+)")
 _CREATE = re.compile(r"CREATE (?:VIRTUAL )?(?:TABLE|VIEW) (\w+)")
 _ADD = re.compile(r"ALTER TABLE (\w+) ADD COLUMN (\w+)")
 _COLUMN = re.compile(r" {4}(?:.* AS |\w\.)?(\w+)\b[^-]*?(?:-- (.+))?$")
@@ -116,30 +115,18 @@ def _comments() -> dict[tuple[str, str], str]:
 def _of_one(lines: list[str]) -> Iterator[tuple[tuple[str, str], str]]:
     above: list[str] = []  # the comment that ends on the line before
     inside = ""  # which table or view
-    note: tuple[str, str] | None = None
     for line in lines:
-        if line.startswith("-- "):
-            if match := _NOTE.fullmatch(line):
-                table, _, column = match[1].partition(".")
-                note, words = (table, column), match[2]
-                yield note, words
-            elif note and line.startswith("--   "):
-                words = f"{words} {line[5:].strip()}"
-                yield note, words
-            above.append(line[3:])
+        if line.lstrip().startswith("-- "):
+            above.append(line.lstrip()[3:])
             continue
-        note = None
         if match := _CREATE.match(line):
             inside = match[1]
             if above:
                 yield (inside, ""), " ".join(above)
         elif match := _ADD.match(line):
-            words = line.partition("; -- ")[2] if "; -- " in line else line.partition(";")[2]
-            words = words.strip().removeprefix("-- ") or " ".join(above)
-            if words:
-                yield (match[1], match[2]), words
-        elif inside and (match := _COLUMN.match(line)) and match[2]:
-            yield (inside, match[1]), match[2]
+            yield (match[1], match[2]), line.partition("; -- ")[2] or " ".join(above)
+        elif inside and (match := _COLUMN.match(line)) and (match[2] or above):
+            yield (inside, match[1]), match[2] or " ".join(above)
         if line.endswith(";"):
             inside = ""
         above = []

@@ -68,6 +68,11 @@ def check_references(db: apsw.Connection) -> None:
     db.pragma("foreign_keys", 1)
 
 
+def keep_the_log(db: apsw.Connection, keep: bool) -> None:
+    """Closing what turns out not to be ours must not move its WAL into the file."""
+    db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, int(keep))
+
+
 def bound_the_log(db: apsw.Connection) -> None:
     """After a bulk load the WAL shrinks instead of staying at its peak size."""
     db.pragma("journal_size_limit", 64 << 20)
@@ -167,7 +172,9 @@ def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
         if db.readonly("main"):  # such a connection stays read-only when the file no longer is
             raise apsw.ReadOnlyError("the file cannot be written")
         wait_for_locks(db, 5)
+        keep_the_log(db, True)
         migrate.refuse_strangers(db, path)
+        keep_the_log(db, False)
         small_pages(db)
         sync_fully(db)
         write_ahead(db)

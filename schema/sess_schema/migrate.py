@@ -1,8 +1,9 @@
 """Numbered migrations, each recorded in the transaction that applies it.
 
 `migrations/NNNN_name.sql`, and where SQL is not enough, `NNNN_name.py` next to it, whose
-`apply(db, progress)` runs after the SQL. Released migrations are never edited and import none of
-our modules, because the rest of the program changes and what they did must not.
+`apply(db, progress)` runs after the SQL. The first one makes the tables. Released migrations are
+never edited and import none of our modules, because the rest of the program changes and what they
+did must not.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from functools import cache
 
 import apsw
 
@@ -21,33 +21,50 @@ from sess_schema.progress import Progress, unseen, while_running
 if TYPE_CHECKING:
     from pathlib import Path
 
-APPLICATION_ID = 0x53455353  # "SESS"
+APPLICATION_ID = 0x53455344  # "SESD"
+PRE_RELEASE_ID = 0x53455353  # "SESS": the ten versions before the first release
 _SQL = ".sql"
-_FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
+# Where migrations are. Tests add a folder of their own, to upgrade an index of today.
+FOLDERS = [os.path.join(os.path.dirname(__file__), "migrations")]
 
 
-@cache
 def migrations() -> list[tuple[int, str, str]]:
-    """(number, name, SQL) in order."""
-    found = []
-    for name in _names():
-        with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
-            found.append((int(name[:4]), name.removesuffix(_SQL), file.read()))
-    return found
+    """(number, path without suffix, SQL) in order."""
+    every = []
+    for path in _paths():
+        with open(path, encoding="utf-8") as file:
+            every.append((_number(path), path.removesuffix(_SQL), file.read()))
+    return every
 
 
-@cache
 def latest() -> int:
-    return int(_names()[-1][:4])
+    return _number(_paths()[-1])
 
 
-def _names() -> list[str]:
-    return sorted(name for name in os.listdir(_FOLDER) if name.endswith(_SQL))
+def _paths() -> list[str]:
+    return [
+        os.path.join(folder, name)
+        for folder in FOLDERS
+        for name in sorted(os.listdir(folder))
+        if name.endswith(_SQL)
+    ]
+
+
+def _number(path: str) -> int:
+    return int(os.path.basename(path)[:4])
 
 
 def refuse_strangers(db: apsw.Connection, path: str | Path) -> None:
-    """Refuse another program's database, or one from a newer version of ours."""
+    """Refuse another program's database, or one from before or after what we can read."""
     application = db.pragma("application_id")
+    if application == PRE_RELEASE_ID:
+        import shlex  # noqa: PLC0415 - for an error
+
+        raise SessError(
+            f'index "{path}" was made before the first release',
+            hint=f"`sessiond salvage {shlex.quote(str(path))}` loads its archive into a new index",
+            code=Exit.INDEX_UNUSABLE,
+        )
     if application != APPLICATION_ID:
         empty = db.execute("SELECT count(*) FROM sqlite_schema").get == 0
         if application == 0 and empty:
@@ -83,20 +100,16 @@ def refuse_older(db: apsw.Connection, path: str | Path) -> None:
 def upgrade(db: apsw.Connection, progress: Progress = unseen) -> None:
     """Apply what is missing: leaves the old schema or the newest, never one in between."""
     before = db.pragma("user_version")
-    missing = [one for one in migrations() if one[0] > before]
-    if not missing:
+    if before == latest():
         return
+    missing = [migration for migration in migrations() if migration[0] > before]
     with db:
-        db.execute(
-            "CREATE TABLE IF NOT EXISTS migrations ("
-            "number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL"
-            ") STRICT"
-        )
-        for number, name, sql in missing:
-            _apply(db, name, sql, progress if before else unseen)  # a new index has no rows
+        for number, path, sql in missing:
+            # A new index has no rows: nobody waits.
+            _apply(db, path, sql, progress if before else unseen)
             db.execute(
                 "INSERT INTO migrations (number, name, applied_at) VALUES (?, ?, ?)",
-                (number, name, int(time.time() * 1000)),
+                (number, os.path.basename(path), int(time.time() * 1000)),
             )
         if before:
             from sess_schema import sums  # noqa: PLC0415 - few openings upgrade
@@ -110,23 +123,22 @@ def upgrade(db: apsw.Connection, progress: Progress = unseen) -> None:
         db.pragma("user_version", missing[-1][0])
 
 
-def _apply(db: apsw.Connection, name: str, sql: str, progress: Progress) -> None:
-    text = f"upgrading the index ({name})"
+def _apply(db: apsw.Connection, path: str, sql: str, progress: Progress) -> None:
+    text = f"upgrading the index ({os.path.basename(path)})"
     with while_running(db, progress, text):
         db.execute(sql)
-        code = _code(name)
+        code = _code(path)
         if code is not None:
             code(db, lambda done, total: progress(f"{text}: {done:,} of {total:,}"))
 
 
-def _code(name: str) -> Callable[[apsw.Connection, Callable[[int, int], None]], None] | None:
+def _code(path: str) -> Callable[[apsw.Connection, Callable[[int, int], None]], None] | None:
     """The function that goes with the SQL. A name that starts with a digit cannot be imported."""
-    path = os.path.join(_FOLDER, f"{name}.py")
-    if not os.path.exists(path):
+    if not os.path.exists(f"{path}.py"):
         return None
     from importlib.util import module_from_spec, spec_from_file_location  # noqa: PLC0415
 
-    spec = spec_from_file_location(name, path)
+    spec = spec_from_file_location(os.path.basename(path), f"{path}.py")
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)

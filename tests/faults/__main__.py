@@ -26,7 +26,7 @@ TESTS = (
     "tests/daemon/sources/test_homes.py",
     "tests/daemon/sources/test_absurd_numbers.py",
     "tests/daemon/sources/test_damaged_homes.py",
-    "tests/schema/test_stored.py",
+    "tests/schema/test_upgrade.py",
 )
 FIGURES = (  # what the tests note, at least how often, and what it is
     ("kills", 500, "processes killed with kill -9"),

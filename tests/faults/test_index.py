@@ -10,7 +10,7 @@ import apsw
 import pytest
 
 from sess_schema import migrate
-from sess_schema.connection import open_reader, open_writer
+from sess_schema.connection import open_reader
 from sess_schema.errors import Exit, SessError
 from sess_schema.migrate import latest
 
@@ -205,22 +205,3 @@ def test_a_reader_says_so_when_it_may_not_read(world, index, plain_user):
         assert done.returncode == Exit.INDEX_UNUSABLE, done
         assert str(index) in done.stderr.splitlines()[0]
         assert done.stderr.splitlines()[1].startswith("hint: ")
-
-
-def test_a_migration_that_raises_half_way_leaves_the_old_state(world, monkeypatch):
-    """An error halfway through a migration: version 0, no table, and the next try works."""
-    world.state.mkdir(mode=0o700)
-    index = world.state / "index.db"
-    number, name, sql = migrate.migrations()[0]
-    middle = sql.index("CREATE TABLE events")
-    broken = sql[:middle] + "CREATE TABLE sources (again);" + sql[middle:]
-    with monkeypatch.context() as patch:
-        patch.setattr(migrate, "migrations", lambda: [(number, name, broken)])
-        with pytest.raises(SessError) as told:
-            open_writer(index)
-    assert told.value.code == Exit.INDEX_UNUSABLE
-    with closing(apsw.Connection(str(index))) as db:
-        assert db.pragma("user_version") == 0
-        assert db.execute("SELECT count(*) FROM sqlite_schema").get == 0
-    open_writer(index).close()
-    world.check()

@@ -45,10 +45,6 @@ def catch_up(
 
         count = describe_calls(db, {one.agent: one.describe_stored for one in sources}, progress)
         done.append(f"described {counted(count, 'older tool call')}")
-    if "chunks_without_checksum" in left:
-        from sessiond.writing.checksums import add_checksums  # noqa: PLC0415
-
-        done.append(f"added {counted(add_checksums(db, progress, stopped), 'checksum')}")
     if "forgotten_to_wipe" in left:
         from sessiond.writing.forget import wipe_if_needed  # noqa: PLC0415
 

@@ -130,21 +130,6 @@ def test_a_copy_is_made_while_the_daemon_writes(world, filled, tmp_path):
         world.env = before
 
 
-def test_an_upgrade_keeps_a_copy_of_what_was_there(tmp_path):
-    """The index of the older schema stands beside the new one."""
-    import apsw  # noqa: PLC0415
-    from tests.schema.stored import make  # noqa: PLC0415
-
-    from sess_schema.connection import open_writer  # noqa: PLC0415
-
-    index = make.unpack(6, tmp_path)
-    open_writer(index).close()
-    kept = apsw.Connection(str(index.with_name("index-schema6.db")))
-    assert kept.pragma("user_version") == 6
-    assert kept.pragma("integrity_check") == "ok"
-    kept.close()
-
-
 def test_a_file_that_is_no_backup_is_named(world, tmp_path):
     """Not the copy that was tried, with advice to repair an index that is sound."""
     other = tmp_path / "notes.txt"

@@ -7,7 +7,7 @@ from datetime import UTC
 
 import pytest
 from tests.conftest import World
-from tests.schema.stored import corpus
+from tests.schema import corpus
 
 from sess_schema.connection import open_writer
 from sess_schema.moments import QUARTER

@@ -1,8 +1,4 @@
-"""The home directory that the stored indexes were made from, written anew below any path.
-
-Frozen like them: it uses the standard library and the writer of Cursor's databases only, and what
-it writes is never changed.
-"""
+"""The home directory of a person with two agents, written anew below any path."""
 
 from __future__ import annotations
 
