@@ -90,10 +90,7 @@ class StepWriter:
                     return
                 if self.mask is not None:
                     self.mask.conversation(conversation)
-                from sessiond.writing.conversations import ConversationWriter  # noqa: PLC0415
-
-                writer = ConversationWriter(now)
-                summary.turns += writer.apply(source, part_source, conversation)
+                summary.turns += now.conversations.apply(source, part_source, conversation)
             case ReplaceDocument(data=data, offset=offset):
                 self._return_parts(source)
                 now.chunks.replace_document(source, data, offset)
@@ -156,7 +153,7 @@ class StepWriter:
             kept = rewrite.common_prefix(self._store.db, source, fd)
             rewritten = kept < source.progress.checkpoint.offset
             if rewritten:
-                rewrite.rewind(self._store.transaction, source, kept)
+                self._store.transaction.rewriting.rewind(source, kept)
             else:
                 rewrite.mark_again(self._store.db, source, fd)
             for again in read_new(
@@ -176,7 +173,7 @@ class StepWriter:
         finally:
             os.close(fd)
         if rewritten:
-            rewrite.finish(self._store.transaction, source)
+            self._store.transaction.rewriting.finish(source)
             source.archived_to = 0
 
     def _replace_attachment(self, source: Tracked) -> int:

@@ -18,7 +18,6 @@ from sessiond.reading import tail
 from sessiond.reading.tracked import Progress, Tracked
 from sessiond.salvage.finds import Piece
 from sessiond.sourcekit.base import SessionSpec, Source
-from sessiond.writing import rewrite
 from sessiond.writing.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -35,12 +34,12 @@ def read_earlier(
     contents = archive.earlier(db, log.id or 0)
     if not contents:
         return
-    rewrite.retire_records(transaction, log)  # those that it has now, if it was read before
+    transaction.rewriting.retire_records(log)  # those that it has now, if it was read before
     for number in sorted(contents):
         _read(transaction, agent, log, contents[number], mask)
         log.generation = number + 1
-        rewrite.retire_records(transaction, log)
-        rewrite.finish(transaction, log)
+        transaction.rewriting.retire_records(log)
+        transaction.rewriting.finish(log)
     log.generation = latest
     log.save_edition(db, UNREAD)
 

@@ -9,13 +9,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+import apsw
+
 from sess_schema import archive
 from sessiond.engines.slices import Problem, Turn, content_digest
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Conversation, Item, Record
-from sessiond.writing.purge import purge
+from sessiond.writing.chunks import Chunks
+from sessiond.writing.copies import Copies
+from sessiond.writing.events import EventWriter
 from sessiond.writing.sessions import Session
-from sessiond.writing.transaction import Transaction
+from sessiond.writing.turns import TurnWriter
+from sessiond.writing.usage import UsageWriter
 
 PLACE_BITS = 32
 PREVIEW = 100
@@ -25,9 +30,22 @@ HEADER, SESSION = "header", "session"  # where the time of a record without one 
 class Lines:
     """Writes the turns and chunks of conversations."""
 
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
-        self._db = transaction.db
+    def __init__(
+        self,
+        db: apsw.Connection,
+        turns: TurnWriter,
+        chunks: Chunks,
+        *,
+        copies: Copies,
+        events: EventWriter,
+        usage: UsageWriter,
+    ) -> None:
+        self._db = db
+        self._turns = turns
+        self._chunks = chunks
+        self._copies = copies
+        self._events = events
+        self._usage = usage
 
     @staticmethod
     def date(record: Record, key: str, change: Conversation) -> None:
@@ -52,7 +70,7 @@ class Lines:
             )
             for item, record in new
         ]
-        self._transaction.turns.write(part, change.spec, turns)
+        self._turns.write(part, change.spec, turns)
         self._db.executemany(
             "INSERT INTO chunks (source_id, retired, offset, length, data) VALUES (?, 0, ?, ?, ?)",
             [
@@ -103,7 +121,7 @@ class Lines:
             return
         preview = item.line()[: PREVIEW * 4].decode("utf-8", "replace")[:PREVIEW]
         problems = [Problem(*at, warning, preview) for warning in record.warnings]
-        self._transaction.chunks.add_problems(part, problems)
+        self._chunks.add_problems(part, problems)
 
     def retire(self, part: Tracked, session: Session, turn_ids: Sequence[int]) -> None:
         """Keep records that left the conversation in the index, under a generation number."""
@@ -111,7 +129,7 @@ class Lines:
             return
         part.generation += 1
         for turn_id in turn_ids:
-            self._transaction.copies.retire(turn_id, session.id, part.generation)
+            self._copies.retire(turn_id, session.id, part.generation)
             offset = self._db.execute("SELECT offset FROM turns WHERE id = ?", (turn_id,)).get
             for table in ("chunks", "warnings"):
                 self._db.execute(
@@ -122,14 +140,14 @@ class Lines:
             self._db.execute(
                 "UPDATE turns SET retired = ? WHERE id = ?", (part.generation, turn_id)
             )
-        self._transaction.events.detach_lost(part.id or 0, part.generation)
+        self._events.detach_lost(part.id or 0, part.generation)
 
     def discard(self, part: Tracked, session: Session, turn_ids: Sequence[int]) -> None:
         """Remove records that are added again in this transaction, read by a newer edition."""
         if not turn_ids:
             return
         self.retire(part, session, turn_ids)
-        purge(self._transaction, f"VALUES {','.join(f'({turn_id})' for turn_id in turn_ids)}")
+        self._copies.purge(f"VALUES {','.join(f'({turn_id})' for turn_id in turn_ids)}")
         for table in ("chunks", "warnings"):
             self._db.execute(
                 f"DELETE FROM {table} WHERE source_id = ? AND retired = ?",
@@ -156,7 +174,7 @@ class Lines:
                 "UPDATE turns SET ts = ?, ts_from = ? WHERE id = ?", (ts, ts_from, turn_id)
             )
             self._db.execute("UPDATE events SET ts = ? WHERE turn_id = ?", (ts, turn_id))
-            self._transaction.usage.redate(turn_id)
+            self._usage.redate(turn_id)
 
     def _move(self, part: Tracked, places: list[tuple[int, int, int]]) -> None:
         if not places:

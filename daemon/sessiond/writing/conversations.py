@@ -17,11 +17,13 @@ from sessiond.reading.tracked import GONE, LIVE, Tracked, now_ms
 from sessiond.sourcekit.base import Conversation, Item, Record, SessionSpec
 from sessiond.sourcekit.bounds import bound
 from sessiond.sourcekit.folders import common_folder
-from sessiond.writing import mirrors
+from sessiond.writing.bills import Bills
 from sessiond.writing.conversation_lines import Lines
+from sessiond.writing.events import EventWriter
+from sessiond.writing.mirrors import Mirrors, bare
 from sessiond.writing.revision import Revision
-from sessiond.writing.sessions import Session
-from sessiond.writing.transaction import Transaction
+from sessiond.writing.session_facts import SessionFacts
+from sessiond.writing.sessions import Session, Sessions
 
 _FILES = "files"  # `project_from`: the directory that holds all files its calls touched
 
@@ -29,11 +31,26 @@ _FILES = "files"  # `project_from`: the directory that holds all files its calls
 class ConversationWriter:
     """Writes what changed in conversations."""
 
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
-        self._db: apsw.Connection = transaction.db
-        self._revision = Revision(transaction)
-        self._lines = Lines(transaction)
+    def __init__(
+        self,
+        db: apsw.Connection,
+        lines: Lines,
+        revision: Revision,
+        *,
+        sessions: Sessions,
+        mirrors: Mirrors,
+        events: EventWriter,
+        bills: Bills,
+        facts: SessionFacts,
+    ) -> None:
+        self._db = db
+        self._lines = lines
+        self._revision = revision
+        self._sessions = sessions
+        self._mirrors = mirrors
+        self._events = events
+        self._bills = bills
+        self._facts = facts
 
     def apply(self, whole: Tracked, part: Tracked, change: Conversation) -> int:
         """Bring one conversation up to date; return how many records were written."""
@@ -44,7 +61,7 @@ class ConversationWriter:
             self._leave(whole, part, change)
             return 0
         if not change.order and part.id is None:  # started, but still empty; or only a name
-            self._transaction.sessions.rename(part.agent, change.spec)
+            self._sessions.rename(part.agent, change.spec)
             self._remember(whole, [(item, None) for item in change.items])
             return 0
         # The keys of a document's records begin with their conversation's.
@@ -83,7 +100,7 @@ class ConversationWriter:
             if turn_id and self._revision.apply(session, turn_id, item.record, stale=stale_item):
                 self._lines.rewrite(part, turn_id, item)
                 for link in item.record.links:  # it may name its subagent only later
-                    self._transaction.sessions.link(part.agent, change.spec, session, link)
+                    self._sessions.link(part.agent, change.spec, session, link)
                 seen.append((item, turn_id))
             else:
                 if turn_id:
@@ -104,27 +121,27 @@ class ConversationWriter:
         new = part.id is None
         part.part_of = whole.id
         part.save_identity(self._db)
-        bare = mirrors.bare(change.spec)
-        session = self._transaction.sessions.get(part.agent, bare)
+        plain = bare(change.spec)
+        session = self._sessions.get(part.agent, plain)
         if new:
-            mirrors.enroll(self._transaction, part.id, session.id, change.spec.fallback)
-            hid = mirrors.retire(self._transaction, session.id)
+            self._mirrors.enroll(part.id, session.id, change.spec.fallback)
+            hid = self._mirrors.retire(session.id)
             if hid and not self._is_outranked(part, session, change.spec):
-                self._transaction.sessions.unlearn(session)  # what worse sources gave
+                self._sessions.unlearn(session)  # what worse sources gave
         outranked = self._is_outranked(part, session, change.spec)
         if outranked:
-            change.spec = bare
+            change.spec = plain
         else:
-            self._transaction.sessions.get(part.agent, change.spec)
+            self._sessions.get(part.agent, change.spec)
             self._learn(session, change)
         for child_id in change.children:
-            child = self._transaction.sessions.named(part.agent, child_id)
+            child = self._sessions.named(part.agent, child_id)
             if child.parent_id is None and child.id != session.id:
                 child.kind, child.parent_id = "subagent", session.id
         return session, outranked
 
     def _is_outranked(self, part: Tracked, session: Session, spec: SessionSpec) -> bool:
-        return mirrors.is_outranked(self._db, part.id, session.id, spec.fallback)
+        return self._mirrors.is_outranked(part.id, session.id, spec.fallback)
 
     @staticmethod
     def _learn(session: Session, change: Conversation) -> None:
@@ -146,7 +163,7 @@ class ConversationWriter:
         outranked: bool,
     ) -> None:
         """Recompute the session's facts from its rows."""
-        self._transaction.events.flush()
+        self._events.flush()
         ((first, last, count),) = self._db.execute(
             "SELECT min(ts) FILTER (WHERE ts_from IS NOT 'session'),"
             " max(ts) FILTER (WHERE ts_from IS NOT 'session'), count(*)"
@@ -163,9 +180,9 @@ class ConversationWriter:
                 touched = common_folder(self._touched(session))
                 session.project = touched or session.project
                 session.project_from = _FILES if touched else session.project_from
-            self._transaction.titles.renew_prompt(session)
-            self._transaction.bills.add(session, change.model, change.costs)
-        self._transaction.counters.changed(session.id)
+            self._facts.renew_prompt(session)
+            self._bills.add(session, change.model, change.costs)
+        self._facts.count_again(session.id)
         if outranked:
             count = len(change.order)  # all are hidden
         changed = change.updated_at or last or change.created_at or 0

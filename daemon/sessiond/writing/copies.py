@@ -9,44 +9,27 @@ from __future__ import annotations
 import json
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import apsw
 
 from sess_schema.short_keys import short_key
 from sessiond.engines.slices import Turn
 from sessiond.reading.tracked import Tracked
+from sessiond.writing.event_rows import Numbers
+from sessiond.writing.events import EventWriter
 from sessiond.writing.replays import Replays
-from sessiond.writing.sessions import Session
+from sessiond.writing.session_facts import SessionFacts
+from sessiond.writing.sessions import Session, Sessions
+from sessiond.writing.turn_rows import TWIN, TurnRows, Twin
+from sessiond.writing.usage import UsageWriter
 
-if TYPE_CHECKING:
-    from sessiond.writing.transaction import Transaction
-
-_TWIN = "id, session_id, source_id, retired, superseded, forked, copy_of"
-
-
-def same_moment(one: str, other: str) -> str:
-    """In SQL: two turns say the same at the same time, as copies with other ids do."""
-    return (
-        f"{one}.ts = {other}.ts AND {one}.digest & 65535 = {other}.digest & 65535"
-        f" AND {one}.digest = {other}.digest"
-    )
-
-
-@dataclass(slots=True)
-class Twin:
-    """A turn with the same content as one that is being read."""
-
-    id: int
-    session_id: int
-    source_id: int
-    retired: int
-    superseded: int
-    forked: int
-    copy_of: int | None
-
-    @property
-    def left(self) -> bool:
-        """Whether it is no longer in its file, or a later record replaced it."""
-        return bool(self.retired or self.superseded)
+_EVENTS = "(SELECT id FROM events WHERE turn_id IN purged)"
+_NUMBERS = (
+    "SELECT id, turn_id, iif(unjoined IS NULL, type, 'result'), coalesce(call_id, row_number()"
+    " OVER (PARTITION BY turn_id, type, call_id IS NULL ORDER BY block) - 1)"
+    " FROM events WHERE turn_id IN purged"
+)
 
 
 @dataclass(slots=True)
@@ -63,15 +46,27 @@ Twins = dict[tuple[str | None, int], Alike]  # by native id and digest
 class Copies:
     """Finds the twins of records and keeps one owner for their events."""
 
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
-        self._db = transaction.db
-        self._unwritten: dict[int, Twin] = {}  # turns of the current slice
+    def __init__(
+        self,
+        db: apsw.Connection,
+        rows: TurnRows,
+        *,
+        sessions: Sessions,
+        events: EventWriter,
+        usage: UsageWriter,
+        facts: SessionFacts,
+    ) -> None:
+        self._db = db
+        self._rows = rows
+        self._sessions = sessions
+        self._events = events
+        self._usage = usage
+        self._facts = facts
         # All twins of the current slice by id and by native id, if one of its records retires any.
         self._retires = False
         self._by_id: dict[int, Twin] = {}
         self._by_name: dict[str, list[Twin]] = {}
-        self._replays = Replays(transaction)
+        self._replays = Replays(db, rows)
 
     def begin(self, source: Tracked, turns: list[Turn]) -> Twins:
         """Stored turns of the agent by native id and digest, which a fork or a link may copy."""
@@ -88,7 +83,7 @@ class Copies:
             if not wanted:
                 continue
             for native_id, digest, *rest in self._db.execute(
-                f"SELECT native_id, digest, {_TWIN} FROM turns WHERE {condition}"
+                f"SELECT native_id, digest, {TWIN} FROM turns WHERE {condition}"
                 " AND (SELECT agent FROM sources s WHERE s.id = source_id) = ? ORDER BY id",
                 (json.dumps(wanted), source.agent),
             ):
@@ -102,7 +97,6 @@ class Copies:
 
     def add(self, session: Session, twin: Twin, turn: Turn, original: Twin | None) -> None:
         """Add a turn of the current slice that is not in the index yet."""
-        self._unwritten[twin.id] = twin
         if self._retires:
             self._note(turn.record.native_id, twin)
         if original is None:
@@ -120,16 +114,13 @@ class Copies:
         return [
             twin.id
             for twin in self._by_name.get(native_id, ())
-            if twin.source_id == source_id and twin.session_id == session_id and not twin.left
+            if twin.source_id == source_id and twin.session_id == session_id and not twin.is_gone
         ]
 
-    def returned(self, twin: Twin) -> None:
+    def mark_back(self, twin: Twin) -> None:
         """A record that had left its file is in it again."""
         twin.retired = twin.superseded = 0
         self._replays.forget()
-
-    def written(self) -> None:
-        self._unwritten.clear()
 
     def replayed(self, session: Session, turn: Turn) -> Twin | None:
         """Find the original of a record that a compaction repeats: new id, same time and text."""
@@ -143,12 +134,7 @@ class Copies:
         ):
             return None
         turn_id = self._replays.original(session, turn)
-        return None if turn_id is None else self._turn(turn_id)
-
-    def _turn(self, turn_id: int) -> Twin:
-        return self._unwritten.get(turn_id) or Twin(
-            *next(self._db.execute(f"SELECT {_TWIN} FROM turns WHERE id = ?", (turn_id,)))
-        )
+        return None if turn_id is None else self._rows.twin(turn_id)
 
     def owner_of(self, session: Session, turn: Turn, turn_id: int, twin: Twin | None) -> int | None:
         """The turn that owns the events of a new one; None if it owns them itself.
@@ -158,24 +144,24 @@ class Copies:
         if twin is None:
             return None
         owner = self._root(twin)
-        if owner.session_id == session.id and not owner.left:
+        if owner.session_id == session.id and not owner.is_gone:
             return owner.id
         new = (False, int(turn.record.forked), *session.age())
-        above = self._transaction.sessions.by_id(owner.session_id)
-        old = (owner.left, owner.forked, *above.age())
+        above = self._sessions.by_id(owner.session_id)
+        old = (owner.is_gone, owner.forked, *above.age())
         if new >= old:
             return owner.id
-        self._transaction.events.retell(owner.id, turn.record)
+        self._events.replace_words(owner.id, turn.record)
         self.hand_over(owner.id, owner.session_id, turn_id, session.id, turn.record.ts)
         owner.copy_of = turn_id
         if turn.record.native_id:
-            self._transaction.titles.arrived([turn.record.native_id], above, session)
+            self._facts.records_arrived([turn.record.native_id], above, session)
         return None
 
     def _root(self, twin: Twin) -> Twin:
         """The turn that owns a copy's events."""
         while twin.copy_of is not None:
-            twin = self._turn(twin.copy_of)
+            twin = self._rows.twin(twin.copy_of)
         return twin
 
     def hand_over(
@@ -184,9 +170,9 @@ class Copies:
         """Make another turn, of the time `ts`, the owner of a copied record's events and usage."""
         db = self._db
         self._replays.forget()
-        self._transaction.usage.save()
-        self._transaction.events.move(old, new, session_id)
-        self._transaction.counters.changed(old_session, session_id)
+        self._usage.save()
+        self._events.change_owner(old, new, session_id)
+        self._facts.count_again(old_session, session_id)
         db.execute(
             "UPDATE events SET turn_id = ?, session_id = ?, retired = 0 WHERE turn_id = ?",
             (new, session_id, old),
@@ -196,7 +182,7 @@ class Copies:
         db.execute("UPDATE turns SET copy_of = ? WHERE copy_of = ?", (new, old))
         db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (new,))
         db.execute("UPDATE turns SET copy_of = ? WHERE id = ?", (new, old))
-        self._transaction.events.date((old, old_session), (new, session_id), ts)
+        self._events.take_time((old, old_session), (new, session_id), ts)
 
     def supersede(self, turn_id: int, session_id: int, generation: int) -> None:
         """Retire a record that a later record of its file replaced or took back."""
@@ -209,7 +195,7 @@ class Copies:
         """Retire a record that left its source; a copy inherits its events, if there is one."""
         self._replays.forget()
         copies: list[tuple[bool, Any, int, int, int | None]] = [
-            (bool(superseded), self._transaction.sessions.by_id(holder).age(), copy, holder, ts)
+            (bool(superseded), self._sessions.by_id(holder).age(), copy, holder, ts)
             for copy, holder, ts, superseded in self._db.execute(
                 "SELECT id, session_id, ts, superseded FROM turns"
                 " WHERE copy_of = ? AND retired = 0",
@@ -217,7 +203,7 @@ class Copies:
             )
         ]
         # Events that nobody shows are those of the first session that did, as all others are.
-        here = (True, self._transaction.sessions.by_id(session_id).age(), turn_id, session_id, None)
+        here = (True, self._sessions.by_id(session_id).age(), turn_id, session_id, None)
         superseded, _, heir, holder, ts = min((*copies, here))
         if heir != turn_id:
             self.hand_over(turn_id, session_id, heir, holder, ts)
@@ -226,4 +212,36 @@ class Copies:
         if superseded:
             self._db.execute("UPDATE events SET retired = ? WHERE turn_id = ?", (generation, heir))
             if heir != turn_id:
-                self._transaction.events.left(heir)
+                self._events.mark_gone(heir)
+
+    def purge(self, turns: str) -> None:
+        """Remove the turns that a query selects, with their events and usage.
+
+        What is read again keeps its numbers. Copies that stay inherit the events; the ids of the
+        turns remain in the temporary table `purged`.
+        """
+        db = self._db
+        rows = self._events.rows
+        rows.first_new_id()  # count on from the highest numbers, removed or not
+        self._rows.new_id()
+        db.execute("CREATE TEMP TABLE IF NOT EXISTS purged (id INTEGER PRIMARY KEY)")
+        db.execute("DELETE FROM purged")
+        db.execute(f"INSERT INTO purged {turns}")
+        copied: list[Any] = db.execute(
+            "SELECT DISTINCT t.id, t.session_id FROM turns c JOIN turns t ON t.id = c.copy_of"
+            " WHERE t.id IN purged AND c.id NOT IN purged AND c.retired = 0"
+        ).fetchall()
+        for turn_id, session_id in copied:
+            self.retire(turn_id, session_id, 0)
+        numbers: Numbers = {
+            (turn, type_, name): id_ for id_, turn, type_, name in db.execute(_NUMBERS)
+        }
+        rows.unindex(numbers.values())
+        rows.reuse(numbers)
+        places = db.execute("SELECT source_id, offset, id FROM turns WHERE id IN purged")
+        self._rows.reuse({(source, offset): id_ for source, offset, id_ in places})
+        for table in ("files", "commits", "edits"):
+            db.execute(f"DELETE FROM {table} WHERE event_id IN {_EVENTS}")
+        db.execute(f"DELETE FROM event_texts WHERE id IN {_EVENTS}")
+        for table, column in (("events", "turn_id"), ("usage", "turn_id"), ("turns", "id")):
+            db.execute(f"DELETE FROM {table} WHERE {column} IN purged")

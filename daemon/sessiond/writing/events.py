@@ -189,7 +189,7 @@ class EventWriter:
         }:
             self._rejoin_calls(call_id)
 
-    def taken_back(self, turn_ids: list[int]) -> None:
+    def rejoin_taken_back(self, turn_ids: list[int]) -> None:
         """Choose results again after a log took turns back that forks may still have."""
         found: list[Any] = self._db.execute(
             "SELECT DISTINCT call_id FROM events WHERE call_id IS NOT NULL AND id IN ("
@@ -305,7 +305,7 @@ class EventWriter:
             row.edits = with_hunks(self.rows.edits(row), result.hunks)
         self.rows.replace(row)
 
-    def move(self, old: int, new: int, session_id: int) -> None:
+    def change_owner(self, old: int, new: int, session_id: int) -> None:
         """Apply a change of owner to the cached rows, so that they do not undo it."""
         for row in self._calls:
             if row.turn_id == old:
@@ -315,7 +315,7 @@ class EventWriter:
                 row.result_turn_id, row.result_session = new, session_id
                 row.result_retired = 0
 
-    def retell(self, turn_id: int, record: Record) -> None:
+    def replace_words(self, turn_id: int, record: Record) -> None:
         """Take the words of a copy that becomes the owner: its JSON may have another order."""
         self.flush()
         for row in self.rows.stored("e.turn_id = ? AND e.unjoined IS NULL", turn_id):
@@ -328,7 +328,7 @@ class EventWriter:
                 self.rows.replace(kept)
         self.flush()
 
-    def date(self, old: tuple[int, int], new: tuple[int, int], ts: int | None) -> None:
+    def take_time(self, old: tuple[int, int], new: tuple[int, int], ts: int | None) -> None:
         """Give events the time of the turn that took them over: copies may have new timestamps.
 
         `old` and `new` are the turns with their sessions. Recorded durations stay.
@@ -372,7 +372,7 @@ class EventWriter:
         )
         return next((ts for (ts,) in copies), call.ts)
 
-    def left(self, turn_id: int) -> None:
+    def mark_gone(self, turn_id: int) -> None:
         """Mark the cached rows of a turn that a later record took back."""
         for row in self._cached(turn_id):
             if row.turn_id == turn_id:
@@ -380,7 +380,7 @@ class EventWriter:
             if row.result_turn_id == turn_id:
                 row.result_retired = 1
 
-    def returned(self, turn_id: int) -> None:
+    def mark_back(self, turn_id: int) -> None:
         """Unmark the cached rows of a retired turn that is in its file again."""
         for row in self._cached(turn_id):
             if row.turn_id == turn_id:
@@ -397,7 +397,7 @@ class EventWriter:
         ):
             yield from self._calls.of(call_id)
 
-    def share(self, session: Session, turn_id: int, ts: int | None) -> None:
+    def note_copy(self, session: Session, turn_id: int, ts: int | None) -> None:
         """The session has a copy of a turn that another session owns."""
         self._shared.setdefault((session.id, turn_id), ts)
 

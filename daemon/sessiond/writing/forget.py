@@ -13,7 +13,6 @@ import apsw
 
 from sess_schema import sums
 from sessiond.reading.tracked import FORGOTTEN, now_ms
-from sessiond.writing.purge import purge
 from sessiond.writing.transaction import Store
 
 TO_WIPE = "forgotten_to_wipe"  # a fact as long as deleted rows can still be read in the file
@@ -74,7 +73,7 @@ def _delete(store: Store, ids: str) -> list[str]:
             f" WHERE p.id IN ({members}) AND w.kind = 'document' AND w.id NOT IN ({gone or 0})"
         )
     ]
-    purge(transaction, f"SELECT id FROM turns WHERE session_id IN ({ids})")
+    transaction.copies.purge(f"SELECT id FROM turns WHERE session_id IN ({ids})")
     transaction.flush()  # copies of these records now own what they showed
     db.execute("DELETE FROM database_rows WHERE turn_id IN purged")
     for table in ("chunks", "warnings"):

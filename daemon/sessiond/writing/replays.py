@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import apsw
 
 from sessiond.engines.slices import Turn, hash64
 from sessiond.sourcekit.base import Event
 from sessiond.writing.event_rows import clean
 from sessiond.writing.sessions import Session
-
-if TYPE_CHECKING:
-    from sessiond.writing.transaction import Transaction
+from sessiond.writing.turn_rows import TurnRows
 
 _IMAGE = "[image]"  # the text of a prompt without words
 _REMEMBERED = 100_000  # blocks; more are read again when they are asked for
@@ -69,9 +69,9 @@ class _Moment:
 class Replays:
     """What sessions show at the moments of the records that are being read."""
 
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
-        self._db = transaction.db
+    def __init__(self, db: apsw.Connection, rows: TurnRows) -> None:
+        self._db = db
+        self._rows = rows
         # By session, time and, of results, call.
         self._moments: dict[tuple[int, int, str | None], _Moment] = {}
         self._blocks = 0
@@ -168,7 +168,7 @@ class Replays:
         return self._moments.setdefault(key, _Moment())
 
     def _read(self, query: str, *values: object) -> Iterator[tuple[Any, ...]]:
-        self._transaction.turns.flush()
+        self._rows.flush()
         for row in self._db.execute(query, values):
             self._blocks += 1
             yield row

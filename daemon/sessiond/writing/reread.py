@@ -25,10 +25,9 @@ from sessiond.engines.lines import HEAD, LogReader
 from sessiond.reading import tail
 from sessiond.reading.tracked import Progress, Tracked, load_all
 from sessiond.sourcekit.base import LINK_META, TITLE_AI, Source
-from sessiond.writing.copies import same_moment
-from sessiond.writing.purge import purge
 from sessiond.writing.sessions import Session
 from sessiond.writing.transaction import Store, Transaction
+from sessiond.writing.turn_rows import same_moment
 
 if TYPE_CHECKING:
     from sessiond.sourcekit.masking import Masker
@@ -198,10 +197,9 @@ def _read_family(
     ).fetchall()
     for (session,) in alone:
         _forget(transaction.sessions.by_id(session))
-        transaction.titles.take_back(session)
-        transaction.counters.changed(session)
-    purge(
-        transaction,
+        transaction.facts.take_back_titles(session)
+        transaction.facts.count_again(session)
+    transaction.copies.purge(
         f"SELECT id FROM turns WHERE session_id IN {members} AND source_id IN ({ids})"
         " AND retired = 0",
     )

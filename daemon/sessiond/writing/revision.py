@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import apsw
+
 from sessiond.engines.slices import content_digest
 from sessiond.sourcekit.base import Record
-from sessiond.writing.event_rows import AWAITS_PERSON, Row, content_of, row_of
+from sessiond.writing.copies import Copies
+from sessiond.writing.event_rows import AWAITS_PERSON, EventRows, Row, content_of, row_of
 from sessiond.writing.sessions import Session
-from sessiond.writing.transaction import Transaction
+from sessiond.writing.usage import UsageWriter
 
 
 class Revision:
     """Sets the events of a stored turn to the record's current content."""
 
-    def __init__(self, transaction: Transaction) -> None:
-        self._transaction = transaction
-        self._db = transaction.db
+    def __init__(
+        self, db: apsw.Connection, rows: EventRows, copies: Copies, usage: UsageWriter
+    ) -> None:
+        self._db = db
+        self._rows = rows
+        self._copies = copies
+        self._usage = usage
 
     def apply(self, session: Session, turn_id: int, record: Record, *, stale: bool) -> bool:
         """False if other records are joined with the turn: it must become a new one.
@@ -28,7 +35,7 @@ class Revision:
             self._spend(session, turn_id, record)
             return True
         self._separate_from_copies(session, turn_id)
-        rows = self._transaction.events.rows
+        rows = self._rows
         old = {row.block: row for row in rows.stored("e.turn_id = ?", turn_id)}
         hidden = self._db.execute("SELECT retired FROM turns WHERE id = ?", (turn_id,)).get
         for block, event in enumerate(record.events):
@@ -54,8 +61,8 @@ class Revision:
         if record.model and record.model not in session.models:
             session.models.append(record.model)
         if record.usage is not None:
-            self._transaction.usage.add(session, turn_id, record, record.usage)
-            self._transaction.usage.turns_written()
+            self._usage.add(session, turn_id, record, record.usage)
+            self._usage.turns_written()
 
     def _says_the_same(self, turn_id: int, record: Record) -> bool:
         """Whether only what is around the content changed: its time, or what it used."""
@@ -94,7 +101,7 @@ class Revision:
 
     def _separate_from_copies(self, session: Session, turn_id: int) -> None:
         """Its content no longer equals that of its copies."""
-        self._transaction.copies.retire(turn_id, session.id, 0)
+        self._copies.retire(turn_id, session.id, 0)
         self._db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (turn_id,))
 
     def _forget_details(self, row: Row) -> None:

@@ -13,7 +13,10 @@ import apsw
 from sess_schema import archive, masks
 from sessiond.reading import tail
 from sessiond.reading.tracked import Progress, Tracked
-from sessiond.writing.transaction import Transaction
+from sessiond.writing.copies import Copies
+from sessiond.writing.events import EventWriter
+from sessiond.writing.session_facts import SessionFacts
+from sessiond.writing.sessions import Sessions
 
 
 def common_prefix(db: apsw.Connection, source: Tracked, fd: int) -> int:
@@ -42,52 +45,68 @@ def mark_again(db: apsw.Connection, source: Tracked, fd: int) -> None:
         source.progress = replace(progress, checkpoint=tail.marked(progress.checkpoint, fd))
 
 
-def rewind(transaction: Transaction, source: Tracked, kept: int) -> None:
-    """Retire every turn of the source, to read it again from the first byte."""
-    db = transaction.db
-    source.generation += 1
-    db.execute(
-        "UPDATE chunks SET retired = ? WHERE source_id = ? AND retired = 0 AND offset >= ?",
-        (source.generation, source.id, kept),
-    )
-    retire_records(transaction, source)
-    source.archived_to = kept
-    source.save_progress(db, Progress())
+class Rewriting:
+    """Retires what a file said before it was rewritten."""
 
+    def __init__(
+        self,
+        db: apsw.Connection,
+        *,
+        sessions: Sessions,
+        copies: Copies,
+        events: EventWriter,
+        facts: SessionFacts,
+    ) -> None:
+        self._db = db
+        self._sessions = sessions
+        self._copies = copies
+        self._events = events
+        self._facts = facts
 
-def retire_records(transaction: Transaction, source: Tracked) -> None:
-    """Retire every turn of the source under its generation."""
-    db, new = transaction.db, source.generation
-    db.execute(
-        "UPDATE turns SET retired = ? WHERE source_id = ? AND retired = 0 AND session_id IN"
-        " (SELECT session_id FROM session_sources WHERE source_id = ?)",
-        (new, source.id, source.id),
-    )
-    db.execute(
-        "UPDATE warnings SET retired = ? WHERE source_id = ? AND retired = 0", (new, source.id)
-    )
-    # Sessions that only this file has are read from scratch.
-    alone = db.execute(
-        "SELECT session_id FROM session_sources s WHERE source_id = ?1 AND NOT EXISTS"
-        " (SELECT 1 FROM session_sources o WHERE o.session_id = s.session_id"
-        " AND o.source_id <> ?1)",
-        (source.id,),
-    )
-    for (session_id,) in list(alone):
-        transaction.sessions.by_id(session_id).unlearn()
-        transaction.titles.take_back(session_id)
+    def rewind(self, source: Tracked, kept: int) -> None:
+        """Retire every turn of the source, to read it again from the first byte."""
+        db = self._db
+        source.generation += 1
+        db.execute(
+            "UPDATE chunks SET retired = ? WHERE source_id = ? AND retired = 0 AND offset >= ?",
+            (source.generation, source.id, kept),
+        )
+        self.retire_records(source)
+        source.archived_to = kept
+        source.save_progress(db, Progress())
 
+    def retire_records(self, source: Tracked) -> None:
+        """Retire every turn of the source under its generation."""
+        db, new = self._db, source.generation
+        db.execute(
+            "UPDATE turns SET retired = ? WHERE source_id = ? AND retired = 0 AND session_id IN"
+            " (SELECT session_id FROM session_sources WHERE source_id = ?)",
+            (new, source.id, source.id),
+        )
+        db.execute(
+            "UPDATE warnings SET retired = ? WHERE source_id = ? AND retired = 0", (new, source.id)
+        )
+        # Sessions that only this file has are read from scratch.
+        alone = db.execute(
+            "SELECT session_id FROM session_sources s WHERE source_id = ?1 AND NOT EXISTS"
+            " (SELECT 1 FROM session_sources o WHERE o.session_id = s.session_id"
+            " AND o.source_id <> ?1)",
+            (source.id,),
+        )
+        for (session_id,) in list(alone):
+            self._sessions.by_id(session_id).unlearn()
+            self._facts.take_back_titles(session_id)
 
-def finish(transaction: Transaction, source: Tracked) -> None:
-    """After rereading: hand over or retire the events of turns that are gone."""
-    db = transaction.db
-    members = "SELECT session_id FROM session_sources WHERE source_id = ?"
-    lost = db.execute(
-        f"SELECT id, session_id FROM turns WHERE source_id = ? AND retired = ? AND copy_of IS NULL"
-        f" AND session_id IN ({members})",
-        (source.id, source.generation, source.id),
-    )
-    for turn_id, session_id in list(lost):
-        transaction.copies.retire(turn_id, session_id, source.generation)
-    transaction.events.detach_lost(source.id or 0, source.generation)
-    transaction.counters.changed(*(key for (key,) in db.execute(members, (source.id,))))
+    def finish(self, source: Tracked) -> None:
+        """After rereading: hand over or retire the events of turns that are gone."""
+        db = self._db
+        members = "SELECT session_id FROM session_sources WHERE source_id = ?"
+        lost = db.execute(
+            "SELECT id, session_id FROM turns WHERE source_id = ? AND retired = ?"
+            f" AND copy_of IS NULL AND session_id IN ({members})",
+            (source.id, source.generation, source.id),
+        )
+        for turn_id, session_id in list(lost):
+            self._copies.retire(turn_id, session_id, source.generation)
+        self._events.detach_lost(source.id or 0, source.generation)
+        self._facts.count_again(*(key for (key,) in db.execute(members, (source.id,))))

@@ -5,15 +5,18 @@ Their lines are still in the file, so the turns stay; only their events are reti
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import apsw
 
 from sessiond.engines.slices import Turn
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Retire
+from sessiond.writing.copies import Copies
+from sessiond.writing.events import EventWriter
+from sessiond.writing.session_facts import SessionFacts
 from sessiond.writing.sessions import Session
-
-if TYPE_CHECKING:
-    from sessiond.writing.transaction import Transaction
+from sessiond.writing.turn_rows import TurnRows
 
 _HERE = "source_id = ?1 AND session_id = ?2 AND offset < ?3"
 _STANDS = "retired = 0 AND superseded = 0"
@@ -24,82 +27,85 @@ _PROMPTED = (
 )
 
 
-def apply(
-    transaction: Transaction, source: Tracked, session: Session, turn: Turn, operation: Retire
-) -> None:
-    """Retire the events of the records that an operation names."""
-    back = bool(operation.onward or operation.prompts)
-    find = _onward if back else _replaced
-    found = find(transaction, source, session, turn, operation)
-    for turn_id in found:
-        transaction.copies.supersede(turn_id, session.id, source.generation)
-        transaction.events.left(turn_id)
-    if found:
-        transaction.counters.changed(session.id)
-        transaction.titles.prompts_left(session)
-    if found and back:
-        transaction.events.taken_back(found)
+class Superseding:
+    """Retires the events of the records that an operation names."""
 
+    def __init__(
+        self,
+        db: apsw.Connection,
+        rows: TurnRows,
+        *,
+        copies: Copies,
+        events: EventWriter,
+        facts: SessionFacts,
+    ) -> None:
+        self._db = db
+        self._rows = rows
+        self._copies = copies
+        self._events = events
+        self._facts = facts
 
-def _replaced(
-    transaction: Transaction, source: Tracked, session: Session, turn: Turn, operation: Retire
-) -> list[int]:
-    """Turns with the id of the operation; without a query if it is that of the record itself."""
-    native_id = operation.native_id
-    if native_id is not None and native_id == turn.record.native_id:
-        found = transaction.copies.standing(native_id, source.id, session.id)
-        if found:
-            transaction.turns.flush()
-        return found
-    transaction.turns.flush()
-    # Without the plus signs SQLite would read every turn of the session.
-    return _ids(
-        transaction,
-        "native_key = short_key(?4) AND native_id = ?4 AND +source_id = ?1 AND +session_id = ?2"
-        " AND offset < ?3",
-        (source.id, session.id, turn.offset, native_id),
-    )
+    def apply(self, source: Tracked, session: Session, turn: Turn, operation: Retire) -> None:
+        back = bool(operation.onward or operation.prompts)
+        find = self._onward if back else self._replaced
+        named = find(source, session, turn, operation)
+        for turn_id in named:
+            self._copies.supersede(turn_id, session.id, source.generation)
+            self._events.mark_gone(turn_id)
+        if named:
+            self._facts.count_again(session.id)
+            self._facts.prompts_changed(session)
+        if named and back:
+            self._events.rejoin_taken_back(named)
 
-
-def _onward(
-    transaction: Transaction, source: Tracked, session: Session, turn: Turn, operation: Retire
-) -> list[int]:
-    transaction.turns.flush()
-    here = (source.id, session.id, turn.offset)
-    if operation.prompts:
-        start = _nth_prompt(transaction, here, operation.prompts)
-    else:
-        found = _first_of(transaction, here, operation.native_id)
-        start = (1 << 62 if found is None else found + 1) if operation.after else found or 0
-    return _ids(transaction, f"{_HERE} AND offset >= ?4", (*here, start))
-
-
-def _ids(transaction: Transaction, condition: str, values: tuple[object, ...]) -> list[int]:
-    return [
-        turn_id
-        for (turn_id,) in transaction.db.execute(
-            f"SELECT id FROM turns WHERE {condition} AND {_STANDS}", values
+    def _replaced(
+        self, source: Tracked, session: Session, turn: Turn, operation: Retire
+    ) -> list[int]:
+        """Turns with the id of the operation; without a query if it is that of the record."""
+        native_id = operation.native_id
+        if native_id is not None and native_id == turn.record.native_id:
+            standing = self._copies.standing(native_id, source.id, session.id)
+            if standing:
+                self._rows.flush()
+            return standing
+        self._rows.flush()
+        # Without the plus signs SQLite would read every turn of the session.
+        return self._ids(
+            "native_key = short_key(?4) AND native_id = ?4 AND +source_id = ?1"
+            " AND +session_id = ?2 AND offset < ?3",
+            (source.id, session.id, turn.offset, native_id),
         )
-    ]
 
+    def _onward(
+        self, source: Tracked, session: Session, turn: Turn, operation: Retire
+    ) -> list[int]:
+        self._rows.flush()
+        here = (source.id, session.id, turn.offset)
+        if operation.prompts:
+            start = self._nth_prompt(here, operation.prompts)
+        else:
+            first = self._first_of(here, operation.native_id)
+            start = (1 << 62 if first is None else first + 1) if operation.after else first or 0
+        return self._ids(f"{_HERE} AND offset >= ?4", (*here, start))
 
-def _nth_prompt(transaction: Transaction, here: tuple[object, ...], count: int) -> int:
-    """The offset of the nth prompt from the end, or of the first if there are fewer."""
-    found: list[Any] = transaction.db.execute(
-        f"SELECT offset FROM turns t WHERE {_HERE} AND {_STANDS} AND {_PROMPTED}"
-        " ORDER BY offset DESC LIMIT ?4",
-        (*here, count),
-    ).fetchall()
-    return int(found[-1][0]) if found else 1 << 62
+    def _ids(self, condition: str, values: tuple[object, ...]) -> list[int]:
+        query = f"SELECT id FROM turns WHERE {condition} AND {_STANDS}"
+        return [turn_id for (turn_id,) in self._db.execute(query, values)]
 
+    def _nth_prompt(self, here: tuple[object, ...], count: int) -> int:
+        """The offset of the nth prompt from the end, or of the first if there are fewer."""
+        offsets: list[Any] = self._db.execute(
+            f"SELECT offset FROM turns t WHERE {_HERE} AND {_STANDS} AND {_PROMPTED}"
+            " ORDER BY offset DESC LIMIT ?4",
+            (*here, count),
+        ).fetchall()
+        return int(offsets[-1][0]) if offsets else 1 << 62
 
-def _first_of(
-    transaction: Transaction, here: tuple[object, ...], native_id: str | None
-) -> int | None:
-    """The offset of a record, if it is known."""
-    offset = transaction.db.execute(
-        "SELECT min(offset) FROM turns WHERE native_key = short_key(?4) AND native_id = ?4"
-        f" AND +source_id = ?1 AND +session_id = ?2 AND offset < ?3 AND {_STANDS}",
-        (*here, native_id),
-    ).get
-    return None if offset is None else int(offset)
+    def _first_of(self, here: tuple[object, ...], native_id: str | None) -> int | None:
+        """The offset of a record, if it is known."""
+        offset = self._db.execute(
+            "SELECT min(offset) FROM turns WHERE native_key = short_key(?4) AND native_id = ?4"
+            f" AND +source_id = ?1 AND +session_id = ?2 AND offset < ?3 AND {_STANDS}",
+            (*here, native_id),
+        ).get
+        return None if offset is None else int(offset)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+from typing import TYPE_CHECKING
+
 import apsw
 
 from sess_schema import sums
@@ -9,16 +12,21 @@ from sessiond.engines.slices import Slice
 from sessiond.prices.pricing import Pricer
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import SessionSpec
-from sessiond.writing import projects
 from sessiond.writing.bills import Bills
 from sessiond.writing.chunks import Chunks
 from sessiond.writing.copies import Copies
-from sessiond.writing.counters import Counters
 from sessiond.writing.events import EventWriter
+from sessiond.writing.mirrors import Mirrors
+from sessiond.writing.rewrite import Rewriting
+from sessiond.writing.session_facts import SessionFacts
 from sessiond.writing.sessions import Sessions
-from sessiond.writing.titles import Titles
+from sessiond.writing.supersede import Superseding
+from sessiond.writing.turn_rows import TurnRows
 from sessiond.writing.turns import TurnWriter
 from sessiond.writing.usage import UsageWriter
+
+if TYPE_CHECKING:
+    from sessiond.writing.conversations import ConversationWriter
 
 
 class Transaction:
@@ -26,23 +34,58 @@ class Transaction:
 
     def __init__(self, db: apsw.Connection, pricer: Pricer) -> None:
         self.db = db
-        self.enrolled: set[tuple[int | None, int]] = set()  # sources with the sessions they have
         self.chunks = Chunks(db)
-        self.sessions = Sessions(db)
-        self.counters = Counters(db, self.sessions)
-        self.events = EventWriter(db, self.sessions, self.chunks)
-        self.titles = Titles(db, self.sessions)
-        self.usage = UsageWriter(db, self.sessions, pricer=pricer)
+        self.sessions = sessions = Sessions(db)
+        self.facts = facts = SessionFacts(db, sessions)
+        self.events = events = EventWriter(db, sessions, self.chunks)
+        self.usage = usage = UsageWriter(db, sessions, pricer=pricer)
         self.bills = Bills(db, pricer)
-        self.copies = Copies(self)
-        self.turns = TurnWriter(self)
+        rows = TurnRows(db, self._turns_written)
+        self.copies = copies = Copies(
+            db, rows, sessions=sessions, events=events, usage=usage, facts=facts
+        )
+        self._mirrors = Mirrors(db, copies, facts)
+        self.turns = TurnWriter(
+            db,
+            rows,
+            sessions=sessions,
+            copies=copies,
+            mirrors=self._mirrors,
+            superseding=Superseding(db, rows, copies=copies, events=events, facts=facts),
+            events=events,
+            usage=usage,
+            facts=facts,
+        )
+        self.rewriting = Rewriting(db, sessions=sessions, copies=copies, events=events, facts=facts)
+
+    @cached_property
+    def conversations(self) -> ConversationWriter:
+        """Of documents and databases; most transactions are only of logs."""
+        from sessiond.writing.conversation_lines import Lines  # noqa: PLC0415
+        from sessiond.writing.conversations import ConversationWriter  # noqa: PLC0415
+        from sessiond.writing.revision import Revision  # noqa: PLC0415
+
+        events, copies, usage = self.events, self.copies, self.usage
+        return ConversationWriter(
+            self.db,
+            Lines(self.db, self.turns, self.chunks, copies=copies, events=events, usage=usage),
+            Revision(self.db, events.rows, copies, usage),
+            sessions=self.sessions,
+            mirrors=self._mirrors,
+            events=events,
+            bills=self.bills,
+            facts=self.facts,
+        )
+
+    def _turns_written(self) -> None:
+        self.usage.turns_written()
+        self.events.flush()
 
     def flush(self) -> None:
         """Write everything that waits for the commit. The order matters."""
-        self.titles.choose()  # needs every record and its owner
-        self.counters.recount(self.events.reshaped)  # needs every join
+        self.facts.renew(self.events.reshaped)  # needs every record, its owner, and every join
         self.sessions.save()  # includes the titles and counts
-        projects.settle(self.db, self.sessions)  # compares saved sessions
+        self.facts.place()  # compares saved sessions
         self.usage.save()  # compares the ages of saved sessions
         self.bills.settle()  # needs every response
         sums.renew(self.db)  # needs the final events and usage

@@ -17,8 +17,8 @@ from sess_schema.short_keys import short_key
 from sessiond.engines.slices import content_digest, hash64
 from sessiond.prices.pricing import PRICED, Pricer
 from sessiond.sourcekit.base import Record, Usage
-from sessiond.writing.copies import same_moment
 from sessiond.writing.sessions import Session, Sessions
+from sessiond.writing.turn_rows import same_moment
 
 COLUMNS = (
     "session_id", "turn_id", "response_uid", "message_id", "request_id", "model", "ts",
