@@ -8,13 +8,13 @@ from collections.abc import Iterator, Sequence
 
 import apsw
 
-from sessiond.engines.foreign import Changed, Foreign, ForeignError
-from sessiond.engines.known_rows import GONE as NO_PLACE
-from sessiond.engines.known_rows import KnownRows
 from sessiond.engines.steps import ChangeConversation, Fail, Finish, KeepState, Step, Vanish
 from sessiond.reading.survey import Candidate
 from sessiond.reading.tracked import GONE, LIVE, Tracked
 from sessiond.sourcekit.base import LOOK_AGAIN
+from sessiond.sourcekit.foreign import Changed, Foreign, ForeignError
+from sessiond.sourcekit.known_rows import GONE as NO_PLACE
+from sessiond.sourcekit.known_rows import KnownRows
 
 # File times have a coarse resolution: a write in the same tick as our read leaves no trace.
 CLOCK_STEP_NS = 50_000_000

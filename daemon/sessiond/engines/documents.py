@@ -15,7 +15,6 @@ import apsw
 
 from sess_schema import labels
 from sess_schema.masks import hidden
-from sessiond.engines.known_rows import GONE, KnownRows, prefix_of
 from sessiond.engines.slices import hash64
 from sessiond.engines.steps import (
     ChangeConversation,
@@ -30,6 +29,7 @@ from sessiond.reading.survey import Candidate
 from sessiond.reading.tail import Stat
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Conversation, Event, Item, NotReady, Record, SessionSpec
+from sessiond.sourcekit.known_rows import GONE, KnownRows, prefix_of
 
 if TYPE_CHECKING:
     from sessiond.sourcekit.masking import Masker

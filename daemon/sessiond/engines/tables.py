@@ -13,8 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sessiond.engines.documents import reduce
-from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import GONE, KnownRow, KnownRows, prefix_of
 from sessiond.engines.slices import hash64
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
@@ -25,6 +23,8 @@ from sessiond.sourcekit.base import (
     Record,
     SessionSpec,
 )
+from sessiond.sourcekit.foreign import Foreign
+from sessiond.sourcekit.known_rows import GONE, KnownRow, KnownRows, prefix_of
 from sessiond.sourcekit.values import as_line
 
 HEAD = "head:"  # key of the row that keeps the mark of a conversation

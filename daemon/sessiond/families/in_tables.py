@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from sessiond.sourcekit.base import Conversation, Source
 
 if TYPE_CHECKING:
-    from sessiond.engines.foreign import Foreign
-    from sessiond.engines.known_rows import KnownRows
     from sessiond.engines.tables import Layout
+    from sessiond.sourcekit.foreign import Foreign
+    from sessiond.sourcekit.known_rows import KnownRows
 
 
 class InTables(Source):

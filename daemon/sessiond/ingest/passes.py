@@ -18,7 +18,7 @@ import apsw
 
 from sess_schema import first_index, masks, skipped
 from sess_schema.errors import sqlite_error
-from sess_schema.queries.views import parts
+from sess_schema.queries.views import digests
 from sessiond.engines.excluding import compare_rules
 from sessiond.engines.lines import read_log
 from sessiond.engines.steps import Step, Summary
@@ -272,7 +272,7 @@ class Ingest(StepWriter):
     def _digest(self, took: float) -> None:
         """Make digests in a small share of the time of the pass; the next ones go on."""
         if not self.stop.is_set():
-            parts.digest(self._store.db, max(DIGEST_SECONDS, DIGEST_SHARE * took))
+            digests.make(self._store.db, max(DIGEST_SECONDS, DIGEST_SHARE * took))
 
     def _write_note(self, file: Candidate, source: Tracked) -> None:
         unread = file.stat.size if source.is_whole else self._known.unread(file)

@@ -19,7 +19,7 @@ from sess_schema import __version__, lock, paths
 from sess_schema.connection import open_writer, wait_for_locks
 from sess_schema.errors import Exit, SessError
 from sess_schema.ground import Ground, GroundLost, standing_on
-from sess_schema.queries.views import parts
+from sess_schema.queries.views import digests
 from sessiond import config
 from sessiond.engines.lines import SETTLE_SECONDS
 from sessiond.engines.steps import Summary
@@ -386,7 +386,7 @@ class Service:
 def _digest(db: apsw.Connection) -> bool:
     """Make digests that are due, for a moment; whether none is left."""
     try:
-        return parts.digest(db, DIGEST_SECONDS)
+        return digests.make(db, DIGEST_SECONDS)
     except apsw.Error as error:  # readers count what has no digest
         log.warning("cannot sum up sessions: %s", error)
         return True

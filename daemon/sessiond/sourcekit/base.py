@@ -20,8 +20,8 @@ from sessiond.sourcekit.folders import ProjectFolder
 from sessiond.sourcekit.values import as_line
 
 if TYPE_CHECKING:
-    from sessiond.engines.foreign import Foreign
-    from sessiond.engines.known_rows import KnownRows
+    from sessiond.sourcekit.foreign import Foreign
+    from sessiond.sourcekit.known_rows import KnownRows
 
 # Titles by precedence: a higher rank replaces a lower one; of equal ranks the last one wins, but of
 # prompts the first.

@@ -11,12 +11,12 @@ from collections.abc import Iterable
 
 import apsw
 
-from sessiond.engines.known_rows import GONE as NO_PLACE
 from sessiond.reading.tail import storable
 from sessiond.reading.tracked import GONE, LIVE, Tracked, now_ms
 from sessiond.sourcekit.base import Conversation, Item, Record, SessionSpec
 from sessiond.sourcekit.bounds import bound
 from sessiond.sourcekit.folders import common_folder
+from sessiond.sourcekit.known_rows import GONE as NO_PLACE
 from sessiond.writing.bills import Bills
 from sessiond.writing.conversation_lines import Lines
 from sessiond.writing.events import EventWriter

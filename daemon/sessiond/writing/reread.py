@@ -20,11 +20,11 @@ import apsw
 from sess_schema import archive
 from sess_schema.progress import Progress as Report
 from sess_schema.progress import unseen
-from sessiond.engines.known_rows import GONE, STALE
 from sessiond.engines.lines import HEAD, LogReader
 from sessiond.reading import tail
 from sessiond.reading.tracked import Progress, Tracked, load_all
 from sessiond.sourcekit.base import LINK_META, TITLE_AI, Source
+from sessiond.sourcekit.known_rows import GONE, STALE
 from sessiond.writing.sessions import Session
 from sessiond.writing.transaction import Store, Transaction
 from sessiond.writing.turn_rows import same_moment

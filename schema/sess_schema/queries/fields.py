@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 
 import apsw
@@ -10,6 +9,7 @@ import apsw
 from sess_schema import times
 from sess_schema.classes import dataclass, replace
 from sess_schema.errors import SessError
+from sess_schema.queries import sessions
 
 TYPES = ("user", "assistant", "thinking", "tool_use", "system", "summary")
 STATES = ("error", "denied", "pending", "ok", "failed", "subagent")
@@ -93,15 +93,15 @@ def fault(db: apsw.Connection | None, field: str, value: str, setting: Setting) 
 
 
 def _agent(value: str, _setting: Setting) -> Condition:
-    return _of_sessions(*session_condition([value], ()))
+    return _of_sessions(*sessions.condition([value], ()))
 
 
 def _project(value: str, _setting: Setting) -> Condition:
-    return _of_sessions(*session_condition((), [value]))
+    return _of_sessions(*sessions.condition((), [value]))
 
 
 def _tool(value: str, _setting: Setting) -> Condition:
-    return Condition("lower(e.tool) GLOB ?", (_lower(value),))
+    return Condition("lower(e.tool) GLOB ?", (sessions.lower(value),))
 
 
 def _kind(value: str, _setting: Setting) -> Condition:
@@ -129,17 +129,15 @@ def _type(value: str, setting: Setting) -> Condition:
 def _model(value: str, _setting: Setting) -> Condition:
     """The models of a session: not every record names its model."""
     inside = "SELECT 1 FROM json_each(s.models) WHERE instr(lower(value), ?)"
-    return _of_sessions(f"EXISTS ({inside})", [_lower(value)])
+    return _of_sessions(f"EXISTS ({inside})", [sessions.lower(value)])
 
 
 def _branch(value: str, _setting: Setting) -> Condition:
-    return _of_sessions("lower(s.git_branch) GLOB ?", [_lower(value)])
+    return _of_sessions("lower(s.git_branch) GLOB ?", [sessions.lower(value)])
 
 
 def _session(db: apsw.Connection, value: str, setting: Setting) -> Condition:
     """Includes what it shares with the session it was forked from."""
-    from sess_schema.queries import sessions  # noqa: PLC0415 - it imports us
-
     key = sessions.resolve(db, value).key
     turns = "SELECT coalesce(copy_of, id) FROM turns WHERE session_id = ?"
     if not setting.superseded:
@@ -150,7 +148,7 @@ def _session(db: apsw.Connection, value: str, setting: Setting) -> Condition:
 
 def _file(value: str, _setting: Setting) -> Condition:
     """A path that a tool call touched: file name, end of the path, or glob."""
-    name = _lower(value).removeprefix("./")
+    name = sessions.lower(value).removeprefix("./")
     if name.endswith("/"):
         name += "*"
     end = "/" + name.lstrip("/")
@@ -158,7 +156,7 @@ def _file(value: str, _setting: Setting) -> Condition:
     like = "lower(path) GLOB ? OR lower(path) GLOB ?"
     return Condition(
         f"e.id IN (SELECT event_id FROM files WHERE {same} OR {like})",
-        (name, _lower(value), len(end), end, name, f"*{end}"),
+        (name, sessions.lower(value), len(end), end, name, f"*{end}"),
     )
 
 
@@ -240,66 +238,6 @@ FIELDS = (*_MADE, *_LOOKED_UP)
 def _of_sessions(where: str, values: Sequence[object]) -> Condition:
     sql = f"e.session_id IN (SELECT s.id FROM sessions s WHERE {where})"
     return Condition(sql, tuple(values))
-
-
-def session_condition(agents: Sequence[str], projects: Sequence[str]) -> tuple[str, list[object]]:
-    """SQL over `sessions s` for agent names and project directories."""
-    parts, values = ["1"], list[object]()
-    if agents:
-        parts.append(f"({' OR '.join(['s.agent GLOB ?'] * len(agents))})")
-        values += [f"{agent.lower()}*" for agent in agents]
-    if projects:
-        options = []
-        for project in projects:
-            places = _places(project)
-            for place in places:
-                options.append("s.project = ? OR substr(s.project, 1, ?) = ?")
-                below = place.rstrip(os.sep) + os.sep
-                values += [place, len(below), below]
-            if not places:
-                options.append("instr(lower(s.project), ?)")
-                values.append(_lower(project))
-        parts.append(f"({' OR '.join(options)})")
-    return " AND ".join(parts), [bindable(value) for value in values]
-
-
-def bindable(value: object) -> object:
-    """Command-line bytes that are not UTF-8 match nothing; SQLite would reject them."""
-    if not isinstance(value, str):
-        return value
-    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def _places(project: str) -> list[str]:
-    """The directories that a path names, or none if it is a substring to find.
-
-    Agents record the directory they were started in, with or without links resolved.
-    """
-    named = project in (".", "..") or project.startswith((os.sep, "~", "./", "../"))
-    if not named or "\0" in project:
-        return []
-    path = os.path.abspath(os.path.expanduser(project))
-    found = [path, os.path.realpath(path)]
-    if here := _logical_directory():
-        found.append(os.path.normpath(os.path.join(here, os.path.expanduser(project))))
-    return list(dict.fromkeys(found))
-
-
-def _logical_directory() -> str | None:
-    """The current directory with the shell's symbolic links, from PWD if PWD is correct:
-
-    a program that starts us in another directory may not have updated it.
-    """
-    logical = os.environ.get("PWD", "")
-    try:
-        return logical if os.path.isabs(logical) and os.path.samefile(logical, ".") else None
-    except OSError:
-        return None
-
-
-def _lower(text: str) -> str:
-    """Like SQLite's lower(): only ASCII changes."""
-    return "".join(c.lower() if c.isascii() else c for c in text)
 
 
 def _marks(values: Sequence[object]) -> str:

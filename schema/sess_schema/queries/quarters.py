@@ -17,20 +17,36 @@ from sess_schema import sums
 from sess_schema.classes import TYPE_CHECKING, dataclass
 from sess_schema.moments import NEAR, QUARTER, Moment, Span, Summed, joined, moments, summed
 from sess_schema.queries import sessions
-from sess_schema.queries.fields import bindable, session_condition
 from sess_schema.queries.spans import forks, moments_shown
 from sess_schema.queries.tally import EVENTS, USAGE
 from sess_schema.session import shown
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import tzinfo
     from typing import Any
-
-    from sess_schema.queries.stats import Stats
 
 NONE = "none"  # the group of rows without one: responses have no tool
 PERIODS = frozenset({"hour", "day", "week", "month"})
 _NO_USAGE, _NO_EVENTS = (0,) * len(USAGE), (0,) * len(EVENTS)
 _BY_KEY = "GROUP BY 1, 2, 3"
+
+
+@dataclass(slots=True)
+class Selection:
+    """A period, and sessions."""
+
+    since: int | None = None
+    until: int | None = None
+    zone: tzinfo | None = None  # None for the system's
+    agents: Sequence[str] = ()
+    projects: Sequence[str] = ()
+    models: Sequence[str] = ()
+    branches: Sequence[str] = ()
+    session: int | None = None  # with its subagents
+    copies: bool = True  # for one session: include what another one had first
+    subagents: str = "include"
+    only: Sequence[int] | None = None  # of all those, these sessions
 
 
 class Row(NamedTuple):
@@ -56,9 +72,9 @@ class Session:
 
 
 class Reader:
-    """Reads what a `Stats` selects, in rows per quarter of an hour and session."""
+    """Reads what is selected, in rows per quarter of an hour and session."""
 
-    def __init__(self, db: apsw.Connection, asked: Stats, by: Iterable[str] = ()) -> None:
+    def __init__(self, db: apsw.Connection, asked: Selection, by: Iterable[str] = ()) -> None:
         self._db = db
         self._asked = asked
         self._by = by = frozenset(by)
@@ -101,12 +117,12 @@ class Reader:
 
     def _chosen(self) -> tuple[str, list[object]]:
         asked = self._asked
-        where, values = session_condition(asked.agents, ())
+        where, values = sessions.condition(asked.agents, ())
         if asked.projects:
             where += f" AND s.id IN (SELECT value FROM json_each('{self._in_projects}'))"
         if asked.branches:
             where += f" AND s.git_branch IN ({', '.join('?' * len(asked.branches))})"
-            values += map(bindable, asked.branches)
+            values += map(sessions.bindable, asked.branches)
         if asked.session is not None:
             where += f" AND s.id IN ({', '.join(map(str, self.family))})"
         if asked.only is not None:
@@ -118,7 +134,7 @@ class Reader:
     @cached_property
     def _in_projects(self) -> str:
         """The sessions of the selected projects, as a JSON array."""
-        where, values = session_condition((), self._asked.projects)
+        where, values = sessions.condition((), self._asked.projects)
         matching = self._db.execute(f"SELECT s.id FROM sessions s WHERE {where}", tuple(values))
         owners = {key for (key,) in matching}
         return json.dumps([key for key, one in self.sessions.items() if one.owner in owners])

@@ -10,7 +10,6 @@ import apsw
 from sess_schema import times
 from sess_schema.classes import TYPE_CHECKING, dataclass
 from sess_schema.errors import Exit, SessError
-from sess_schema.queries.fields import bindable, session_condition
 from sess_schema.session import shown
 
 if TYPE_CHECKING:
@@ -150,7 +149,7 @@ class Listing:
         return int(db.execute(f"SELECT count(*) {_FROM} WHERE {where}", tuple(values)).get)
 
     def _where(self) -> tuple[str, list[object]]:
-        where, values = session_condition(self.agents, self.projects)
+        where, values = condition(self.agents, self.projects)
         where += " AND s.turns > 0"
         if not self.every:
             kinds = f"(s.kind = 'main' OR {_ORPHAN})" if self.orphans else "s.kind = 'main'"
@@ -340,3 +339,63 @@ def _rows(db: apsw.Connection, where: str, values: Sequence[object]) -> Iterator
     columns: tuple[Any, ...]
     for columns in db.execute(f"SELECT {_COLUMNS} {_FROM} WHERE {where}", tuple(values)):
         yield SessionRow(*columns)
+
+
+def condition(agents: Sequence[str], projects: Sequence[str]) -> tuple[str, list[object]]:
+    """SQL over `sessions s` for agent names and project directories."""
+    parts, values = ["1"], list[object]()
+    if agents:
+        parts.append(f"({' OR '.join(['s.agent GLOB ?'] * len(agents))})")
+        values += [f"{agent.lower()}*" for agent in agents]
+    if projects:
+        options = []
+        for project in projects:
+            places = _places(project)
+            for place in places:
+                options.append("s.project = ? OR substr(s.project, 1, ?) = ?")
+                below = place.rstrip(os.sep) + os.sep
+                values += [place, len(below), below]
+            if not places:
+                options.append("instr(lower(s.project), ?)")
+                values.append(lower(project))
+        parts.append(f"({' OR '.join(options)})")
+    return " AND ".join(parts), [bindable(value) for value in values]
+
+
+def bindable(value: object) -> object:
+    """Command-line bytes that are not UTF-8 match nothing; SQLite would reject them."""
+    if not isinstance(value, str):
+        return value
+    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def lower(text: str) -> str:
+    """Like SQLite's lower(): only ASCII changes."""
+    return "".join(c.lower() if c.isascii() else c for c in text)
+
+
+def _places(project: str) -> list[str]:
+    """The directories that a path names, or none if it is a substring to find.
+
+    Agents record the directory they were started in, with or without links resolved.
+    """
+    named = project in (".", "..") or project.startswith((os.sep, "~", "./", "../"))
+    if not named or "\0" in project:
+        return []
+    path = os.path.abspath(os.path.expanduser(project))
+    found = [path, os.path.realpath(path)]
+    if here := _logical_directory():
+        found.append(os.path.normpath(os.path.join(here, os.path.expanduser(project))))
+    return list(dict.fromkeys(found))
+
+
+def _logical_directory() -> str | None:
+    """The current directory with the shell's symbolic links, from PWD if PWD is correct:
+
+    a program that starts us in another directory may not have updated it.
+    """
+    logical = os.environ.get("PWD", "")
+    try:
+        return logical if os.path.isabs(logical) and os.path.samefile(logical, ".") else None
+    except OSError:
+        return None

@@ -13,9 +13,8 @@ from functools import cache
 import apsw
 
 from sess_schema import sums
-from sess_schema.classes import dataclass
 from sess_schema.moments import QUARTER
-from sess_schema.queries.quarters import NONE, PERIODS, Reader, Row
+from sess_schema.queries.quarters import NONE, PERIODS, Reader, Row, Selection
 from sess_schema.queries.tally import Sum, Tally
 from sess_schema.session import shown
 
@@ -28,21 +27,8 @@ GROUPS = (
 SUBAGENTS = ("include", "exclude", "only")
 
 
-@dataclass(slots=True)
-class Stats:
-    """Which period and which sessions to sum."""
-
-    since: int | None = None
-    until: int | None = None
-    zone: tzinfo | None = None  # None for the system's
-    agents: Sequence[str] = ()
-    projects: Sequence[str] = ()
-    models: Sequence[str] = ()
-    branches: Sequence[str] = ()
-    session: int | None = None  # with its subagents
-    copies: bool = True  # for one session: include what another one had first
-    subagents: str = "include"
-    only: Sequence[int] | None = None  # of all those, these sessions
+class Stats(Selection):
+    """The sums of a selection."""
 
     def total(self, db: apsw.Connection) -> Tally:
         total = Tally()

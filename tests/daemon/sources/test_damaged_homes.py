@@ -19,11 +19,11 @@ from tests.at_length import amount
 from tests.conftest import opened
 from tests.golden_home import GoldenWorld, agents, clean, database
 
-from sessiond.engines.foreign import Foreign, ForeignError
-from sessiond.engines.known_rows import KnownRows
 from sessiond.reading.array_elements import NotAnArray, elements
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import NotReady
+from sessiond.sourcekit.foreign import Foreign, ForeignError
+from sessiond.sourcekit.known_rows import KnownRows
 
 MOST_RECORDS, MOST_DOCUMENTS, MOST_DATABASES = 200, 40, 12  # spoilt, for each agent
 MOST_DAMAGES = 8  # of files, for each agent

@@ -17,8 +17,8 @@ from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation
 
 if TYPE_CHECKING:
-    from sessiond.engines.foreign import Foreign
     from sessiond.engines.tables import Layout
+    from sessiond.sourcekit.foreign import Foreign
 
 _STORAGE, _SESSION, _INFO, _PROJECTS = "storage", "session", "info", "project"
 _JSON = ".json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sessiond.engines.foreign import Foreign
+from sessiond.sourcekit.foreign import Foreign
 
 _ID = re.compile(r"msg_([0-9a-f]{12})")
 _CLOCK_BITS = 36  # an id starts with this much of the millisecond it was made in

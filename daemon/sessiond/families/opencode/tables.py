@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sessiond.engines.foreign import Foreign
 from sessiond.engines.tables import Layout, Listed, Table
 from sessiond.families.opencode.entries import read_entry
 from sessiond.families.opencode.forks import copies_by_number, copies_by_time
 from sessiond.families.opencode.messages import read_message
 from sessiond.sourcekit.base import Conversation, Record, SessionSpec
+from sessiond.sourcekit.foreign import Foreign
 from sessiond.sourcekit.values import as_dict, as_text, as_time, decoded
 
 FIRST, SECOND = "session", "session_v2"

@@ -16,8 +16,8 @@ from sessiond.sourcekit.files import small_file
 from sessiond.sourcekit.values import as_text
 
 if TYPE_CHECKING:
-    from sessiond.engines.foreign import Foreign
-    from sessiond.engines.known_rows import KnownRows
+    from sessiond.sourcekit.foreign import Foreign
+    from sessiond.sourcekit.known_rows import KnownRows
 
 LIST = "session_index.jsonl"
 _DATABASE = re.compile(r"state_(\d{1,9})\.sqlite")
@@ -51,7 +51,7 @@ class ThreadNames:
         return kept[1]
 
     def _in_database(self, path: str) -> dict[str, str]:
-        from sessiond.engines import foreign  # noqa: PLC0415 - few have a database
+        from sessiond.sourcekit import foreign  # noqa: PLC0415 - few have a database
 
         mark = foreign.fingerprint(path)
         kept = self._stored.get(path)

@@ -22,8 +22,8 @@ from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.values import as_dict, as_text, as_time
 
 if TYPE_CHECKING:
-    from sessiond.engines.foreign import Foreign
-    from sessiond.engines.known_rows import KnownRows
+    from sessiond.sourcekit.foreign import Foreign
+    from sessiond.sourcekit.known_rows import KnownRows
 
 __all__ = ["SOURCE", "AntigravitySource"]
 

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sessiond.engines.foreign import Foreign, fingerprint
 from sessiond.engines.tables import Layout, Listed, Table
 from sessiond.sourcekit.base import Conversation, Record, SessionSpec
 from sessiond.sourcekit.folders import of_uri
+from sessiond.sourcekit.foreign import Foreign, fingerprint
 from sessiond.sources.antigravity.steps import counts, decode_step, read_step, usage_of
 from sessiond.sources.antigravity.wire import Message
 

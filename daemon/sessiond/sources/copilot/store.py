@@ -12,8 +12,8 @@ from sessiond.sourcekit.base import Conversation, Item, Record, SessionSpec
 from sessiond.sourcekit.values import as_count, as_text, as_time
 
 if TYPE_CHECKING:
-    from sessiond.engines.foreign import Foreign
-    from sessiond.engines.known_rows import KnownRows
+    from sessiond.sourcekit.foreign import Foreign
+    from sessiond.sourcekit.known_rows import KnownRows
 
 _TABLE = "assistant_usage_events"
 _COLUMNS = (

@@ -14,8 +14,8 @@ from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.values import as_dict
 
 if TYPE_CHECKING:
-    from sessiond.engines.foreign import Foreign
     from sessiond.engines.tables import Layout
+    from sessiond.sourcekit.foreign import Foreign
 
 __all__ = ["SOURCE", "CrushSource"]
 

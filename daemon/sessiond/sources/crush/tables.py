@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sessiond.engines.foreign import Foreign
 from sessiond.engines.tables import Layout, Listed, Table
 from sessiond.sourcekit.base import Conversation, Record, SessionSpec, Usage
+from sessiond.sourcekit.foreign import Foreign
 from sessiond.sourcekit.values import as_count, as_text, as_time, decoded
 from sessiond.sources.crush.messages import read_message
 

@@ -25,8 +25,8 @@ from sessiond.sourcekit.folders import ProjectFolder
 from sessiond.sourcekit.values import as_dict
 
 if TYPE_CHECKING:
-    from sessiond.engines.foreign import Foreign
-    from sessiond.engines.known_rows import KnownRows
+    from sessiond.sourcekit.foreign import Foreign
+    from sessiond.sourcekit.known_rows import KnownRows
     from sessiond.sources.cursor.workspaces import Workspaces
 
 __all__ = ["SOURCE", "CursorSource"]

@@ -11,10 +11,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import KnownRows
 from sessiond.engines.slices import hash64
 from sessiond.sourcekit.base import Conversation, SessionSpec
+from sessiond.sourcekit.foreign import Foreign
+from sessiond.sourcekit.known_rows import KnownRows
 from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.cursor.bubbles import time_of
 from sessiond.sources.cursor.composers import Inline, unwrap

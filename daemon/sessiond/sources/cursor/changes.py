@@ -15,11 +15,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import GONE, KnownRows, after
 from sessiond.engines.slices import hash64
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import LOOK_AGAIN
+from sessiond.sourcekit.foreign import Foreign
+from sessiond.sourcekit.known_rows import GONE, KnownRows, after
 
 log = logging.getLogger("sessiond.cursor")
 

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import KnownRow, KnownRows
 from sessiond.engines.slices import hash64
 from sessiond.sourcekit.base import Conversation, Item, SessionSpec
+from sessiond.sourcekit.foreign import Foreign
+from sessiond.sourcekit.known_rows import KnownRow, KnownRows
 from sessiond.sourcekit.values import strings
 from sessiond.sources.cursor import envelope
 from sessiond.sources.cursor.history import kept, matched, times_of, timings_by_turn, words_of

@@ -18,7 +18,7 @@ from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.cursor.richtext import structured
 
 if TYPE_CHECKING:
-    from sessiond.engines.foreign import Foreign
+    from sessiond.sourcekit.foreign import Foreign
 
 _PREFIX = "composer.content."
 _LARGEST = 8 << 20

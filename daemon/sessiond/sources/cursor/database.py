@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sess_schema import labels
-from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import GONE, KnownRow, KnownRows
 from sessiond.engines.slices import hash64
 from sessiond.reading.tail import LONGEST_LINE
 from sessiond.sourcekit.base import Conversation, Event, Item, Record, SessionSpec
 from sessiond.sourcekit.editors import folder_of
+from sessiond.sourcekit.foreign import Foreign
+from sessiond.sourcekit.known_rows import GONE, KnownRow, KnownRows
 from sessiond.sources.cursor import envelope
 from sessiond.sources.cursor.changes import (
     BUBBLE,

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import KnownRows
 from sessiond.engines.slices import hash64
 from sessiond.sourcekit.base import Item
 from sessiond.sourcekit.editors import folder_of
+from sessiond.sourcekit.foreign import Foreign
+from sessiond.sourcekit.known_rows import KnownRows
 from sessiond.sourcekit.values import as_dict, as_line, as_text
 from sessiond.sources.cursor.changes import HEADER, digest
 from sessiond.sources.cursor.composers import Composer, read_header, unwrap

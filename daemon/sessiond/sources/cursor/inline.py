@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sessiond.engines.known_rows import KnownRow
 from sessiond.sourcekit.base import Conversation, Item
+from sessiond.sourcekit.known_rows import KnownRow
 from sessiond.sources.cursor import envelope
 from sessiond.sources.cursor.changes import digest
 from sessiond.sources.cursor.composers import Inline

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sessiond.engines.known_rows import KnownRow
 from sessiond.sourcekit.base import Item
+from sessiond.sourcekit.known_rows import KnownRow
 from sessiond.sources.cursor.composers import Composer
 
 

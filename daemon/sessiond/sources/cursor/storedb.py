@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from sess_schema.decode import decode
-from sessiond.engines.foreign import Foreign
 from sessiond.sourcekit.editors import folder_of
 from sessiond.sourcekit.files import small_json
+from sessiond.sourcekit.foreign import Foreign
 from sessiond.sourcekit.titles import title_line
 from sessiond.sourcekit.values import as_milliseconds, as_text, as_time
 from sessiond.sources.cursor.protobuf import fields, member, members, text, whole_number

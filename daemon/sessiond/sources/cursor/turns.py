@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sessiond.engines.foreign import Foreign
+from sessiond.sourcekit.foreign import Foreign
 from sessiond.sourcekit.values import as_milliseconds, as_time
 from sessiond.sources.cursor.protobuf import fields, member, members, text, whole_number
 from sessiond.sources.cursor.richtext import readable

@@ -10,10 +10,10 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from sessiond.engines.foreign import Foreign
-from sessiond.engines.known_rows import GONE, KnownRows, after
 from sessiond.sourcekit.base import Conversation, SessionSpec
 from sessiond.sourcekit.editors import folder_of_workspace
+from sessiond.sourcekit.foreign import Foreign
+from sessiond.sourcekit.known_rows import GONE, KnownRows, after
 from sessiond.sourcekit.values import as_dict, as_text, as_time
 from sessiond.sources.cursor.asked import GENERATIONS, PROMPTS, asked, words_of
 from sessiond.sources.cursor.bubbles import prompt_text

@@ -6,10 +6,10 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from sessiond.engines.foreign import Changed, Foreign, ForeignError, fingerprint
-from sessiond.engines.known_rows import after
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.editors import folder_of_workspace
+from sessiond.sourcekit.foreign import Changed, Foreign, ForeignError, fingerprint
+from sessiond.sourcekit.known_rows import after
 from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.cursor.composers import unwrap
 

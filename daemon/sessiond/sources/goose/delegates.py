@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sess_schema import kinds
-from sessiond.engines.foreign import Foreign
+from sessiond.sourcekit.foreign import Foreign
 from sessiond.sourcekit.values import as_dict, as_text, decoded, strings
 from sessiond.sources.goose.calls import kind_of
 

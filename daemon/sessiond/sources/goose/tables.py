@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sessiond.engines.foreign import Foreign
 from sessiond.engines.tables import Layout, Listed, Table
 from sessiond.sourcekit.base import Conversation, Record, SessionSpec, Usage
+from sessiond.sourcekit.foreign import Foreign
 from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time, decoded
 from sessiond.sources.goose.delegates import starting_call
 from sessiond.sources.goose.messages import AGAIN, SUMMARY, read_message

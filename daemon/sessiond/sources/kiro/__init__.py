@@ -10,21 +10,18 @@ import orjson
 
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Parser, SessionSpec, Source
 from sessiond.sourcekit.files import small_file, small_json
-from sessiond.sourcekit.folders import absolute
-from sessiond.sourcekit.values import as_text
+from sessiond.sources.kiro.files import MESSAGES, SESSION, SUBAGENTS, facts_of, spec_of
 
 if TYPE_CHECKING:
-    from sessiond.engines.foreign import Foreign
-    from sessiond.engines.known_rows import KnownRows
+    from sessiond.sourcekit.foreign import Foreign
+    from sessiond.sourcekit.known_rows import KnownRows
 
 __all__ = ["SOURCE", "KiroSource"]
 
 _HOME, _SESSIONS, _CLI = ".kiro", "sessions", "cli"
-_MESSAGES, _SESSION, _SUBAGENTS = "messages.jsonl", "session.json", "sub-executions"
 _DATABASE, _EXTENSION, _WORKSPACES = "data.sqlite3", "kiro.kiroagent", "workspace-sessions"
 _LIST = "sessions.json"
 _LARGEST = 64 << 20
-_CREATED_BY_AGENT = "subagent"
 
 
 class KiroSource(Source):
@@ -72,8 +69,8 @@ class KiroSource(Source):
     def classify(self, path: str) -> str | None:
         folder, name = os.path.split(path)
         inner, outer = os.path.basename(folder), os.path.basename(os.path.dirname(folder))
-        if name in (_MESSAGES, _SESSION):
-            return "document" if name == _SESSION else "transcript"
+        if name in (MESSAGES, SESSION):
+            return "document" if name == SESSION else "transcript"
         if name == _DATABASE:
             return "database" if inner.casefold() == "kiro-cli" else None
         if inner == _CLI and outer == _SESSIONS:
@@ -81,12 +78,12 @@ class KiroSource(Source):
             return {".jsonl": "transcript", ".json": "document"}.get(kind)
         if outer == _WORKSPACES and name.endswith(".json"):
             return "sidecar" if name == _LIST else "document"
-        return "transcript" if inner == _SUBAGENTS and name.endswith(".jsonl") else None
+        return "transcript" if inner == SUBAGENTS and name.endswith(".jsonl") else None
 
     def claims(self, path: str, head: bytes) -> bool:
         first = head.partition(b"\n")[0]
         if b'"payload"' in first and b'"timestamp"' in first and b'"type"' in first:
-            return os.path.basename(path) == _MESSAGES or b'"executionId"' in head
+            return os.path.basename(path) == MESSAGES or b'"executionId"' in head
         return b'"version":"v1"' in first and b'"kind":"' in first and b'"message_id"' in first
 
     def enters(self, directory: str) -> bool:
@@ -98,7 +95,7 @@ class KiroSource(Source):
             return super().sidecars(path)
         if os.path.basename(os.path.dirname(folder)) == _WORKSPACES:
             return (os.path.join(folder, _LIST),)
-        facts = _facts_of(path)
+        facts = facts_of(path)
         return () if facts == path else (facts,)
 
     def owner(self, sidecar: str) -> str:
@@ -108,26 +105,26 @@ class KiroSource(Source):
     def readers(self, path: str) -> Sequence[str]:
         """What the title and the folder of a log are in changes without it."""
         folder, name = os.path.split(path)
-        if name == _SESSION:
-            return (os.path.join(folder, _MESSAGES),)
+        if name == SESSION:
+            return (os.path.join(folder, MESSAGES),)
         if os.path.basename(folder) == _CLI and name.endswith(".json"):
             return (path + "l",)
         return ()
 
     def identify(self, path: str, head: bytes) -> SessionSpec:  # noqa: ARG002 - its place says all
         folder, name = os.path.split(path)
-        if os.path.basename(folder) == _SUBAGENTS:
-            above = spec_of(_facts_of(path), small_json(_facts_of(path), _LARGEST))
+        if os.path.basename(folder) == SUBAGENTS:
+            above = spec_of(facts_of(path), small_json(facts_of(path), _LARGEST))
             return SessionSpec(
                 os.path.splitext(name)[0],
                 kind="subagent",
                 parent=above.native_id,
                 project=above.project,
             )
-        return spec_of(path, small_json(_facts_of(path), _LARGEST))
+        return spec_of(path, small_json(facts_of(path), _LARGEST))
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        from sessiond.sources.kiro.parser import KiroParser  # noqa: PLC0415 - when something changed
+        from sessiond.sources.kiro.log import KiroParser  # noqa: PLC0415 - when something changed
 
         return KiroParser(spec, state)
 
@@ -138,46 +135,8 @@ class KiroSource(Source):
             "timestamp": "2026-01-01T00:00:00.000Z",
             "payload": {"type": "user", "content": f"put the {word} on"},
         }
-        path = os.path.join(self.places()[0], "d0c7", session, _MESSAGES)
+        path = os.path.join(self.places()[0], "d0c7", session, MESSAGES)
         return {path: orjson.dumps(record) + b"\n"}
-
-
-def spec_of(path: str, facts: dict[str, Any]) -> SessionSpec:
-    """The session of a log or of the file beside it that describes it."""
-    folder, name = os.path.split(path)
-    project = absolute(as_text(facts.get("cwd")))
-    parent = as_text(facts.get("parent_session_id"))
-    if name in (_MESSAGES, _SESSION):
-        session = os.path.basename(folder)
-        made = facts.get("createdReason") == _CREATED_BY_AGENT
-        parent = as_text(facts.get("parentSessionId")) if made else None
-        for listed in (facts.get("workspacePaths"), facts.get("rootPaths")):
-            project = project or (
-                absolute(listed[0]) if isinstance(listed, list) and listed else None
-            )
-        resume = ("kiro-cli", "--v3", "--resume-id", session)
-    else:
-        session = os.path.splitext(name)[0]
-        resume = ("kiro-cli", "chat", "--resume-id", session)
-    title = as_text(facts.get("title"))
-    return SessionSpec(
-        session,
-        kind="subagent" if parent else "main",
-        parent=parent,
-        title=None if title == "New Session" else title,
-        project=project,
-        resume=() if parent else resume,
-    )
-
-
-def _facts_of(path: str) -> str:
-    """The file that describes the session of a log."""
-    folder, name = os.path.split(path)
-    if os.path.basename(folder) == _SUBAGENTS:
-        return os.path.join(os.path.dirname(folder), _SESSION)
-    if name in (_MESSAGES, _SESSION):
-        return os.path.join(folder, _SESSION)
-    return os.path.splitext(path)[0] + ".json"
 
 
 class _Documents:
@@ -189,7 +148,7 @@ class _Documents:
             yield state.editor_session(
                 path, data, small_file(os.path.join(folder, _LIST), _LARGEST)
             )
-        elif name == _SESSION:
+        elif name == SESSION:
             yield state.session(path, data)
         else:
             yield state.turns(path, data)

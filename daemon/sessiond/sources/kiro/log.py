@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sess_schema import labels
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title
 from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.values import as_dict, as_text, as_time, strings
+from sessiond.sources.kiro import messages
+from sessiond.sources.kiro.memory import Memory
 from sessiond.sources.kiro.tools import blocks, call, result
-
-if TYPE_CHECKING:
-    from sessiond.sources.kiro.parser import KiroParser
 
 _NAMING = "You are a session naming agent"
 
 
-def read(value: dict[str, Any], parser: KiroParser) -> Record:
+class KiroParser(Memory):
+    def parse(self, value: dict[str, Any]) -> Record:
+        read = messages.read if isinstance(value.get("payload"), dict) else _read
+        record = read(value, self)
+        self.note(record)
+        return record
+
+
+def _read(value: dict[str, Any], memory: Memory) -> Record:
     kind = as_text(value.get("kind")) or "other"
     data = as_dict(value.get("data"))
     record = Record(kind, native_id=as_text(data.get("message_id")))
@@ -29,7 +36,7 @@ def read(value: dict[str, Any], parser: KiroParser) -> Record:
         _answer(record, data)
     elif kind == "ToolResults":
         record.role = "user"
-        _results(record, data, parser)
+        _results(record, data, memory)
     elif kind == "Compaction":
         if summary := as_text(data.get("summary")):
             record.events.append(Event("summary", summary, label=labels.COMPACT))
@@ -39,7 +46,7 @@ def read(value: dict[str, Any], parser: KiroParser) -> Record:
         record.events.append(Event("system", "Canceled", label=labels.INTERRUPTED))
     elif kind == "ResetTo":
         position = data.get("target_index")
-        record.retires += parser.back_to_position(position) if isinstance(position, int) else []
+        record.retires += memory.back_to_position(position) if isinstance(position, int) else []
     else:
         record.warnings.append("entry of an unknown kind")
         if text := "\n".join(strings(data)):
@@ -87,7 +94,7 @@ def _answer(record: Record, data: dict[str, Any]) -> None:
             record.warnings.append(f"part of an unknown kind: {kind}")
 
 
-def _results(record: Record, data: dict[str, Any], parser: KiroParser) -> None:
+def _results(record: Record, data: dict[str, Any], memory: Memory) -> None:
     details = as_dict(data.get("results"))
     for number, kind, value in _parts(data):
         returned = as_dict(value)
@@ -101,6 +108,6 @@ def _results(record: Record, data: dict[str, Any], parser: KiroParser) -> None:
         pointer = f"/data/content/{number}/data/content"
         found = result(call_id, text, failed=failed, images=images, pointer=pointer)
         canceled = as_dict(details.get(call_id)).get("result") == "Cancelled"
-        if canceled or parser.was_refused(call_id):
+        if canceled or memory.was_refused(call_id):
             found.status = "denied"
         record.results.append(found)

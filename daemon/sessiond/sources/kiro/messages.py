@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sess_schema import labels
 from sessiond.sourcekit.base import LINK_RESULT, TITLE_PROMPT, Event, Link, Record, Title
 from sessiond.sourcekit.content import NAMELESS, result_text
 from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.values import as_dict, as_milliseconds, as_text, as_time, strings
+from sessiond.sources.kiro.memory import Memory
 from sessiond.sources.kiro.tools import call, result
-
-if TYPE_CHECKING:
-    from sessiond.sources.kiro.parser import KiroParser
 
 _SILENT = frozenset(
     {
@@ -24,15 +22,15 @@ _HIDDEN = "..."  # instead of a thought that is encrypted
 _SYSTEM_PROMPT = ("<identity>", "You are ", "# ")
 
 
-def read(value: dict[str, Any], parser: KiroParser) -> Record:
+def read(value: dict[str, Any], memory: Memory) -> Record:
     payload = as_dict(value.get("payload"))
     kind = as_text(payload.get("type")) or "other"
     record = Record(kind, native_id=as_text(value.get("id")), ts=as_time(value.get("timestamp")))
-    if (subagent := as_text(payload.get("subExecutionId"))) and subagent != parser.spec.native_id:
+    if (subagent := as_text(payload.get("subExecutionId"))) and subagent != memory.spec.native_id:
         record.session = subagent
     reader = _READERS.get(kind)
     if reader is not None:
-        reader(record, payload, parser)
+        reader(record, payload, memory)
     elif kind not in _SILENT:
         record.warnings.append("record of an unknown type")
         record.say("system", "\n".join(strings(payload, NAMELESS)), kind)
@@ -42,7 +40,7 @@ def read(value: dict[str, Any], parser: KiroParser) -> Record:
 # -- what was said
 
 
-def _user(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
+def _user(record: Record, payload: dict[str, Any], _: Memory) -> None:
     record.role = "user"
     text, images = result_text(payload.get("content"))
     listed = payload.get("images")
@@ -61,18 +59,18 @@ def _user(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
         record.say("system", item.get("content"), labels.CONTEXT)
 
 
-def _start(record: Record, payload: dict[str, Any], parser: KiroParser) -> None:
+def _start(record: Record, payload: dict[str, Any], memory: Memory) -> None:
     """What the model is told first; early versions had the first prompt here instead."""
     text, _ = result_text(payload.get("content"))
     text = text.strip()
     told = payload.get("forcedRole") is True or text.startswith(_SYSTEM_PROMPT)
-    if told or parser.prompted:
+    if told or memory.prompted:
         record.say("system", text, labels.CONTEXT)
     else:
-        _user(record, payload, parser)
+        _user(record, payload, memory)
 
 
-def _assistant(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
+def _assistant(record: Record, payload: dict[str, Any], _: Memory) -> None:
     record.role = "assistant"
     model = (as_text(payload.get("reasoningModelId")) or "").rpartition("::")[2]
     record.model = model if model != "auto" else None
@@ -92,18 +90,18 @@ def _assistant(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
 # -- calls
 
 
-def _call(record: Record, payload: dict[str, Any], parser: KiroParser) -> None:
+def _call(record: Record, payload: dict[str, Any], memory: Memory) -> None:
     record.role = "assistant"
     call_id = as_text(payload.get("toolCallId"))
     if call_id and payload.get("status") == "denied":
-        parser.refuse(call_id)
-    parser.called_at = record.ts
+        memory.refuse(call_id)
+    memory.called_at = record.ts
     record.events.append(
         call(as_text(payload.get("toolName")), payload.get("args"), call_id, "/payload/args")
     )
 
 
-def _result(record: Record, payload: dict[str, Any], parser: KiroParser) -> None:
+def _result(record: Record, payload: dict[str, Any], memory: Memory) -> None:
     record.role = "user"
     call_id = as_text(payload.get("toolCallId"))
     if call_id is None:
@@ -113,25 +111,25 @@ def _result(record: Record, payload: dict[str, Any], parser: KiroParser) -> None
     found = result(call_id, text, failed=failed, images=images, pointer="/payload/content")
     found.duration_ms = as_milliseconds(payload.get("durationMs"))
     forbidden = as_dict(as_dict(payload.get("_meta")).get("kiro")).get("policyDenial")
-    if parser.was_refused(call_id) or forbidden:
+    if memory.was_refused(call_id) or forbidden:
         found.status = "denied"
     record.results.append(found)
-    if record.ts == parser.called_at:  # written together, when the call was over
+    if record.ts == memory.called_at:  # written together, when the call was over
         record.ts = None
 
 
-def _question(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
+def _question(record: Record, payload: dict[str, Any], _: Memory) -> None:
     if payload.get("interactionType") == "user_input":
         record.say("system", payload.get("question"), "question")
 
 
-def _answer(_: Record, payload: dict[str, Any], parser: KiroParser) -> None:
+def _answer(_: Record, payload: dict[str, Any], memory: Memory) -> None:
     chosen, call_id = as_text(payload.get("selectedOption")) or "", payload.get("toolCallId")
     if "reject" in chosen and isinstance(call_id, str):
-        parser.refuse(call_id)
+        memory.refuse(call_id)
 
 
-def _subagent(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
+def _subagent(record: Record, payload: dict[str, Any], _: Memory) -> None:
     record.role = "assistant"
     child = as_text(payload.get("subSessionId"))
     given = {
@@ -146,7 +144,7 @@ def _subagent(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
         record.links.append(Link(child, child, LINK_RESULT, home=""))
 
 
-def _returned(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
+def _returned(record: Record, payload: dict[str, Any], _: Memory) -> None:
     record.role = "user"
     child, status = as_text(payload.get("subSessionId")), payload.get("status")
     if child is None:
@@ -166,7 +164,7 @@ def _returned(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
 # -- what happened
 
 
-def _end(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
+def _end(record: Record, payload: dict[str, Any], _: Memory) -> None:
     reason = payload.get("stopReason")
     refusal = as_dict(as_dict(payload.get("stopDetails")).get("refusal"))
     if reason == "cancelled":
@@ -177,13 +175,13 @@ def _end(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
         record.say("system", "The turn failed", labels.API_ERROR)
 
 
-def _tombstone(record: Record, payload: dict[str, Any], parser: KiroParser) -> None:
+def _tombstone(record: Record, payload: dict[str, Any], memory: Memory) -> None:
     start = as_text(payload.get("effectiveFromMessageId"))
     if payload.get("kind") == "checkpoint_revert" and start:
-        record.retires.append(parser.back_to(start))
+        record.retires.append(memory.back_to(start))
 
 
-def _metadata(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
+def _metadata(record: Record, payload: dict[str, Any], _: Memory) -> None:
     label = {"displayError": labels.API_ERROR, "recap": labels.AWAY_SUMMARY}.get(
         as_text(payload.get("key")) or ""
     )
@@ -191,25 +189,25 @@ def _metadata(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
         record.say("system", "\n".join(strings(payload.get("value"))), label)
 
 
-def _hook(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
+def _hook(record: Record, payload: dict[str, Any], _: Memory) -> None:
     names = ("name", "command", "output")
     text = "\n".join(filter(None, (as_text(payload.get(name)) for name in names)))
     failed = payload.get("status") == "failed"
     record.say("system", text, labels.HOOK_FAILED if failed else "hook")
 
 
-def _steering(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
+def _steering(record: Record, payload: dict[str, Any], _: Memory) -> None:
     listed = payload.get("documents")
     for document in map(as_dict, listed if isinstance(listed, list) else ()):
         texts = (as_text(document.get(name)) for name in ("displayName", "content"))
         record.say("system", "\n".join(filter(None, texts)), labels.NESTED_MEMORY)
 
 
-def _error(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
+def _error(record: Record, payload: dict[str, Any], _: Memory) -> None:
     record.say("system", payload.get("message"), labels.ERROR)
 
 
-def _note(record: Record, payload: dict[str, Any], _: KiroParser) -> None:
+def _note(record: Record, payload: dict[str, Any], _: Memory) -> None:
     record.say("system", result_text(payload.get("content"))[0], record.kind)
 
 

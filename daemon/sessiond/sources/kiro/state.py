@@ -23,7 +23,7 @@ from sessiond.sourcekit.documents import borrowed_times, whole_json
 from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time, decoded, strings
-from sessiond.sources.kiro import spec_of
+from sessiond.sources.kiro.files import spec_of
 
 _COUNTS = ("input", "output", "cache_write_input", "cache_read_input")
 _INJECTED = ("<identity>", "## Included Rules", "<steering-reminder>", "<EnvironmentContext>")

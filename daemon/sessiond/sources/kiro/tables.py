@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sess_schema import labels
-from sessiond.engines.foreign import Foreign
 from sessiond.engines.slices import hash64
 from sessiond.engines.tables import Layout, Listed, Table
 from sessiond.sourcekit.base import (
@@ -20,6 +19,7 @@ from sessiond.sourcekit.base import (
     Usage,
 )
 from sessiond.sourcekit.folders import absolute
+from sessiond.sourcekit.foreign import Foreign
 from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.values import (
     OPAQUE,

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sess_schema import labels
-from sessiond.engines.foreign import Foreign
 from sessiond.engines.tables import Layout, Listed, Table
 from sessiond.sourcekit.base import Conversation, Event, Record, SessionSpec, Usage
+from sessiond.sourcekit.foreign import Foreign
 from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time, decoded
 
 _PROMPTS, _CONVERSATIONS = "ai_queries", "agent_conversations"

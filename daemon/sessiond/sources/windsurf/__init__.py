@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from sessiond.sourcekit.base import ONE_READER, Conversation, Source
 
 if TYPE_CHECKING:
-    from sessiond.engines.foreign import Foreign
-    from sessiond.engines.known_rows import KnownRows
+    from sessiond.sourcekit.foreign import Foreign
+    from sessiond.sourcekit.known_rows import KnownRows
 
 __all__ = ["SOURCE", "WindsurfSource"]
 

@@ -6,12 +6,12 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sessiond.engines.foreign import Foreign, ForeignError
-from sessiond.engines.known_rows import KnownRows
 from sessiond.engines.slices import hash64
 from sessiond.engines.tables import Layout, Table, TableReader
 from sessiond.sourcekit.base import Conversation, Event, Item, Record, SessionSpec
 from sessiond.sourcekit.editors import folder_of_workspace
+from sessiond.sourcekit.foreign import Foreign, ForeignError
+from sessiond.sourcekit.known_rows import KnownRows
 from sessiond.sourcekit.values import as_dict, as_line, as_text, as_time, decoded
 
 _KEYS = ("workbench.panel.aichat.view.aichat.chatdata", "aiChat.chatdata")  # no others are read

@@ -9,8 +9,8 @@ from sessiond.families.in_tables import InTables
 from sessiond.sourcekit.base import SOURCE_CODE
 
 if TYPE_CHECKING:
-    from sessiond.engines.foreign import Foreign
     from sessiond.engines.tables import Layout
+    from sessiond.sourcekit.foreign import Foreign
 
 __all__ = ["SOURCE", "ZedSource"]
 

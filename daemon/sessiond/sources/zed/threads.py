@@ -7,9 +7,9 @@ from typing import Any
 
 import zstandard
 
-from sessiond.engines.foreign import Foreign
 from sessiond.engines.tables import Layout, Table
 from sessiond.sourcekit.base import Conversation, Item, NotReady, Record, SessionSpec, Usage
+from sessiond.sourcekit.foreign import Foreign
 from sessiond.sourcekit.values import as_count, as_dict, as_text, as_time, decoded
 from sessiond.sources.zed.messages import read_message
 

@@ -10,17 +10,7 @@ from typing import Any
 import apsw
 
 from sess_schema.queries.stats import Stats
-from sess_schema.queries.views import (
-    cache,
-    context,
-    edits,
-    failures,
-    files,
-    latency,
-    parts,
-    tools,
-    windows,
-)
+from sess_schema.queries.views import parts
 from sess_schema.queries.views.parts import Count, Counted
 
 _COMPARED = 100  # sessions at once
@@ -28,6 +18,8 @@ _COMPARED = 100  # sessions at once
 
 def make(db: apsw.Connection, seconds: float) -> bool:
     """Make the digests that are due, as long as there is time; whether none is left."""
+    if not any(parts.due(db)):
+        return True
     until = time.process_time() + seconds
     for sessions in parts.due(db):
         if time.process_time() >= until:
@@ -83,7 +75,7 @@ def _renew(db: apsw.Connection, sessions: list[int]) -> None:
 
 def _made(db: apsw.Connection, sessions: list[int]) -> Iterator[tuple[str, int, str]]:
     asked = Stats(only=sessions)
-    for count in _COUNTS:
+    for count in _counts():
         for session, found in count(db, asked):
             for part, data in found.items():
                 yield part, session, json.dumps(data, separators=(",", ":"), ensure_ascii=False)
@@ -108,14 +100,27 @@ def _extents(db: apsw.Connection, asked: Stats) -> Counted:
             yield session, {parts.EXTENT: extent}
 
 
-_COUNTS: tuple[Count, ...] = (
-    _extents,
-    tools.by_session,
-    failures.by_session,
-    files.by_session,
-    edits.with_turns,
-    context.by_session,
-    latency.by_session,
-    windows.by_session,
-    cache.by_session,
-)
+def _counts() -> tuple[Count, ...]:
+    """Of all views: a pass that makes no digests does not load them."""
+    from sess_schema.queries.views import (  # noqa: PLC0415
+        cache,
+        context,
+        edits,
+        failures,
+        files,
+        latency,
+        tools,
+        windows,
+    )
+
+    return (
+        _extents,
+        tools.by_session,
+        failures.by_session,
+        files.by_session,
+        edits.with_turns,
+        context.by_session,
+        latency.by_session,
+        windows.by_session,
+        cache.by_session,
+    )

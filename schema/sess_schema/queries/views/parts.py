@@ -129,15 +129,6 @@ def clear(db: apsw.Connection) -> None:
     db.execute("INSERT OR IGNORE INTO undigested SELECT id FROM sessions")
 
 
-def digest(db: apsw.Connection, seconds: float) -> bool:
-    """Make the digests that are due, as long as there is time; whether none is left."""
-    if not any(due(db)):
-        return True
-    from sess_schema.queries.views import digests  # noqa: PLC0415 - it imports every view
-
-    return digests.make(db, seconds)
-
-
 def due(db: apsw.Connection) -> Iterator[list[int]]:
     """The sessions whose digests are to be made, in parts for a transaction each."""
     changed: list[Any] = db.execute(

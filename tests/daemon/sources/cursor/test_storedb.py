@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessiond.engines.foreign import Foreign, ForeignError
+from sessiond.sourcekit.foreign import Foreign, ForeignError
 from sessiond.sources.cursor.storedb import (
     Chat,
     Meta,

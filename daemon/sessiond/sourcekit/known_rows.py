@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import apsw
-
-from sessiond.reading.tracked import Tracked
 
 GONE = -1  # the place of a row whose whole conversation left the database
 STALE = -(1 << 62)  # added to the place of a row that only an older edition read
@@ -27,36 +26,42 @@ class KnownRow:
         return self.place < GONE
 
 
+class _Whole(Protocol):
+    """A document or database, as a source in the index."""
+
+    id: int | None  # None until something of it is read
+
+
 class KnownRows:
     """Queries `database_rows` for one database or document."""
 
-    def __init__(self, db: apsw.Connection, database: Tracked) -> None:
+    def __init__(self, db: apsw.Connection, whole: _Whole) -> None:
         self._db = db
-        self._database = database
+        self._whole = whole
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing of it was ever read."""
-        return self._database.id is None
+        return self._whole.id is None
 
     def get(self, key: str) -> KnownRow | None:
         for row in self._db.execute(
             "SELECT place, digest, alias, ts FROM database_rows WHERE source_id = ? AND key = ?",
-            (self._database.id, key),
+            (self._whole.id, key),
         ):
             return KnownRow(*row)
         return None
 
     def under(self, prefix: str) -> dict[str, KnownRow]:
         """All rows whose key starts with `prefix`."""
-        if self._database.id is None:
+        if self._whole.id is None:
             return {}
         return {
             key: KnownRow(*rest)
             for key, *rest in self._db.execute(
                 "SELECT key, place, digest, alias, ts FROM database_rows"
                 " WHERE source_id = ? AND key >= ? AND key < ?",
-                (self._database.id, prefix, after(prefix)),
+                (self._whole.id, prefix, after(prefix)),
             )
         }
 
@@ -65,7 +70,7 @@ class KnownRows:
         yield from self._db.execute(
             "SELECT key, place FROM database_rows"
             " WHERE source_id = ? AND key >= ? AND key < ? ORDER BY key",
-            (self._database.id, prefix, after(prefix)),
+            (self._whole.id, prefix, after(prefix)),
         )
 
     def in_order(self, keys: Iterable[str]) -> list[str]:
@@ -76,7 +81,7 @@ class KnownRows:
                 "SELECT r.key FROM json_each(?) k CROSS JOIN database_rows r"
                 " ON r.source_id = ? AND r.key = k.value"
                 " JOIN turns t ON t.id = r.turn_id AND t.retired = 0 ORDER BY t.offset",
-                (json.dumps(list(keys)), self._database.id),
+                (json.dumps(list(keys)), self._whole.id),
             )
         ]
 
@@ -86,7 +91,7 @@ class KnownRows:
             path.rpartition("#")[2]
             for (path,) in self._db.execute(
                 "SELECT path FROM sources WHERE part_of = ? AND state = 'live'",
-                (self._database.id,),
+                (self._whole.id,),
             )
         ]
 
@@ -97,7 +102,7 @@ class KnownRows:
             for (path,) in self._db.execute(
                 "SELECT path FROM sources WHERE part_of = ? AND state = 'live'"
                 " ORDER BY mtime_ns DESC LIMIT ?",
-                (self._database.id, most),
+                (self._whole.id, most),
             )
         ]
 

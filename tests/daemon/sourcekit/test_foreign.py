@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiond.engines.foreign import Changed, Foreign
+from sessiond.sourcekit.foreign import Changed, Foreign
 
 ROWS = "SELECT a FROM t ORDER BY a"
 SUFFIXES = ("", "-wal", "-shm")

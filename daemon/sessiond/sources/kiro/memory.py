@@ -1,18 +1,17 @@
-"""Parses logs: those of version 2 have kinds and data, later ones payloads with a type."""
+"""What one record of a log needs of those before it."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from sessiond.sourcekit.base import Record, Retire, SessionSpec
-from sessiond.sources.kiro import log, messages
 
 _REMEMBERED = 200  # prompts that may be taken back
 _CALLS = 32  # calls that were refused and wait for their result
 
 
-class KiroParser:
-    """Keeps what one record needs of those before it."""
+class Memory:
+    """Prompts, and calls that were refused."""
 
     def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
         self.spec = spec
@@ -29,13 +28,10 @@ class KiroParser:
             "called_at": self.called_at,
         }
 
-    def parse(self, value: dict[str, Any]) -> Record:
-        read = messages.read if isinstance(value.get("payload"), dict) else log.read
-        record = read(value, self)
+    def note(self, record: Record) -> None:
         if record.native_id and any(event.type == "user" for event in record.events):
             self._prompts = [*self._prompts, [self._count, record.native_id]][-_REMEMBERED:]
         self._count += 1
-        return record
 
     @property
     def prompted(self) -> bool:
