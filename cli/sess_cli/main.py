@@ -14,13 +14,17 @@ from sess_schema import __version__, completion, program, shells
 from sess_schema.errors import SessError
 from sess_schema.program import say
 
-# The modules in `commands/`, in the order of the help.
-VERBS = (
-    "search", "list_", "show", "stats", "statusline", "export", "import_",
-    "turns", "cut", "pick", "truncate", "rm", "undo", "suggest", "prune",
-    "state", "history", "resume", "handoff", "record",
-    "restore", "check", "backup", "forget", "sql", "doctor", "demo",
-)  # fmt: skip
+# Each verb, in the order of the help, and its module in `commands/`: the function has the name of
+# the verb, unless the module registers it.
+VERBS = {
+    "search": "search", "list": "list_", "show": "show", "stats": "stats",
+    "statusline": "statusline", "export": "export", "import": "import_", "turns": "turns",
+    "cut": "cut", "pick": "pick", "truncate": "truncate", "rm": "rm", "undo": "undo",
+    "suggest": "suggest", "prune": "prune", "state": "state", "history": "history",
+    "resume": "resume", "handoff": "handoff", "record": "record", "restore": "restore",
+    "check": "check", "backup": "backup", "forget": "forget", "sql": "sql", "doctor": "doctor",
+    "demo": "demo",
+}  # fmt: skip
 
 app = typer.Typer(
     name="sess",
@@ -32,8 +36,15 @@ app = typer.Typer(
 )
 # One that is named is loaded alone: each of the others would take a few milliseconds.
 _asked = next((word for word in sys.argv[1:] if word != "--debug"), "")
-for verb in [one for one in VERBS if one.strip("_") == _asked] or VERBS:
-    import_module(f"sess_cli.commands.{verb}").register(app)
+for _verb in [_asked] if _asked in VERBS else VERBS:
+    _module = import_module(f"sess_cli.commands.{VERBS[_verb]}")
+    if hasattr(_module, "register"):
+        _module.register(app)
+    else:
+        _name = (
+            _verb if hasattr(_module, _verb) else f"{_verb}_"
+        )  # `list` and `import` are Python's
+        app.command(_verb)(getattr(_module, _name))
 
 
 def _version(value: bool) -> None:
@@ -72,7 +83,7 @@ def _without_a_verb(*, print_id: bool) -> None:
         raise typer.Exit(finder.start(print_id=print_id))
     from sess_cli.commands import list_  # noqa: PLC0415
 
-    list_.show_list()
+    list_.list_()
     if sys.stdin.isatty() and sys.stdout.isatty():
         say("\nhint: `sess search WORDS` searches, `sess show ID` shows one; see `sess --help`")
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import site
-import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sess_schema.program import module
+
+if TYPE_CHECKING:
+    import subprocess
 
 # No other variable is passed: any of them might lead an agent to another home.
 _KEPT = (
@@ -25,6 +26,8 @@ class Sandbox:
     """A home directory in which our programs find only what was put there."""
 
     def __init__(self, root: Path) -> None:
+        import site  # noqa: PLC0415
+
         self.root = root
         self.projects = root / ".claude" / "projects"
         self.projects.mkdir(parents=True)
@@ -48,6 +51,8 @@ class Sandbox:
         self, name: str, *arguments: str, capture: bool = True
     ) -> subprocess.CompletedProcess[str]:
         """Run one of our modules inside."""
+        import subprocess  # noqa: PLC0415
+
         sys.stdout.flush()
         return subprocess.run(
             [*module(name), *arguments],
@@ -62,5 +67,7 @@ class Sandbox:
 @contextmanager
 def throw_away() -> Iterator[Sandbox]:
     """A sandbox that is removed afterwards, whatever happens."""
+    import tempfile  # noqa: PLC0415
+
     with tempfile.TemporaryDirectory(prefix="sess-", ignore_cleanup_errors=True) as root:
         yield Sandbox(Path(root).resolve())

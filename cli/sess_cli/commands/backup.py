@@ -11,10 +11,6 @@ import typer
 from sess_cli.options import NoSync
 
 
-def register(app: typer.Typer) -> None:
-    app.command("backup")(backup)
-
-
 def backup(
     target: Annotated[
         str,

@@ -15,10 +15,6 @@ _MOST_SHOWN = 20
 _NAME_WIDTH = 10
 
 
-def register(app: typer.Typer) -> None:
-    app.command("check")(check)
-
-
 def check(
     *,
     subset: Annotated[

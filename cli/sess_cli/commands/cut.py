@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from sess_schema.queries.turns import Turns
 
 
-def register(app: typer.Typer) -> None:
-    app.command("cut")(cut)
-
-
 def cut(
     session: SessionId,
     numbers: Annotated[

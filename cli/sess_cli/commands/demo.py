@@ -21,10 +21,6 @@ _SCENES = (
 )
 
 
-def register(app: typer.Typer) -> None:
-    app.command("demo")(demo)
-
-
 def demo() -> None:
     """Try sess on a built-in sample, away from your own data."""
     from sess_cli.sandbox import throw_away  # noqa: PLC0415

@@ -17,10 +17,6 @@ _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 _NAME_WIDTH = 11
 
 
-def register(app: typer.Typer) -> None:
-    app.command("doctor")(doctor)
-
-
 def doctor(
     *,
     deep: Annotated[

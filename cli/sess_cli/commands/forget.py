@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 10
 
 
-def register(app: typer.Typer) -> None:
-    app.command("forget")(forget)
-
-
 def forget(
     sessions: SessionIds = None,
     *,

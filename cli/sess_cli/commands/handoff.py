@@ -11,10 +11,6 @@ from sess_cli.commands.export.shared import NoRedact, Output, Redact, RedactionR
 from sess_cli.options import AsJson, NoSync, SessionId
 
 
-def register(app: typer.Typer) -> None:
-    app.command("handoff")(handoff)
-
-
 def handoff(
     session: SessionId,
     *,

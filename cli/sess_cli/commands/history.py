@@ -21,10 +21,6 @@ class Form(StrEnum):
     anthropic = "anthropic"
 
 
-def register(app: typer.Typer) -> None:
-    app.command("history")(history)
-
-
 def history(
     session: SessionId,
     *,

@@ -9,10 +9,6 @@ import typer
 from sess_cli.options import AsJson
 
 
-def register(app: typer.Typer) -> None:
-    app.command("import")(import_)
-
-
 def import_(
     files: Annotated[
         list[str],

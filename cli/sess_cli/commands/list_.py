@@ -28,11 +28,7 @@ Texts = list[str] | None
 SORTS = ("recent", "started", "cost", "tokens", "events", "duration", "project", "title")
 
 
-def register(app: typer.Typer) -> None:
-    app.command("list")(show_list)
-
-
-def show_list(
+def list_(
     words: Annotated[
         Texts,
         typer.Argument(

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 _SUGGESTED = 5  # the best ones are marked
 
 
-def register(app: typer.Typer) -> None:
-    app.command("pick")(pick)
-
-
 def pick(
     session: SessionId = "last",
     *,

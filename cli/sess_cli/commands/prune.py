@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 20
 
 
-def register(app: typer.Typer) -> None:
-    app.command("prune")(prune)
-
-
 def prune(
     sessions: SessionIds = None,
     *,

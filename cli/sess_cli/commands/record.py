@@ -13,10 +13,6 @@ _MOST_SHOWN = 20
 _PREVIEW = 80
 
 
-def register(app: typer.Typer) -> None:
-    app.command("record")(record)
-
-
 def record(
     *,
     project: Annotated[

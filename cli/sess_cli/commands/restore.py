@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from sess_schema.queries.sources import SourceRow
 
 
-def register(app: typer.Typer) -> None:
-    app.command("restore")(restore)
-
-
 def restore(
     session: Annotated[
         str,

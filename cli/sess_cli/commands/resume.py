@@ -9,10 +9,6 @@ import typer
 from sess_cli.options import AsJson, NoSync, SessionId
 
 
-def register(app: typer.Typer) -> None:
-    app.command("resume")(resume)
-
-
 def resume(
     session: SessionId,
     *,

@@ -16,10 +16,6 @@ if TYPE_CHECKING:
     from sess_cli.edit.removing import Removal
 
 
-def register(app: typer.Typer) -> None:
-    app.command("rm")(rm)
-
-
 def rm(
     session: SessionId,
     *,

@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from sess_schema.session.reader import Reader
 
 
-def register(app: typer.Typer) -> None:
-    app.command("show")(show)
-
-
 def show(
     session: SessionId,
     *,

@@ -29,10 +29,6 @@ _MEASURED_ROWS = 200
 _NARROWEST = 8
 
 
-def register(app: typer.Typer) -> None:
-    app.command("sql")(sql)
-
-
 def sql(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="One read-only SQL statement.")],
     *,

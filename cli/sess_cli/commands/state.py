@@ -20,11 +20,7 @@ _MOST_LINES = 12
 _BOXES = {"done": "[x]", "doing": "[>]", "open": "[ ]"}
 
 
-def register(app: typer.Typer) -> None:
-    app.command("state")(show_state)
-
-
-def show_state(
+def state(
     session: SessionId,
     *,
     full: Annotated[bool, typer.Option("--full", help="Do not shorten long texts.")] = False,
@@ -33,12 +29,12 @@ def show_state(
 ) -> None:
     """Show where a session stands: plan, to-dos, mode, model."""
     from sess_cli import fresh  # noqa: PLC0415
-    from sess_cli.continuing import state  # noqa: PLC0415
+    from sess_cli.continuing.state import read  # noqa: PLC0415
     from sess_schema.queries import sessions  # noqa: PLC0415
 
     with fresh.open_with_sessions(sync=not no_sync) as db:
         row = sessions.resolve(db, session)
-        found = state.read(db, row)
+        found = read(db, row)
         if as_json:
             from sess_cli.output import json_line  # noqa: PLC0415
 

@@ -24,10 +24,6 @@ if TYPE_CHECKING:
 Texts = list[str] | None
 
 
-def register(app: typer.Typer) -> None:
-    app.command("stats")(stats)
-
-
 def stats(
     what: Annotated[
         str | None,

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
 from sess_cli.options import AsJson
-
-
-def register(app: typer.Typer) -> None:
-    app.command("statusline")(statusline)
 
 
 def statusline(*, as_json: AsJson = False) -> None:

@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from sess_cli.edit.target import Target
 
 
-def register(app: typer.Typer) -> None:
-    app.command("suggest")(suggest)
-
-
 def suggest(
     session: SessionId = "last",
     *,

@@ -14,10 +14,6 @@ if TYPE_CHECKING:
     from sess_cli.edit.cutting import Cut
 
 
-def register(app: typer.Typer) -> None:
-    app.command("truncate")(truncate)
-
-
 def truncate(
     session: SessionId,
     *,

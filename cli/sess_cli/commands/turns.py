@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from sess_schema.queries.turns import Turns
 
 
-def register(app: typer.Typer) -> None:
-    app.command("turns")(turns)
-
-
 def turns(
     session: SessionId = "last",
     *,

@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from sess_cli.edit.log import Edit
 
 
-def register(app: typer.Typer) -> None:
-    app.command("undo")(undo)
-
-
 def undo(
     given: Annotated[
         str | None,

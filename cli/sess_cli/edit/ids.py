@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from sess_cli.recording.recorder import InvalidId, check_id
 from sess_schema.errors import SessError
 
 
 def checked(given: str) -> str:
     """The id of a session, or of a subagent as PARENT/CHILD."""
+    from sess_cli.recording.recorder import InvalidId, check_id  # noqa: PLC0415
+
     parts = given.split("/")
     try:
         for part in parts if len(parts) == 2 and all(parts) else [given]:

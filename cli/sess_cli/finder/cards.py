@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import apsw
 
+from sess_schema.classes import dataclass
 from sess_schema.escape import safe
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow, ShortIds

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING
 
 from sess_cli.render import amounts
 from sess_cli.search import saved_searches
+from sess_schema.classes import TYPE_CHECKING
 from sess_schema.escape import safe
 from sess_schema.program import say
 from sess_schema.queries.fields import FIELDS

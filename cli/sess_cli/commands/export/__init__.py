@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
 import typer
 
 from sess_cli.commands.export import cast, film, html, json_, md, site, sqlite, tape
+from sess_cli.commands.export.grouped import expanded
 
-FORMATS = (html, site, md, json_, sqlite, film, cast, tape)
+_FORMATS: dict[str, Callable[..., None]] = {
+    "html": html.html,
+    "site": site.site,
+    "md": md.md,
+    "json": json_.json_,
+    "sqlite": sqlite.sqlite,
+    "video": film.video,
+    "gif": film.gif,
+    "cast": cast.cast,
+    "tape": tape.tape,
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -20,8 +32,8 @@ def register(app: typer.Typer) -> None:
         callback=_clean_up_when_killed,
         rich_markup_mode=None,
     )
-    for one in FORMATS:
-        one.register(group)
+    for name, command in _FORMATS.items():
+        group.command(name)(expanded(command))
     app.add_typer(group, name="export")
 
 

@@ -16,13 +16,8 @@ from sess_cli.commands.export.film_options import (
     MaxOutput,
     ThemeName,
 )
-from sess_cli.commands.export.grouped import expanded
 
 COLUMNS, LINES = 136, 36  # about what a picture of the usual size has
-
-
-def register(group: typer.Typer) -> None:
-    group.command("cast")(expanded(cast))
 
 
 def cast(

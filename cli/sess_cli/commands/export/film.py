@@ -23,7 +23,6 @@ from sess_cli.commands.export.film_options import (
     Shape,
     ThemeName,
 )
-from sess_cli.commands.export.grouped import expanded
 from sess_cli.commands.export.tape import COLUMNS as TAPE_COLUMNS
 
 if TYPE_CHECKING:
@@ -33,12 +32,6 @@ if TYPE_CHECKING:
 class Backend(StrEnum):
     BUILTIN = "builtin"
     VHS = "vhs"
-
-
-def register(group: typer.Typer) -> None:
-    about = "Export a session as a video: MP4, or WebM if FILE ends in .webm."
-    group.command("video")(_pictures("mp4", about))
-    group.command("gif")(_pictures("gif", "Export a session as an animated GIF."))
 
 
 def _pictures(suffix: str, about: str) -> Callable[..., None]:
@@ -84,7 +77,11 @@ def _pictures(suffix: str, about: str) -> Callable[..., None]:
             shared.open_file(path)
 
     command.__doc__ = about
-    return expanded(command)
+    return command
+
+
+video = _pictures("mp4", "Export a session as a video: MP4, or WebM if FILE ends in .webm.")
+gif = _pictures("gif", "Export a session as an animated GIF.")
 
 
 @dataclass(slots=True)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
 
 import typer
 
-from sess_cli.commands.export.grouped import expanded
 from sess_cli.commands.export.selection import Selection
 from sess_cli.commands.export.shared import Depth, Force, Masks, Output, Publishing, Repo
 from sess_cli.options import NoSync, Utc
@@ -20,10 +19,6 @@ if TYPE_CHECKING:
 
 _PASSPHRASE = "SESS_PASSPHRASE"  # noqa: S105 - the name of a variable
 _FOLDER_STYLES = frozenset({"pages"})
-
-
-def register(group: typer.Typer) -> None:
-    group.command("html")(expanded(html))
 
 
 def html(

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-import typer
-
-from sess_cli.commands.export.grouped import expanded
 from sess_cli.commands.export.selection import Selection
 from sess_cli.commands.export.shared import Depth, Force, Masks, Output
 from sess_cli.options import NoSync, Utc
-
-
-def register(group: typer.Typer) -> None:
-    group.command("json")(expanded(json_))
 
 
 def json_(

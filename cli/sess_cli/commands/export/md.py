@@ -6,14 +6,9 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from sess_cli.commands.export.grouped import expanded
 from sess_cli.commands.export.selection import Selection
 from sess_cli.commands.export.shared import Depth, Force, Masks, Output, Publishing, Repo
 from sess_cli.options import NoSync, Utc
-
-
-def register(group: typer.Typer) -> None:
-    group.command("md")(expanded(md))
 
 
 def md(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.commands.export.grouped import expanded
 from sess_cli.commands.export.selection import Matching
 from sess_cli.commands.export.shared import Masks, Open
 from sess_cli.options import NoSync, Utc
@@ -24,10 +23,6 @@ if TYPE_CHECKING:
 
 _FOLDER = "sess-site"
 _SHOWN = 3
-
-
-def register(group: typer.Typer) -> None:
-    group.command("site")(expanded(site))
 
 
 def site(

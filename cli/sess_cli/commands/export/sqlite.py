@@ -6,14 +6,9 @@ from typing import Annotated
 
 import typer
 
-from sess_cli.commands.export.grouped import expanded
 from sess_cli.commands.export.selection import Selection
 from sess_cli.commands.export.shared import Force, Masks
 from sess_cli.options import NoSync, Utc
-
-
-def register(group: typer.Typer) -> None:
-    group.command("sqlite")(expanded(sqlite))
 
 
 def sqlite(

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 import os
 
-import typer
-
 from sess_cli import options
 from sess_cli.commands.export import shared
 from sess_cli.commands.export.film_options import THEME, Asked, Shape, ThemeName
-from sess_cli.commands.export.grouped import expanded
 
 COLUMNS = 136
-
-
-def register(group: typer.Typer) -> None:
-    group.command("tape")(expanded(tape))
 
 
 def tape(

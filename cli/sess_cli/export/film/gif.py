@@ -5,13 +5,14 @@ from __future__ import annotations
 import struct
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import BinaryIO
-
-from PIL import Image
+from typing import TYPE_CHECKING, BinaryIO
 
 from sess_cli.export.film.frames import Film, Look, Row
 from sess_cli.export.film.picture import Painter
 from sess_cli.export.film.themes import RGB, Theme, mixed
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 _MOST = 256  # colours
 _STEPS = 6  # blends from background to text, for smooth edges
@@ -43,6 +44,8 @@ def colours(film: Film, theme: Theme) -> list[RGB]:
 
 class Writer:
     def __init__(self, file: BinaryIO, painter: Painter, palette: Iterable[RGB]) -> None:
+        from PIL import Image  # noqa: PLC0415
+
         place = painter.place
         self._file = file
         self._painter = painter
@@ -109,4 +112,6 @@ class Writer:
         return strip
 
     def _indexed(self, image: Image.Image) -> Image.Image:
+        from PIL import Image  # noqa: PLC0415
+
         return image.quantize(palette=self._palette, dither=Image.Dither.NONE)
