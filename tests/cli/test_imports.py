@@ -18,6 +18,8 @@ SLOW_TO_LOAD = {
     "socket", "subprocess", "tempfile", "threading", "typing", "urllib", "uuid",
 }  # fmt: skip
 LEAN = PARSER | HEAVY | SLOW_TO_LOAD
+# Since 3.14 `traceback` loads it, and typer loads that.
+DATACLASSES = {"dataclasses"} if sys.version_info < (3, 14) else set()
 FORBIDDEN = {
     ("--version",): LEAN | {"apsw", "re", "enum"},
     ("--help",): LEAN | {"apsw", "re", "enum"},
@@ -26,7 +28,7 @@ FORBIDDEN = {
     ("search", "words", "--no-sync", "--json"): HEAVY,
     ("statusline",): PARSER | HEAVY | {"subprocess", "inspect", "dataclasses"},
     ("list", "--no-sync"): HEAVY | {"orjson"},
-    ("stats", "--no-sync", "--since", "7d", "--json"): HEAVY | {"dataclasses", "orjson"},
+    ("stats", "--no-sync", "--since", "7d", "--json"): HEAVY | DATACLASSES | {"orjson"},
     ("show", "last", "--no-sync"): HEAVY - {"zstandard"},
     ("turns", "last", "--no-sync"): HEAVY - {"zstandard"},
     ("resume", "last", "--no-sync"): HEAVY | {"orjson"},

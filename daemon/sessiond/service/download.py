@@ -42,7 +42,9 @@ def download(address: str) -> Iterator[bytes]:
                     raise _failed(address, f"is larger than {LARGEST >> 20} MiB")
                 yield piece
     except urllib.error.HTTPError as error:
-        raise _failed(address, f"the server answered {error.code} {error.reason}") from error
+        with error:  # it holds the connection
+            why = f"the server answered {error.code} {error.reason}"
+        raise _failed(address, why) from error
     except (OSError, http.client.HTTPException, ValueError) as error:
         reason = getattr(error, "reason", None) or error
         raise _failed(address, str(reason) or type(error).__name__) from error

@@ -128,48 +128,53 @@ def packaged() -> Iterator[Face]:
         yield Face(ASSETS / f"{name}.ttf")
 
 
-@functools.cache
 def coloured() -> Face | None:
     """The system's colour emoji font."""
-    files = _installed()
+    files = _installed(folders())
     return next((Face(files[n], coloured=True) for n in _COLOURED if n in files), None)
 
 
-def system() -> Iterator[Face]:
+def system() -> tuple[Face, ...]:
     """The system's fonts for other scripts."""
-    files = _installed()
-    for name, index in (*_IDEOGRAPHS, *_WHATEVER):
-        if name in files:
-            yield Face(files[name], index)
-    for name in sorted(files):
-        if name.startswith("NotoSans") and name.endswith(("-Regular.ttf", "-Regular.otf")):
-            yield Face(files[name])
+    return _other_scripts(folders())
 
 
 @functools.cache
-def _installed() -> dict[str, Path]:
+def _other_scripts(places: tuple[str, ...]) -> tuple[Face, ...]:
+    files = _installed(places)
+    known = (*_IDEOGRAPHS, *_WHATEVER)
+    noto = [name for name in sorted(files) if name.startswith("NotoSans")]
+    plain = [name for name in noto if name.endswith(("-Regular.ttf", "-Regular.otf"))]
+    return (
+        *(Face(files[name], index) for name, index in known if name in files),
+        *(Face(files[name]) for name in plain),
+    )
+
+
+@functools.cache
+def _installed(places: tuple[str, ...]) -> dict[str, Path]:
     files: dict[str, Path] = {}
-    for directory in _directories():
-        for folder, folders, names in os.walk(directory):
-            folders.sort()
+    for place in places:
+        for folder, below, names in os.walk(place):
+            below.sort()
             for name in names:
                 if name.lower().endswith((".ttf", ".ttc", ".otf")):
                     files.setdefault(name, Path(folder, name))
     return files
 
 
-def _directories() -> Iterator[str]:
+def folders() -> tuple[str, ...]:
+    """Where the system has its fonts."""
     home = os.path.expanduser("~")
     if sys.platform == "darwin":
-        yield from (f"{home}/Library/Fonts", "/Library/Fonts", "/System/Library/Fonts")
-    elif sys.platform == "win32":
-        yield os.path.join(os.environ.get("LOCALAPPDATA", home), "Microsoft", "Windows", "Fonts")
-        yield os.path.join(os.environ.get("WINDIR", r"C:\Windows"), "Fonts")
-    else:
-        yield os.path.join(os.environ.get("XDG_DATA_HOME") or f"{home}/.local/share", "fonts")
-        yield f"{home}/.fonts"
-        shared = os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share"
-        yield from (os.path.join(folder, "fonts") for folder in shared.split(":") if folder)
+        return f"{home}/Library/Fonts", "/Library/Fonts", "/System/Library/Fonts"
+    if sys.platform == "win32":
+        own = os.path.join(os.environ.get("LOCALAPPDATA", home), "Microsoft", "Windows", "Fonts")
+        return own, os.path.join(os.environ.get("WINDIR", r"C:\Windows"), "Fonts")
+    data = os.environ.get("XDG_DATA_HOME") or f"{home}/.local/share"
+    shared = os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share"
+    others = (os.path.join(folder, "fonts") for folder in shared.split(":") if folder)
+    return f"{data}/fonts", f"{home}/.fonts", *others
 
 
 @functools.cache

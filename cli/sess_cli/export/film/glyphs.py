@@ -184,7 +184,6 @@ def _main_faces() -> frozenset[fonts.Face]:
     return frozenset(fonts.mono(bold=b, italic=i) for b in (False, True) for i in (False, True))
 
 
-@functools.lru_cache(_KEPT)
 def _face(character: str, bold: bool, italic: bool) -> fonts.Face | None:
     main = fonts.mono(bold=bold, italic=italic)
     if main.has(character):

@@ -6,6 +6,7 @@ import unicodedata
 import zipfile
 
 import pytest
+from tests.cli.export.film.conftest import folders
 
 from sess_cli.export.film import boxes, coverage, fonts, glyphs, order, themes
 from sess_cli.export.film.frames import Look
@@ -111,14 +112,8 @@ def test_a_font_in_the_users_directory_is_found_by_its_name(tmp_path, monkeypatc
     file = tmp_path / "fonts" / "deep" / "NotoColorEmoji.ttf"
     file.write_bytes((fonts.ASSETS / "emoji.ttf").read_bytes())
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    fonts._installed.cache_clear()
-    fonts.coloured.cache_clear()
-    try:
-        assert fonts.coloured() == fonts.Face(file, coloured=True)
-    finally:
-        monkeypatch.undo()
-        fonts._installed.cache_clear()
-        fonts.coloured.cache_clear()
+    monkeypatch.setattr(fonts, "folders", folders)
+    assert fonts.coloured() == fonts.Face(file, coloured=True)
 
 
 @pytest.mark.parametrize(
