@@ -193,9 +193,9 @@ def test_without_javascript_everything_can_be_read(opened, work):
         "total",
         "3",
         "1",
-        "0",
-        "0",
         "33.3%",
+        "0",
+        "0",
     ]
 
 

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
-from sess_cli.export.report import days as calendar
-from sess_cli.export.report import figures
 from sess_cli.export.report.markup import flat
 from sess_cli.render import amounts, layout, tallies
+from sess_cli.render.stats import days as calendar
 from sess_schema.errors import Exit, SessError
-from sess_schema.queries.views.calendar import busy, streaks
+from sess_schema.queries.views.calendar import busy, read, streaks
 
 if TYPE_CHECKING:
     import apsw
@@ -45,8 +44,7 @@ def write(db: apsw.Connection, asked: Stats, path: str) -> None:
             hint="`pip install 'sessiond[video]'`",
             code=Exit.PROGRAM_FAILED,
         ) from error
-    total, days = figures.days(db, asked)
-    picture = _Picture(asked, total, days).drawn()
+    picture = _Picture(asked, asked.total(db), read(db, asked).days).drawn()
     with new_file(path) as file:
         picture.save(file, "PNG", optimize=True)
 
@@ -55,7 +53,7 @@ class _Picture:
     def __init__(self, asked: Stats, total: Tally, days: dict[date, Tally]) -> None:
         self._asked = asked
         self._total = total
-        self._values = {day: busy(tally) for day, tally in days.items() if busy(tally)}
+        self._values = {day: busy(tally) for day, tally in days.items()}
         self._today = datetime.now(asked.zone).date()
         self._sheets = calendar.sheets(self._values, self._today)
         self._marks = calendar.limits(list(self._values.values()))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable
 
-from sess_cli.render import layout, tallies
+from sess_cli.render import layout
+from sess_cli.render.stats.report import Amount
 from sess_schema.escape import safe
-from sess_schema.queries.tally import Tally
 
-_MOST_ROWS = 2000
 _LONGEST = 400  # characters of a name
 
 
@@ -56,57 +54,10 @@ def tip(head: str, lines: Iterable[tuple[str, str]] = ()) -> str:
     return f"<title>{chr(10).join(shown)}</title>"
 
 
-def exact(value: int, shown: str | None = None) -> str:
+def exact(value: int | Amount, shown: str = "") -> str:
     """A number for people, with the exact one for programs."""
-    return f'<data value="{value}">{text(f"{value:,}" if shown is None else shown)}</data>'
-
-
-def cost(tally: Tally) -> str:
-    """A cost; unknown is not the same as zero."""
-    return exact(tally.cost_nano, tallies.cost(tally))
-
-
-@dataclass(slots=True)
-class Table:
-    """The data behind a chart; the first column names the row, every other cell is markup."""
-
-    id: str
-    heads: Sequence[str]
-    rows: list[tuple[str, list[str]]]
-    total: list[str] | None = None
-
-    def __str__(self) -> str:
-        if not self.rows:
-            return ""
-        heads = "".join(f'<th scope="col">{name(head, 40)}</th>' for head in self.heads)
-        rows = "".join(
-            _row(name(head, 60, from_end=True), cells) for head, cells in self.rows[:_MOST_ROWS]
-        )
-        foot = ""
-        if self.total is not None:
-            foot = f"<tfoot>{_row('total', self.total)}</tfoot>"
-        note = ""
-        if len(self.rows) > _MOST_ROWS:
-            shown = f"{_MOST_ROWS:,} of {len(self.rows):,} rows shown; the total includes all."
-            note = f'<p class="note">{shown}</p>'
-        return (
-            f'<details class="data" id="{self.id}"><summary>Data</summary>{note}'
-            f'<div class="scroll" tabindex="0" role="group" aria-label="Data">'
-            f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody>{foot}</table>"
-            "</div></details>"
-        )
-
-
-def _row(head: str, cells: Sequence[str]) -> str:
-    return f'<tr><th scope="row">{head}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
-
-
-def figure(id_: str, title: str, caption: str, chart: str, table: object = "") -> str:
-    """A chart with its heading, a caption, and its data."""
-    return (
-        f'<figure id="{id_}"><figcaption><h2>{text(title)}</h2>'
-        f'<p class="note">{text(caption)}</p></figcaption>{chart}{table}</figure>'
-    )
+    number = value.number if isinstance(value, Amount) else value
+    return f'<data value="{number}">{text(shown or str(value))}</data>'
 
 
 def empty(caption: str) -> str:

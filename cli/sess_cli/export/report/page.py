@@ -2,188 +2,226 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import resources
 from typing import TYPE_CHECKING
 
 from sess_cli.export.html import shell
-from sess_cli.export.report import calendars, figures, over_time, rankings, scales
-from sess_cli.export.report.figures import Figures
-from sess_cli.export.report.markup import cost, exact, flat, name, text
+from sess_cli.export.report import charts as drawings
+from sess_cli.export.report.charts import Row, amount, cell, said
+from sess_cli.export.report.markup import empty, exact, flat, name, text
 from sess_cli.render import amounts, layout, tallies
+from sess_cli.render.stats import report_of
+from sess_cli.render.stats.report import Amount, Chart, Report, Section, ViewOptions, percent
+from sess_schema import times
 
 if TYPE_CHECKING:
     import apsw
 
     from sess_schema.queries.stats import Stats
 
+_VIEWS = ("errors", "sums", "tools", "calendar")  # errors first: they need and free most memory
 _ROOM = 6  # difference in rows that makes room for another chart
 _NAMED = 8  # models without a price
+_MOST_ROWS = 2000  # of a table
 
 
 def write(db: apsw.Connection, asked: Stats, path: str) -> None:
     """Write the report, readable only by its owner."""
     from sess_cli.export.files import new_file  # noqa: PLC0415
 
-    page = document(figures.read(db, asked))
+    options = ViewOptions(now=times.now_ms())
+    views = [report_of(view, db, asked, options) for view in _VIEWS]
+    session = None
+    if asked.session is not None:
+        stored = db.execute("SELECT native_id FROM sessions WHERE id = ?", (asked.session,))
+        session = str(stored.get)
+    page = _document(asked, views, session)
     with new_file(path) as file:
         file.write(page.encode("utf-8", "backslashreplace"))
 
 
-def document(data: Figures) -> str:
+def _document(asked: Stats, views: Sequence[Report], session: str | None) -> str:
+    rows = {(report.view, part.kind): part.rows for report in views for part in report.sections}
+    charts = {
+        chart.name: (part, chart)
+        for report in views
+        for part in report.sections
+        for chart in part.charts
+    }
+    (total,) = rows["sums", "total"]
+    active_days = rows["calendar", "total"][0]["active_days"]
     style, script = _asset("report.css"), _asset("report.js")
-    title = f"Coding agents: {flat(_window(data))}"
-    head = shell.head(title, style=style, script=script, images=False)
-    main = "".join(
-        (
-            over_time.spent(data),
-            over_time.tokens(data),
-            _side_by_side(data),
-            rankings.latencies(data),
-            calendars.year(data),
-            calendars.week(data),
-        )
-    )
+    window = _window(asked, rows["calendar", "day"])
+    zone = f"time zone {asked.zone or datetime.now().astimezone().tzname()}"
     return (
-        f"{head}<body>\n"
-        f"{_header(data)}\n<main>{main}</main>\n{_footer()}\n"
+        shell.head(f"Coding agents: {window}", style=style, script=script, images=False)
+        + '<body>\n<header><div class="head"><h1>Coding agents</h1>'
+        '<button type="button" id="theme" hidden>Theme</button></div>'
+        f'<p class="window">{text(window)} <span class="dim">{text(zone)}</span></p>'
+        f"{_filters(asked, session)}"
+        f"{_tiles(asked, total, charts['tools'][1].total or {}, active_days)}"
+        f"{_excluded(rows['sums', 'model'], total)}</header>\n"
+        f"<main>{_main(charts)}</main>\n{_footer()}\n"
         f"<script>{script}</script>\n</body>\n</html>\n"
     )
 
 
-def _side_by_side(data: Figures) -> str:
+def _main(charts: Mapping[str, tuple[Section, Chart]]) -> str:
     """The rankings in two columns, with failed calls in the shorter one if there is room."""
+    figures = {name: _figure(*drawn) for name, drawn in charts.items()}
+    columns = [["models", "tools"], ["projects", "errors"]]
     left, right = (
-        sum(min(rankings.ROWS, len(rows)) for rows in column)
-        for column in ((data.models, data.tools), (data.projects, data.classes))
+        sum(min(drawings.ROWS, len(charts[name][0].rows)) for name in names) for names in columns
     )
-    failed = over_time.failed(data)
-    beside = [failed if right - left > _ROOM else "", failed if left - right > _ROOM else ""]
-    columns = (
-        f"<div>{rankings.models(data)}{rankings.tools(data)}{beside[0]}</div>"
-        f"<div>{rankings.projects(data)}{rankings.classes(data)}{beside[1]}</div>"
-    )
-    return f'<div class="pair">{columns}</div>{"" if any(beside) else failed}'
-
-
-def _header(data: Figures) -> str:
-    chosen = "".join(
-        f'<li><span class="dim">{what}</span> {name(value, 80)}</li>'
-        for what, value in _filters(data)
-    )
-    chosen = f'<ul class="filters">{chosen}</ul>' if chosen else ""
+    below = ["latency", "calendar", "clock"]
+    if abs(left - right) > _ROOM:
+        columns[left > right].append("failures")
+    else:
+        below.insert(0, "failures")
+    pair = "".join(f"<div>{''.join(figures[name] for name in names)}</div>" for names in columns)
     return (
-        '<header><div class="head"><h1>Coding agents</h1>'
-        '<button type="button" id="theme" hidden>Theme</button></div>'
-        f'<p class="window">{text(_window(data))} <span class="dim">{text(_zone(data))}</span></p>'
-        f"{chosen}{_tiles(data)}{_unpriced(data)}{_estimated(data)}</header>"
+        f'{figures["cost"]}{figures["tokens"]}<div class="pair">{pair}</div>'
+        f"{''.join(figures[name] for name in below)}"
     )
 
 
-def _filters(data: Figures) -> list[tuple[str, str]]:
+def _figure(section: Section, chart: Chart) -> str:
+    """A chart with its heading, a caption, and its data."""
+    drawing, note = drawings.DRAWINGS[chart.kind](section, chart)
+    return (
+        f'<figure id="{chart.name}"><figcaption><h2>{text(chart.title)}</h2>'
+        f'<p class="note">{text(chart.about + note)}</p></figcaption>'
+        f"{drawing or empty(chart.nothing)}{_table(section, chart)}</figure>"
+    )
+
+
+def _table(section: Section, chart: Chart) -> str:
+    """The data of a chart: every row in which something was counted."""
+    first, *columns = chart.columns
+    cells = [
+        (said(first, row), [cell(column, row) for column in columns])
+        for row in section.rows
+        if any(amount(row, column.key) for column in columns)
+    ]
+    if not cells:
+        return ""
+    heads = "".join(f'<th scope="col">{name(column.head, 40)}</th>' for column in chart.columns)
+    rows = "".join(_row(name(head, 60, from_end=True), row) for head, row in cells[:_MOST_ROWS])
+    foot = note = ""
+    if chart.total is not None:
+        total = [cell(column, chart.total) for column in columns]
+        foot = f"<tfoot>{_row('total', total)}</tfoot>"
+    if len(cells) > _MOST_ROWS:
+        shown = f"{_MOST_ROWS:,} of {len(cells):,} rows shown; the total includes all."
+        note = f'<p class="note">{shown}</p>'
+    return (
+        f'<details class="data" id="{chart.name}-data"><summary>Data</summary>{note}'
+        '<div class="scroll" tabindex="0" role="group" aria-label="Data">'
+        f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody>{foot}</table>"
+        "</div></details>"
+    )
+
+
+def _row(head: str, cells: Sequence[str]) -> str:
+    return f'<tr><th scope="row">{head}</th>{"".join(f"<td>{cell}</td>" for cell in cells)}</tr>'
+
+
+def _filters(asked: Stats, session: str | None) -> str:
     """The filters asked for, as names and values."""
-    asked = data.asked
-    named = (
-        ("agent", asked.agents),
-        ("project", [layout.home_short(project) for project in asked.projects]),
-        ("model", asked.models),
-        ("branch", asked.branches),
+    given = {
+        "agent": asked.agents,
+        "project": [layout.home_short(project) for project in asked.projects],
+        "model": asked.models,
+        "branch": asked.branches,
+        "session": [session] if session is not None else (),
+        "subagents": [asked.subagents] if asked.subagents != "include" else (),
+    }
+    chosen = "".join(
+        f'<li><span class="dim">{what}</span> {name(", ".join(map(flat, values)), 80)}</li>'
+        for what, values in given.items()
+        if values
     )
-    found = [(what, ", ".join(map(flat, values))) for what, values in named if values]
-    if data.session is not None:
-        found.append(("session", data.session))
-    if asked.subagents != "include":
-        found.append(("subagents", asked.subagents))
-    return found
+    return f'<ul class="filters">{chosen}</ul>' if chosen else ""
 
 
-def _window(data: Figures) -> str:
-    asked = data.asked
-
-    def said(moment: int) -> str:
-        at = datetime.fromtimestamp(moment / 1000, UTC).astimezone(asked.zone)
+def _window(asked: Stats, days: Sequence[Row]) -> str:
+    def moment(ms: int) -> str:
+        at = datetime.fromtimestamp(ms / 1000, UTC).astimezone(asked.zone)
         return f"{at:%Y-%m-%d}" if (at.hour, at.minute) == (0, 0) else f"{at:%Y-%m-%d %H:%M}"
 
     if asked.since is not None and asked.until is not None:
-        return f"{said(asked.since)} to {said(asked.until)}"
+        return f"{moment(asked.since)} to {moment(asked.until)}"
     if asked.since is not None:
-        return f"since {said(asked.since)}"
+        return f"since {moment(asked.since)}"
     if asked.until is not None:
-        return f"until {said(asked.until)}"
-    days = data.span()
-    if days is None:
+        return f"until {moment(asked.until)}"
+    if not days:
         return "all time"
-    return days[0] if days[0] == days[1] else f"{days[0]} to {days[1]}"
+    first, last = days[0]["day"], days[-1]["day"]
+    return first if first == last else f"{first} to {last}"
 
 
-def _zone(data: Figures) -> str:
-    zone = data.asked.zone
-    return f"time zone {zone or datetime.now().astimezone().tzname()}"
-
-
-def _tiles(data: Figures) -> str:
-    total = data.total
+def _tiles(asked: Stats, total: Row, tools: Row, active_days: int) -> str:
     kinds = [
-        f"{tallies.short(count)} {what}"
-        for what, count in (
-            ("in", total.input_tokens),
-            ("out", total.output_tokens),
-            ("of it reasoning", total.reasoning_tokens),
-            ("cache write", total.cache_write_tokens),
-            ("cache read", total.cache_read_tokens),
+        f"{tallies.short(total[key])} {what}"
+        for what, key in (
+            ("in", "input_tokens"),
+            ("out", "output_tokens"),
+            ("of it reasoning", "reasoning_tokens"),
+            ("cache write", "cache_write_tokens"),
+            ("cache read", "cache_read_tokens"),
         )
-        if count or not what.startswith("of it")
+        if total[key] or not what.startswith("of it")
     ]
-    uses = data.uses
-    failed = f"{uses.errors:,} failed"
-    if uses.errors:
-        failed += f", {scales.share(uses.errors, uses.answered)} of the calls that ran"
-    if uses.denied:
-        failed += f", {uses.denied:,} denied"
-    idle = "pauses cut at 5 minutes" + (", all models" if data.asked.models else "")
-    worked = f"on {amounts.plural(len(data.active_days), 'active day')}"
+    failed = f"{tools['errors']:,} failed"
+    if tools["errors"]:
+        failed += f", {percent(tools['error_rate'])} of the calls that ran"
+    if tools["denied"]:
+        failed += f", {tools['denied']:,} denied"
+    idle = "pauses cut at 5 minutes" + (", all models" if asked.models else "")
+    tokens = Amount(total["tokens"], tallies.short(total["tokens"]))
+    active = Amount(total["active_ms"], amounts.duration(total["active_ms"]))
+    days = f"on {amounts.plural(active_days, 'active day')}"
     tiles = (
-        ("cost", "Cost", cost(total), "as recorded, or at the day's list prices"),
-        ("tokens", "Tokens", exact(total.tokens, tallies.short(total.tokens)), ", ".join(kinds)),
-        ("sessions", "Sessions", exact(len(total.sessions)), worked),
-        ("prompts", "Prompts", exact(total.prompts), "typed by people"),
-        ("responses", "Responses", exact(total.requests), "each counted once"),
-        ("calls", "Tool calls", exact(total.tool_calls), failed),
-        ("active", "Active time", exact(data.active_ms, amounts.duration(data.active_ms)),
-         idle),
-    )  # fmt: skip
+        ("cost", "Cost", total["_cost"], "as recorded, or at the day's list prices"),
+        ("tokens", "Tokens", tokens, ", ".join(kinds)),
+        ("sessions", "Sessions", total["sessions"], days),
+        ("prompts", "Prompts", total["prompts"], "typed by people"),
+        ("responses", "Responses", total["requests"], "each counted once"),
+        ("calls", "Tool calls", total["tool_calls"], failed),
+        ("active", "Active time", active, idle),
+    )
     shown = "".join(
-        f'<div class="tile" id="total-{id_}"><dt>{what}</dt><dd>{value}</dd>'
+        f'<div class="tile" id="total-{key}"><dt>{what}</dt><dd>{exact(value)}</dd>'
         f'<dd class="dim">{text(more)}</dd></div>'
-        for id_, what, value, more in tiles
+        for key, what, value, more in tiles
     )
     return f'<dl class="tiles">{shown}</dl>'
 
 
-def _unpriced(data: Figures) -> str:
-    if not data.unpriced:
-        return ""
-    listed = ", ".join(
-        f"{name(model, 40)} ({count:,})" for model, count in list(data.unpriced.items())[:_NAMED]
-    )
-    more = len(data.unpriced) - _NAMED
-    others = f" and {amounts.plural(more, 'more model')}" if more > 0 else ""
-    return (
-        '<p class="warning" id="unpriced">'
-        f"{amounts.plural(sum(data.unpriced.values()), 'response')} without a known price,"
-        f" excluded from cost totals: {listed}"
-        f"{others}</p>"
-    )
-
-
-def _estimated(data: Figures) -> str:
-    if not data.estimated:
-        return ""
-    tokens = amounts.plural(data.estimated, "output token")
-    return (
-        f'<p class="warning" id="estimated">About {tokens} that no'
-        " agent recorded (estimated at four characters per token), excluded from all totals.</p>"
-    )
+def _excluded(models: Sequence[Row], total: Row) -> str:
+    """What no total includes."""
+    notes = ""
+    unpriced = {row["model"]: row["unpriced_requests"] for row in models}
+    ranked = sorted(filter(unpriced.get, unpriced), key=lambda model: (-unpriced[model], model))
+    if ranked:
+        listed = ", ".join(f"{name(m, 40)} ({unpriced[m]:,})" for m in ranked[:_NAMED])
+        if more := len(ranked[_NAMED:]):
+            listed += f" and {amounts.plural(more, 'more model')}"
+        notes += (
+            '<p class="warning" id="unpriced">'
+            f"{amounts.plural(sum(unpriced.values()), 'response')} without a known price,"
+            f" excluded from cost totals: {listed}</p>"
+        )
+    if total["estimated"]:
+        tokens = amounts.plural(total["estimated"], "output token")
+        notes += (
+            f'<p class="warning" id="estimated">About {tokens} that no agent recorded'
+            " (estimated at four characters per token), excluded from all totals.</p>"
+        )
+    return notes
 
 
 def _footer() -> str:

@@ -8,21 +8,46 @@ from typing import Any
 
 import apsw
 
-from sess_cli.export.report import days
 from sess_cli.render import amounts
-from sess_cli.render.stats.report import Report, Section, ViewOptions
-from sess_cli.render.tallies import money, tokens
+from sess_cli.render.stats import days
+from sess_cli.render.stats.days import WEEKDAYS
+from sess_cli.render.stats.report import (
+    Amount,
+    Chart,
+    Column,
+    Report,
+    Section,
+    ViewOptions,
+    number,
+)
+from sess_cli.render.tallies import cost, money, tokens
 from sess_cli.terminal import Terminal
+from sess_schema.classes import replace
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import calendar
 
-_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 # Distinguishable without colour, too.
 _SHADES = "·░▒▓█"
 _GREENS = ("", "38;5;22", "38;5;28", "38;5;34", "38;5;46")
 _WEEKS = 53
 _LABELS = 5  # columns left of the year
+_COLUMNS = (
+    Column("prompts", "prompts", number),
+    Column("requests", "responses", number),
+    Column("_tool_calls", "tool calls", number),
+    Column("_sessions", "sessions", number),
+    Column("tokens", "tokens", number),
+    Column("_cost", "cost"),
+)
+_YEAR = Chart(
+    "year", "calendar", "Calendar", "Prompts and responses per day.",
+    "No activity in this period.", (Column("day", "day"), *_COLUMNS), ["_busy"],
+)  # fmt: skip
+_WEEK = Chart(
+    "week", "clock", "Hours of the week", "Prompts and responses by weekday and hour.",
+    "No activity in this period.", (Column("_slot", "hour"), *_COLUMNS[:3]), ["_busy"],
+)  # fmt: skip
 
 
 def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
@@ -31,9 +56,17 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     current, longest = found.streaks(today)
     by_day = [{"day": day.isoformat(), **_facts(tally)} for day, tally in found.days.items()]
     hours = [
-        {"weekday": _WEEKDAYS[weekday], "hour": hour, **_facts(tally)}
+        {
+            "weekday": WEEKDAYS[weekday],
+            "hour": hour,
+            **_facts(tally),
+            "_slot": days.slot(weekday, hour),
+        }
         for (weekday, hour), tally in sorted(found.hours.items())
     ]
+    whole = Tally()
+    for tally in found.days.values():
+        whole.add(tally)
     total = {
         "total": "total",
         "active_days": len(found.days),
@@ -52,7 +85,11 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
         facts.append(("busiest", f"{most:%a %Y-%m-%d}: {used}, {prompts}"))
     return Report(
         "calendar",
-        [Section("total", [total], ()), Section("day", by_day, ()), Section("hour", hours, ())],
+        [
+            Section("total", [total], ()),
+            Section("day", by_day, (), charts=[replace(_YEAR, until=today, facts=facts)]),
+            Section("hour", hours, (), charts=[replace(_WEEK, total=_facts(whole))]),
+        ],
         facts=facts,
         draw=lambda terminal: _draw(terminal, found, today),
     )
@@ -65,6 +102,10 @@ def _facts(tally: Tally) -> dict[str, Any]:
         "tokens": tally.tokens,
         "cost_usd": tally.cost_nano / 1e9,
         "cost_nano_usd": tally.cost_nano,
+        "_tool_calls": tally.tool_calls,
+        "_sessions": len(tally.sessions),
+        "_cost": Amount(tally.cost_nano, cost(tally)),
+        "_busy": calendar.busy(tally),
     }
 
 
@@ -100,7 +141,7 @@ def _draw_year(terminal: Terminal, values: dict[date, int], today: date) -> None
     first = monday - timedelta(weeks=weeks - 1)
     level = _levels(values.values())
     terminal.write(terminal.style(_months(first, weeks), "dim"))
-    for weekday, name in enumerate(_WEEKDAYS):
+    for weekday, name in enumerate(WEEKDAYS):
         line = ""
         for week in range(weeks):
             day = first + timedelta(weeks=week, days=weekday)
@@ -123,7 +164,7 @@ def _draw_hours(terminal: Terminal, values: dict[tuple[int, int], int]) -> None:
     level = _levels(values.values())
     heads = "".join(f"{hour:<6}" for hour in range(0, 24, 3)).rstrip()
     terminal.write(terminal.style(" " * _LABELS + heads, "dim"))
-    for weekday, name in enumerate(_WEEKDAYS):
+    for weekday, name in enumerate(WEEKDAYS):
         cells = "".join(
             _shaded(terminal, level(values.get((weekday, hour), 0)), 2) for hour in range(24)
         )

@@ -10,6 +10,7 @@ import apsw
 from sess_cli.render import amounts, layout
 from sess_cli.render.stats.links import Links
 from sess_cli.render.stats.report import (
+    Chart,
     Column,
     Report,
     Section,
@@ -35,7 +36,10 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     total = len(found.calls)
     counts = amounts.plural(total, "failed call")
     counts += f", {amounts.plural(len(found.service), 'API error')}"
-    count = (Column("errors", "errors", number), Column("share", "share", percent))
+    count = (
+        Column("errors", "errors", number, colour="bad"),
+        Column("share", "share", percent),
+    )
     newest = Column("_link", "newest", left=True)
     first = Column("tools", "mostly", _first, left=True)
     return Report(
@@ -45,6 +49,18 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
                 "class",
                 [_class(name, ones, total, links) for name, ones in found.classes().items()],
                 (Column("class", "class"), *count, first, newest),
+                charts=[
+                    Chart(
+                        "bars",
+                        "errors",
+                        "Errors by class",
+                        "Failed calls by error message.",
+                        "No failed calls in this period.",
+                        (Column("class", "class"), *count),
+                        ["errors"],
+                        {"errors": total},
+                    )
+                ],
             ),
             Section(
                 "api",

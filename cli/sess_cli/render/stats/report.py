@@ -1,10 +1,13 @@
-"""A view's report, and how to write it: to a terminal, or as JSON, CSV or Markdown."""
+"""A view's report, and how to write it: to a terminal, or as JSON, CSV or Markdown.
+
+`export.report.page` draws the charts of its sections.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, tzinfo
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, date, datetime, tzinfo
+from typing import Any, NamedTuple
 
 from sess_cli.output import csv_text, json_line
 from sess_cli.render import amounts, layout
@@ -35,6 +38,33 @@ class Column:
     head: str
     form: Form = str
     left: bool = False
+    colour: str = "s0"  # on a page: one of the series s0 to s6, or bad
+
+
+class Amount(NamedTuple):
+    """A number that is not shown as such: a cost may be unknown."""
+
+    number: int
+    shown: str
+
+    def __str__(self) -> str:
+        return self.shown
+
+
+@dataclass(slots=True, frozen=True)
+class Chart:
+    """How a page draws a section, and the data below the drawing."""
+
+    kind: str  # a function of `export.report.charts`
+    name: str  # unique on the page
+    title: str
+    about: str
+    nothing: str  # what stands in its place if nothing is to be drawn
+    columns: Sequence[Column]  # of the data; the first names the row
+    drawn: Sequence[str]  # the keys of those in the drawing
+    total: Mapping[str, Any] | None = None
+    until: date | None = None  # today, of a year
+    facts: Sequence[tuple[str, str]] = ()  # beside a year
 
 
 class Later(Sequence[dict[str, Any]]):
@@ -57,7 +87,7 @@ class Later(Sequence[dict[str, Any]]):
 class Section:
     """Rows of one kind; their keys are a public contract.
 
-    Keys that start with `_` are for the terminal only.
+    Keys that start with `_` are for terminals and pages only.
     """
 
     kind: str
@@ -66,6 +96,7 @@ class Section:
     most: int = 0  # rows shown on a terminal; 0 for all
     paths: bool = False  # cut the first column at its start
     cut: int = 0  # the column to cut if space is short
+    charts: Sequence[Chart] = ()
 
 
 @dataclass(slots=True)

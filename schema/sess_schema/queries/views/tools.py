@@ -47,11 +47,14 @@ class Use:
         return True
 
     def include(self, other: Use) -> None:
+        self.add_counts(other)
+        self.times += other.times
+
+    def add_counts(self, other: Use) -> None:
         self.calls += other.calls
         self.errors += other.errors
         self.denied += other.denied
         self.orphans += other.orphans
-        self.times += other.times
 
     def mark(self, percent: int) -> int | None:
         return percentile(self.times, percent)

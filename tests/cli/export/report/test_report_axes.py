@@ -7,7 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sess_cli.export.report import days, periods, scales
+from sess_cli.export.report import scales
+from sess_cli.render.stats import days, periods
 
 NEW_YORK = ZoneInfo("America/New_York")
 

@@ -47,7 +47,7 @@ def weekday(column: str) -> str:
 
 def column_of(step: str, hour: str) -> str:
     """The column of an hour, given as `Stats` names it."""
-    if step == "hour":
+    if step == "hour" or hour == UNDATED:
         return hour
     if step == "week":
         day = date.fromisoformat(hour[:10])

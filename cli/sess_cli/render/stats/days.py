@@ -55,6 +55,11 @@ def sheets(days: Mapping[date, int], today: date) -> list[Sheet]:
     return [Sheet(str(year), date(year, 1, 1), date(year, 12, 31)) for year in years]
 
 
+def slot(weekday: int, hour: int) -> str:
+    """The name of an hour of the week."""
+    return f"{WEEKDAYS[weekday]} {hour:02}:00–{hour:02}:59"
+
+
 def limits(values: Sequence[int]) -> list[int]:
     """The largest value of each shade except the darkest; each has a quarter of the nonzero."""
     ordered = sorted(value for value in values if value > 0)
