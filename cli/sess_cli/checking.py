@@ -54,8 +54,6 @@ def _archive(db: apsw.Connection, share: float) -> Checked:
         f"{pieces}, {amounts.size(looked.bytes)} read,"
         f" {amounts.plural(looked.files, 'unchanged file')} compared"
     )
-    if looked.unchecked:
-        message += f"; {looked.unchecked:,} have no checksum yet (`sessiond sync` adds them)"
     if looked.accepted:
         message += f"; {amounts.size(looked.accepted)} are lost, which was accepted"
     return "archive", message, findings

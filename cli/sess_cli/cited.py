@@ -22,14 +22,10 @@ def divided(given: str) -> tuple[str, str | None]:
 
 
 def event_of(db: apsw.Connection, row: SessionRow, given: str, *, superseded: bool = False) -> int:
-    """The event that a citation names. An old number is accepted, with a note."""
-    found = citations.resolve(db, row.key, given, superseded=superseded)
-    if found is not None:
-        if found.by_number:
-            from sess_schema.program import say  # noqa: PLC0415
-
-            say(f"note: #{given} is an old event number; it is now #{found.short}")
-        return found.event
+    """The event that a citation names."""
+    event = citations.resolve(db, row.key, given, superseded=superseded)
+    if event is not None:
+        return event
     rewritten = citations.resolve(db, row.key, given, superseded=True) is not None
     raise SessError(
         f"session {row.session} {'no longer has' if rewritten else 'has no'} event #{given}",

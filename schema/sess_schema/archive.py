@@ -58,14 +58,6 @@ def unpack(packed: bytes) -> bytes:
         raise Damaged from error
 
 
-def is_checked(packed: bytes) -> bool:
-    """Whether the chunk has a checksum; those of early versions have none."""
-    try:
-        return bool(zstandard.get_frame_parameters(packed).has_checksum)
-    except zstandard.ZstdError:
-        return True  # too damaged to tell: `unpack` says so
-
-
 def chunk_bytes(db: apsw.Connection, chunk: Chunk) -> bytes:
     return stored(db, chunk.id, chunk.length)
 

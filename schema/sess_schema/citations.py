@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from collections.abc import Set as AbstractSet
 
 import apsw
 
 from sess_schema.classes import TYPE_CHECKING, dataclass
-from sess_schema.errors import Exit, SessError
+from sess_schema.errors import SessError
 from sess_schema.session import shown
 
 if TYPE_CHECKING:
@@ -131,71 +130,25 @@ def _assigned(rows: Iterable[Any]) -> tuple[dict[int, str], set[int]]:
     return of, live
 
 
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """The event a citation names."""
-
-    event: int
-    short: str
-    by_number: bool = False  # an old citation by row number in this index
-
-
 def resolve(
     db: apsw.Connection, session: int, given: str, *, superseded: bool = False
-) -> Cited | None:
-    """The event of a session named by a key, a prefix of one or an old number; None if there is
-    none."""
-    keys = of_session(db, session)
-    wanted = set(keys.of) if superseded else keys.live
-    beginning = given.lower()
-    found = {event for event in wanted if keys.of[event].startswith(beginning)}
-    if len(beginning) < _SHORTEST_TYPED:
-        found = set()
-    if _is_number(given):
-        return _by_number(db, keys, given, found, wanted)
-    if len(beginning) < _SHORTEST_TYPED:
+) -> int | None:
+    """The event of a session whose key begins like this; None if there is none."""
+    if len(given) < _SHORTEST_TYPED:
         raise SessError(
             f"event key too short: #{given}", hint=f"give at least {_SHORTEST_TYPED} digits"
         )
-    return _only(keys, given, found)
-
-
-def _only(keys: Keys, given: str, found: set[int]) -> Cited | None:
-    if len(found) > 1:
-        raise SessError(f"#{given} matches {len(found)} events: {_listed(keys, found)}")
-    return next((Cited(event, keys.short(event)) for event in found), None)
-
-
-def _by_number(
-    db: apsw.Connection, keys: Keys, given: str, by_key: set[int], wanted: AbstractSet[int]
-) -> Cited | None:
-    """Digits alone may be an old number as well as the beginning of a key."""
-    event = int(given)
-    if event > _last_cited_number(db) or event not in keys.of:
-        if by_key:
-            return _only(keys, given, by_key)
-        raise SessError(
-            f"#{given} is an old event number that this index cannot resolve",
-            hint="search for the event again; citations by key do not change",
-            code=Exit.NOTHING_FOUND,
-        )
-    if by_key - {event}:
-        return _only(keys, given, by_key | {event})
-    return Cited(event, keys.short(event), by_number=True) if event in wanted else None
+    keys = of_session(db, session)
+    events = keys.of if superseded else keys.live
+    matching = sorted(event for event in events if keys.of[event].startswith(given.lower()))
+    if len(matching) > 1:
+        raise SessError(f"#{given} matches {len(matching)} events: {_listed(keys, matching)}")
+    return matching[0] if matching else None
 
 
 def looks_like_one(text: str) -> bool:
     """Whether a text can follow the `#`."""
     return 0 < len(text) <= 2 * _BYTES and _DIGITS.issuperset(text.lower())
-
-
-def _is_number(given: str) -> bool:
-    return given.isdigit() and len(given) < SHORTEST
-
-
-def _last_cited_number(db: apsw.Connection) -> int:
-    found = db.execute("SELECT value FROM facts WHERE name = 'last_cited_number'").get
-    return int(found or 0)
 
 
 def _listed(keys: Keys, events: Iterable[int]) -> str:

@@ -77,15 +77,6 @@ class Records:
                 return found
         return None
 
-    def holding(self, place: Sequence[int], pointer: str) -> Any:
-        """The record in which a JSON pointer leads to a value; several may be glued together."""
-        pointer = pointer.partition("\n")[0]
-        try:
-            values = self._values(tuple(place))
-        except archive.Damaged:
-            return None
-        return next((one for one in values if decode.at_pointer(one, pointer) is not None), None)
-
     def _values(self, place: tuple[int, ...]) -> list[Any]:
         if self._last[0] != place:
             raw = self.bytes_of(place).rstrip(b"\r\n")

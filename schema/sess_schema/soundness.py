@@ -47,7 +47,6 @@ class Looked(NamedTuple):
     of_chunks: int = 0
     bytes: int = 0
     files: int = 0
-    unchecked: int = 0  # chunks without a checksum, from versions before it
     accepted: int = 0  # bytes that are known to be lost
 
 
@@ -173,7 +172,7 @@ class ArchiveCheck:
             raw = archive.unpack(packed)
         except Damaged:
             raw = b""
-        self._count(chunks=1, bytes=len(raw), unchecked=0 if archive.is_checked(packed) else 1)
+        self._count(chunks=1, bytes=len(raw))
         if len(raw) != chunk.length:
             loss = Loss(path, chunk.retired, chunk.offset, chunk.end)
             yield Finding(ARCHIVE, f"{where} are damaged", source, chunk.id, loss)

@@ -12,7 +12,7 @@ import pytest
 from sess_schema import citations
 from sess_schema.citations import Citations
 from sess_schema.connection import open_reader, open_writer
-from sess_schema.errors import Exit, SessError
+from sess_schema.errors import SessError
 from sess_schema.queries import sessions
 from sess_schema.session.reader import Reader
 from sessiond.config import Config
@@ -193,7 +193,7 @@ def test_a_key_names_nothing_else_when_its_record_left(world):
     for text in ("brew", "old name"):
         assert resolved(world, before[text]) is None
         kept = resolved(world, before[text], superseded=True)
-        (said,) = world.sql("SELECT text FROM event_texts WHERE id = ?", kept.event)[0]
+        (said,) = world.sql("SELECT text FROM event_texts WHERE id = ?", kept)[0]
         assert said == text
 
 
@@ -251,7 +251,7 @@ def test_a_beginning_with_several_meanings_is_refused_with_all_of_them(world, mo
 
 
 def test_digits_alone_may_begin_a_key(world, monkeypatch):
-    """They are an old number only where one was given out."""
+    """A row number never names an event."""
     t = busy(world)
     world.ingest()
     digits = iter(range(1000, 2000))
@@ -260,7 +260,6 @@ def test_digits_alone_may_begin_a_key(world, monkeypatch):
         session = sessions.resolve(db, t.session).key
         event = citations.resolve(db, session, "1000")
     assert event is not None
-    assert not event.by_number
 
 
 def test_three_digits_are_too_few(world):
@@ -268,55 +267,3 @@ def test_three_digits_are_too_few(world):
     busy(world)
     world.ingest()
     assert refused(world, "abc").message == "event key too short: #abc"
-
-
-def upgraded(world):
-    """Make this index one that had events when citations were numbers."""
-    with closing(open_writer(world.state / "index.db")) as db:
-        db.execute(
-            "UPDATE facts SET value = (SELECT max(id) FROM events) WHERE name = 'last_cited_number'"
-        )
-        return db.execute("SELECT value FROM facts WHERE name = 'last_cited_number'").get
-
-
-def test_old_numbers_resolve_where_they_were_given_out(world):
-    """An index that was upgraded knows them; later events have no number to cite."""
-    t = busy(world)
-    world.ingest()
-    last = int(upgraded(world))
-    with closing(open_reader(world.state / "index.db")) as db:
-        keys = citations.of_session(db, sessions.resolve(db, MAIN).key)
-    found = resolved(world, "1")
-    assert found == citations.Cited(1, keys.short(1), by_number=True)
-    t.append(t.prompt("afterwards"))
-    world.ingest()
-    error = refused(world, str(last + 1))
-    assert error.message == (f"#{last + 1} is an old event number that this index cannot resolve")
-    assert error.code == Exit.NOTHING_FOUND
-
-
-def test_old_numbers_of_another_session_and_of_a_new_index_are_refused(world):
-    """A number never means an event of another session."""
-    busy(world)
-    other = world.transcript(FORK)
-    other.append(other.prompt("elsewhere"))
-    world.ingest()
-    ((event,),) = world.sql(
-        "SELECT e.id FROM events e JOIN event_texts x ON x.id = e.id WHERE x.text = 'elsewhere'"
-    )
-    assert "old event number" in refused(world, str(event)).message
-    upgraded(world)
-    assert "old event number" in refused(world, str(event)).message
-    assert resolved(world, str(event), FORK).event == event
-
-
-def test_numbers_that_were_cited_are_never_given_out_again(world):
-    """Even where the events with the largest ones are gone."""
-    t = busy(world)
-    world.ingest()
-    last = int(upgraded(world))
-    with closing(open_writer(world.state / "index.db")) as db:
-        db.execute("DELETE FROM events WHERE id > 2")
-    t.append(t.prompt("afterwards"))
-    world.ingest()
-    assert world.sql("SELECT max(id) FROM events") == [(last + 1,)]

@@ -40,11 +40,6 @@ def catch_up(
         count = reread(store, {one.agent: one for one in sources}, progress, stopped, mask)
         done.append(f"read {counted(count, 'archived log')} again")
     left = {name for (name,) in db.execute("SELECT name FROM facts")}
-    if "calls_to_describe" in left:
-        from sessiond.writing.describe_calls import describe_calls  # noqa: PLC0415
-
-        count = describe_calls(db, {one.agent: one.describe_stored for one in sources}, progress)
-        done.append(f"described {counted(count, 'older tool call')}")
     if "forgotten_to_wipe" in left:
         from sessiond.writing.forget import wipe_if_needed  # noqa: PLC0415
 

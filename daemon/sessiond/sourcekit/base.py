@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from sess_schema import kinds
 from sess_schema.edits import Edit, Hunks
 from sess_schema.session.event import EventFacts
 from sessiond.sourcekit.files import Folders, holds_lines
@@ -350,20 +349,6 @@ class Source:
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
         """A parser of a transcript that continues from `state`."""
         raise NotImplementedError
-
-    def describe_stored(
-        self,
-        tool: str | None,  # noqa: ARG002
-        record: Any,  # noqa: ARG002
-        pointer: str,  # noqa: ARG002
-        answer: Callable[[], Any],  # noqa: ARG002
-    ) -> Described:
-        """Describe a call that was indexed before calls had kinds, as a parser would.
-
-        `pointer` leads to its input; `answer` reads the record of its result, if there is one.
-        Indexes of that time have no calls of agents that were added later.
-        """
-        return Described(kinds.OTHER)
 
     def probe(self, word: str) -> dict[str, bytes]:  # noqa: ARG002 - most cannot be faked
         """Files by path, as the agent would write them, for `sess doctor` to find `word` in."""

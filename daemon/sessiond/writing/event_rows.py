@@ -24,11 +24,7 @@ _LOAD = (
     " FROM events e JOIN turns c ON c.id = e.turn_id LEFT JOIN turns r ON r.id = e.result_turn_id"
 )
 _LOADED = (*COLUMNS, "call_retired", "result_session", "result_retired")
-# Numbers by which people cited events are never reused.
-_LAST_ID = (
-    "SELECT max(coalesce((SELECT max(id) FROM events), 0), coalesce((SELECT"
-    " CAST(value AS INTEGER) FROM facts WHERE name = 'last_cited_number'), 0))"
-)
+_LAST_ID = "SELECT coalesce(max(id), 0) FROM events"
 _STORE = (
     f"INSERT INTO events ({', '.join(COLUMNS)}, call_key)"
     f" VALUES ({', '.join('?' * len(COLUMNS))}, ?)"
@@ -45,7 +41,7 @@ _STORE_COMMITS = (
 _LISTED = "id IN (SELECT value FROM json_each(?)) ORDER BY id"
 _columns_of = attrgetter(*COLUMNS)
 _facts_of = attrgetter(*FACTS)
-WRITE_EDITS = (
+_STORE_EDITS = (
     "INSERT INTO edits (event_id, number, path, added, removed, data) VALUES (?, ?, ?, ?, ?, ?)"
 )
 
@@ -179,11 +175,13 @@ class EventRows:
             if row.output and may_commit(row.kind, row.input)
             for sha, branch, subject in find_commits(row.output)
         ]
-        changed = [columns for row in rows if row.edits for columns in edit_rows(row.id, row.edits)]
+        changed = [
+            columns for row in rows if row.edits for columns in _edit_rows(row.id, row.edits)
+        ]
         for insert, found in (
             (_STORE_FILES, files),
             (_STORE_COMMITS, commits),
-            (WRITE_EDITS, changed),
+            (_STORE_EDITS, changed),
         ):
             if found:  # most slices of small files have none
                 db.executemany(insert, found)
@@ -281,7 +279,7 @@ class EventRows:
         return self._first_new
 
 
-def edit_rows(
+def _edit_rows(
     event: int, changed: tuple[Edit, ...]
 ) -> Iterator[tuple[int, int, str, int, int, bytes]]:
     """Rows of `edits`, with line counts."""

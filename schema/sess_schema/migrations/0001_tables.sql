@@ -474,9 +474,6 @@ CREATE TABLE facts (
     value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Until now events were cited by number: these numbers are never used again.
-INSERT INTO facts (name, value) VALUES ('last_cited_number', '0');
-
 -- The schema versions that were applied, and when.
 CREATE TABLE migrations (
     number     INTEGER PRIMARY KEY,

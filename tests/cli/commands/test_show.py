@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from contextlib import closing
 
@@ -147,23 +146,6 @@ def test_an_event_of_another_session_is_not_shown(story, sess):
     (other,) = sess.json("search", "--session", "2222", "red")
     done = sess("show", f"1111#{other['event']}", code=1)
     assert done.stderr.startswith(f"sess: session {MAIN} has no event #{other['event']}\n")
-
-
-def test_an_old_number_is_shown_with_its_lasting_form(story, sess):
-    """An index that was upgraded knows the numbers it gave out; a new one says that it cannot."""
-    (hit,) = sess.json("search", "callers")
-    ((number,),) = story.sql("SELECT id FROM events WHERE tool = 'Task'")
-    done = sess("show", f"1111#{number}", code=1)
-    assert done.stderr.splitlines()[0] == (
-        f"sess: #{number} is an old event number that this index cannot resolve"
-    )
-    with closing(open_writer(story.state / "index.db")) as db:
-        db.execute("UPDATE facts SET value = '99' WHERE name = 'last_cited_number'")
-    done = sess("show", f"1111#{number}", "--json")
-    assert json.loads(done.stdout)["event"] == hit["event"]
-    assert done.stderr == (
-        f"note: #{number} is an old event number; it is now #{hit['event'][:8]}\n"
-    )
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def test_offsets_point_into_the_stored_text(shop, sess):
     for hit in sess.json("search", "timeout"):
         with closing(open_reader(shop.state / "index.db")) as db:
             session = sessions.resolve(db, hit["session"]).key
-            event = citations.resolve(db, session, hit["event"]).event
+            event = citations.resolve(db, session, hit["event"])
         (text,) = shop.sql(f"SELECT {hit['field']} FROM event_texts WHERE id = ?", event)[0]
         assert {text[b:e].lower() for b, e in hit["offsets"]} == {"timeout"}
         assert {hit["snippet"][b:e].lower() for b, e in hit["matches"]} == {"timeout"}

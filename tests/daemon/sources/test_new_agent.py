@@ -91,9 +91,6 @@ class TeapotSource(Source):
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
         return TeapotParser(spec, state)
 
-    def describe_stored(self, tool: Any, record: Any, pointer: str, answer: Any) -> Described:
-        return Described(kinds.EDIT)
-
     def probe(self, word: str) -> dict[str, bytes]:
         return {os.path.join(self.places()[0], "probe.tea"): word.encode()}
 

@@ -7,12 +7,8 @@ from contextlib import closing
 import pytest
 
 from sess_schema import edits
-from sess_schema.connection import open_reader, open_writer
+from sess_schema.connection import open_reader
 from sess_schema.edits import Edit
-from sess_schema.queries.views import digests, parts
-from sessiond.config import Config
-from sessiond.sources import all_sources
-from sessiond.writing import describe_calls
 
 HUNK = {"oldStart": 7, "newStart": 7, "lines": [" before", "-x = 1", "+x = 2", "+y = 3"]}
 CHANGE = {"file_path": "/w/a.py", "old_string": "x = 1", "new_string": "x = 2\ny = 3"}
@@ -65,42 +61,3 @@ def test_hunks_speak_for_all_edits_of_their_file(world):
     )
     world.ingest()
     assert [row[:3] for row in stored(world)] == [("/w/a.py", 2, 1), ("/w/a.py", 0, 0)]
-
-
-def test_calls_from_before_are_described_batch_by_batch(world, monkeypatch):
-    """A stop between two loses nothing, nothing is described twice, and no digest is stale."""
-    transcript = world.transcript()
-    told = {"toolUseResult": {"structuredPatch": [HUNK]}}
-    for number in range(5):
-        transcript.append(
-            transcript.call(f"e{number}", "Edit", **CHANGE),
-            transcript.result(f"e{number}", "done", **told),
-            transcript.call(f"b{number}", command="ls"),
-        )
-    world.ingest()
-    fresh = world.dump()
-    with closing(open_writer(world.state / "index.db")) as db:
-        last = db.execute("SELECT max(id) FROM events").get
-        db.execute("UPDATE events SET kind = NULL")
-        db.execute("DELETE FROM edits")
-        db.execute("INSERT INTO facts (name, value) VALUES ('calls_to_describe', ?)", (last,))
-        parts.begin_anew(db)
-        digests.make_all(db)
-    monkeypatch.setattr(describe_calls, "_BATCH", 3)
-    sources = all_sources(Config())
-    describers = {source.agent: source.describe_stored for source in sources}
-    seen = []
-
-    def stop_after_two(text):
-        seen.append(text)
-        if len(seen) == 3:
-            raise KeyboardInterrupt
-
-    with closing(open_writer(world.state / "index.db")) as db:
-        with pytest.raises(KeyboardInterrupt):
-            describe_calls.describe_calls(db, describers, stop_after_two)
-        assert db.execute("SELECT count(*) FROM events WHERE kind IS NOT NULL").get == 6
-        assert describe_calls.describe_calls(db, describers) == 4
-        assert db.execute("SELECT count(*) FROM facts WHERE name = 'calls_to_describe'").get == 0
-        assert digests.differences(db) == 0
-    assert world.dump() == fresh

@@ -11,7 +11,7 @@ import orjson
 from sessiond.families.rollouts import head as heads
 from sessiond.families.rollouts import legacy
 from sessiond.families.rollouts import names as thread_names
-from sessiond.sourcekit.base import Described, Parser, SessionSpec, Source
+from sessiond.sourcekit.base import Parser, SessionSpec, Source
 
 __all__ = ["RolloutSource"]
 
@@ -79,17 +79,6 @@ class RolloutSource(Source):
         from sessiond.families.rollouts.records import RolloutParser  # noqa: PLC0415 - when something changed
 
         return RolloutParser(spec, state)
-
-    def describe_stored(
-        self,
-        tool: str | None,
-        record: Any,
-        pointer: str,
-        answer: Any,  # noqa: ARG002 - the call is enough
-    ) -> Described:
-        from sessiond.families.rollouts.describe import describe_stored  # noqa: PLC0415 - when something changed
-
-        return describe_stored(tool, record, pointer)
 
     def probe(self, word: str) -> dict[str, bytes]:
         thread, moment = "d0c70000-0000-7000-8000-000000000001", "2026-01-01T00:00:00.000Z"

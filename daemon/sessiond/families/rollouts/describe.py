@@ -9,7 +9,6 @@ from typing import Any
 import orjson
 
 from sess_schema import kinds
-from sess_schema.decode import at_pointer
 from sessiond.sourcekit.base import Described
 from sessiond.sourcekit.changes import edits_of_arguments
 from sessiond.sourcekit.patches import edits_of_patch
@@ -43,10 +42,6 @@ _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 _ACTIONS = {"Add": "write", "Update": "edit", "Delete": "edit"}
 _LONGEST = 1000
 _MOST_FILES = 1000
-
-
-def describe_stored(tool: str | None, record: Any, pointer: str) -> Described:
-    return describe(tool, decoded(at_pointer(record, pointer)))
 
 
 def decoded(given: Any) -> Any:

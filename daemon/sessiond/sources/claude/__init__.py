@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
@@ -13,7 +13,6 @@ from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
     REAL_FILES,
     Conversation,
-    Described,
     Parser,
     SessionSpec,
     Source,
@@ -144,13 +143,6 @@ class ClaudeSource(Source):
         from sessiond.sources.claude.records import ClaudeParser  # noqa: PLC0415 - when something changed
 
         return ClaudeParser(spec, state)
-
-    def describe_stored(
-        self, tool: str | None, record: Any, pointer: str, answer: Callable[[], Any]
-    ) -> Described:
-        from sessiond.sources.claude.describe import describe_stored  # noqa: PLC0415 - when something changed
-
-        return describe_stored(tool, record, pointer, answer)
 
     # -- roots
 

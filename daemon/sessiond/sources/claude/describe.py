@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from sess_schema import kinds
-from sess_schema.decode import at_pointer
-from sess_schema.edits import Edit, Hunks, with_hunks
+from sess_schema.edits import Edit, Hunks
 from sessiond.sourcekit.base import Described
 from sessiond.sourcekit.changes import as_hunk, edits_of_arguments
 from sessiond.sourcekit.values import as_text
@@ -47,23 +45,6 @@ def describe(tool: str | None, given: Any) -> Described:
             edits = _edits(tool, given)
             kind = kinds.EDIT if edits else kind
     return Described(kind, summarize(tool, given), touched_files(tool, given), edits)
-
-
-def describe_stored(
-    tool: str | None, record: Any, pointer: str, answer: Callable[[], Any]
-) -> Described:
-    described = describe(tool, at_pointer(record, pointer))
-    result = answer() if described.edits else None
-    hunks = _hunks_of_record(result) if isinstance(result, dict) else ()
-    return described._replace(edits=with_hunks(described.edits, hunks)) if hunks else described
-
-
-def _hunks_of_record(record: dict[str, Any]) -> Hunks:
-    message = record.get("message")
-    content = message.get("content") if isinstance(message, dict) else record.get("content")
-    blocks = content if isinstance(content, list) else ()
-    results = sum(isinstance(one, dict) and one.get("type") == "tool_result" for one in blocks)
-    return hunks_of_result(record.get("toolUseResult")) if results <= 1 else ()
 
 
 def hunks_of_result(details: Any) -> Hunks:

@@ -10,19 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from sess_schema.decode import at_pointer
 from sessiond.reading import tail
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
     REAL_FILES,
     Conversation,
-    Described,
     Parser,
     SessionSpec,
     Source,
 )
 from sessiond.sourcekit.folders import ProjectFolder
-from sessiond.sourcekit.values import as_dict
 
 if TYPE_CHECKING:
     from sessiond.sourcekit.foreign import Foreign
@@ -179,23 +176,6 @@ class CursorSource(Source):
         from sessiond.sources.cursor.envelope import CursorParser  # noqa: PLC0415 - when something changed
 
         return CursorParser(spec, state)
-
-    def describe_stored(
-        self,
-        tool: str | None,
-        record: Any,
-        pointer: str,
-        answer: Callable[[], Any],  # noqa: ARG002 - results add nothing
-    ) -> Described:
-        from sessiond.sources.cursor.calls import describe  # noqa: PLC0415 - when something changed
-        from sessiond.sources.cursor.envelope import contents_of  # noqa: PLC0415
-        from sessiond.sources.cursor.tools import describe_data, is_call  # noqa: PLC0415
-
-        first = pointer.partition("\n")[0]
-        data = as_dict(at_pointer(record, first.rpartition("/")[0]))
-        if "type" not in data and is_call(data):  # of a bubble
-            return describe_data(data, contents_of(as_dict(record)))
-        return describe(tool, at_pointer(record, first))
 
     # -- roots
 

@@ -69,7 +69,7 @@ def read(value: dict[str, Any]) -> Record:
         pointer=_BUBBLE,
         extra_tool=tool,
         fallback_id=bubble_id,
-        contents=contents_of(value),
+        contents=_contents_of(value),
     )
     record.native_id = bubble_id or record.native_id
     if record.ts is None:
@@ -84,7 +84,7 @@ def _read_exported_time(record: Record, written: Any) -> None:
         record.warnings.append("bad timestamp")
 
 
-def contents_of(value: dict[str, Any]) -> dict[str, str]:
+def _contents_of(value: dict[str, Any]) -> dict[str, str]:
     """The texts of files in one decoded line, by their ids."""
     return {k: v for k, v in as_dict(value.get("contents")).items() if isinstance(v, str)}
 

@@ -73,13 +73,6 @@ def tool_event(
     )
 
 
-def describe_data(data: dict[str, Any], contents: Mapping[str, str] = NO_CONTENTS) -> Described:
-    """Describe a call from the bubble's data about it."""
-    arguments = read_arguments(data)
-    result = _unpacked(data.get("result"))
-    return _described(data, tool_name(data, arguments), arguments, result, contents)
-
-
 def _described(
     data: dict[str, Any],
     tool: str,

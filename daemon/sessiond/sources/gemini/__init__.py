@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,6 @@ from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
     Conversation,
-    Described,
     Item,
     NotReady,
     Parser,
@@ -94,17 +93,6 @@ class GeminiSource(Source):
         from sessiond.sources.gemini.chat import GeminiParser  # noqa: PLC0415 - when something changed
 
         return GeminiParser(spec, state)
-
-    def describe_stored(
-        self,
-        tool: str | None,
-        record: Any,
-        pointer: str,
-        answer: Callable[[], Any],  # noqa: ARG002 - calls contain their results
-    ) -> Described:
-        from sessiond.sources.gemini.calls import describe_stored  # noqa: PLC0415 - when something changed
-
-        return describe_stored(tool, record, pointer)
 
     def probe(self, word: str) -> dict[str, bytes]:
         session = "d0c70000-0000-4000-8000-00000000006e"

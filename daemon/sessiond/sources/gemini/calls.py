@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from sess_schema import kinds
-from sess_schema.decode import at_pointer
 from sess_schema.edits import Edit
 from sessiond.sourcekit.base import LINK_RESULT, Described, Event, Link
 from sessiond.sourcekit.changes import edits_of_arguments
@@ -77,10 +76,6 @@ def describe(tool: str | None, call: dict[str, Any]) -> Described:
         diff = as_text(as_dict(call.get("resultDisplay")).get("fileDiff"))
         edits = (Edit(path, patch=diff),) if diff and path else edits_of_arguments(path, given)
     return Described(kind, _one_line(_summary(kind, given, path)), _files(kind, given, path), edits)
-
-
-def describe_stored(tool: str | None, record: Any, pointer: str) -> Described:
-    return describe(tool, as_dict(at_pointer(record, pointer.rpartition("/")[0])))
 
 
 def response_text(piece: Any) -> tuple[str, bool]:

