@@ -19,7 +19,7 @@ READ = "(data) => unsqueezed(fromBase64(data))"
 def tab():
     with chromium() as browser:
         tab = browser.new_page()
-        tab.add_script_tag(content=shell._read("page/zstd.js"))
+        tab.add_script_tag(content=shell.asset("page/zstd.js"))
         yield tab
 
 

@@ -103,11 +103,11 @@ def _expression(words: Sequence[str]) -> str:
 def _pager_that_stays(expression: str | None = None) -> Iterator[bool]:
     """Keep `less` from exiting by itself, and let it search; yields whether there is a pager that
     waits for a key."""
-    from sess_cli import paging  # noqa: PLC0415
+    from sess_cli.paging import chosen  # noqa: PLC0415
 
     before = os.environ.get("SESS_PAGER")
     try:
-        words = shlex.split(paging.chosen())
+        words = shlex.split(chosen())
     except ValueError:
         words = []
     if words and os.path.basename(words[0]) == "less":

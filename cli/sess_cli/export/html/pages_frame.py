@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from sess_cli.export.html import markup, sealed
+from sess_cli.export.html import markup, sealed, shell
 from sess_schema import times
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ _AROUND = 3
 @cache
 def style() -> str:
     """`pages.css` comes last, to override the look of cards."""
-    return "\n".join(sealed.asset(name) for name in ("palette.css", "cards.css", "pages.css"))
+    return "\n".join(shell.asset(name) for name in ("palette.css", "cards.css", "pages.css"))
 
 
 def document(title: str, body: str, lock: Lock | None = None) -> bytes:

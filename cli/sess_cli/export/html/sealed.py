@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sess_cli.export.html import shell
+from sess_cli.export.html.shell import asset
 
 if TYPE_CHECKING:
     from sess_cli.export.html.encrypted import Lock
 
 GENERATOR = "sess export html"
-_ASSETS = Path(__file__).with_name("assets")
-
-
-@cache
-def asset(name: str) -> str:
-    return (_ASSETS / name).read_text(encoding="utf-8")
-
-
 THEME_BUTTON = '<button type="button" id="theme" hidden>◐</button>'
 
 
@@ -63,8 +55,8 @@ def written(
         used, style = _unsealing(name, several=several), style + asset("unseal.css")
         body = [lock.body(title, "".join(body))]
         title = lock.title
-    head = shell.head(title, style=style, script=used, generator=GENERATOR)
-    yield f"{head}<body>\n".encode()
+    top = shell.head(title, style=style, script=used, generator=GENERATOR)
+    yield f"{top}<body>\n".encode()
     for piece in body:
         yield piece.encode()
     yield f"\n<script>{used}</script>\n</body>\n</html>\n".encode()

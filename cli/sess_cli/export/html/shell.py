@@ -21,20 +21,20 @@ STYLE_NAME, SCRIPT_NAME = "page.css", "page.js"
 
 @cache
 def style() -> str:
-    return "\n".join(_read(name) for name in _STYLES)
+    return "\n".join(asset(name) for name in _STYLES)
 
 
 @cache
 def script() -> str:
     """Wrapped in a function, so that it defines no globals."""
-    scripts = "\n".join(_read(os.path.join("page", f"{name}.js")) for name in _SCRIPTS)
+    scripts = "\n".join(asset(os.path.join("page", f"{name}.js")) for name in _SCRIPTS)
     return f'(() => {{\n"use strict";\n{scripts}\n}})();\n'
 
 
 @cache
 def early() -> str:
     """Runs before the first paint: sets the chosen theme, and marks that scripts run."""
-    return _read(os.path.join("page", "early.js"))
+    return asset(os.path.join("page", "early.js"))
 
 
 def document(
@@ -91,6 +91,7 @@ def _hashed(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def _read(name: str) -> str:
+@cache
+def asset(name: str) -> str:
     with open(os.path.join(_ASSETS, name), encoding="utf-8") as file:
         return file.read()

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sess_cli.export import ansi, json_text, shapes
-from sess_cli.export.html import notices, sealed, values
+from sess_cli.export.html import notices, sealed, shell, values
 from sess_cli.export.html.markup import attr, unmarked
 from sess_cli.export.html.markup import text as escaped
 from sess_cli.export.story import Item, Story
@@ -47,7 +47,7 @@ def write(story: Story, out: BinaryIO, *, utc: bool = False, lock: Lock | None =
     for number, child in enumerate(story.loose):
         drawn += rows.of(child, f"evt-agent{number}-", 1)
     body = _body(_top(story, rows, utc=utc), drawn)
-    style = sealed.asset("palette.css") + sealed.asset("timeline.css")
+    style = shell.asset("palette.css") + shell.asset("timeline.css")
     out.writelines(sealed.written(_title(story), body, style=style, name="timeline.js", lock=lock))
 
 

@@ -395,7 +395,7 @@ BACKGROUNDS = ("bg", "panel", "raised", "code-bg", "user-bg")
 
 def themes():
     """Names and values of the colours: light, dark by preference, dark by choice."""
-    css = shell._read("palette.css")
+    css = shell.asset("palette.css")
     light, by_preference, by_choice = (
         dict(re.findall(r"--([\w-]+): (#\w{6});", block))
         for block in re.findall(r"\{[^{}]*--bg: [^}]*\}", css)[:3]
