@@ -10,6 +10,7 @@ from sess_schema.errors import Exit, SessError
 if TYPE_CHECKING:
     import apsw
 
+    from sess_schema.ids import EventId
     from sess_schema.queries.sessions import SessionRow
 
 
@@ -21,7 +22,9 @@ def divided(given: str) -> tuple[str, str | None]:
     return given, None
 
 
-def event_of(db: apsw.Connection, row: SessionRow, given: str, *, superseded: bool = False) -> int:
+def event_of(
+    db: apsw.Connection, row: SessionRow, given: str, *, superseded: bool = False
+) -> EventId:
     """The event that a citation names."""
     event = citations.resolve(db, row.key, given, superseded=superseded)
     if event is not None:

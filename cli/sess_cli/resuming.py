@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import apsw
 
 from sess_schema.errors import Exit, SessError
+from sess_schema.ids import SessionId
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 
@@ -55,7 +56,7 @@ class Resume:
         os.execv(program, self.arguments)  # noqa: S606 - no shell is the point
 
 
-def resume(db: apsw.Connection, session: int) -> Resume:
+def resume(db: apsw.Connection, session: SessionId) -> Resume:
     """How to resume a session; for a subagent, the session that started it."""
     row = sessions.by_key(db, session)
     seen = {row.key}

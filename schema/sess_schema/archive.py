@@ -10,6 +10,7 @@ import apsw
 import zstandard
 
 from sess_schema.errors import Exit, SessError
+from sess_schema.ids import SourceId
 
 LIVE, PENDING = 0, -1  # chunks.retired: currently in the file; an unfinished last line
 
@@ -71,18 +72,18 @@ def stored(db: apsw.Connection, key: int, length: int) -> bytes:
     return raw
 
 
-def source_bytes(db: apsw.Connection, source_id: int) -> Iterator[bytes]:
+def source_bytes(db: apsw.Connection, source_id: SourceId) -> Iterator[bytes]:
     """The file as last read, chunk by chunk."""
     for chunk in current(db, source_id):
         yield chunk_bytes(db, chunk)
 
 
-def current(db: apsw.Connection, source_id: int) -> list[Chunk]:
+def current(db: apsw.Connection, source_id: SourceId) -> list[Chunk]:
     """The chunks of the file as last read, the unfinished last line included."""
     return [*_retired(db, source_id, LIVE), *_retired(db, source_id, PENDING)]
 
 
-def earlier(db: apsw.Connection, source_id: int) -> dict[int, list[Chunk]]:
+def earlier(db: apsw.Connection, source_id: SourceId) -> dict[int, list[Chunk]]:
     """The chunks of each earlier content of a rewritten file, by generation, newest first.
 
     A rewrite retires the chunks from the first byte that differs; those before it are shared.
@@ -104,7 +105,7 @@ def size(chunks: list[Chunk]) -> int:
     return sum(chunk.length for chunk in chunks)
 
 
-def _retired(db: apsw.Connection, source_id: int, retired: int) -> list[Chunk]:
+def _retired(db: apsw.Connection, source_id: SourceId, retired: int) -> list[Chunk]:
     return [
         Chunk(*row)
         for row in db.execute(

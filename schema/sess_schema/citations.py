@@ -15,6 +15,7 @@ import apsw
 
 from sess_schema.classes import TYPE_CHECKING, dataclass
 from sess_schema.errors import SessError
+from sess_schema.ids import EventId, SessionId
 from sess_schema.session import shown
 
 if TYPE_CHECKING:
@@ -60,11 +61,11 @@ _OWNER = "SELECT t.session_id FROM events e JOIN turns t ON t.id = e.turn_id WHE
 class Keys:
     """The keys of one session's events."""
 
-    of: dict[int, str]
-    live: frozenset[int]  # events currently in the transcript
+    of: dict[EventId, str]
+    live: frozenset[EventId]  # events currently in the transcript
     ordered: list[str]
 
-    def short(self, event: int) -> str:
+    def short(self, event: EventId) -> str:
         """The shortest prefix of a key that is unique within the session."""
         key = self.of[event]
         at = bisect_left(self.ordered, key)
@@ -81,10 +82,10 @@ class Citations:
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
 
-    def key(self, event: int, session: int | None = None) -> str:
+    def key(self, event: EventId, session: SessionId | None = None) -> str:
         """The full key; without `session`, in the session that wrote the event."""
         if session is None:
-            session = int(self._db.execute(_OWNER, (event,)).get)
+            session = SessionId(self._db.execute(_OWNER, (event,)).get)
         found = self._db.execute(_RECORD, (session, event)).fetchone()
         found = found or self._db.execute(_COPIED_RECORD, (session, event)).fetchone()
         native_id, native_key, offset = found or (None, None, None)
@@ -94,7 +95,7 @@ class Citations:
             rows = self._db.execute(_OF_RECORD, (session, native_id, native_key))
         return _assigned(rows)[0][event]
 
-    def short(self, event: int, session: int | None = None) -> str:
+    def short(self, event: EventId, session: SessionId | None = None) -> str:
         """What is printed after the `#`.
 
         Whether another event of the session begins alike is not looked up: reading all its keys
@@ -103,15 +104,15 @@ class Citations:
         return self.key(event, session)[:SHORTEST]
 
 
-def of_session(db: apsw.Connection, session: int) -> Keys:
+def of_session(db: apsw.Connection, session: SessionId) -> Keys:
     of, live = _assigned(db.execute(_ALL, (session,)))
     return Keys(of, frozenset(live), sorted(of.values()))
 
 
-def _assigned(rows: Iterable[Any]) -> tuple[dict[int, str], set[int]]:
+def _assigned(rows: Iterable[Any]) -> tuple[dict[EventId, str], set[EventId]]:
     """The key of each event, and the events currently in the transcript."""
-    of: dict[int, str] = {}
-    live: set[int] = set()
+    of: dict[EventId, str] = {}
+    live: set[EventId] = set()
     used: dict[str, int] = {}
     for event, is_live, record, kind, before, unjoined, call_id in rows:
         if event in of:
@@ -131,8 +132,8 @@ def _assigned(rows: Iterable[Any]) -> tuple[dict[int, str], set[int]]:
 
 
 def resolve(
-    db: apsw.Connection, session: int, given: str, *, superseded: bool = False
-) -> int | None:
+    db: apsw.Connection, session: SessionId, given: str, *, superseded: bool = False
+) -> EventId | None:
     """The event of a session whose key begins like this; None if there is none."""
     if len(given) < _SHORTEST_TYPED:
         raise SessError(
@@ -151,7 +152,7 @@ def looks_like_one(text: str) -> bool:
     return 0 < len(text) <= 2 * _BYTES and _DIGITS.issuperset(text.lower())
 
 
-def _listed(keys: Keys, events: Iterable[int]) -> str:
+def _listed(keys: Keys, events: Iterable[EventId]) -> str:
     names = sorted(f"#{keys.short(event)}" for event in events)
     more = len(names) - _CANDIDATES
     return ", ".join(names[:_CANDIDATES]) + (f" and {more} more" if more > 0 else "")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import apsw
 
     from sess_schema.differ import Counts, DiffLine
+    from sess_schema.ids import EventId
 
 
 Hunks = tuple[dict[str, Any], ...]
@@ -109,7 +110,7 @@ def unpack(path: str, data: bytes) -> Edit:
     return Edit(path, hunks=hunks, **fields)
 
 
-def of_event(db: apsw.Connection, event: int) -> list[Edit]:
+def of_event(db: apsw.Connection, event: EventId) -> list[Edit]:
     rows = db.execute("SELECT path, data FROM edits WHERE event_id = ? ORDER BY number", (event,))
     found = []
     for path, data in rows:

@@ -11,6 +11,8 @@ from sess_schema.classes import TYPE_CHECKING
 if TYPE_CHECKING:
     import apsw
 
+    from sess_schema.ids import SourceId
+
 _FACT = "accepted_losses"
 
 
@@ -46,7 +48,7 @@ def accept(db: apsw.Connection, more: Iterable[Loss]) -> None:
         db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (_FACT, value))
 
 
-def is_accepted(db: apsw.Connection, source: int, offset: int) -> bool:
+def is_accepted(db: apsw.Connection, source: SourceId, offset: int) -> bool:
     """Whether the bytes at a place of the file as last read are known to be lost."""
     path = db.execute("SELECT path FROM sources WHERE id = ?", (source,)).get
     return any(

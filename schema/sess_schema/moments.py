@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
+from sess_schema.ids import SessionId
+
 QUARTER = 15 * 60 * 1000
 IDLE = 5 * 60 * 1000  # longer gaps count as this much
 NEAR = 2000  # notices this close before a prompt came with it
 
 # Session, first and last moment, active time, the share before prompts, starts with a prompt.
-Summed = tuple[int, int, int, int, int, bool]
+Summed = tuple[SessionId, int, int, int, int, bool]
 
 
 class Moment(NamedTuple):
@@ -25,7 +27,7 @@ class Moment(NamedTuple):
 class Span(NamedTuple):
     """A session's activity in one quarter of an hour."""
 
-    session: int
+    session: SessionId
     first: int
     last: int
     inside: int  # between its moments, each gap capped at five minutes
@@ -42,7 +44,7 @@ class Span(NamedTuple):
         return self.waited + (min(self.before, IDLE) if self.prompted else 0)
 
 
-def summed(session: int, moments: Iterable[Moment]) -> Iterator[Summed]:
+def summed(session: SessionId, moments: Iterable[Moment]) -> Iterator[Summed]:
     """Sums by quarter of an hour, as the writer stores them and readers compute them."""
     for _, group in groupby(_marked(moments), key=lambda one: one[0] // QUARTER):
         marked = [*group]

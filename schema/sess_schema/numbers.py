@@ -16,6 +16,7 @@ import apsw
 
 from sess_schema import moments, sums
 from sess_schema.classes import dataclass, replace
+from sess_schema.ids import EventId, SessionId
 from sess_schema.queries import sessions, spans, worktime
 from sess_schema.queries.quarters import Reader
 from sess_schema.queries.sessions import SessionRow
@@ -82,7 +83,7 @@ def _made(total: Tally, events: int, duration: int, spent: tuple[int, int]) -> N
     return Numbers(total, events, duration, active, min(spent[1], active))
 
 
-def of_many(db: apsw.Connection, rows: Sequence[SessionRow]) -> dict[int, Numbers]:
+def of_many(db: apsw.Connection, rows: Sequence[SessionRow]) -> dict[SessionId, Numbers]:
     """The same for many sessions, by key, from the sums the writer keeps."""
     families = _families(db, [row.key for row in rows])
     members = json.dumps(sorted({key for family in families.values() for key in family}))
@@ -92,7 +93,7 @@ def of_many(db: apsw.Connection, rows: Sequence[SessionRow]) -> dict[int, Number
     found = {}
     for row in rows:
         total, family = Tally(), families[row.key]
-        shared: dict[int, tuple[int, Tally]] = {}
+        shared: dict[EventId, tuple[SessionId, Tally]] = {}
         for key in family:
             total.add(totals.get(key, Tally()))
             shared.update(copied.get(key, {}))
@@ -103,10 +104,10 @@ def of_many(db: apsw.Connection, rows: Sequence[SessionRow]) -> dict[int, Number
     return found
 
 
-def _totals(db: apsw.Connection, members: str) -> dict[int, Tally]:
+def _totals(db: apsw.Connection, members: str) -> dict[SessionId, Tally]:
     """By session: what it had first, and its usage."""
     inside = "WHERE session_id IN (SELECT value FROM json_each(?)) GROUP BY session_id"
-    found: dict[int, Tally] = defaultdict(Tally)
+    found: dict[SessionId, Tally] = defaultdict(Tally)
     for key, prompts, calls, failed, denied in db.execute(
         "SELECT session_id, sum(prompts), sum(calls), sum(errors), sum(denied) FROM event_sums"
         f" {inside}",
@@ -137,9 +138,9 @@ def _inside(db: apsw.Connection, row: SessionRow, asked: Stats) -> tuple[int, in
     return max(0, until - first), events
 
 
-def _families(db: apsw.Connection, keys: list[int]) -> dict[int, set[int]]:
+def _families(db: apsw.Connection, keys: list[SessionId]) -> dict[SessionId, set[SessionId]]:
     """Each session with its subagents and theirs."""
-    found: dict[int, set[int]] = defaultdict(set)
+    found: dict[SessionId, set[SessionId]] = defaultdict(set)
     for root, key in db.execute(
         "WITH RECURSIVE family (root, id) AS (SELECT value, value FROM json_each(?) UNION"
         " SELECT f.root, s.id FROM sessions s JOIN family f ON s.parent_id = f.id)"
@@ -150,9 +151,11 @@ def _families(db: apsw.Connection, keys: list[int]) -> dict[int, set[int]]:
     return found
 
 
-def _copied(db: apsw.Connection, members: str) -> dict[int, dict[int, tuple[int, Tally]]]:
+def _copied(
+    db: apsw.Connection, members: str
+) -> dict[SessionId, dict[EventId, tuple[SessionId, Tally]]]:
     """By session and event, the prompts and calls another session had first, and that session."""
-    found: dict[int, dict[int, tuple[int, Tally]]] = defaultdict(dict)
+    found: dict[SessionId, dict[EventId, tuple[SessionId, Tally]]] = defaultdict(dict)
     for session, event, owner, prompt, call, failed, denied in db.execute(
         f"SELECT t.session_id, e.id, e.session_id, {sums.PROMPT}, e.type = 'tool_use',"
         " e.status IS 'error', e.status IS 'denied' FROM turns t JOIN events e"
@@ -166,7 +169,7 @@ def _copied(db: apsw.Connection, members: str) -> dict[int, dict[int, tuple[int,
     return found
 
 
-def _times(db: apsw.Connection, keys: list[int]) -> dict[int, tuple[int, int]]:
+def _times(db: apsw.Connection, keys: list[SessionId]) -> dict[SessionId, tuple[int, int]]:
     """Active time and the person's share of it."""
     forks = spans.forks(db, keys)
     rows: list[Any] = db.execute(
@@ -180,8 +183,8 @@ def _times(db: apsw.Connection, keys: list[int]) -> dict[int, tuple[int, int]]:
     return _added(moments.joined(rows))
 
 
-def _added(all_: Iterable[moments.Span]) -> dict[int, tuple[int, int]]:
-    found: dict[int, tuple[int, int]] = {}
+def _added(all_: Iterable[moments.Span]) -> dict[SessionId, tuple[int, int]]:
+    found: dict[SessionId, tuple[int, int]] = {}
     for span in all_:
         active, user = found.get(span.session, (0, 0))
         found[span.session] = (active + span.active, user + span.user)

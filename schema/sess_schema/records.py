@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 
 from sess_schema import archive, decode, losses
+from sess_schema.ids import SourceId
 
 _KEPT = 6  # unpacked chunks of about a megabyte: a result is rarely far from its call
 _MOST_KEPT = 8 << 20  # bytes; the line of a document may be one chunk of any size
@@ -28,7 +29,8 @@ class Records:
 
     def bytes_of(self, place: Sequence[int]) -> bytes:
         """`place`: source, retired, offset, length."""
-        source, retired, offset, length = place
+        retired, offset, length = place[1:]
+        source = SourceId(place[0])
         starts, chunks = self._chunks_of(source, retired)
         at = max(0, bisect_right(starts, offset) - 1)
         slices = []
@@ -43,12 +45,12 @@ class Records:
             self._miss(source, offset)
         return raw
 
-    def _miss(self, source: int, offset: int) -> None:
+    def _miss(self, source: SourceId, offset: int) -> None:
         """No piece has these bytes."""
         if not losses.is_accepted(self._db, source, offset):
             raise archive.Damaged
 
-    def _chunks_of(self, source: int, retired: int) -> tuple[list[int], list[tuple[int, int]]]:
+    def _chunks_of(self, source: SourceId, retired: int) -> tuple[list[int], list[tuple[int, int]]]:
         """Where the chunks of a source start, and (id, length) of each."""
         found = self._places.get((source, retired))
         if found is None:

@@ -15,6 +15,7 @@ import apsw
 
 from sess_schema import archive, losses, masks, sums
 from sess_schema.archive import Chunk, Damaged
+from sess_schema.ids import SourceId
 from sess_schema.losses import Loss
 from sess_schema.queries import references
 from sess_schema.queries.views import digests
@@ -35,7 +36,7 @@ class Finding(NamedTuple):
 
     about: str
     message: str
-    source: int | None = None  # whose bytes are affected
+    source: SourceId | None = None  # whose bytes are affected
     chunk: int | None = None
     loss: Loss | None = None  # if nothing can bring them back
 
@@ -160,7 +161,7 @@ class ArchiveCheck:
                 yield one
 
     def _chunk(
-        self, source: int, path: str, chunk: Chunk, compare: _LiveFile | None
+        self, source: SourceId, path: str, chunk: Chunk, compare: _LiveFile | None
     ) -> Iterator[Finding]:
         if self._share < 1 and random.random() >= self._share:  # noqa: S311 - a sample
             return
@@ -185,7 +186,7 @@ class ArchiveCheck:
         )
 
 
-def _gaps(source: int, path: str, chunks: list[Chunk], end: int) -> Iterator[Finding]:
+def _gaps(source: SourceId, path: str, chunks: list[Chunk], end: int) -> Iterator[Finding]:
     """Bytes that no chunk has, or two have."""
     at = 0
     for chunk in chunks:
@@ -203,7 +204,7 @@ def _gaps(source: int, path: str, chunks: list[Chunk], end: int) -> Iterator[Fin
         yield _gap(source, path, at, end)
 
 
-def _gap(source: int, path: str, at: int, end: int) -> Finding:
+def _gap(source: SourceId, path: str, at: int, end: int) -> Finding:
     loss = Loss(path, archive.LIVE, at, end)
     return Finding(ARCHIVE, f"{path}: bytes {at:,} to {end:,} are missing", source, loss=loss)
 

@@ -12,6 +12,7 @@ import apsw
 
 from sess_schema import labels, moments
 from sess_schema.classes import TYPE_CHECKING
+from sess_schema.ids import SessionId
 from sess_schema.moments import NEAR, QUARTER
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _spans(db: apsw.Connection, key: dict[str, int]) -> Iterator[tuple[object, .
     begin, end = key["quarter"] * QUARTER, (key["quarter"] + 1) * QUARTER
     rows: list[Any] = db.execute(_MOMENTS, key).fetchall()
     near = (one for one in moments.moments(row[:4] for row in rows) if begin <= one.ts < end + NEAR)
-    for session, first, *summed in moments.summed(key["session"], near):
+    for session, first, *summed in moments.summed(SessionId(key["session"]), near):
         if first < end:
             chars = sum(row[4] for row in rows if row[0] is not None and row[0] < end)
             yield key["quarter"], session, first, *summed, chars

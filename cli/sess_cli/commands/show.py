@@ -11,6 +11,7 @@ from sess_cli.options import AsJson, NoPager, NoSync, SessionId, Superseded, Utc
 if TYPE_CHECKING:
     import apsw
 
+    from sess_schema.ids import EventId
     from sess_schema.queries.sessions import SessionRow
     from sess_schema.session.reader import Reader
 
@@ -54,7 +55,9 @@ def show(
             terminal.write(line)
 
 
-def _write_json(db: apsw.Connection, row: SessionRow, reader: Reader, event: int | None) -> None:
+def _write_json(
+    db: apsw.Connection, row: SessionRow, reader: Reader, event: EventId | None
+) -> None:
     from sess_cli.output import json_line  # noqa: PLC0415
     from sess_schema import objects  # noqa: PLC0415
     from sess_schema.queries import sessions  # noqa: PLC0415

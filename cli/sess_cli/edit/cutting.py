@@ -22,6 +22,8 @@ from sess_schema.records import Records
 if TYPE_CHECKING:
     import apsw
 
+    from sess_schema.ids import SessionId, SourceId
+
 _COPIES = (
     "SELECT DISTINCT s.native_id FROM json_each(?1) j"
     " JOIN turns t ON t.id = j.value OR t.copy_of = j.value JOIN sessions s ON s.id = t.session_id"
@@ -104,7 +106,7 @@ def perform(db: apsw.Connection, cut: Cut, *, force: bool) -> tuple[Edit, int]:
 
 def archived(
     db: apsw.Connection,
-    source: int,
+    source: SourceId,
     file: LiveFile,
     *,
     whole: bool = False,
@@ -127,7 +129,7 @@ def archived(
     return Content(at, log.digest_of(file.fd, at))
 
 
-def matching(db: apsw.Connection, turns: Turns, session: int, pattern: str) -> set[int]:
+def matching(db: apsw.Connection, turns: Turns, session: SessionId, pattern: str) -> set[int]:
     """The records of a session with a text that a regular expression matches."""
     try:
         found = re.compile(pattern)
@@ -196,7 +198,7 @@ def _document_swaps(
     return swaps
 
 
-def _value(stored: Records, source: int, turn: Turn) -> Any:
+def _value(stored: Records, source: SourceId, turn: Turn) -> Any:
     try:
         return decode.decode(stored.bytes_of((source, 0, turn.offset, turn.length)).strip())[0]
     except ValueError:

@@ -18,6 +18,7 @@ from sess_schema.queries.sources import SourceRow
 if TYPE_CHECKING:
     import apsw
 
+    from sess_schema.ids import SourceId
     from sess_schema.queries.sessions import SessionRow
 
 _FILES = (
@@ -35,7 +36,7 @@ _SESSIONS = (
 class File(NamedTuple):
     """A transcript that the archive may stand in for."""
 
-    source: int
+    source: SourceId
     path: str
     size: int
     session: SessionRow

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import apsw
 
 from sess_cli.edit.lexicon import Correction, correction
+from sess_schema.ids import SessionId
 from sess_schema.queries.turns import Turn, Turns
 
 COSTLY = 2000  # tokens
@@ -52,7 +53,7 @@ class Suggestion:
         return " + ".join(trigger.reason for trigger in self.triggers)
 
 
-def suggestions(db: apsw.Connection, turns: Turns, session: int) -> list[Suggestion]:
+def suggestions(db: apsw.Connection, turns: Turns, session: SessionId) -> list[Suggestion]:
     """The records with a reason to cut them, the best reason first."""
     shown = turns.of(session)
     talk = [turn for turn in shown if turn.role != "system"]

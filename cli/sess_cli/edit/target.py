@@ -12,6 +12,8 @@ from sess_schema.queries.sessions import SessionRow
 if TYPE_CHECKING:
     import apsw
 
+    from sess_schema.ids import SessionId, SourceId
+
 LOG, DOCUMENT, DATABASE = "log", "document", "database"
 _SQL = (
     "SELECT p.id, coalesce(w.path, p.path), p.state, iif(w.id IS NULL, 'log', w.kind),"
@@ -27,11 +29,11 @@ class Target:
     """One transcript of a session."""
 
     session: SessionRow
-    source: int  # whose turns are the records
+    source: SourceId  # whose turns are the records
     path: str  # of the file
     state: str
     kind: str  # log, document, database
-    whole: int  # the source with the bytes of the file
+    whole: SourceId  # the source with the bytes of the file
     name: str  # the path; of a conversation in a file, with its id
 
 
@@ -60,5 +62,5 @@ def find(db: apsw.Connection, given: str, which: str | None = None) -> Target:
     )
 
 
-def _rows(db: apsw.Connection, session: int) -> list[tuple[Any, ...]]:
+def _rows(db: apsw.Connection, session: SessionId) -> list[tuple[Any, ...]]:
     return [*db.execute(_SQL, (session,))]

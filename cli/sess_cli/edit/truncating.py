@@ -15,6 +15,8 @@ from sess_schema.queries.turns import Turns
 if TYPE_CHECKING:
     import apsw
 
+    from sess_schema.ids import SessionId
+
 
 def planned(db: apsw.Connection, target: Target, turns: Turns, prompts: int) -> Cut | None:
     """A cut that leaves the first `prompts` prompts; None if there are no more than these."""
@@ -35,7 +37,7 @@ def planned(db: apsw.Connection, target: Target, turns: Turns, prompts: int) -> 
     return replace(cutting.planned(db, target, turns, gone, relink=True), command="truncate")
 
 
-def _from_prompt(turns: Turns, session: int, prompts: int) -> set[int]:
+def _from_prompt(turns: Turns, session: SessionId, prompts: int) -> set[int]:
     """The records to take out, by number."""
     asked = [t for t in turns.of(session) if "user" in t.types and not t.superseded]
     if prompts >= len(asked):

@@ -10,11 +10,12 @@ from sess_cli.export.story import Story
 from sess_schema import paths
 from sess_schema.citations import Citations
 from sess_schema.errors import Exit, SessError
+from sess_schema.ids import EventId, SessionId
 from sess_schema.program import say
 from sess_schema.queries import sessions
 
 
-def open_at(db: apsw.Connection, session: int, event: int, *, utc: bool) -> None:
+def open_at(db: apsw.Connection, session: SessionId, event: EventId, *, utc: bool) -> None:
     path = paths.home().data / files.OPENED  # overwritten each time: to keep a page, export it
     story = Story(db, sessions.by_key(db, session), masking.usual())
     with files.new_file(str(path)) as out:

@@ -19,6 +19,7 @@ from sess_cli.export.records import Image, block_in, images_in, text_in
 from sess_schema import archive, labels, numbers
 from sess_schema.classes import replace
 from sess_schema.edits import Edit
+from sess_schema.ids import EventId, SessionId
 from sess_schema.numbers import Numbers
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
@@ -124,7 +125,7 @@ class Story:
         *,
         images: bool = True,
         depth: int | None = None,
-        above: frozenset[int] = frozenset(),
+        above: frozenset[SessionId] = frozenset(),
     ) -> None:
         """`clean` removes secrets from a text; subagents are followed `depth` levels down."""
         self.db = db
@@ -134,7 +135,7 @@ class Story:
         self._images = images
         self._depth = depth
         self._above = above | {row.key}
-        self._originals: dict[int, str] = {}
+        self._originals: dict[SessionId, str] = {}
 
     # -- the session as a whole
 
@@ -248,7 +249,7 @@ class Story:
                 waiting.spend(more)
             yield waiting
 
-    def _name_of(self, owner: int) -> str | None:
+    def _name_of(self, owner: SessionId) -> str | None:
         """The id of the session that had the event first; None if it is this one."""
         if owner == self.row.key:
             return None
@@ -379,8 +380,8 @@ class Story:
             )
         ]
 
-    def _commits(self) -> dict[int, list[Commit]]:
-        found: dict[int, list[Commit]] = {}
+    def _commits(self) -> dict[EventId, list[Commit]]:
+        found: dict[EventId, list[Commit]] = {}
         for event, sha, branch, subject in self.db.execute(
             "SELECT c.event_id, c.sha, c.branch, c.subject FROM commits c"
             f" WHERE c.event_id IN ({shown.IDS}) ORDER BY 1, c.sha",

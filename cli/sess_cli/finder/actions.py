@@ -16,6 +16,7 @@ import apsw
 
 from sess_cli.resuming import Resume, resume
 from sess_schema.citations import Citations
+from sess_schema.ids import EventId, SessionId
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 
@@ -27,7 +28,7 @@ _SPECIAL = re.compile(r"[\\.\[\](){}*+?^$|]")  # in any library of expressions
 MARK = "▶"  # before the event, in `render/transcript.py`
 
 
-def export(db: apsw.Connection, session: int, folder: Path, *, utc: bool) -> Path:
+def export(db: apsw.Connection, session: SessionId, folder: Path, *, utc: bool) -> Path:
     """Write a session to a new Markdown file."""
     row = sessions.by_key(db, session)
     name = _FILE_NAME.sub("-", sessions.ShortIds(db).of(row)).strip("-")[:_LONGEST_NAME]
@@ -44,7 +45,9 @@ def export(db: apsw.Connection, session: int, folder: Path, *, utc: bool) -> Pat
         return path
 
 
-def as_markdown(db: apsw.Connection, session: int, event: int | None, *, utc: bool) -> str:
+def as_markdown(
+    db: apsw.Connection, session: SessionId, event: EventId | None, *, utc: bool
+) -> str:
     row = sessions.by_key(db, session)
     if event is None:
         whole = io.BytesIO()
@@ -64,19 +67,24 @@ def _write_markdown(db: apsw.Connection, row: SessionRow, out: BinaryIO, *, utc:
     document.write(Story(db, row, masking.usual()), out, utc=utc)
 
 
-def id_of(db: apsw.Connection, session: int) -> str:
+def id_of(db: apsw.Connection, session: SessionId) -> str:
     """The whole ID, which stays unique whatever is indexed later."""
     return sessions.by_key(db, session).session
 
 
-def name_of(db: apsw.Connection, session: int, event: int | None) -> str:
+def name_of(db: apsw.Connection, session: SessionId, event: EventId | None) -> str:
     """The citation, as `sess show` takes it."""
     short = sessions.ShortIds(db).of(sessions.by_key(db, session))
     return short if event is None else f"{short}#{Citations(db).short(event, session)}"
 
 
 def read_in_pager(
-    db: apsw.Connection, session: int, event: int | None, words: Sequence[str], *, utc: bool
+    db: apsw.Connection,
+    session: SessionId,
+    event: EventId | None,
+    words: Sequence[str],
+    *,
+    utc: bool,
 ) -> None:
     """Like `sess show`, at the first of the words; returns when the pager is closed."""
     from sess_cli.paging import pager  # noqa: PLC0415 - must not delay the first keystroke

@@ -6,6 +6,7 @@ import apsw
 
 from sess_schema.classes import dataclass
 from sess_schema.escape import safe
+from sess_schema.ids import SessionId
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow, ShortIds
 
@@ -20,7 +21,7 @@ class Card:
 class Cards:
     def __init__(self) -> None:
         self._version: int | None = None
-        self._known: dict[int, Card] = {}
+        self._known: dict[SessionId, Card] = {}
         self._ids: ShortIds | None = None
 
     def refresh(self, db: apsw.Connection) -> None:
@@ -30,7 +31,7 @@ class Cards:
             self._known.clear()
             self._ids = None
 
-    def of(self, db: apsw.Connection, key: int) -> Card:
+    def of(self, db: apsw.Connection, key: SessionId) -> Card:
         return self._known.get(key) or self.made(db, sessions.by_key(db, key))
 
     def made(self, db: apsw.Connection, row: SessionRow) -> Card:

@@ -25,6 +25,7 @@ from sess_schema.escape import safe
 from sess_schema.session.reader import Entry, Reader
 
 if TYPE_CHECKING:
+    from sess_schema.ids import EventId, SessionId
     from sess_schema.queries.search.terms import Leaf
 
 BEFORE, AFTER = 12, 30  # events around the chosen one
@@ -43,8 +44,8 @@ _CONSOLE = Console(width=80, color_system=None, force_terminal=False, legacy_win
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    session: int
-    event: int | None  # None for the end of the session
+    session: SessionId
+    event: EventId | None  # None for the end of the session
     leaves: tuple[Leaf, ...]
     width: int
 

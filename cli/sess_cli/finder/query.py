@@ -30,6 +30,7 @@ from sess_schema.queries.search.terms import Term
 from sess_schema.queries.sessions import Listing
 
 if TYPE_CHECKING:
+    from sess_schema.ids import SessionId
     from sess_schema.queries.search.terms import Leaf, Mode
 
 MOST_HITS = 300
@@ -293,10 +294,10 @@ def _deadline(db: apsw.Connection, seconds: float) -> Iterator[None]:
         db.set_progress_handler(None, id=_deadline)
 
 
-def _grouped(db: apsw.Connection, ranked: Sequence[Ranked]) -> dict[int, list[Ranked]]:
+def _grouped(db: apsw.Connection, ranked: Sequence[Ranked]) -> dict[SessionId, list[Ranked]]:
     """By conversation, the one with the best hit first."""
     families = Families(db)
-    groups: dict[int, list[Ranked]] = {}
+    groups: dict[SessionId, list[Ranked]] = {}
     for one in ranked:
         groups.setdefault(families.root(one.session), []).append(one)
     return groups

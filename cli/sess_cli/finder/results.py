@@ -17,6 +17,7 @@ from sess_cli.finder.pane import Pane
 from sess_cli.finder.query import Answer, Conversation
 from sess_cli.render import amounts, layout
 from sess_schema import times
+from sess_schema.ids import EventId, SessionId
 from sess_schema.queries.search import Hit
 
 _WHAT = 16  # cells for the speaker or tool, so that excerpts align
@@ -35,11 +36,11 @@ class Item:
     more: bool = False
 
     @property
-    def session(self) -> int:
+    def session(self) -> SessionId:
         return self.hit.session_key if self.hit else self.conversation.card.row.key
 
     @property
-    def event(self) -> int | None:
+    def event(self) -> EventId | None:
         return self.hit.event if self.hit else None
 
     def same_hit(self, other: Item) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import apsw
 
     from sess_cli.terminal import Terminal
+    from sess_schema.ids import SessionId
     from sess_schema.numbers import Numbers
     from sess_schema.queries.sessions import Listing, SessionRow
 
@@ -29,7 +30,7 @@ class Chosen(NamedTuple):
     """The sessions to list, and how many match."""
 
     rows: list[SessionRow]
-    numbers: dict[int, Numbers]
+    numbers: dict[SessionId, Numbers]
     total: int
 
 
@@ -57,7 +58,7 @@ def _has(db: apsw.Connection, row: SessionRow, words: Sequence[str]) -> bool:
 
 
 def _key(
-    db: apsw.Connection, sort: str, counted: dict[int, Numbers]
+    db: apsw.Connection, sort: str, counted: dict[SessionId, Numbers]
 ) -> Callable[[SessionRow], Any]:
     keys: dict[str, Callable[[SessionRow], Any]] = {
         "started": lambda row: row.started or 0,

@@ -17,6 +17,7 @@ from sess_schema.session.reader import Reader
 if TYPE_CHECKING:
     import apsw
 
+    from sess_schema.ids import EventId
     from sess_schema.queries.sessions import SessionRow
     from sess_schema.session.reader import Entry
 
@@ -32,7 +33,7 @@ _UNDERLINE = later(r" {0,3}(=+|-+)\s*$")
 _HTML = later(r"( {0,3})<(?=[A-Za-z/!?])")
 
 
-def event_text(db: apsw.Connection, row: SessionRow, event: int, *, utc: bool = False) -> str:
+def event_text(db: apsw.Connection, row: SessionRow, event: EventId, *, utc: bool = False) -> str:
     """One event and where it is from; empty if the session has no such event."""
     reader = Reader(db, row.key, superseded=True)
     if not reader.holds(event):

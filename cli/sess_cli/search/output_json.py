@@ -9,6 +9,7 @@ import apsw
 from sess_schema import objects
 from sess_schema.citations import Citations
 from sess_schema.errors import SessError
+from sess_schema.ids import EventId
 from sess_schema.queries.neighbours import Neighbours
 from sess_schema.queries.search import Hit, Results
 from sess_schema.queries.search.locate import location
@@ -50,7 +51,7 @@ class Objects:
         self.cites = Citations(db)
 
     def of(self, hit: Hit) -> dict[str, Any]:
-        def key(event: int) -> str:
+        def key(event: EventId) -> str:
             return self.cites.key(event, hit.session_key)
 
         path, line = (None, None)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import apsw
 
     from sess_cli.terminal import Terminal
+    from sess_schema.ids import SessionId
     from sess_schema.queries.neighbours import Neighbours
     from sess_schema.queries.search import Hit, Results
     from sess_schema.session.reader import Entry
@@ -85,7 +86,7 @@ class ResultView:
         self._drawn.add(hit.event)
         yield from self._hit(hit, "  ")
 
-    def _gap(self, session: int) -> Iterator[str]:
+    def _gap(self, session: SessionId) -> Iterator[str]:
         if self._session is not None:
             yield ""
         self._session = session

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from sess_schema.ids import NO_RECORD, RecordId
 from sessiond.reading.tracked import Progress
 from sessiond.sourcekit.base import Record
 
@@ -18,8 +19,8 @@ class Turn:
     line: int
     record: Record
     digest: int
-    id: int = 0  # when stored
-    copy_of: int | None = None  # the turn that owns its events
+    id: RecordId = NO_RECORD  # when stored
+    copy_of: RecordId | None = None  # the turn that owns its events
 
 
 @dataclass(slots=True)

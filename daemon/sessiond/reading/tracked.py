@@ -12,6 +12,7 @@ import apsw
 
 from sess_schema import __version__
 from sess_schema.ground import Overtaken
+from sess_schema.ids import SourceId
 from sessiond.reading.tail import Checkpoint, Stat
 
 LIVE, GONE, PARKED, UNREADABLE = "live", "gone", "parked", "unreadable"
@@ -45,7 +46,7 @@ class Tracked:
     path: str
     agent: str
     kind: str
-    id: int | None = None
+    id: SourceId | None = None
     state: str = LIVE
     error: str | None = None
     failures: int = 0
@@ -56,7 +57,7 @@ class Tracked:
     progress: Progress = field(default_factory=Progress)
     has_pending: bool = False
     archived_to: int = 0  # beyond the offset only while a rewritten file is read again
-    part_of: int | None = None  # the document or database that holds this conversation
+    part_of: SourceId | None = None  # the document or database that holds this conversation
     edition: int = 0  # of the reader that read it; 0 for parts, which are read with their whole
 
     @property
@@ -71,7 +72,7 @@ class Tracked:
                 " VALUES (?, ?, ?, ?, ?, ?)",
                 (self.agent, self.kind, self.path, now_ms(), self.part_of, self.edition),
             )
-            self.id = db.last_insert_rowid()
+            self.id = SourceId(db.last_insert_rowid())
 
     def save_progress(self, db: apsw.Connection, progress: Progress) -> None:
         mark = progress.checkpoint

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sess_schema import archive
+from sess_schema.ids import NO_SOURCE
 from sessiond.engines.lines import HEAD, LogReader
 from sessiond.engines.slices import Turn
 from sessiond.reading import tail
@@ -31,7 +32,7 @@ def read_earlier(
 ) -> None:
     """Read the earlier contents of an archived log, and mark it to be read again."""
     db, latest = transaction.db, log.generation
-    contents = archive.earlier(db, log.id or 0)
+    contents = archive.earlier(db, log.id or NO_SOURCE)
     if not contents:
         return
     transaction.rewriting.retire_records(log)  # those that it has now, if it was read before
@@ -85,5 +86,5 @@ def read_left(
         for turn in turns:
             transaction.copies.retire(turn.id, session.id, number)
             db.execute("UPDATE turns SET retired = ? WHERE id = ?", (number, turn.id))
-        transaction.events.detach_lost(part.id or 0, number)
+        transaction.events.detach_lost(part.id or NO_SOURCE, number)
     part.generation = latest

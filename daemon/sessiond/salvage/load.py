@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from sess_schema import archive, decode
+from sess_schema.ids import NO_SOURCE, SourceId
 from sessiond.engines.slices import Turn, content_digest
 from sessiond.reading.territory import HEAD
 from sessiond.reading.tracked import GONE, WHOLES, Tracked, now_ms
@@ -128,7 +129,7 @@ def _load_file(
     db = store.db
     known = db.execute("SELECT id FROM sources WHERE path = ?", (source.path,)).get
     if known is not None:
-        added = _add_earlier(db, int(known), source)
+        added = _add_earlier(db, known, source)
         if added:
             _read_earlier(store, source, agents, mask)
         return added
@@ -142,7 +143,7 @@ def _load_file(
         (source.agent, source.kind, source.path, GONE, now_ms(), source.generation, end),
     )
     earlier = [piece for piece in source.chunks if piece.retired > 0]
-    _insert(db, db.last_insert_rowid(), [*live, *pending, *earlier])
+    _insert(db, SourceId(db.last_insert_rowid()), [*live, *pending, *earlier])
     if earlier:
         _read_earlier(store, source, agents, mask)
     return True
@@ -170,7 +171,7 @@ def _closed_up(source: Source, retired: int, at: int = 0) -> tuple[list[Piece], 
     return placed, at
 
 
-def _add_earlier(db: apsw.Connection, known: int, source: Source) -> bool:
+def _add_earlier(db: apsw.Connection, known: SourceId, source: Source) -> bool:
     """The file was read again since: keep what it contained before, if that is not there."""
     there = {
         (length, bytes(data))
@@ -201,7 +202,7 @@ def _add_earlier(db: apsw.Connection, known: int, source: Source) -> bool:
     return True
 
 
-def _insert(db: apsw.Connection, source: int, pieces: Iterable[Piece]) -> None:
+def _insert(db: apsw.Connection, source: SourceId, pieces: Iterable[Piece]) -> None:
     db.executemany(
         "INSERT INTO chunks (source_id, retired, offset, length, data) VALUES (?, ?, ?, ?, ?)",
         [(source, one.retired, one.offset, one.length, one.data) for one in pieces],
@@ -252,7 +253,7 @@ def _load_conversation(
     part = Tracked(path, agent, "transcript", part_of=_whole(db, path, agent, whole))
     part.generation = source.generation
     part.save_identity(db)
-    _insert(db, part.id or 0, source.chunks)
+    _insert(db, part.id or NO_SOURCE, source.chunks)
     spec = SessionSpec(path.rpartition("#")[2], fallback=source.fallback)
     parser = None
     if agent in agents:
@@ -283,16 +284,16 @@ def _live(source: Source) -> list[Piece]:
     return [piece for piece in source.chunks if piece.retired == archive.LIVE]
 
 
-def _whole(db: apsw.Connection, path: str, agent: str, whole: Source | None) -> int:
+def _whole(db: apsw.Connection, path: str, agent: str, whole: Source | None) -> SourceId:
     """The source of the document or database, which may be gone."""
     whole_path = path.rpartition("#")[0]
     known = db.execute("SELECT id FROM sources WHERE path = ?", (whole_path,)).get
     if known is not None:
-        return int(known)
+        return SourceId(known)
     made = Tracked(whole_path, agent, whole.kind if whole else "database")
     made.save_identity(db)
     made.save_state(db, GONE)
-    return made.id or 0
+    return made.id or NO_SOURCE
 
 
 def _record(parser: Any, raw: bytes) -> Record:

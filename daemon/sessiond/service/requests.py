@@ -19,6 +19,7 @@ import apsw
 from sess_schema import __version__, lock, paths, program, requests
 from sess_schema.connection import open_writer
 from sess_schema.errors import Exit, SessError, explained
+from sess_schema.ids import SessionId
 from sessiond import config
 from sessiond.ingest import Ingest
 from sessiond.prices.repricing import pricer_of
@@ -35,7 +36,7 @@ WAIT_FOR_SYNC = 30.0
 def _forget(store: Store, _ingest: Ingest, request: dict[str, Any]) -> dict[str, Any]:
     from sessiond.writing.forget import forget  # noqa: PLC0415 - rare
 
-    done = forget(store, [int(key) for key in request["sessions"]])
+    done = forget(store, [SessionId(key) for key in request["sessions"]])
     handed.discard(paths.home(), store.db)
     return done
 

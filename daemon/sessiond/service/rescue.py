@@ -19,6 +19,7 @@ import apsw
 from sess_schema import __version__, archive, backups, lock, losses, masks, paths, soundness, sums
 from sess_schema.connection import interrupted_repair, open_reader, open_writer, refuse_links
 from sess_schema.errors import Exit, SessError
+from sess_schema.ids import SourceId
 from sess_schema.program import counted, say
 from sess_schema.progress import Progress
 from sess_schema.progress_line import progress_line
@@ -308,7 +309,7 @@ def _read_files(
 
 
 def _archive_findings(
-    db: apsw.Connection, progress: Progress, sources: list[int] | None = None
+    db: apsw.Connection, progress: Progress, sources: list[SourceId] | None = None
 ) -> list[Finding]:
     def draw(done: int, of: int) -> None:
         progress(f"checking the archive, {done:,} of {of:,} pieces")
@@ -346,7 +347,7 @@ def _sum_up(db: apsw.Connection) -> None:
         say("summed up every session again")
 
 
-def _compare_again(db: apsw.Connection, sources: list[int]) -> None:
+def _compare_again(db: apsw.Connection, sources: list[SourceId]) -> None:
     """Make the next pass compare these files with the archive: with another inode it must."""
     with db:
         db.executemany(
@@ -355,7 +356,7 @@ def _compare_again(db: apsw.Connection, sources: list[int]) -> None:
         )
 
 
-def _drop_replaced(db: apsw.Connection, sources: list[int]) -> None:
+def _drop_replaced(db: apsw.Connection, sources: list[SourceId]) -> None:
     """Drop damaged pieces whose bytes were archived again from a file that still has them."""
     for source in sources:
         text: bytes | None = None

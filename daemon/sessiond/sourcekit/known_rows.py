@@ -9,6 +9,8 @@ from typing import Protocol
 
 import apsw
 
+from sess_schema.ids import SourceId
+
 GONE = -1  # the place of a row whose whole conversation left the database
 STALE = -(1 << 62)  # added to the place of a row that only an older edition read
 
@@ -29,7 +31,7 @@ class KnownRow:
 class _Whole(Protocol):
     """A document or database, as a source in the index."""
 
-    id: int | None  # None until something of it is read
+    id: SourceId | None  # None until something of it is read
 
 
 class KnownRows:

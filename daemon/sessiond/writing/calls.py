@@ -11,6 +11,7 @@ from bisect import insort
 from collections.abc import Iterable, Iterator
 from operator import attrgetter
 
+from sess_schema.ids import SessionId
 from sess_schema.short_keys import short_key
 from sessiond.writing.event_rows import EventRows, Row
 
@@ -41,7 +42,7 @@ class Calls:
         self._known: dict[tuple[str | None, str | None], list[Row]] = {}
 
     def begin(
-        self, wanted: Iterable[str], session_id: int | None = None, twins: Iterable[int] = ()
+        self, wanted: Iterable[str], session_id: SessionId | None = None, twins: Iterable[int] = ()
     ) -> None:
         """Load what is stored with these ids.
 
@@ -96,7 +97,7 @@ class Calls:
     def original(self, call_id: str | None) -> Row | None:
         return next(iter(self._known.get((call_id, None), ())), None)
 
-    def orphan(self, call_id: str | None, session_id: int) -> Row | None:
+    def orphan(self, call_id: str | None, session_id: SessionId) -> Row | None:
         """The first result of a session whose call did not come yet."""
         for row in self._known.get((call_id, ORPHAN), ()):
             if row.session_id == session_id and not row.call_retired:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import apsw
 
 from sess_schema import archive
+from sess_schema.ids import NO_SOURCE, RecordId
 from sessiond.engines.slices import Problem, Turn, content_digest
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Conversation, Item, Record
@@ -55,7 +56,7 @@ class Lines:
 
     def add(
         self, part: Tracked, change: Conversation, new: list[tuple[Item, Record]]
-    ) -> list[tuple[Item, int | None]]:
+    ) -> list[tuple[Item, RecordId | None]]:
         if not new:
             return []
         lines = {key: number for number, key in enumerate(change.order, 1)}
@@ -82,7 +83,7 @@ class Lines:
             self._warn(part, (turn.line, turn.offset), item, record)
         return [(item, turn.id) for turn, (item, _) in zip(turns, new, strict=True)]
 
-    def rewrite(self, part: Tracked, turn_id: int, item: Item) -> None:
+    def rewrite(self, part: Tracked, turn_id: RecordId, item: Item) -> None:
         """Update the line of a record that changed in place."""
         record = item.record
         assert record is not None
@@ -123,7 +124,7 @@ class Lines:
         problems = [Problem(*at, warning, preview) for warning in record.warnings]
         self._chunks.add_problems(part, problems)
 
-    def retire(self, part: Tracked, session: Session, turn_ids: Sequence[int]) -> None:
+    def retire(self, part: Tracked, session: Session, turn_ids: Sequence[RecordId]) -> None:
         """Keep records that left the conversation in the index, under a generation number."""
         if not turn_ids:
             return
@@ -140,9 +141,9 @@ class Lines:
             self._db.execute(
                 "UPDATE turns SET retired = ? WHERE id = ?", (part.generation, turn_id)
             )
-        self._events.detach_lost(part.id or 0, part.generation)
+        self._events.detach_lost(part.id or NO_SOURCE, part.generation)
 
-    def discard(self, part: Tracked, session: Session, turn_ids: Sequence[int]) -> None:
+    def discard(self, part: Tracked, session: Session, turn_ids: Sequence[RecordId]) -> None:
         """Remove records that are added again in this transaction, read by a newer edition."""
         if not turn_ids:
             return

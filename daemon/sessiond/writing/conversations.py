@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import apsw
 
+from sess_schema.ids import RecordId
 from sessiond.reading.tail import storable
 from sessiond.reading.tracked import GONE, LIVE, Tracked, now_ms
 from sessiond.sourcekit.base import Conversation, Item, Record, SessionSpec
@@ -85,9 +86,9 @@ class ConversationWriter:
     ) -> int:
         keys = [item.key for item in change.items] + change.removed
         stored, stale = self._stored(whole, keys) if not fresh else ({}, set())
-        again = list[int]()
+        again = list[RecordId]()
         lost = [stored[key] for key in change.removed if key in stored]
-        seen: list[tuple[Item, int | None]] = []
+        seen: list[tuple[Item, RecordId | None]] = []
         new: list[tuple[Item, Record]] = []
         for item in change.items:
             turn_id = stored.get(item.key)
@@ -213,9 +214,9 @@ class ConversationWriter:
 
     # -- `database_rows`
 
-    def _stored(self, whole: Tracked, keys: list[str]) -> tuple[dict[str, int], set[str]]:
+    def _stored(self, whole: Tracked, keys: list[str]) -> tuple[dict[str, RecordId], set[str]]:
         """The turns of the records with these keys, and which only an older edition read."""
-        turns, stale = dict[str, int](), set[str]()
+        turns, stale = dict[str, RecordId](), set[str]()
         for key, turn_id, place in self._db.execute(
             "SELECT r.key, r.turn_id, r.place FROM json_each(?) k CROSS JOIN database_rows r"
             " ON r.source_id = ? AND r.key = k.value WHERE r.turn_id IS NOT NULL",
@@ -226,7 +227,7 @@ class ConversationWriter:
                 stale.add(key)
         return turns, stale
 
-    def _remember(self, whole: Tracked, items: Iterable[tuple[Item, int | None]]) -> None:
+    def _remember(self, whole: Tracked, items: Iterable[tuple[Item, RecordId | None]]) -> None:
         self._db.executemany(
             "INSERT OR REPLACE INTO database_rows"
             " (source_id, key, place, digest, turn_id, alias, ts) VALUES (?, ?, ?, ?, ?, ?, ?)",

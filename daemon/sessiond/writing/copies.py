@@ -13,6 +13,7 @@ from typing import Any
 
 import apsw
 
+from sess_schema.ids import RecordId, SessionId, SourceId
 from sess_schema.short_keys import short_key
 from sessiond.engines.slices import Turn
 from sessiond.reading.tracked import Tracked
@@ -64,7 +65,7 @@ class Copies:
         self._facts = facts
         # All twins of the current slice by id and by native id, if one of its records retires any.
         self._retires = False
-        self._by_id: dict[int, Twin] = {}
+        self._by_id: dict[RecordId, Twin] = {}
         self._by_name: dict[str, list[Twin]] = {}
         self._replays = Replays(db, rows)
 
@@ -109,7 +110,9 @@ class Copies:
         if native_id is not None:
             self._by_name.setdefault(native_id, []).append(twin)
 
-    def standing(self, native_id: str, source_id: int | None, session_id: int) -> list[int]:
+    def standing(
+        self, native_id: str, source_id: SourceId | None, session_id: SessionId
+    ) -> list[RecordId]:
         """Turns of a log that are shown and have a native id of the current slice."""
         return [
             twin.id
@@ -136,7 +139,9 @@ class Copies:
         turn_id = self._replays.original(session, turn)
         return None if turn_id is None else self._rows.twin(turn_id)
 
-    def owner_of(self, session: Session, turn: Turn, turn_id: int, twin: Twin | None) -> int | None:
+    def owner_of(
+        self, session: Session, turn: Turn, turn_id: RecordId, twin: Twin | None
+    ) -> RecordId | None:
         """The turn that owns the events of a new one; None if it owns them itself.
 
         It takes them over from a twin if its session started first or the twin has left.
@@ -165,7 +170,12 @@ class Copies:
         return twin
 
     def hand_over(
-        self, old: int, old_session: int, new: int, session_id: int, ts: int | None
+        self,
+        old: RecordId,
+        old_session: SessionId,
+        new: RecordId,
+        session_id: SessionId,
+        ts: int | None,
     ) -> None:
         """Make another turn, of the time `ts`, the owner of a copied record's events and usage."""
         db = self._db
@@ -184,17 +194,17 @@ class Copies:
         db.execute("UPDATE turns SET copy_of = ? WHERE id = ?", (new, old))
         self._events.take_time((old, old_session), (new, session_id), ts)
 
-    def supersede(self, turn_id: int, session_id: int, generation: int) -> None:
+    def supersede(self, turn_id: RecordId, session_id: SessionId, generation: int) -> None:
         """Retire a record that a later record of its file replaced or took back."""
         self._db.execute("UPDATE turns SET superseded = 1 WHERE id = ?", (turn_id,))
         if turn_id in self._by_id:
             self._by_id[turn_id].superseded = 1
         self.retire(turn_id, session_id, generation)
 
-    def retire(self, turn_id: int, session_id: int, generation: int) -> None:
+    def retire(self, turn_id: RecordId, session_id: SessionId, generation: int) -> None:
         """Retire a record that left its source; a copy inherits its events, if there is one."""
         self._replays.forget()
-        copies: list[tuple[bool, Any, int, int, int | None]] = [
+        copies: list[tuple[bool, Any, RecordId, SessionId, int | None]] = [
             (bool(superseded), self._sessions.by_id(holder).age(), copy, holder, ts)
             for copy, holder, ts, superseded in self._db.execute(
                 "SELECT id, session_id, ts, superseded FROM turns"

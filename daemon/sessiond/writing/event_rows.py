@@ -12,6 +12,7 @@ import apsw
 
 from sess_schema import ansi, edits, event_blocks, kinds, sums
 from sess_schema.edits import Edit
+from sess_schema.ids import EventId, RecordId, SessionId
 from sess_schema.marks import marks
 from sess_schema.session.event import COLUMNS, FACTS, StoredEvent
 from sess_schema.short_keys import short_key
@@ -56,7 +57,7 @@ class Row(StoredEvent):
 
     # The current state of the turns of the call and the result.
     call_retired: int = 0
-    result_session: int | None = None
+    result_session: SessionId | None = None
     result_retired: int | None = None
     files: tuple[tuple[str, str], ...] = ()
     edits: tuple[Edit, ...] | None = ()  # None: as they are stored
@@ -70,7 +71,11 @@ class Row(StoredEvent):
 
 
 def row_of(
-    event_id: int, session_id: int, place: tuple[int, int], record: Record, event: Event
+    event_id: EventId,
+    session_id: SessionId,
+    place: tuple[RecordId, int],
+    record: Record,
+    event: Event,
 ) -> Row:
     """A new event; its place is its turn and its number in it."""
     turn_id, block = place
@@ -94,7 +99,7 @@ def content_of(row: Row) -> tuple[object, ...]:
 
 
 # Ids of events by turn, type (or `result`), and call or place among those of its type.
-Numbers = dict[tuple[int, str, str | int], int]
+Numbers = dict[tuple[RecordId, str, str | int], EventId]
 
 
 class EventRows:
@@ -105,7 +110,7 @@ class EventRows:
         self._first_new: int | None = None
         self._next_id = 0
         self._rows: list[Row] = []
-        self._changed: set[int] = set()  # older events whose text must be indexed again
+        self._changed: set[EventId] = set()  # older events whose text must be indexed again
         self._numbers: Numbers = {}  # of removed events that may be added again
 
     def stored(self, where: str, *values: Any) -> list[Row]:
@@ -219,7 +224,7 @@ class EventRows:
         self._db.executemany("DELETE FROM events WHERE id = ?", ids)
         self._db.executemany("DELETE FROM event_texts WHERE id = ?", ids)
 
-    def unindex(self, ids: Iterable[int]) -> None:
+    def unindex(self, ids: Iterable[EventId]) -> None:
         """Take the texts of events out of the full text; `index` adds what is stored then."""
         first_new = self.first_new_id()
         indexed = [id_ for id_ in ids if id_ < first_new and id_ not in self._changed]
@@ -248,16 +253,16 @@ class EventRows:
             self._db.execute(f"{copy} {_LISTED}", (json.dumps([*self._changed]),))
         self._db.execute(f"{copy} id >= ?", (self._first_new,))
 
-    def new_id(self) -> int:
+    def new_id(self) -> EventId:
         self.first_new_id()
         self._next_id += 1
-        return self._next_id
+        return EventId(self._next_id)
 
     def reuse(self, numbers: Numbers) -> None:
         """Give events that are added again the ids under which they were removed."""
         self._numbers = numbers
 
-    def id_of(self, turn_id: int, events: list[Event], block: int) -> int:
+    def id_of(self, turn_id: RecordId, events: list[Event], block: int) -> EventId:
         """The id of one of a record's events."""
         if not self._numbers:
             return self.new_id()
@@ -267,7 +272,7 @@ class EventRows:
         )
         return self._numbers.pop((turn_id, event.type, name), None) or self.new_id()
 
-    def id_of_result(self, turn_id: int, call_id: str) -> int:
+    def id_of_result(self, turn_id: RecordId, call_id: str) -> EventId:
         """The id of a result that is an event of its own."""
         return self._numbers.pop((turn_id, "result", call_id), None) or self.new_id()
 
@@ -280,7 +285,7 @@ class EventRows:
 
 
 def _edit_rows(
-    event: int, changed: tuple[Edit, ...]
+    event: EventId, changed: tuple[Edit, ...]
 ) -> Iterator[tuple[int, int, str, int, int, bytes]]:
     """Rows of `edits`, with line counts."""
     for number, (edit, counts) in enumerate(zip(changed, edits.count(changed), strict=True)):

@@ -10,6 +10,7 @@ from typing import Any
 import apsw
 
 from sess_schema.edits import hunks_of, with_hunks, without_hunks
+from sess_schema.ids import RecordId, SessionId, SourceId
 from sess_schema.session.event import FACTS
 from sessiond.engines.slices import Turn
 from sessiond.sourcekit.base import LINK_PROMPT, Event, Record, Result, SessionSpec
@@ -35,12 +36,12 @@ class EventWriter:
         self._calls = Calls(self.rows)
         self._prompts: list[tuple[Session, Session, str]] = []
         # When a copy was written, by its session and the turn that it is a copy of.
-        self._shared: dict[tuple[int, int], int | None] = {}
+        self._shared: dict[tuple[SessionId, RecordId], int | None] = {}
         self._attachments: str | None = None
-        self.reshaped: set[int] = set()  # sessions that gained or lost events outside `add`
+        self.reshaped: set[SessionId] = set()  # sessions that gained or lost events outside `add`
 
     def begin(
-        self, spec: SessionSpec, turns: list[Turn], main: Session, twins: Iterable[int]
+        self, spec: SessionSpec, turns: list[Turn], main: Session, twins: Iterable[RecordId]
     ) -> None:
         """Look up the stored calls that this slice may complete, or copies of which it has."""
         self._attachments = spec.attachments
@@ -58,7 +59,7 @@ class EventWriter:
             apart = apart or record.sidechain or record.session is not None
         self._calls.begin(wanted, None if apart else main.id, twins)
 
-    def add(self, session: Session, turn_id: int, record: Record) -> None:
+    def add(self, session: Session, turn_id: RecordId, record: Record) -> None:
         """Add the events of a new turn, and count those that are new to the session."""
         for block, event in enumerate(record.events):
             if event.call_id and self._complete_orphan(session, turn_id, block, record, event):
@@ -70,7 +71,7 @@ class EventWriter:
                 session.events += 1  # but nobody called anything
 
     def _add_event(
-        self, session: Session, turn_id: int, block: int, record: Record, event: Event
+        self, session: Session, turn_id: RecordId, block: int, record: Record, event: Event
     ) -> None:
         event_id = self.rows.id_of(turn_id, record.events, block)
         self._keep(row_of(event_id, session.id, (turn_id, block), record, event))
@@ -81,7 +82,7 @@ class EventWriter:
             self._calls.add(row)
 
     def _complete_orphan(
-        self, session: Session, turn_id: int, block: int, record: Record, event: Event
+        self, session: Session, turn_id: RecordId, block: int, record: Record, event: Event
     ) -> bool:
         """Complete the event of a call whose result came first."""
         row = self._calls.orphan(event.call_id, session.id)
@@ -99,7 +100,7 @@ class EventWriter:
         return True
 
     def _answer(
-        self, session: Session, turn_id: int, block: int, record: Record, result: Result
+        self, session: Session, turn_id: RecordId, block: int, record: Record, result: Result
     ) -> bool:
         """Join a result with its call; True if it becomes a separate event instead.
 
@@ -160,7 +161,7 @@ class EventWriter:
         call.result_session = call.result_retired = None
         self.rows.replace(call)
 
-    def detach_lost(self, source_id: int, generation: int) -> None:
+    def detach_lost(self, source_id: SourceId, generation: int) -> None:
         """Detach results from calls where a rewrite removed one of the two."""
         lost = (
             "SELECT id FROM turns WHERE source_id = ?1 AND retired = ?2 AND session_id IN"
@@ -189,7 +190,7 @@ class EventWriter:
         }:
             self._rejoin_calls(call_id)
 
-    def rejoin_taken_back(self, turn_ids: list[int]) -> None:
+    def rejoin_taken_back(self, turn_ids: list[RecordId]) -> None:
         """Choose results again after a log took turns back that forks may still have."""
         found: list[Any] = self._db.execute(
             "SELECT DISTINCT call_id FROM events WHERE call_id IS NOT NULL AND id IN ("
@@ -209,7 +210,7 @@ class EventWriter:
                 self._detach(call, ANSWER)
             self._rejoin_call(call, self._calls.results(call_id))
 
-    def _is_superseded(self, turn_id: int | None) -> bool:
+    def _is_superseded(self, turn_id: RecordId | None) -> bool:
         return bool(self._db.execute("SELECT superseded FROM turns WHERE id = ?", (turn_id,)).get)
 
     def _rejoin_call(self, call: Row, results: list[Row]) -> None:
@@ -287,7 +288,7 @@ class EventWriter:
         )
 
     def _join(
-        self, row: Row, session: Session, turn_id: int, record: Record, result: Result
+        self, row: Row, session: Session, turn_id: RecordId, record: Record, result: Result
     ) -> None:
         self.rows.load(row)
         row.result_turn_id, row.result_pointer = turn_id, result.pointer
@@ -305,7 +306,7 @@ class EventWriter:
             row.edits = with_hunks(self.rows.edits(row), result.hunks)
         self.rows.replace(row)
 
-    def change_owner(self, old: int, new: int, session_id: int) -> None:
+    def change_owner(self, old: RecordId, new: RecordId, session_id: SessionId) -> None:
         """Apply a change of owner to the cached rows, so that they do not undo it."""
         for row in self._calls:
             if row.turn_id == old:
@@ -315,7 +316,7 @@ class EventWriter:
                 row.result_turn_id, row.result_session = new, session_id
                 row.result_retired = 0
 
-    def replace_words(self, turn_id: int, record: Record) -> None:
+    def replace_words(self, turn_id: RecordId, record: Record) -> None:
         """Take the words of a copy that becomes the owner: its JSON may have another order."""
         self.flush()
         for row in self.rows.stored("e.turn_id = ? AND e.unjoined IS NULL", turn_id):
@@ -328,7 +329,9 @@ class EventWriter:
                 self.rows.replace(kept)
         self.flush()
 
-    def take_time(self, old: tuple[int, int], new: tuple[int, int], ts: int | None) -> None:
+    def take_time(
+        self, old: tuple[RecordId, SessionId], new: tuple[RecordId, SessionId], ts: int | None
+    ) -> None:
         """Give events the time of the turn that took them over: copies may have new timestamps.
 
         `old` and `new` are the turns with their sessions. Recorded durations stay.
@@ -352,7 +355,7 @@ class EventWriter:
                     "SELECT ts, answered, duration_ms FROM events WHERE id = ?", (row.id,)
                 )
 
-    def _time_of(self, turn_id: int) -> int | None:
+    def _time_of(self, turn_id: RecordId) -> int | None:
         ts: int | None = self._db.execute("SELECT ts FROM turns WHERE id = ?", (turn_id,)).get
         return ts
 
@@ -360,7 +363,7 @@ class EventWriter:
         """The call that another result was joined with."""
         return self._calls.original(answer.call_id)
 
-    def _started(self, session_id: int, call: Row) -> int | None:
+    def _started(self, session_id: SessionId, call: Row) -> int | None:
         """When a call began, by the session's own copy of it."""
         if session_id == call.session_id:
             return call.ts
@@ -372,7 +375,7 @@ class EventWriter:
         )
         return next((ts for (ts,) in copies), call.ts)
 
-    def mark_gone(self, turn_id: int) -> None:
+    def mark_gone(self, turn_id: RecordId) -> None:
         """Mark the cached rows of a turn that a later record took back."""
         for row in self._cached(turn_id):
             if row.turn_id == turn_id:
@@ -380,7 +383,7 @@ class EventWriter:
             if row.result_turn_id == turn_id:
                 row.result_retired = 1
 
-    def mark_back(self, turn_id: int) -> None:
+    def mark_back(self, turn_id: RecordId) -> None:
         """Unmark the cached rows of a retired turn that is in its file again."""
         for row in self._cached(turn_id):
             if row.turn_id == turn_id:
@@ -388,7 +391,7 @@ class EventWriter:
             if row.result_turn_id == turn_id:
                 row.result_retired = 0
 
-    def _cached(self, turn_id: int) -> Iterator[Row]:
+    def _cached(self, turn_id: RecordId) -> Iterator[Row]:
         """Cached rows with the call ids of a stored turn."""
         for (call_id,) in self._db.execute(
             "SELECT call_id FROM events WHERE turn_id = ?1 AND call_id IS NOT NULL UNION"
@@ -397,7 +400,7 @@ class EventWriter:
         ):
             yield from self._calls.of(call_id)
 
-    def note_copy(self, session: Session, turn_id: int, ts: int | None) -> None:
+    def note_copy(self, session: Session, turn_id: RecordId, ts: int | None) -> None:
         """The session has a copy of a turn that another session owns."""
         self._shared.setdefault((session.id, turn_id), ts)
 

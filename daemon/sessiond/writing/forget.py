@@ -12,6 +12,7 @@ from typing import Any
 import apsw
 
 from sess_schema import sums
+from sess_schema.ids import SessionId
 from sessiond.reading.tracked import FORGOTTEN, now_ms
 from sessiond.writing.transaction import Store
 
@@ -22,7 +23,7 @@ _WITH_SUBAGENTS = (
 )
 
 
-def forget(store: Store, sessions: list[int]) -> dict[str, Any]:
+def forget(store: Store, sessions: list[SessionId]) -> dict[str, Any]:
     """Delete the sessions and their subagents."""
     db = store.db
     doomed = [key for (key,) in db.execute(_WITH_SUBAGENTS, (str(sessions),))]

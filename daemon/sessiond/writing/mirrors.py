@@ -12,6 +12,7 @@ from typing import Any
 
 import apsw
 
+from sess_schema.ids import SessionId, SourceId
 from sessiond.sourcekit.base import SessionSpec
 from sessiond.writing.copies import Copies
 from sessiond.writing.session_facts import SessionFacts
@@ -46,7 +47,7 @@ class Mirrors:
         self._facts = facts
         self._enrolled: set[tuple[int | None, int]] = set()  # sources with their sessions
 
-    def enroll(self, source_id: int | None, session_id: int, fallback: int) -> bool:
+    def enroll(self, source_id: SourceId | None, session_id: SessionId, fallback: int) -> bool:
         """Register a source that has records of a session; return whether it is new there."""
         if (source_id, session_id) in self._enrolled:
             return False
@@ -60,7 +61,7 @@ class Mirrors:
             self._db.execute("UPDATE sources SET fallback = ? WHERE id = ?", (fallback, source_id))
         return new
 
-    def is_known_better(self, session_id: int, fallback: int) -> bool:
+    def is_known_better(self, session_id: SessionId, fallback: int) -> bool:
         """Whether a better source than one that is new has the session."""
         better = (
             "SELECT EXISTS (SELECT 1 FROM session_sources m JOIN sources r ON r.id = m.source_id"
@@ -68,17 +69,19 @@ class Mirrors:
         )
         return bool(self._db.execute(better, (session_id, fallback)).get)
 
-    def is_outranked(self, source_id: int | None, session_id: int, fallback: int) -> bool:
+    def is_outranked(
+        self, source_id: SourceId | None, session_id: SessionId, fallback: int
+    ) -> bool:
         """Whether a better source has the session."""
         return bool(fallback) and any(
             outranked == source_id for outranked, *_ in self._db.execute(_OUTRANKED, (session_id,))
         )
 
-    def are_worse(self, session_id: int) -> bool:
+    def are_worse(self, session_id: SessionId) -> bool:
         """Whether some of the session's sources are outranked by another one."""
         return any(True for _ in self._db.execute(_OUTRANKED, (session_id,)))
 
-    def retire(self, session_id: int) -> bool:
+    def retire(self, session_id: SessionId) -> bool:
         """Hide what a better source also has; return whether something was not yet hidden."""
         db = self._db
         outranked: list[Any] = db.execute(_OUTRANKED, (session_id,)).fetchall()

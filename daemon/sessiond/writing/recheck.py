@@ -14,6 +14,7 @@ from dataclasses import replace
 import apsw
 
 from sess_schema import archive, masks
+from sess_schema.ids import SourceId
 from sessiond.reading import tail
 from sessiond.reading.tail import Stat
 from sessiond.reading.tracked import LIVE, Tracked
@@ -44,7 +45,7 @@ class Recheck:
             if left <= 0:
                 break
 
-    def _next(self, db: apsw.Connection) -> Iterator[tuple[int, archive.Chunk]]:
+    def _next(self, db: apsw.Connection) -> Iterator[tuple[SourceId, archive.Chunk]]:
         """Chunks in turn, whatever they are of; after the last one comes the first."""
         newest: int = db.execute("SELECT coalesce(max(id), 0) FROM chunks").get
         if self._last is None:  # short-lived processes begin anywhere

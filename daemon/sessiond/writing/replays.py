@@ -13,6 +13,7 @@ from typing import Any
 
 import apsw
 
+from sess_schema.ids import RecordId, SessionId, SourceId
 from sessiond.engines.slices import Turn, hash64
 from sessiond.sourcekit.base import Event
 from sessiond.writing.event_rows import clean
@@ -44,25 +45,25 @@ class _Moment:
     """Turns, oldest first, by what they say: blocks by their words, whole records by digest."""
 
     def __init__(self) -> None:
-        self._said: dict[int, dict[int, int]] = {}
-        self._images: dict[str, dict[int, int]] = {}  # by type of event: images in a block
-        self._whole: dict[int, int] = {}
+        self._said: dict[int, dict[RecordId, int]] = {}
+        self._images: dict[str, dict[RecordId, int]] = {}  # by type of event: images in a block
+        self._whole: dict[int, RecordId] = {}
 
-    def add(self, turn_id: int, digest: int, words: int) -> None:
+    def add(self, turn_id: RecordId, digest: int, words: int) -> None:
         self._said.setdefault(words, {})[turn_id] = 0
         self._whole.setdefault(digest, turn_id)
 
-    def add_images(self, turn_id: int, type_: str, images: int) -> None:
+    def add_images(self, turn_id: RecordId, type_: str, images: int) -> None:
         pictured = self._images.setdefault(type_, {})
         pictured[turn_id] = max(images, pictured.get(turn_id, 0))
 
-    def with_words(self, words: int) -> dict[int, int]:
+    def with_words(self, words: int) -> dict[RecordId, int]:
         return self._said.get(words, {})
 
-    def with_images(self, type_: str) -> dict[int, int]:
+    def with_images(self, type_: str) -> dict[RecordId, int]:
         return self._images.get(type_, {})
 
-    def whole(self, digest: int) -> int | None:
+    def whole(self, digest: int) -> RecordId | None:
         return self._whole.get(digest)
 
 
@@ -73,11 +74,11 @@ class Replays:
         self._db = db
         self._rows = rows
         # By session, time and, of results, call.
-        self._moments: dict[tuple[int, int, str | None], _Moment] = {}
+        self._moments: dict[tuple[SessionId, int, str | None], _Moment] = {}
         self._blocks = 0
-        self._source: int | None = None
+        self._source: SourceId | None = None
 
-    def begin(self, source_id: int | None) -> None:
+    def begin(self, source_id: SourceId | None) -> None:
         """Another source may have changed anything; slices of one change only what they add."""
         if source_id != self._source:
             self._source = source_id
@@ -89,7 +90,7 @@ class Replays:
             self._moments = {}
             self._blocks = 0
 
-    def original(self, session: Session, turn: Turn) -> int | None:
+    def original(self, session: Session, turn: Turn) -> RecordId | None:
         """The turn that a record repeats, or repeats some blocks of."""
         record = turn.record
         assert record.ts is not None
@@ -100,7 +101,7 @@ class Replays:
             if whole is not None:
                 return whole
         # For each block the turns that have it, and how many images it must have at least.
-        blocks: list[tuple[dict[int, int], int]] = []
+        blocks: list[tuple[dict[RecordId, int], int]] = []
         for event in record.events:
             assert shown is not None
             if _is_image(event):
@@ -136,12 +137,12 @@ class Replays:
                 answered.add(turn.id, turn.digest, said)
                 self._blocks += 1
 
-    def _say(self, moment: _Moment, turn_id: int, digest: int, event: Event) -> None:
+    def _say(self, moment: _Moment, turn_id: RecordId, digest: int, event: Event) -> None:
         moment.add(turn_id, digest, _words(event.type, event.text, event.input))
         moment.add_images(turn_id, event.type, event.images)
         self._blocks += 1
 
-    def _shown(self, session_id: int, ts: int) -> _Moment:
+    def _shown(self, session_id: SessionId, ts: int) -> _Moment:
         key = session_id, ts, None
         if (known := self._moments.get(key)) is not None:
             return known
@@ -151,7 +152,7 @@ class Replays:
             moment.add_images(turn_id, type_, images)
         return moment
 
-    def _answers(self, session_id: int, ts: int, call_id: str) -> _Moment:
+    def _answers(self, session_id: SessionId, ts: int, call_id: str) -> _Moment:
         key = session_id, ts, call_id
         if (known := self._moments.get(key)) is not None:
             return known
@@ -162,7 +163,7 @@ class Replays:
             moment.add(turn_id, digest, _result(status, output, overflow))
         return moment
 
-    def _new(self, key: tuple[int, int, str | None]) -> _Moment:
+    def _new(self, key: tuple[SessionId, int, str | None]) -> _Moment:
         if self._blocks > _REMEMBERED:
             self.forget()
         return self._moments.setdefault(key, _Moment())

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from sess_schema import archive
+from sess_schema.ids import NO_SOURCE, SessionId, SourceId
 from sess_schema.progress import Progress as Report
 from sess_schema.progress import unseen
 from sessiond.engines.lines import HEAD, LogReader
@@ -52,7 +53,7 @@ _NEAR = (
     " WHERE l.session_id = ?1"
 )
 
-Logs = dict[int, Tracked]  # by id
+Logs = dict[SourceId, Tracked]  # by id
 
 
 def reread(
@@ -63,7 +64,7 @@ def reread(
     mask: Masker | None = None,
 ) -> int:
     """Read what is due, newest first; return how many logs. A stop loses one batch at most."""
-    every = {one.id or 0: one for one in load_all(store.db).values() if one.part_of is None}
+    every = {one.id or NO_SOURCE: one for one in load_all(store.db).values() if one.part_of is None}
     due = {
         key: one
         for key, one in every.items()
@@ -111,11 +112,11 @@ def _read_batch(
     store: Store,
     sources: Mapping[str, Source],
     logs: Logs,
-    left: list[int],
+    left: list[SourceId],
     mask: Masker | None,
-) -> set[int]:
+) -> set[SourceId]:
     """Read the newest families in one transaction; return their logs."""
-    read: set[int] = set()
+    read: set[SourceId] = set()
     family: list[Tracked] = []
     size = 0
     store.begin()
@@ -126,7 +127,7 @@ def _read_batch(
             # What was just read is right already; of a new index, relatives are not known before.
             family = [one for one in _family(store.db, logs, key) if one.id not in read]
             _read_family(store.transaction, sources, [replace(one) for one in family], mask)
-            read.update(one.id or 0 for one in family)
+            read.update(one.id or NO_SOURCE for one in family)
             size += sum(map(_size, family))
             if size > COMMIT_BYTES:
                 break
@@ -140,17 +141,17 @@ def _read_batch(
         with store.db:  # what the older edition read stays
             for one in family:
                 one.save_edition(store.db, sources[one.agent].edition)
-        return {one.id or 0 for one in family}
+        return {one.id or NO_SOURCE for one in family}
     except BaseException:
         store.roll_back()
         raise
     return read
 
 
-def _family(db: apsw.Connection, logs: Logs, first: int) -> list[Tracked]:
+def _family(db: apsw.Connection, logs: Logs, first: SourceId) -> list[Tracked]:
     """A log and all logs that are connected with it, by any number of steps."""
     found = {first: logs[first]}
-    seen: set[int] = set()
+    seen: set[SessionId] = set()
     queue = _sessions_of(db, first)
     while queue:
         session = queue.pop()
@@ -174,10 +175,10 @@ def _age(db: apsw.Connection, one: Tracked) -> tuple[int, int]:
         " WHERE m.source_id = ?",
         (one.id,),
     ).get
-    return opened or 0, one.id or 0
+    return opened or 0, one.id or NO_SOURCE
 
 
-def _sessions_of(db: apsw.Connection, source: int) -> list[int]:
+def _sessions_of(db: apsw.Connection, source: SourceId) -> list[SessionId]:
     rows = db.execute("SELECT session_id FROM session_sources WHERE source_id = ?", (source,))
     return [session for (session,) in rows]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import apsw
 
+from sess_schema.ids import RecordId
 from sessiond.engines.slices import content_digest
 from sessiond.sourcekit.base import Record
 from sessiond.writing.copies import Copies
@@ -23,7 +24,7 @@ class Revision:
         self._copies = copies
         self._usage = usage
 
-    def apply(self, session: Session, turn_id: int, record: Record, *, stale: bool) -> bool:
+    def apply(self, session: Session, turn_id: RecordId, record: Record, *, stale: bool) -> bool:
         """False if other records are joined with the turn: it must become a new one.
 
         `stale`: an older edition of the reader read it.
@@ -57,19 +58,19 @@ class Revision:
         self._spend(session, turn_id, record)
         return True
 
-    def _spend(self, session: Session, turn_id: int, record: Record) -> None:
+    def _spend(self, session: Session, turn_id: RecordId, record: Record) -> None:
         if record.model and record.model not in session.models:
             session.models.append(record.model)
         if record.usage is not None:
             self._usage.add(session, turn_id, record, record.usage)
             self._usage.turns_written()
 
-    def _says_the_same(self, turn_id: int, record: Record) -> bool:
+    def _says_the_same(self, turn_id: RecordId, record: Record) -> bool:
         """Whether only what is around the content changed: its time, or what it used."""
         stored = self._db.execute("SELECT digest FROM turns WHERE id = ?", (turn_id,)).get
         return bool(stored == content_digest(record))
 
-    def _date(self, turn_id: int, ts: int | None) -> None:
+    def _date(self, turn_id: RecordId, ts: int | None) -> None:
         """Give the events and answers in a turn another time; recorded durations stay."""
         if self._db.execute("SELECT ts FROM turns WHERE id = ?", (turn_id,)).get == ts:
             return
@@ -86,7 +87,7 @@ class Revision:
             computed,
         )
 
-    def _is_joined(self, turn_id: int, record: Record) -> bool:
+    def _is_joined(self, turn_id: RecordId, record: Record) -> bool:
         """Whether a call and its result are in two records, or another record is a copy."""
         return bool(record.results) or bool(
             self._db.execute(
@@ -99,7 +100,7 @@ class Revision:
             ).get
         )
 
-    def _separate_from_copies(self, session: Session, turn_id: int) -> None:
+    def _separate_from_copies(self, session: Session, turn_id: RecordId) -> None:
         """Its content no longer equals that of its copies."""
         self._copies.retire(turn_id, session.id, 0)
         self._db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (turn_id,))

@@ -11,6 +11,7 @@ from dataclasses import replace
 import apsw
 
 from sess_schema import archive, masks
+from sess_schema.ids import NO_SOURCE
 from sessiond.reading import tail
 from sessiond.reading.tracked import Progress, Tracked
 from sessiond.writing.copies import Copies
@@ -22,7 +23,7 @@ from sessiond.writing.sessions import Sessions
 def common_prefix(db: apsw.Connection, source: Tracked, fd: int) -> int:
     """How many archived bytes the file still starts with, in whole chunks."""
     kept, masked = 0, masks.are_used(db)
-    for chunk in archive.current(db, source.id or 0):
+    for chunk in archive.current(db, source.id or NO_SOURCE):
         if chunk.retired == archive.PENDING or chunk.offset != kept:  # a piece is missing
             break
         try:
@@ -108,5 +109,5 @@ class Rewriting:
         )
         for turn_id, session_id in list(lost):
             self._copies.retire(turn_id, session_id, source.generation)
-        self._events.detach_lost(source.id or 0, source.generation)
+        self._events.detach_lost(source.id or NO_SOURCE, source.generation)
         self._facts.count_again(*(key for (key,) in db.execute(members, (source.id,))))

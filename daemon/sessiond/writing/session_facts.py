@@ -15,6 +15,7 @@ from collections.abc import Iterable
 
 import apsw
 
+from sess_schema.ids import SessionId
 from sess_schema.session import shown
 from sessiond.sourcekit.base import TITLE_AI, TITLE_PROMPT, TITLE_SUMMARY, Title
 from sessiond.sourcekit.folders import ProjectFolder
@@ -40,12 +41,12 @@ class SessionFacts:
     def __init__(self, db: apsw.Connection, sessions: Sessions) -> None:
         self._db = db
         self._sessions = sessions
-        self._retitled: set[int] = set()
-        self._reprompted: set[int] = set()
-        self._recounted: set[int] = set()
+        self._retitled: set[SessionId] = set()
+        self._reprompted: set[SessionId] = set()
+        self._recounted: set[SessionId] = set()
         self._any_leaf: bool | None = None  # whether there are titles that name a record
 
-    def renew(self, reshaped: Iterable[int]) -> None:
+    def renew(self, reshaped: Iterable[SessionId]) -> None:
         """Choose titles, which needs every record and its owner, and count; joins are final."""
         self._choose_titles()
         self._count(reshaped)
@@ -65,7 +66,7 @@ class SessionFacts:
         self._retitled.add(session.id)
         self._retitled.update(self._owners([title.leaf]))
 
-    def take_back_titles(self, session_id: int) -> None:
+    def take_back_titles(self, session_id: SessionId) -> None:
         """Drop a session's titles: its file is read again from the first byte."""
         self._db.execute("DELETE FROM leaf_titles WHERE session_id = ?", (session_id,))
         self._retitled.add(session_id)
@@ -133,7 +134,7 @@ class SessionFacts:
         ]
         return max(owned)[-1] if owned else None
 
-    def _owners(self, native_ids: list[str]) -> set[int]:
+    def _owners(self, native_ids: list[str]) -> set[SessionId]:
         return {
             session_id
             for (session_id,) in self._db.execute(
@@ -146,11 +147,11 @@ class SessionFacts:
 
     # -- counts
 
-    def count_again(self, *session_ids: int) -> None:
+    def count_again(self, *session_ids: SessionId) -> None:
         """Copies, joins or replaced records changed; other sessions count what arrives."""
         self._recounted.update(session_ids)
 
-    def _count(self, also: Iterable[int]) -> None:
+    def _count(self, also: Iterable[SessionId]) -> None:
         for session_id in self._recounted.union(also):
             session = self._sessions.by_id(session_id)
             session.turns = self._db.execute(
@@ -164,7 +165,7 @@ class SessionFacts:
 
     def place(self) -> None:
         """Give every saved session of this transaction a project, as far as one is known."""
-        folders: dict[ProjectFolder, list[int]] = defaultdict(list)
+        folders: dict[ProjectFolder, list[SessionId]] = defaultdict(list)
         for session_id, (folder, had_project) in self._sessions.placed.items():
             session = self._sessions.by_id(session_id)
             if session.project is None:

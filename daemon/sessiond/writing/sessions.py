@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 
 import apsw
 
+from sess_schema.ids import SessionId
 from sessiond.sourcekit.base import (
     LINK_META,
     TITLE_AI,
@@ -24,13 +25,13 @@ from sessiond.sourcekit.titles import is_weak
 class Session:
     """A row of `sessions`; the fields are its columns."""
 
-    id: int
+    id: SessionId
     agent: str
     native_id: str
     home: str
     alias: str | None = None
     kind: str = "main"
-    parent_id: int | None = None
+    parent_id: SessionId | None = None
     call_id: str | None = None
     link_rank: int = 0
     agent_type: str | None = None
@@ -128,11 +129,11 @@ class Sessions:
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
         self._by_key: dict[tuple[str, str, str], Session] = {}
-        self._by_id: dict[int, Session] = {}
-        self._saved: dict[int, tuple[object, ...]] = {}  # rows as they are in the index
+        self._by_id: dict[SessionId, Session] = {}
+        self._saved: dict[SessionId, tuple[object, ...]] = {}  # rows as they are in the index
         self._next_id: int | None = None
         # By id: the folder of its file, and whether its project was known before.
-        self.placed: dict[int, tuple[ProjectFolder, bool]] = {}
+        self.placed: dict[SessionId, tuple[ProjectFolder, bool]] = {}
 
     def save(self) -> None:
         """Write new sessions, and of others what changed: an index of the rest stays as it is."""
@@ -150,7 +151,7 @@ class Sessions:
                 )
             self._saved[session.id] = row
 
-    def by_id(self, session_id: int) -> Session:
+    def by_id(self, session_id: SessionId) -> Session:
         found = self._by_id.get(session_id)
         return found or next(self._load("id = ?", (session_id,)))
 
@@ -227,7 +228,7 @@ class Sessions:
         if self._next_id is None:
             self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM sessions").get
         self._next_id += 1
-        return self._keep(Session(self._next_id, agent, native_id, home))
+        return self._keep(Session(SessionId(self._next_id), agent, native_id, home))
 
     def _load(self, where: str, values: tuple[object, ...]) -> Iterator[Session]:
         for row in self._db.execute(f"{_SELECT} WHERE {where}", values):

@@ -9,6 +9,7 @@ from typing import Any
 
 import apsw
 
+from sess_schema.ids import RecordId
 from sessiond.engines.slices import Turn
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Retire
@@ -60,7 +61,7 @@ class Superseding:
 
     def _replaced(
         self, source: Tracked, session: Session, turn: Turn, operation: Retire
-    ) -> list[int]:
+    ) -> list[RecordId]:
         """Turns with the id of the operation; without a query if it is that of the record."""
         native_id = operation.native_id
         if native_id is not None and native_id == turn.record.native_id:
@@ -78,7 +79,7 @@ class Superseding:
 
     def _onward(
         self, source: Tracked, session: Session, turn: Turn, operation: Retire
-    ) -> list[int]:
+    ) -> list[RecordId]:
         self._rows.flush()
         here = (source.id, session.id, turn.offset)
         if operation.prompts:
@@ -88,7 +89,7 @@ class Superseding:
             start = (1 << 62 if first is None else first + 1) if operation.after else first or 0
         return self._ids(f"{_HERE} AND offset >= ?4", (*here, start))
 
-    def _ids(self, condition: str, values: tuple[object, ...]) -> list[int]:
+    def _ids(self, condition: str, values: tuple[object, ...]) -> list[RecordId]:
         query = f"SELECT id FROM turns WHERE {condition} AND {_STANDS}"
         return [turn_id for (turn_id,) in self._db.execute(query, values)]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 
+from sess_schema.ids import NO_SOURCE, RecordId, SessionId, SourceId
 from sess_schema.short_keys import short_key
 from sessiond.engines.slices import Turn
 from sessiond.reading.tracked import Tracked
@@ -32,13 +33,13 @@ def same_moment(one: str, other: str) -> str:
 class Twin:
     """A turn with the same content as one that is being read; the fields are `TWIN`."""
 
-    id: int
-    session_id: int
-    source_id: int
+    id: RecordId
+    session_id: SessionId
+    source_id: SourceId
     retired: int
     superseded: int
     forked: int
-    copy_of: int | None
+    copy_of: RecordId | None
 
     @property
     def is_gone(self) -> bool:
@@ -54,25 +55,26 @@ class TurnRows:
         self._on_flush = on_flush  # what waits for turns to be in the index
         self._next_id: int | None = None
         self._rows: list[tuple[Any, ...]] = []
-        self._unwritten: dict[int, Twin] = {}
-        self._ids: dict[tuple[int, int], int] = {}  # of removed turns, by source and offset
+        self._unwritten: dict[RecordId, Twin] = {}
+        # Of removed turns, by source and offset.
+        self._ids: dict[tuple[SourceId, int], RecordId] = {}
 
-    def new_id(self) -> int:
+    def new_id(self) -> RecordId:
         if self._next_id is None:
             self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM turns").get
         self._next_id += 1
-        return self._next_id
+        return RecordId(self._next_id)
 
-    def reuse(self, ids: dict[tuple[int, int], int]) -> None:
+    def reuse(self, ids: dict[tuple[SourceId, int], RecordId]) -> None:
         """Give records that are added again the ids under which they were removed."""
         self._ids = ids
 
-    def id_at(self, source: Tracked, offset: int) -> int:
+    def id_at(self, source: Tracked, offset: int) -> RecordId:
         """The id of a record that is being added."""
-        known = self._ids.pop((source.id or 0, offset), 0) if self._ids else 0
+        known = self._ids.pop((source.id or NO_SOURCE, offset), None)
         return known or self.new_id()
 
-    def add(self, source: Tracked, session_id: int, turn: Turn) -> Twin:
+    def add(self, source: Tracked, session_id: SessionId, turn: Turn) -> Twin:
         """Collect a row; return it as what later records may repeat."""
         record = turn.record
         self._rows.append(
@@ -95,11 +97,13 @@ class TurnRows:
                 turn.copy_of,
             )
         )
-        twin = Twin(turn.id, session_id, source.id or 0, 0, 0, int(record.forked), turn.copy_of)
+        twin = Twin(
+            turn.id, session_id, source.id or NO_SOURCE, 0, 0, int(record.forked), turn.copy_of
+        )
         self._unwritten[turn.id] = twin
         return twin
 
-    def twin(self, turn_id: int) -> Twin:
+    def twin(self, turn_id: RecordId) -> Twin:
         return self._unwritten.get(turn_id) or Twin(
             *next(self._db.execute(f"SELECT {TWIN} FROM turns WHERE id = ?", (turn_id,)))
         )

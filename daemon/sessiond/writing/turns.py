@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import apsw
 
+from sess_schema.ids import RecordId, SessionId
 from sess_schema.short_keys import short_key
 from sessiond.engines.slices import Turn
 from sessiond.reading.tracked import Tracked
@@ -47,8 +48,8 @@ class TurnWriter:
         self._facts = facts
         self._superseding = superseding
         self._chains: dict[str, Session] = {}  # by sidechain record of the slice
-        self._outranked: dict[int, bool] = {}  # by session: a better source has it
-        self._outranks: set[int] = set()  # sessions that only worse sources had until now
+        self._outranked: dict[SessionId, bool] = {}  # by session: a better source has it
+        self._outranks: set[SessionId] = set()  # sessions that only worse sources had until now
 
     def write(self, source: Tracked, spec: SessionSpec, turns: list[Turn]) -> None:
         main = self._main(source, spec)
@@ -141,9 +142,9 @@ class TurnWriter:
 
     def _spend(
         self,
-        take: Callable[[Session, int, Record, Usage], None],
+        take: Callable[[Session, RecordId, Record, Usage], None],
         session: Session,
-        turn_id: int,
+        turn_id: RecordId,
         record: Record,
         spent: Usage,
     ) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from sess_schema import sums
+from sess_schema.ids import RecordId, SessionId
 from sess_schema.short_keys import short_key
 from sessiond.engines.slices import content_digest, hash64
 from sessiond.prices.pricing import PRICED, Pricer
@@ -57,14 +58,16 @@ _REPEATED = (
     " WHERE u.message_id IS NOT NULL GROUP BY u.message_id HAVING count(*) > 1"
 )
 
-Held = dict[int, tuple[int, int]]  # by session: (whether its line is marked as a copy, its turn)
+Held = dict[
+    SessionId, tuple[int, RecordId]
+]  # by session: (whether its line is marked as a copy, its turn)
 
 
 class Line(NamedTuple):
     """A line's counts; the fields are `COLUMNS`."""
 
-    session_id: int
-    turn_id: int
+    session_id: SessionId
+    turn_id: RecordId
     response_uid: int
     message_id: str | None
     request_id: str | None
@@ -123,14 +126,14 @@ class UsageWriter:
         self._pricer = pricer or Pricer()
         self._best: dict[int, Line] = {}  # by response_uid, not written yet
         self._logged: dict[int, int] = {}  # characters of lines without a stop reason
-        self._holders: dict[int, set[int]] = {}  # by response: sessions in this transaction
+        self._holders: dict[int, set[SessionId]] = {}  # by response: sessions in this transaction
         self._moved: set[int] = set()  # responses with a copied line
         self._messages: set[str] = set()  # of this transaction
         self._silent = {_NOTHING_SAID}  # digests of lines that say nothing: many have each
         self._written = True  # the turns of all lines are in the index
         self._chosen = True  # and owners were chosen since the last one
 
-    def add(self, session: Session, turn_id: int, record: Record, usage: Usage) -> None:
+    def add(self, session: Session, turn_id: RecordId, record: Record, usage: Usage) -> None:
         line = Line(
             session.id, turn_id, _response(session, record, usage), usage.message_id,
             usage.request_id, usage.model, record.ts, usage.stop_reason, usage.input_tokens,
@@ -151,7 +154,7 @@ class UsageWriter:
         if best is None or line.replaces(best):
             self._best[line.response_uid] = line
 
-    def hold(self, session: Session, _turn_id: int, record: Record, usage: Usage) -> None:
+    def hold(self, session: Session, _turn_id: RecordId, record: Record, usage: Usage) -> None:
         """Another session has a copy of the line and may own the response."""
         response = _response(session, record, usage)
         self._holders.setdefault(response, set()).add(session.id)
@@ -225,7 +228,7 @@ class UsageWriter:
         sidechain = self._is_sidechain(line.session_id)
         return (*line, sidechain, *self._pricer.price(line.priced()), chars)
 
-    def _is_sidechain(self, session_id: int) -> bool:
+    def _is_sidechain(self, session_id: SessionId) -> bool:
         return self._sessions.by_id(session_id).kind == "subagent"
 
     # -- which session owns a response
@@ -256,7 +259,7 @@ class UsageWriter:
             )
             self._date(row_id)
 
-    def redate(self, turn_id: int) -> None:
+    def redate(self, turn_id: RecordId) -> None:
         """The line got another time, because it borrows that of its session."""
         rows: list[Any] = self._db.execute(
             "SELECT id FROM usage WHERE turn_id = ?", (turn_id,)
@@ -278,7 +281,7 @@ class UsageWriter:
                 (ts, *self._pricer.price(values), row_id),
             )
 
-    def _rank(self, session_id: int, held: Held) -> tuple[Any, ...]:
+    def _rank(self, session_id: SessionId, held: Held) -> tuple[Any, ...]:
         started, *name = self._sessions.by_id(session_id).age()
         forked, _ = held.get(session_id, (0, 0))
         return started, session_id not in held, forked, *name
@@ -294,7 +297,7 @@ class UsageWriter:
             sessions[session_id] = min(twin, sessions.get(session_id, twin))
         return found
 
-    def _alike(self, sessions: set[int], held: Held) -> Held:
+    def _alike(self, sessions: set[SessionId], held: Held) -> Held:
         """Keep sessions of the same kind: a subagent's replay of its parent's lines is no copy."""
         kinds = {self._is_sidechain(session_id) for session_id in sessions}
         return {key: twin for key, twin in held.items() if self._is_sidechain(key) in kinds}
@@ -368,7 +371,7 @@ def _counted(lines: dict[int, Line], twins: dict[int, Held], chains: set[int]) -
     main = lines.keys() - chains
     if not main:
         return {_chosen(lines)}
-    groups: dict[int, dict[int, Line]] = {}  # rows by each session of a group
+    groups: dict[SessionId, dict[int, Line]] = {}  # rows by each session of a group
     for row in main:
         members = {row: lines[row]}
         for session in {lines[row].session_id, *twins.get(row, ())}:

@@ -7,6 +7,7 @@ import apsw
 from sess_schema.classes import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from sess_schema.ids import EventId, SessionId
     from sess_schema.session.reader import Entry, Reader
 
 _SHOWN = 300  # characters
@@ -20,7 +21,7 @@ class Neighbours:
         self._readers: dict[int, Reader] = {}
 
     def around(
-        self, session: int, event: int, before: int, after: int
+        self, session: SessionId, event: EventId, before: int, after: int
     ) -> tuple[list[Entry], list[Entry]]:
         if session not in self._readers:
             from sess_schema.session.reader import Reader  # noqa: PLC0415 - few searches ask

@@ -15,6 +15,7 @@ import apsw
 
 from sess_schema import sums
 from sess_schema.classes import TYPE_CHECKING, dataclass
+from sess_schema.ids import NO_SESSION, SessionId
 from sess_schema.moments import NEAR, QUARTER, Moment, Span, Summed, joined, moments, summed
 from sess_schema.queries import sessions
 from sess_schema.queries.spans import forks, moments_shown
@@ -43,7 +44,7 @@ class Selection:
     projects: Sequence[str] = ()
     models: Sequence[str] = ()
     branches: Sequence[str] = ()
-    session: int | None = None  # with its subagents
+    session: SessionId | None = None  # with its subagents
     copies: bool = True  # for one session: include what another one had first
     subagents: str = "include"
     only: Sequence[int] | None = None  # of all those, these sessions
@@ -53,19 +54,19 @@ class Row(NamedTuple):
     """The sums of one quarter of an hour of one session."""
 
     quarter: int
-    session: int
+    session: SessionId
     model: str | None
     kind: str | None  # the tool or file, if grouped by it
     counts: tuple[int, ...] = ()  # of a tally, without its sessions
-    root: int | None = None  # the session to count, if it counts
+    root: SessionId | None = None  # the session to count, if it counts
 
 
 @dataclass(slots=True, frozen=True)
 class Session:
     """A subagent counts with the session that started it, and in its project."""
 
-    root: int  # the outermost session above it that was read
-    owner: int  # the outermost one that has a project, or itself
+    root: SessionId  # the outermost session above it that was read
+    owner: SessionId  # the outermost one that has a project, or itself
     agent: str
     project: str  # of the owner
     branch: str
@@ -84,11 +85,11 @@ class Reader:
         self._models: dict[int, tuple[list[int], list[str]]] = {}
 
     @cached_property
-    def sessions(self) -> dict[int, Session]:
+    def sessions(self) -> dict[SessionId, Session]:
         return _sessions(self._db)
 
     @cached_property
-    def names(self) -> dict[int, str]:
+    def names(self) -> dict[SessionId, str]:
         """The names of sessions; those that share an id also show where they are."""
         return dict(
             iter(
@@ -100,9 +101,9 @@ class Reader:
         )
 
     @cached_property
-    def family(self) -> list[int]:
+    def family(self) -> list[SessionId]:
         """The selected session with its subagents."""
-        return sessions.family(self._db, self._asked.session or 0)
+        return sessions.family(self._db, self._asked.session or NO_SESSION)
 
     def condition(self, ts: str) -> tuple[str, tuple[object, ...]]:
         """SQL over `sessions s` and a time."""
@@ -311,7 +312,7 @@ class Reader:
         cut = self._counted("e.chars", "events e", f"e.retired = 0 AND {without}")
         return int(found + sum(chars for (chars,) in cut))
 
-    def is_asked(self, session: int, quarter: int) -> bool:
+    def is_asked(self, session: SessionId, quarter: int) -> bool:
         """Whether the session was using one of the selected models."""
         if not self._asked.models:
             return True
@@ -319,7 +320,7 @@ class Reader:
             deque(self._responses(), maxlen=0)
         return (self._model_at(session, quarter) or "").startswith(tuple(self._asked.models))
 
-    def _model_at(self, session: int, quarter: int) -> str | None:
+    def _model_at(self, session: SessionId, quarter: int) -> str | None:
         """The model that a session was using: the last one that answered."""
         times, models = self._models.get(session, ([], []))
         if not models:
@@ -327,8 +328,8 @@ class Reader:
         return models[max(0, bisect_right(times, quarter) - 1)]
 
 
-def _sessions(db: apsw.Connection) -> dict[int, Session]:
-    rows: dict[int, tuple[Any, ...]] = {
+def _sessions(db: apsw.Connection) -> dict[SessionId, Session]:
+    rows: dict[SessionId, tuple[Any, ...]] = {
         row[0]: row
         for row in db.execute(
             "SELECT id, parent_id, turns > 0, project, agent, git_branch FROM sessions"
@@ -345,7 +346,7 @@ def _sessions(db: apsw.Connection) -> dict[int, Session]:
     return found
 
 
-def _upwards(rows: dict[int, tuple[Any, ...]], key: int) -> Iterator[int]:
+def _upwards(rows: dict[SessionId, tuple[Any, ...]], key: SessionId) -> Iterator[SessionId]:
     """The sessions above one, in order; damaged links may form a circle."""
     seen = {key}
     while (key := rows[key][1]) in rows and key not in seen:

@@ -15,6 +15,8 @@ from sess_schema.session import shown
 if TYPE_CHECKING:
     from typing import Any
 
+    from sess_schema.ids import SessionId
+
 SHORT = 8
 SHORTEST_PREFIX = 4
 _AGENT = "agent-"
@@ -65,13 +67,13 @@ _FROM = "FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id"
 class SessionRow:
     """One session as lists and headers show it."""
 
-    key: int
+    key: SessionId
     agent: str
     session: str
     home: str
     alias: str | None
     kind: str
-    parent_key: int | None
+    parent_key: SessionId | None
     parent: str | None
     call_id: str | None
     agent_type: str | None
@@ -187,22 +189,22 @@ def agents(db: apsw.Connection) -> list[str]:
     ]
 
 
-def by_key(db: apsw.Connection, key: int) -> SessionRow:
+def by_key(db: apsw.Connection, key: SessionId) -> SessionRow:
     (row,) = _rows(db, "s.id = ?", (key,))
     return row
 
 
-def is_read(db: apsw.Connection, key: int) -> bool:
+def is_read(db: apsw.Connection, key: SessionId) -> bool:
     """False for the parent of a subagent whose own transcript was never found."""
     return bool(db.execute("SELECT turns > 0 FROM sessions WHERE id = ?", (key,)).get)
 
 
-def children(db: apsw.Connection, key: int) -> list[SessionRow]:
+def children(db: apsw.Connection, key: SessionId) -> list[SessionRow]:
     """Subagents of a session, in the order they started."""
     return [*_rows(db, "s.parent_id = ? AND s.turns > 0 ORDER BY s.started_at, s.id", (key,))]
 
 
-def family(db: apsw.Connection, key: int) -> list[int]:
+def family(db: apsw.Connection, key: SessionId) -> list[SessionId]:
     """A session with its subagents and theirs."""
     return [one for (one,) in db.execute(shown.FAMILY, (key,))]
 
@@ -299,7 +301,7 @@ def title_of(db: apsw.Connection, row: SessionRow) -> str:
     return title_for(db, row.key, row.title)
 
 
-def title_for(db: apsw.Connection, key: int, title: str | None) -> str:
+def title_for(db: apsw.Connection, key: SessionId, title: str | None) -> str:
     """The same for a session whose title column has been read already."""
     if not title:
         words = db.execute(

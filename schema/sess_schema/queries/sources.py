@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import apsw
 
 from sess_schema.classes import dataclass
+from sess_schema.ids import SessionId, SourceId
 
 
 @dataclass(frozen=True, slots=True)
 class SourceRow:
     """One file written by an agent."""
 
-    id: int
+    id: SourceId
     agent: str
     kind: str
     path: str
@@ -39,7 +40,7 @@ _DOCUMENT = (
 )
 
 
-def of_session(db: apsw.Connection, session: int) -> list[SourceRow]:
+def of_session(db: apsw.Connection, session: SessionId) -> list[SourceRow]:
     """The transcripts and documents of a session, those that still exist first."""
     return _rows(
         db,

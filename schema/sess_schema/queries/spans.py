@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 import apsw
 
 from sess_schema import sums
+from sess_schema.ids import SessionId
 from sess_schema.moments import Moment, moments
 from sess_schema.session import shown
 
 
-def forks(db: apsw.Connection, sessions: Sequence[int]) -> set[int]:
+def forks(db: apsw.Connection, sessions: Sequence[SessionId]) -> set[SessionId]:
     """The sessions that share records with one that had them first."""
     return {
         session
@@ -25,7 +26,7 @@ def forks(db: apsw.Connection, sessions: Sequence[int]) -> set[int]:
     }
 
 
-def moments_shown(db: apsw.Connection, session: int) -> Iterator[Moment]:
+def moments_shown(db: apsw.Connection, session: SessionId) -> Iterator[Moment]:
     """A fork's moments, copied and new."""
     yield from moments(
         db.execute(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from operator import add
 
 from sess_schema.classes import dataclass, field
+from sess_schema.ids import SessionId
 
 
 @dataclass(slots=True)
@@ -28,7 +29,7 @@ class Tally:
     tool_calls: int = 0
     tool_errors: int = 0  # failed
     tool_denied: int = 0  # refused by a person or a rule, not counted as failed
-    sessions: set[int] = field(default_factory=set)  # their roots
+    sessions: set[SessionId] = field(default_factory=set)  # their roots
 
     def add(self, other: Tally) -> None:
         self.input_tokens += other.input_tokens
@@ -72,9 +73,9 @@ class Sum:
 
     def __init__(self) -> None:
         self.counts: Sequence[int] = _NOTHING
-        self.sessions = set[int]()
+        self.sessions = set[SessionId]()
 
-    def add(self, counts: Sequence[int], root: int | None) -> None:
+    def add(self, counts: Sequence[int], root: SessionId | None) -> None:
         """`root`: the session to count, if it counts."""
         self.counts = [*map(add, self.counts, counts)]
         if root is not None:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from sess_schema.ids import EventId, RecordId, SessionId, SourceId
+
 PER_CALL = 8  # tokens around a call
 _BYTES_PER_TOKEN = 4
 _PREVIEW = 400  # characters of each text that are read
@@ -46,7 +48,7 @@ class Call(NamedTuple):
 
     id: str
     tool: str | None
-    event: int
+    event: EventId
 
 
 @dataclass(slots=True)
@@ -55,7 +57,7 @@ class Turn:
 
     number: int  # its position in the transcript, from 1
     key: int  # row id of the turn that owns its events
-    session: int
+    session: SessionId
     native_id: str | None
     parent_id: str | None
     kind: str
@@ -65,7 +67,7 @@ class Turn:
     length: int
     line: int
     superseded: int
-    events: list[int] = field(default_factory=list)
+    events: list[EventId] = field(default_factory=list)
     types: set[str] = field(default_factory=set)  # of its events, without results
     calls: list[Call] = field(default_factory=list)
     results: list[Call] = field(default_factory=list)
@@ -119,10 +121,10 @@ class Turns:
             self.answers[edge.caller].add(edge.answer)
             self.callers[edge.answer].add(edge.caller)
 
-    def of(self, session: int) -> list[Turn]:
+    def of(self, session: SessionId) -> list[Turn]:
         return [turn for turn in self.all if turn.session == session]
 
-    def of_event(self, event: int) -> set[int]:
+    def of_event(self, event: EventId) -> set[int]:
         """The record that an event comes from; of a call, the one that makes it."""
         holding = [turn for turn in self.all if event in turn.events]
         made = [t for t in holding if event not in {result.event for result in t.results}]
@@ -133,9 +135,9 @@ class Turns:
 
 
 class _Event(NamedTuple):
-    id: int
-    turn_id: int
-    result_turn_id: int | None
+    id: EventId
+    turn_id: RecordId
+    result_turn_id: RecordId | None
     type: str
     tool: str | None
     call_id: str | None
@@ -151,7 +153,7 @@ class _Event(NamedTuple):
     block: int
 
 
-def read(db: apsw.Connection, source: int) -> Turns:
+def read(db: apsw.Connection, source: SourceId) -> Turns:
     turns: list[Turn] = []
     by_key: dict[int, list[Turn]] = defaultdict(list)
     row: tuple[Any, ...]

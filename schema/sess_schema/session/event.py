@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Final
 
+from sess_schema.ids import NO_EVENT, NO_RECORD, NO_SESSION, EventId, RecordId, SessionId
+
 
 @dataclass(slots=True, eq=False)
 class EventFacts:
@@ -32,12 +34,12 @@ class EventFacts:
 class StoredEvent(EventFacts):
     """A row of `events`, with its texts; 0 is an event that is not in the index."""
 
-    id: int = 0
-    session_id: int = 0  # the session that had it first
-    turn_id: int = 0
+    id: EventId = NO_EVENT
+    session_id: SessionId = NO_SESSION  # the session that had it first
+    turn_id: RecordId = NO_RECORD
     block: int = 0  # its number in its record
     ts: int | None = None
-    result_turn_id: int | None = None
+    result_turn_id: RecordId | None = None
     result_pointer: str | None = None
     overflow: str | None = None  # the file with the full output
     retired: int = 0

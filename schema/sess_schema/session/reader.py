@@ -18,6 +18,7 @@ from sess_schema.session.event import COLUMNS, TEXTS, StoredEvent
 
 if TYPE_CHECKING:
     from sess_schema.edits import Edit
+    from sess_schema.ids import EventId, SessionId
 
 EVERYTHING = 1 << 30  # characters: longer than any text
 _BATCH = 64  # events whose texts are in memory at once
@@ -48,7 +49,7 @@ class Reader:
     def __init__(
         self,
         db: apsw.Connection,
-        session: int,
+        session: SessionId,
         *,
         superseded: bool = False,
         records: Records | None = None,
@@ -60,10 +61,10 @@ class Reader:
         self.records = records or Records(db)
 
     @cached_property
-    def places(self) -> dict[int, tuple[int, int]]:
+    def places(self) -> dict[EventId, tuple[int, int]]:
         """Every event once, in order, with its source and offset in this session."""
         current = "" if self._superseded else f" AND {shown.CURRENT}"
-        found: dict[int, tuple[int, int]] = {}
+        found: dict[EventId, tuple[int, int]] = {}
         for event, source, offset in self._db.execute(
             f"SELECT e.id, t.source_id, t.offset FROM {shown.EVENTS}"
             f" WHERE t.session_id = ?{current} {shown.IN_ORDER}",
@@ -78,10 +79,10 @@ class Reader:
         return citations.of_session(self._db, self._session)
 
     @cached_property
-    def order(self) -> list[int]:
+    def order(self) -> list[EventId]:
         return [*self.places]
 
-    def holds(self, event: int) -> bool:
+    def holds(self, event: EventId) -> bool:
         return event in self.places
 
     def entries(self) -> Iterator[Entry]:
@@ -89,7 +90,7 @@ class Reader:
         for start in range(0, len(self.order), _BATCH):
             yield from self.some(self.order[start : start + _BATCH])
 
-    def some(self, events: Sequence[int], most: int = EVERYTHING) -> list[Entry]:
+    def some(self, events: Sequence[EventId], most: int = EVERYTHING) -> list[Entry]:
         """These events, with the first `most` characters of each text."""
         found: dict[int, Entry] = {}
         columns: tuple[Any, ...]
@@ -153,7 +154,7 @@ class Reader:
             )
         }
 
-    def edits(self, event: int) -> list[Edit]:
+    def edits(self, event: EventId) -> list[Edit]:
         """A call's edits to files."""
         if event not in self._edited:
             return []
@@ -161,6 +162,6 @@ class Reader:
 
         return edits.of_event(self._db, event)
 
-    def files(self, event: int) -> list[dict[str, str]]:
+    def files(self, event: EventId) -> list[dict[str, str]]:
         """The files a call touched, with the action: read, write, edit."""
         return self._files.get(event, [])

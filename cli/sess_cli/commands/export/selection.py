@@ -13,6 +13,7 @@ from sess_cli.options import Agents, Projects, Since, Until
 if TYPE_CHECKING:
     import apsw
 
+    from sess_schema.ids import SessionId
     from sess_schema.queries.sessions import Listing, SessionRow
 
 Ids = Annotated[
@@ -96,7 +97,7 @@ def _oldest_first(rows: list[SessionRow]) -> list[SessionRow]:
     return sorted(rows, key=lambda row: (row.started or 0, row.key))
 
 
-def _is_below(db: apsw.Connection, row: SessionRow, others: Container[int]) -> bool:
+def _is_below(db: apsw.Connection, row: SessionRow, others: Container[SessionId]) -> bool:
     """Whether it is a subagent of another chosen session, which includes it."""
     above, seen = row.parent_key, {row.key}
     while above is not None and above not in seen:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from sess_cli.export.film import prose, rows
 from sess_cli.export.film.frames import Row
 from sess_cli.render import amounts
+from sess_schema.ids import EventId
 
 TOOLS = frozenset({"shell", "read", "search", "edit", "write", "todo", "agent", "tool"})
 COMPACT = frozenset({"read", "search", "tool", "thought", "notice"})  # no empty row between them
@@ -60,7 +61,7 @@ class Call:
 @dataclass(slots=True)
 class Scene:
     kind: str  # prompt, answer, thought, notice, commit, or one of TOOLS
-    event: int
+    event: EventId
     ts: int | None
     chapter: int  # number of prompts so far, including this one
     above: list[Row] = field(default_factory=list)  # drawn at once: a rule, a comment

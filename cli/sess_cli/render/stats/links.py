@@ -8,6 +8,7 @@ from functools import cached_property
 import apsw
 
 from sess_schema.citations import Citations
+from sess_schema.ids import EventId
 
 _SHORT = 8
 _AGENT = "agent-"
@@ -35,11 +36,11 @@ class Links:
         known = self._db.execute("SELECT DISTINCT native_id FROM sessions WHERE turns > 0")
         return sorted(one for (one,) in known)
 
-    def event(self, native_id: str, event: int | None) -> str:
+    def event(self, native_id: str, event: EventId | None) -> str:
         return self.session(native_id) + (
             f"#{self._cites.short(event)}" if event is not None else ""
         )
 
-    def key(self, event: int | None) -> str | None:
+    def key(self, event: EventId | None) -> str | None:
         """The full key, for scripts."""
         return None if event is None else self._cites.key(event)

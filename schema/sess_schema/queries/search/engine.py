@@ -31,6 +31,7 @@ from sess_schema.queries.sessions import title_for
 if TYPE_CHECKING:
     from typing import Any, Literal
 
+    from sess_schema.ids import EventId, SessionId
     from sess_schema.queries.search.terms import Mode
 
     Sort = Literal["relevance", "newest", "oldest"]
@@ -49,18 +50,18 @@ _WITHOUT_INPUT = 120
 _FIRST_NEWEST = 200  # matches; later ones are read in larger parts
 _FIELDS = ("text", "input", "output")
 
-Match = tuple[int, int | None, int]  # event, time, session
+Match = tuple["EventId", int | None, "SessionId"]  # event, time, session
 
 
 @dataclass(frozen=True, slots=True)
 class Hit:
     """One matching event."""
 
-    event: int
+    event: EventId
     score: float  # higher is better
     snippet: excerpt.Excerpt
     session: str  # the agent's id
-    session_key: int
+    session_key: SessionId
     agent: str
     project: str | None
     title: str
@@ -183,7 +184,7 @@ class Results:
         matches = self._matches(base, plan=plan)
         return sum(1 for _ in islice(matches, most or None))
 
-    def count_by_session(self, within: Condition) -> dict[int, int]:
+    def count_by_session(self, within: Condition) -> dict[SessionId, int]:
         """How many events match in each session, for a plan without a residual."""
         plan = self._within(within)
         sql, values = matching(plan, self._base(within), plan.match, "e.session_id")
@@ -196,9 +197,9 @@ class Results:
             return self.plan
         return replace(self.plan, ranges=(*self.plan.ranges, condition.range))
 
-    def sessions(self) -> Iterator[int]:
+    def sessions(self) -> Iterator[SessionId]:
         """The sessions with a match, the newest match first, including forks that share it."""
-        seen: set[int] = set()
+        seen: set[SessionId] = set()
         for event, _, session, sure in self._candidates(self._base(), order.BY_TIME["newest"]):
             if session in seen and not self._any_copies:
                 continue
@@ -214,7 +215,7 @@ class Results:
             self._db.execute("SELECT EXISTS (SELECT 1 FROM turns WHERE copy_of IS NOT NULL)").get
         )
 
-    def _copies(self, event: int) -> Iterator[int]:
+    def _copies(self, event: EventId) -> Iterator[SessionId]:
         for (session,) in self._db.execute(
             "SELECT t.session_id FROM events e JOIN turns t ON t.copy_of = e.turn_id"
             " WHERE e.id = ? AND t.retired = 0",
@@ -233,7 +234,7 @@ class Results:
         event.append(self._db.execute(_TIME_FROM, (ranked.event,)).get)
         return Hit(ranked.event, ranked.score, snippet, *self._sessions[session], *event)
 
-    def _about(self, session: int) -> tuple[Any, ...]:
+    def _about(self, session: SessionId) -> tuple[Any, ...]:
         ((name, agent, project, title, parent),) = self._db.execute(
             "SELECT s.native_id, s.agent, s.project, s.title, p.native_id"
             " FROM sessions s LEFT JOIN sessions p ON p.id = s.parent_id WHERE s.id = ?",
@@ -257,11 +258,11 @@ class Results:
             at = replace(at, last=self._last)
         return at.encoded()
 
-    def texts(self, event: int) -> list[str]:
+    def texts(self, event: EventId) -> list[str]:
         """text, input, output and marks."""
         return self._event(event)[1]
 
-    def _event(self, event: int) -> tuple[list[Any], list[str]]:
+    def _event(self, event: EventId) -> tuple[list[Any], list[str]]:
         """An event's columns and its texts; the last one compared is cached."""
         if self._read[0] != event:
             (row,) = self._db.execute(_EVENT, (event,))
@@ -271,7 +272,7 @@ class Results:
     def _by_pools(self) -> Iterator[Ranked]:
         start = self._start
         ranker = ranking.Ranker(self._db, self.plan, self._base(), self._search.now, start.top)
-        early: set[int] = set()
+        early: set[EventId] = set()
         below, edge = start.below, start.edge
         given = list(start.given)
         if below is not None and edge is not None:
@@ -354,7 +355,7 @@ class Results:
 
     def _candidates(
         self, base: Condition, by: str = "", plan: Plan | None = None
-    ) -> Iterator[tuple[int, int | None, int, bool]]:
+    ) -> Iterator[tuple[EventId, int | None, SessionId, bool]]:
         """(event, time, session) of each candidate, and whether it is certain to match."""
         plan = plan or self.plan
         by = f" ORDER BY {by}" if by else ""
@@ -379,7 +380,7 @@ class Results:
             sql, values = matching(plan, base, plan.match, wanted)
             yield from self._db.execute(sql + by, values)
 
-    def _holds(self, event: int) -> bool:
+    def _holds(self, event: EventId) -> bool:
         node = self.plan.residual
         return node is None or self._comparison.holds(node, event, self.texts(event))
 

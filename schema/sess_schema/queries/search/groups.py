@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import apsw
 
 from sess_schema.classes import dataclass, field
+from sess_schema.ids import SessionId
 from sess_schema.queries.fields import Condition, range_of
 from sess_schema.queries.search.engine import Hit, Results
 from sess_schema.queries.search.ranking import Ranked
@@ -20,7 +21,7 @@ _MOST_COUNTED = 1000
 class Group:
     """A conversation and its best hits."""
 
-    root: int
+    root: SessionId
     hits: list[Hit] = field(default_factory=list)
     more: int = 0  # other matching events
     counted: bool = True  # whether `more` is exact
@@ -32,7 +33,7 @@ def grouped(db: apsw.Connection, results: Results, limit: int, width: int) -> li
     A single conversation shows up to `limit` hits.
     """
     families = Families(db)
-    groups: dict[int, Group] = {}
+    groups: dict[SessionId, Group] = {}
     waiting: list[Ranked] = []
     shown = 0
     for ranked in results.ranked():
@@ -72,7 +73,7 @@ def _count_more(results: Results, families: Families, groups: list[Group]) -> No
         group.counted = found < most
 
 
-def within(members: Iterable[int]) -> Condition:
+def within(members: Iterable[SessionId]) -> Condition:
     """The events of sessions."""
     keys = f"[{','.join(map(str, members))}]"
     inside = "IN (SELECT value FROM json_each(?))"
@@ -85,9 +86,9 @@ class Families:
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
-        self._roots: dict[int, int] = {}
+        self._roots: dict[SessionId, SessionId] = {}
 
-    def root(self, session: int) -> int:
+    def root(self, session: SessionId) -> SessionId:
         if session not in self._roots:
             seen, at = {session}, session
             while (above := self._parent(at)) is not None and above not in seen:
@@ -96,12 +97,12 @@ class Families:
             self._roots[session] = at
         return self._roots[session]
 
-    def members(self, root: int) -> list[int]:
+    def members(self, root: SessionId) -> list[SessionId]:
         """A session and every subagent below it."""
         return [key for (key,) in self._db.execute(shown.FAMILY, (root,))]
 
-    def _parent(self, session: int) -> int | None:
-        parent: int | None = self._db.execute(
+    def _parent(self, session: SessionId) -> SessionId | None:
+        parent: SessionId | None = self._db.execute(
             "SELECT p.id FROM sessions s JOIN sessions p ON p.id = s.parent_id"
             " WHERE s.id = ? AND p.turns > 0",
             (session,),

@@ -13,6 +13,7 @@ from sess_schema.queries.search.language import And, Filter, Not, Or
 from sess_schema.queries.search.terms import Term, occurs
 
 if TYPE_CHECKING:
+    from sess_schema.ids import EventId
     from sess_schema.queries.search.language import Node, Query
     from sess_schema.queries.search.screen import Screen
     from sess_schema.queries.search.terms import Leaf
@@ -242,7 +243,7 @@ class Comparison:
         self._db = db
         self._conditions = conditions
 
-    def holds(self, node: Node, event: int, texts: Sequence[str]) -> bool:
+    def holds(self, node: Node, event: EventId, texts: Sequence[str]) -> bool:
         if isinstance(node, Not):
             return not self.holds(node.node, event, texts)
         if isinstance(node, And):

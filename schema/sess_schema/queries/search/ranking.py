@@ -11,6 +11,7 @@ from __future__ import annotations
 import apsw
 
 from sess_schema.classes import dataclass, replace
+from sess_schema.ids import EventId, SessionId
 from sess_schema.queries.fields import Condition, Range
 from sess_schema.queries.search import relevance
 from sess_schema.queries.search.newest import Newest, Position
@@ -33,16 +34,18 @@ _FRESH = f"(1 + 0.6 * pow(0.5, min(max(? - coalesce(e.ts, 0), 0) / {_HALF_LIFE}.
 # Type and time must decide even for a word that is everywhere (whose relevance is 0).
 _SCORE = f"(0.5 + ? * {relevance.NAME}(event_index, ?, {_WEIGHTS})) * {_TYPE} * {_FRESH}"
 
-Row = tuple[int, int | None, float, int]  # event, time, score (higher is better), session
+Row = tuple[
+    "EventId", int | None, float, "SessionId"
+]  # event, time, score (higher is better), session
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
     """An event and its score."""
 
-    event: int
+    event: EventId
     ts: int | None
-    session: int
+    session: SessionId
     score: float = 0.0
 
 

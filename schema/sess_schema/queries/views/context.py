@@ -8,6 +8,7 @@ import apsw
 
 from sess_schema import labels
 from sess_schema.classes import dataclass, field
+from sess_schema.ids import SessionId
 from sess_schema.patterns import later
 from sess_schema.queries.sessions import title_for
 from sess_schema.queries.stats import Stats, percentile
@@ -45,7 +46,7 @@ def read(db: apsw.Connection, asked: Stats) -> list[Filled]:
         for key, name, title in db.execute("SELECT id, native_id, title FROM sessions")
     }
     found = [
-        Filled(names[session][0], title_for(db, session, names[session][1]), *filled)
+        Filled(names[session][0], title_for(db, SessionId(session), names[session][1]), *filled)
         for session, filled in parts.of(db, asked, PART, by_session)
     ]
     return sorted(found, key=lambda one: (-one.peak, one.session))
@@ -53,8 +54,8 @@ def read(db: apsw.Connection, asked: Stats) -> list[Filled]:
 
 def by_session(db: apsw.Connection, asked: Stats) -> Counted:
     """The columns of `Filled` that follow the title."""
-    sizes: dict[int, list[int]] = {}
-    found: dict[int, list[Any]] = {}
+    sizes: dict[SessionId, list[int]] = {}
+    found: dict[SessionId, list[Any]] = {}
     wanted = scope.responses(db, asked)
     size = "u.input_tokens + u.cache_write_tokens + u.cache_read_tokens"
     for session, model, window, tokens in db.execute(
@@ -63,7 +64,7 @@ def by_session(db: apsw.Connection, asked: Stats) -> Counted:
     ):
         found[session] = [model, window]
         sizes.setdefault(session, []).append(tokens)
-    compactions: dict[int, list[int | None]] = {}
+    compactions: dict[SessionId, list[int | None]] = {}
     compacted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
     for session, ts, text in db.execute(
         f"SELECT s.id, e.ts, substr(x.text, 1, 500) {compacted.sql}"
@@ -80,7 +81,7 @@ def by_session(db: apsw.Connection, asked: Stats) -> Counted:
         yield session, {PART: [*model, *counts, compactions.get(session, [])]}
 
 
-def _last_prompt(db: apsw.Connection, session: int, ts: int | None) -> int | None:
+def _last_prompt(db: apsw.Connection, session: SessionId, ts: int | None) -> int | None:
     """The size of the last prompt before a compaction that does not record it."""
     found: int | None = db.execute(
         "SELECT u.input_tokens + u.cache_write_tokens + u.cache_read_tokens FROM usage u"

@@ -9,6 +9,7 @@ from typing import Any
 
 import apsw
 
+from sess_schema.ids import SessionId
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import parts
 from sess_schema.queries.views.parts import Count, Counted
@@ -57,7 +58,7 @@ def differences(db: apsw.Connection) -> int:
     return wrong
 
 
-def _renew(db: apsw.Connection, sessions: list[int]) -> None:
+def _renew(db: apsw.Connection, sessions: list[SessionId]) -> None:
     keys = json.dumps(sessions)
     db.execute(
         "DELETE FROM digests WHERE part IN (SELECT DISTINCT part FROM digests)"
@@ -73,7 +74,7 @@ def _renew(db: apsw.Connection, sessions: list[int]) -> None:
     )
 
 
-def _made(db: apsw.Connection, sessions: list[int]) -> Iterator[tuple[str, int, str]]:
+def _made(db: apsw.Connection, sessions: list[SessionId]) -> Iterator[tuple[str, int, str]]:
     asked = Stats(only=sessions)
     for count in _counts():
         for session, found in count(db, asked):

@@ -9,6 +9,7 @@ import apsw
 
 from sess_schema import times
 from sess_schema.classes import dataclass, replace
+from sess_schema.ids import EventId
 from sess_schema.moments import QUARTER
 from sess_schema.queries.quarters import Reader, Row
 from sess_schema.queries.stats import Stats
@@ -26,7 +27,7 @@ class Line:
 
     kind: str  # response, prompt, call
     session: str
-    event: int | None
+    event: EventId | None
     ts: int | None
     model: str | None
     tool: str | None

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from sess_schema.classes import dataclass, field
+from sess_schema.ids import EventId
 from sess_schema.labels import API_ERROR
 from sess_schema.moments import QUARTER
 from sess_schema.queries.quarters import Reader
@@ -36,7 +37,7 @@ FAILED = f"(e.type = 'tool_use' AND e.status = 'error' AND {CALLED})"
 class Failure(NamedTuple):
     """One failed call, or one API error."""
 
-    event: int
+    event: EventId
     session: str
     project: str
     ts: int | None

@@ -9,6 +9,7 @@ import apsw
 
 from sess_schema import times
 from sess_schema.classes import dataclass, field
+from sess_schema.ids import NO_EVENT, EventId, SessionId
 from sess_schema.queries import fields
 from sess_schema.queries.sessions import title_for
 from sess_schema.queries.stats import Stats
@@ -31,7 +32,7 @@ class Touched:
     paths: set[str] = field(default_factory=set)
     first: int | None = None
     last: int | None = None
-    event: int = 0  # the last one
+    event: EventId = NO_EVENT  # the last one
     session: str = ""  # the session of that event
 
 
@@ -73,7 +74,7 @@ def most_edited(db: apsw.Connection, asked: Stats) -> list[File]:
 
 def by_session(db: apsw.Connection, asked: Stats) -> Counted:
     """Of each file: edits, writes and reads, and the first and last time of these."""
-    found: dict[int, list[Any]] = {}
+    found: dict[SessionId, list[Any]] = {}
     wanted = scope.calls(db, asked, joins="CROSS JOIN files f ON f.event_id = e.id")
     edits, writes, reads = (f"sum(f.action = '{action}')" for action in ("edit", "write", "read"))
     for session, *counts in db.execute(
@@ -90,7 +91,7 @@ def sessions_of(db: apsw.Connection, asked: Stats, path: str) -> list[Touched]:
     """The sessions that touched a file: a path, a name, the end of a path, or a glob."""
     which = fields.condition(db, "file", path, fields.Setting(now=times.now_ms()))
     like = _path_condition(path)
-    found: dict[int, Touched] = {}
+    found: dict[SessionId, Touched] = {}
     for row in _rows(db, asked, which, like):
         one = found.get(row[1])
         if one is None:
@@ -112,7 +113,7 @@ def _path_condition(path: str) -> fields.Condition:
     )
 
 
-Row = tuple[str, int, str, str | None, str | None, str, int | None, int]
+Row = tuple[str, SessionId, str, str | None, str | None, str, int | None, EventId]
 
 
 def _rows(

@@ -15,6 +15,7 @@ from typing import Any
 import apsw
 
 from sess_schema.classes import replace
+from sess_schema.ids import SessionId
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views.error_rules import VERSION as RULES
 
@@ -129,20 +130,20 @@ def clear(db: apsw.Connection) -> None:
     db.execute("INSERT OR IGNORE INTO undigested SELECT id FROM sessions")
 
 
-def due(db: apsw.Connection) -> Iterator[list[int]]:
+def due(db: apsw.Connection) -> Iterator[list[SessionId]]:
     """The sessions whose digests are to be made, in parts for a transaction each."""
     changed: list[Any] = db.execute(
         "SELECT s.id, s.events FROM undigested u JOIN sessions s ON s.id = u.session_id"
         " ORDER BY s.ended_at DESC, s.id DESC"
     ).fetchall()
-    followed, events = list[tuple[int, int]](), 0
+    followed, events = list[tuple[SessionId, int]](), 0
     for number, (session, count) in enumerate(changed):
         events += count
         if number >= NEWEST and events > LEFT:
             followed.append((session, count))
     if sum(count for _, count in followed) <= LEFT:
         return
-    together, events = list[int](), 0
+    together, events = list[SessionId](), 0
     for session, count in followed:
         together.append(session)
         events += count

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from sess_schema.ids import SessionId
 from sess_schema.moments import QUARTER
 from sess_schema.queries.stats import Stats
 from sess_schema.sums import CALLED, MODEL, UNDATED, quarter
@@ -67,7 +68,7 @@ class Models:
             quarters.append(at)
             models.append(model)
 
-    def at(self, session: int, ts: int | None) -> str | None:
+    def at(self, session: SessionId, ts: int | None) -> str | None:
         quarters, models = self._answered.get(session, ([], []))
         if not models:
             return None

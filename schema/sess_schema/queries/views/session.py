@@ -6,6 +6,7 @@ import apsw
 
 from sess_schema import numbers, sums
 from sess_schema.classes import dataclass, field
+from sess_schema.ids import EventId
 from sess_schema.numbers import Numbers
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats
@@ -17,7 +18,7 @@ from sess_schema.queries.views.tools import read as read_tools
 
 @dataclass(slots=True, frozen=True)
 class SlowCall:
-    event: int
+    event: EventId
     session: str
     tool: str
     summary: str

@@ -9,13 +9,14 @@ import apsw
 
 from sess_schema import kinds, labels
 from sess_schema.classes import dataclass, field
+from sess_schema.ids import EventId, SessionId
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import scope
 from sess_schema.sums import CALLED, PROMPT
 
 
 class Call(NamedTuple):
-    event: int
+    event: EventId
     kind: str | None
     status: str | None
     summary: str | None  # of a shell command
@@ -23,7 +24,7 @@ class Call(NamedTuple):
 
 @dataclass(slots=True)
 class Turn:
-    session: int
+    session: SessionId
     prompt: int  # its event
     calls: list[Call] = field(default_factory=list)
     interrupted: int = 0  # times a person stopped it
