@@ -1,34 +1,108 @@
-"""Sessions chosen by IDs and filters, for commands that delete something."""
+"""Options that choose sessions, for the commands that take several."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-import apsw
+import typer
 
-from sess_schema import times
-from sess_schema.queries import sessions
-from sess_schema.queries.sessions import Listing, SessionRow
+from sess_cli.options import (
+    Agents,
+    DryRun,
+    OlderThan,
+    Projects,
+    SessionIds,
+    Since,
+    Until,
+    Utc,
+    Yes,
+)
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_schema.queries.sessions import Listing, SessionRow
 
 
-def chosen(
-    db: apsw.Connection,
-    ids: Sequence[str],
-    agents: Sequence[str] | None,
-    projects: Sequence[str] | None,
-    older_than: str | None,
-    *,
-    utc: bool,
-) -> list[SessionRow]:
-    """The sessions that all filters match; among those with these IDs if any are given."""
-    found = {row.key: row for row in (sessions.resolve(db, given) for given in ids)}
-    if agents or projects or older_than:
-        before = times.since(older_than, utc=utc) if older_than else None
-        listing = Listing(agents or (), projects or (), every=True, limit=0)
-        matching = {
-            row.key: row
-            for row in listing.rows(db)
-            if before is None or (row.ended is not None and row.ended < before)
-        }
-        found = {key: row for key, row in matching.items() if not ids or key in found}
-    return [*found.values()]
+@dataclass(slots=True)
+class Matching:
+    """Sessions that match filters."""
+
+    agents: Agents = None
+    projects: Projects = None
+    since: Since = None
+    until: Until = None
+
+    @property
+    def is_given(self) -> bool:
+        return any(one is not None for one in (self.agents, self.projects, self.since, self.until))
+
+    def listing(self, *, utc: bool, **more: Any) -> Listing:
+        from sess_schema import times  # noqa: PLC0415
+        from sess_schema.queries.sessions import Listing  # noqa: PLC0415
+
+        return Listing(
+            self.agents or (),
+            self.projects or (),
+            since=times.since(self.since, utc=utc) if self.since is not None else None,
+            until=times.until(self.until, utc=utc) if self.until is not None else None,
+            **more,
+        )
+
+    def rows(self, db: apsw.Connection, listing: Listing) -> list[SessionRow]:
+        from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+
+        found = [*listing.rows(db)]
+        if not found:
+            hint = "`sess list` lists them"
+            raise SessError("no session matches", hint=hint, code=Exit.NOTHING_FOUND)
+        return found
+
+
+@dataclass(slots=True)
+class Doomed:
+    """Sessions with these IDs that match, for commands that delete something of them."""
+
+    sessions: SessionIds = None
+    agents: Agents = None
+    projects: Projects = None
+    older_than: OlderThan = None
+    dry_run: DryRun = False
+    yes: Yes = False
+    utc: Utc = False
+
+    def check(self, verb: str) -> None:
+        from sess_schema.errors import SessError  # noqa: PLC0415
+
+        if not (self.sessions or self.agents or self.projects or self.older_than):
+            hint = "name sessions, or use --project, --agent, --older-than"
+            raise SessError(f"nothing to {verb}", hint=hint)
+
+    def rows(self, db: apsw.Connection) -> list[SessionRow]:
+        """Those that all filters match; among the ones with these IDs if any are given."""
+        from sess_schema import times  # noqa: PLC0415
+        from sess_schema.queries import sessions  # noqa: PLC0415
+
+        found = {row.key: row for row in (sessions.resolve(db, one) for one in self.sessions or ())}
+        if self.agents or self.projects or self.older_than:
+            before = times.since(self.older_than, utc=self.utc) if self.older_than else None
+            listing = sessions.Listing(self.agents or (), self.projects or (), every=True, limit=0)
+            matching = {
+                row.key: row
+                for row in listing.rows(db)
+                if before is None or (row.ended is not None and row.ended < before)
+            }
+            kept = matching.keys() & found.keys() if self.sessions else matching.keys()
+            found = {key: row for key, row in matching.items() if key in kept}
+        return [*found.values()]
+
+    def agreed(self, question: str, does: str) -> bool:
+        """Whether somebody says yes."""
+        import sys  # noqa: PLC0415
+
+        from sess_schema.errors import SessError  # noqa: PLC0415
+
+        if not self.yes and not sys.stdin.isatty():
+            raise SessError("nobody to ask", hint=f"`--yes` {does} without asking")
+        return self.yes or typer.confirm(question, err=True)

@@ -18,6 +18,11 @@ Found = Iterable[Candidate | str]
 
 def values(name: str, typed: str) -> Found | None:
     """The values of an option, or of the argument with this metavar."""
+    from sess_schema.queries.filters import FIELDS  # noqa: PLC0415
+
+    field = FIELDS.get(name.removeprefix("--"))
+    if field is not None and field.values:
+        return field.values
     if name in _FIXED:
         return _FIXED[name]()
     if name in _LISTED:
@@ -31,7 +36,7 @@ def values(name: str, typed: str) -> Found | None:
 
 def _words(typed: str) -> Found:
     """Saved searches, and filters among the words of a search."""
-    from sess_schema.queries.fields import FIELDS  # noqa: PLC0415
+    from sess_schema.queries.filters import FIELDS  # noqa: PLC0415
 
     if typed.startswith("@"):
         return [Candidate(f"@{name}") for name in _saved()]
@@ -133,19 +138,6 @@ def _kinds() -> Found:
     return kinds.ALL
 
 
-def _of_fields(name: str) -> Callable[[], Found]:
-    def read() -> Found:
-        from sess_schema.queries import fields  # noqa: PLC0415
-
-        return [*getattr(fields, name)]
-
-    return read
-
-
-def _types() -> Found:
-    return [*_of_fields("TYPES")(), "error"]
-
-
 def _orders() -> Found:
     from sess_schema.queries.search import SORTS  # noqa: PLC0415
 
@@ -190,10 +182,6 @@ def _themes() -> Found:
 
 _FIXED: dict[str, Callable[[], Found]] = {
     "--kind": _kinds,
-    "--type": _types,
-    "--role": _of_fields("ROLES"),
-    "--is": _of_fields("STATES"),
-    "--has": _of_fields("THINGS"),
     "search --sort": _orders,
     "list --sort": _list_orders,
     "--subagents": _subagents,

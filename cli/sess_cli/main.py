@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sess_cli.options import InstallCompletion, ShowCompletion
-from sess_cli.parsing import keep_only, with_verb
+from sess_cli.parsing import expanded, keep_only, with_verb
 from sess_schema import __version__, completion, program, shells
 from sess_schema.errors import SessError
 from sess_schema.program import say
@@ -44,7 +44,7 @@ for _verb in [_asked] if _asked in VERBS else VERBS:
         _name = (
             _verb if hasattr(_module, _verb) else f"{_verb}_"
         )  # `list` and `import` are Python's
-        app.command(_verb)(getattr(_module, _name))
+        app.command(_verb)(expanded(getattr(_module, _name)))
 
 
 def _version(value: bool) -> None:
@@ -83,7 +83,7 @@ def _without_a_verb(*, print_id: bool) -> None:
         raise typer.Exit(finder.start(print_id=print_id))
     from sess_cli.commands import list_  # noqa: PLC0415
 
-    list_.list_()
+    expanded(list_.list_)()
     if sys.stdin.isatty() and sys.stdout.isatty():
         say("\nhint: `sess search WORDS` searches, `sess show ID` shows one; see `sess --help`")
 

@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from sess_schema.queries.filters import FIELDS
+
+Texts = list[str] | None
+
+
+def of_field(name: str) -> Any:
+    """The option of a filter."""
+    field = FIELDS[name]
+    return typer.Option(f"--{name}", metavar=field.metavar, help=field.help)
+
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 NoSync = Annotated[bool, typer.Option("--no-sync", help="Do not update the index first.")]
 NoPager = Annotated[bool, typer.Option("--no-pager", help="Do not use a pager.")]
-Agents = Annotated[
-    list[str] | None, typer.Option("--agent", metavar="NAME", help="Only this agent's sessions.")
-]
-Projects = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--project",
-        metavar="PATH",
-        help="Only projects below PATH, such as `.`, or with PATH in their path.",
-    ),
-]
-Since = Annotated[
-    str | None,
-    typer.Option(
-        "--since",
-        metavar="TIME",
-        help="From this time on: 7d, yesterday, monday, 'last week', 12:00, 2026-02-20.",
-    ),
-]
-Until = Annotated[
-    str | None,
-    typer.Option("--until", metavar="TIME", help="Up to this time; a date includes the whole day."),
-]
+Agents = Annotated[Texts, of_field("agent")]
+Projects = Annotated[Texts, of_field("project")]
+Models = Annotated[Texts, of_field("model")]
+Branches = Annotated[Texts, of_field("branch")]
+Since = Annotated[str | None, of_field("since")]
+Until = Annotated[str | None, of_field("until")]
 Utc = Annotated[bool, typer.Option("--utc", help="Use UTC instead of local time.")]
 OlderThan = Annotated[
     str | None,
     typer.Option("--older-than", metavar="TIME", help="Only sessions that ended before: 90d."),
 ]
+DryRun = Annotated[bool, typer.Option("--dry-run", "-n", help="Only list what would be deleted.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Superseded = Annotated[
     bool, typer.Option("--superseded", help="Include records that the transcript has replaced.")

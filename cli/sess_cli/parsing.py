@@ -1,15 +1,20 @@
-"""Command lines are parsed by typer, with two additions.
+"""Command lines are parsed by typer, with three additions.
 
 Building the parsers of all commands takes longer than running most commands, so only the requested
 one is built (`keep_only`). A search is mostly words, which may start with a dash, so its command
 line is split before typer sees it (`WordsCommand`). `start.py` goes further: a search of plain
-words and the status line need no typer at all.
+words and the status line need no typer at all. Options that belong together are one parameter of a
+command, a dataclass (`expanded`).
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import Any, get_type_hints
 
 import typer
 from typer.core import TyperCommand
@@ -194,3 +199,41 @@ def _as_word(word: str) -> str:
     import shlex  # noqa: PLC0415
 
     return f"`sess search -- {shlex.quote(word)}` searches for it as a word"
+
+
+def expanded(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with every dataclass among its parameters replaced by its fields."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    if not groups:
+        return command
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, kind in groups.items():
+            own = {one.name: given.pop(one.name) for one in fields(kind) if one.name in given}
+            given[name] = kind(**own)
+        command(**given)
+
+    parameters = [*_parameters(command, hints)]
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in parameters}
+    del run.__wrapped__  # it has another signature
+    return run
+
+
+def _parameters(command: Callable[..., None], hints: dict[str, Any]) -> Iterator[Parameter]:
+    for one in signature(command).parameters.values():
+        kind = hints[one.name]
+        if not is_dataclass(kind):
+            yield Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=kind)
+            continue
+        inside = get_type_hints(kind, include_extras=True)
+        for field in fields(kind):
+            default = Parameter.empty if field.default is MISSING else field.default
+            yield Parameter(
+                field.name,
+                Parameter.KEYWORD_ONLY,
+                default=default,
+                annotation=inside[field.name],
+            )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from sess_cli.options import Agents, NoSync, OlderThan, Projects, SessionIds, Utc, Yes
+from sess_cli.choosing import Doomed
+from sess_cli.options import NoSync
 
 if TYPE_CHECKING:
     import apsw
@@ -17,16 +18,8 @@ _MOST_SHOWN = 10
 
 
 def forget(
-    sessions: SessionIds = None,
+    doomed: Doomed,
     *,
-    agents: Agents = None,
-    projects: Projects = None,
-    older_than: OlderThan = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", "-n", help="Only list what would be forgotten.")
-    ] = False,
-    yes: Yes = False,
-    utc: Utc = False,
     no_sync: NoSync = False,
 ) -> None:
     """Delete sessions from the index for good.
@@ -34,25 +27,22 @@ def forget(
     Their subagents and archived transcripts go with them. This is the only way anything leaves the
     index. Transcripts that still exist are not touched, and are not read again.
     """
-    from sess_cli import choosing, fresh  # noqa: PLC0415
+    from sess_cli import fresh  # noqa: PLC0415
     from sess_schema import paths, requests  # noqa: PLC0415
     from sess_schema.errors import Exit, SessError  # noqa: PLC0415
     from sess_schema.program import counted, say  # noqa: PLC0415
 
-    if not (sessions or agents or projects or older_than):
-        raise SessError(
-            "nothing to forget", hint="name sessions, or use --project, --agent, --older-than"
-        )
+    doomed.check("forget")
     with fresh.open_with_sessions(sync=not no_sync) as db:
-        chosen = choosing.chosen(db, sessions or [], agents, projects, older_than, utc=utc)
+        chosen = doomed.rows(db)
         if not chosen:
             raise SessError("no session matches", code=Exit.NOTHING_FOUND)
         _show(db, chosen)
         kept_of = _names_and_files(db, chosen)
-    if dry_run:
+    if doomed.dry_run:
         return
-    if not yes:
-        _ask(len(chosen))
+    if not doomed.agreed(f"Forget {counted(len(chosen), 'session')} for good?", "forgets"):
+        raise typer.Abort
     told = requests.ask(paths.home(), "forget", sessions=[row.key for row in chosen])
     _discard_snapshots(*kept_of)
     say(f"forgot {counted(told['sessions'], 'session')}, subagents included")
@@ -90,15 +80,3 @@ def _show(db: apsw.Connection, chosen: list[SessionRow]) -> None:
         terminal.write(terminal.line(f"{row.session}  {row.agent}  {row.title or 'untitled'}"))
     if len(chosen) > _MOST_SHOWN:
         terminal.write(f"and {len(chosen) - _MOST_SHOWN:,} more")
-
-
-def _ask(count: int) -> None:
-    import sys  # noqa: PLC0415
-
-    from sess_schema.errors import SessError  # noqa: PLC0415
-    from sess_schema.program import counted  # noqa: PLC0415
-
-    if not sys.stdin.isatty():
-        raise SessError("nobody to ask", hint="`--yes` forgets without asking")
-    if not typer.confirm(f"Forget {counted(count, 'session')} for good?", err=True):
-        raise typer.Abort

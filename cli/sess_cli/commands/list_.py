@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sess_cli.choosing import Matching
 from sess_cli.options import (
-    Agents,
     AsJson,
+    Branches,
+    Models,
     NoPager,
     NoSync,
-    Projects,
-    Since,
-    Until,
+    Texts,
     Utc,
 )
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from sess_cli.terminal import Terminal
     from sess_schema.queries.sessions import Listing
 
-Texts = list[str] | None
 SORTS = ("recent", "started", "cost", "tokens", "events", "duration", "project", "title")
 
 
@@ -36,16 +35,9 @@ def list_(
         ),
     ] = None,
     *,
-    agents: Agents = None,
-    projects: Projects = None,
-    models: Annotated[
-        Texts, typer.Option("--model", metavar="NAME", help="Only sessions that used this model.")
-    ] = None,
-    branches: Annotated[
-        Texts, typer.Option("--branch", metavar="NAME", help="Only sessions on this git branch.")
-    ] = None,
-    since: Since = None,
-    until: Until = None,
+    which: Matching,
+    models: Models = None,
+    branches: Branches = None,
     older_than: Annotated[
         str | None,
         typer.Option("--older-than", metavar="TIME", help="Only sessions quiet since then: 30d."),
@@ -74,11 +66,8 @@ def list_(
 
     if sort not in SORTS:
         raise SessError(f'no such order: "{sort}"', hint=f"one of {', '.join(SORTS)}")
-    listing = sessions.Listing(
-        agents or (),
-        projects or (),
-        since=times.since(since, utc=utc) if since is not None else None,
-        until=times.until(until, utc=utc) if until is not None else None,
+    listing = which.listing(
+        utc=utc,
         ended_before=times.since(older_than, utc=utc) if older_than is not None else None,
         every=every,
         models=models or (),

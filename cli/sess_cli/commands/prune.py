@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from sess_cli.options import Agents, OlderThan, Projects, SessionIds, Utc, Yes
+from sess_cli.choosing import Doomed
 
 if TYPE_CHECKING:
     import apsw
@@ -16,45 +16,31 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 20
 
 
-def prune(
-    sessions: SessionIds = None,
-    *,
-    agents: Agents = None,
-    projects: Projects = None,
-    older_than: OlderThan = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", "-n", help="Only list what would be deleted.")
-    ] = False,
-    yes: Yes = False,
-    utc: Utc = False,
-) -> None:
+def prune(doomed: Doomed) -> None:
     """Delete transcripts that are archived, to free space.
 
     Each file is compared with the archive first, byte for byte. The sessions stay searchable, and
     `sess restore --in-place` writes a transcript back at any time. Databases are left alone.
     """
-    from sess_cli import choosing, fresh  # noqa: PLC0415
+    from sess_cli import fresh  # noqa: PLC0415
     from sess_cli.edit import in_place  # noqa: PLC0415
     from sess_cli.render import amounts  # noqa: PLC0415
     from sess_schema.errors import Exit, SessError  # noqa: PLC0415
     from sess_schema.program import say  # noqa: PLC0415
 
-    if not (sessions or agents or projects or older_than):
-        raise SessError(
-            "nothing to prune", hint="name sessions, or use --project, --agent, --older-than"
-        )
+    doomed.check("prune")
     with fresh.open_with_sessions() as db:
-        chosen = choosing.chosen(db, sessions or [], agents, projects, older_than, utc=utc)
+        chosen = doomed.rows(db)
         files, shared = in_place.files_of(db, chosen)
         for path in shared:
             say(f'note: "{path}" also has other sessions, so it stays')
         if not files:
             raise SessError("no transcript to delete", code=Exit.NOTHING_FOUND)
         _show(files)
-        if dry_run:
+        if doomed.dry_run:
             return
-        if not yes:
-            _ask(len(files))
+        if not doomed.agreed(f"Delete {amounts.plural(len(files), 'file')}?", "deletes"):
+            raise typer.Exit
         removed = _remove(db, files)
     say(f"deleted {amounts.plural(len(removed), 'file')}, {amounts.size(sum(removed))}")
     if removed:
@@ -95,15 +81,3 @@ def _show(files: list[File]) -> None:
         terminal.write(f"and {len(files) - _MOST_SHOWN:,} more")
     total = amounts.size(sum(file.size for file in files))
     terminal.write(f"{amounts.plural(len(files), 'file')}, {total}")
-
-
-def _ask(count: int) -> None:
-    import sys  # noqa: PLC0415
-
-    from sess_schema.errors import SessError  # noqa: PLC0415
-    from sess_schema.program import counted  # noqa: PLC0415
-
-    if not sys.stdin.isatty():
-        raise SessError("nobody to ask", hint="`--yes` deletes without asking")
-    if not typer.confirm(f"Delete {counted(count, 'file')}?", err=True):
-        raise typer.Exit

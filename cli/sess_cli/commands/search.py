@@ -2,27 +2,44 @@
 
 from __future__ import annotations
 
+from dataclasses import make_dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sess_cli.options import (
-    Agents,
-    AsJson,
-    NoPager,
-    NoSync,
-    Projects,
-    Since,
-    Superseded,
-    Until,
-    Utc,
-)
-from sess_cli.parsing import WordsCommand
+from sess_cli.options import AsJson, NoPager, NoSync, Superseded, Texts, Utc, of_field
+from sess_cli.parsing import WordsCommand, expanded
+from sess_schema.queries.filters import FIELDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from sess_schema.queries.search import Filter
 
-Texts = list[str] | None
+
+class _Filters:
+    """Every filter as an option, each with the values that were given."""
+
+    def given(self) -> list[Filter]:
+        from sess_schema.queries.search import Filter  # noqa: PLC0415
+
+        found = []
+        for name, field in FIELDS.items():
+            value = getattr(self, f"{name}_")
+            values = value if field.several or value is None else [value]
+            found += [Filter(name, one) for one in values or ()]
+        return found
+
+
+if TYPE_CHECKING:
+    Filters = _Filters
+else:
+    Filters = make_dataclass(
+        "Filters",
+        [
+            (f"{name}_", Annotated[Texts if field.several else str | None, of_field(name)], None)
+            for name, field in FIELDS.items()
+        ],
+        bases=(_Filters,),
+    )
 
 
 class SearchCommand(WordsCommand):
@@ -36,12 +53,8 @@ class SearchCommand(WordsCommand):
 
 def register(app: typer.Typer) -> None:
     app.command("search", cls=SearchCommand, context_settings={"help_option_names": ["--help"]})(
-        search
+        expanded(search)
     )
-
-
-def _texts(name: str, metavar: str, help_: str) -> Any:
-    return typer.Option(name, metavar=metavar, help=help_)
 
 
 def search(
@@ -51,49 +64,7 @@ def search(
         typer.Argument(metavar="WORDS", help="Words, '\"a phrase\"', prefix*, -excluded, a OR b."),
     ] = None,
     *,
-    agents: Agents = None,
-    projects: Projects = None,
-    tools: Annotated[
-        Texts, _texts("--tool", "NAME", "Only calls of this tool; mcp__* works.")
-    ] = None,
-    kinds: Annotated[
-        Texts, _texts("--kind", "KIND", "Only calls of this kind: shell, read, edit, ...")
-    ] = None,
-    types: Annotated[
-        Texts,
-        _texts(
-            "--type",
-            "TYPE",
-            "Only this type: user, assistant, thinking, tool_use, system, summary or error.",
-        ),
-    ] = None,
-    roles: Annotated[
-        Texts, _texts("--role", "ROLE", "Only this role: user, assistant, tool or system.")
-    ] = None,
-    states: Annotated[
-        Texts,
-        _texts(
-            "--is",
-            "STATE",
-            "Only this state: error, denied, failed (either), pending, ok or subagent.",
-        ),
-    ] = None,
-    things: Annotated[
-        Texts, _texts("--has", "THING", "Only events with this: image or commit.")
-    ] = None,
-    files: Annotated[Texts, _texts("--file", "GLOB", "Only calls that touched this path.")] = None,
-    models: Annotated[
-        Texts, _texts("--model", "NAME", "Only sessions that used this model.")
-    ] = None,
-    branches: Annotated[
-        Texts, _texts("--branch", "NAME", "Only sessions on this git branch.")
-    ] = None,
-    titles: Annotated[
-        Texts, _texts("--title", "TEXT", "Only sessions with this in the title.")
-    ] = None,
-    sessions: Annotated[Texts, _texts("--session", "ID", "Only this session.")] = None,
-    since: Since = None,
-    until: Until = None,
+    filters: Filters,
     utc: Utc = False,
     error: Annotated[bool, typer.Option("--error", help="Same as --is failed.")] = False,
     substring: Annotated[
@@ -190,22 +161,16 @@ def search(
     from sess_cli.search.output import OutputOptions  # noqa: PLC0415
     from sess_cli.search.run import perform  # noqa: PLC0415
     from sess_schema.errors import SessError  # noqa: PLC0415
-    from sess_schema.queries.search import Search  # noqa: PLC0415
+    from sess_schema.queries.search import Filter, Search  # noqa: PLC0415
 
     if case and ignore_case:
         raise SessError("--case-sensitive and --ignore-case cannot be combined")
     if saved_searches.manage(listed=list_saved, unsave=unsave, past=list_history):
         return
-    filters = _filters(
-        agent=agents, project=projects, tool=tools, kind=kinds, type=types, role=roles, has=things,
-        file=files, model=models, branch=branches, title=titles, session=sessions,
-        since=_one(since), until=_one(until), **{"is": states},
-    )  # fmt: skip
-    if error:
-        filters += _filters(**{"is": ["failed"]})
+    given = filters.given() + ([Filter("is", "failed")] if error else [])
     request = Search(
         " ".join(words or ()),
-        tuple(filters),
+        tuple(given),
         limit,
         mode=_mode(substring=substring, regex=regex, tools_only=tools_only),
         case=case,
@@ -225,16 +190,6 @@ def search(
     options.check()
     typed = saved_searches.without(context.meta["typed"], "--save")
     perform(request, options, typed, sync=not no_sync, save=save, no_pager=no_pager)
-
-
-def _filters(**given: Sequence[str] | None) -> list[Any]:
-    from sess_schema.queries.search import Filter  # noqa: PLC0415
-
-    return [Filter(name, value) for name, values in given.items() for value in values or ()]
-
-
-def _one(value: str | None) -> list[str] | None:
-    return None if value is None else [value]
 
 
 def _mode(*, substring: bool, regex: bool, tools_only: bool) -> Any:

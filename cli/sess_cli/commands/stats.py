@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sess_cli.options import Agents, AsJson, NoSync, Projects, Since, Until, Utc
+from sess_cli.choosing import Matching
+from sess_cli.options import AsJson, Branches, NoSync, Texts, Utc
 from sess_cli.render.stats import VIEWS
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from sess_schema.queries.sessions import SessionRow
     from sess_schema.queries.stats import Stats
     from sess_schema.queries.tally import Tally
-
-Texts = list[str] | None
 
 
 def stats(
@@ -64,19 +63,14 @@ def stats(
         str | None,
         typer.Option("--session", metavar="ID", help="Only this session, with its subagents."),
     ] = None,
-    agents: Agents = None,
-    projects: Projects = None,
+    which: Matching,
     models: Annotated[
         Texts, typer.Option("--model", metavar="NAME", help="Only models starting with NAME.")
     ] = None,
-    branches: Annotated[
-        Texts, typer.Option("--branch", metavar="NAME", help="Only sessions on this git branch.")
-    ] = None,
+    branches: Branches = None,
     subagents: Annotated[
         str, typer.Option(metavar="HOW", help="Count subagents: include, exclude or only.")
     ] = "include",
-    since: Since = None,
-    until: Until = None,
     zone: Annotated[
         str | None,
         typer.Option("--tz", metavar="ZONE", help="Time zone of days, such as Europe/Paris."),
@@ -132,18 +126,18 @@ def stats(
         raise SessError("--watch cannot be combined with --by, --explain or an output format")
     clock = _zone(zone, utc=utc)
     asked = Stats(
-        since=times.since(since, zone=clock) if since is not None else None,
-        until=times.until(until, zone=clock) if until is not None else None,
+        since=times.since(which.since, zone=clock) if which.since is not None else None,
+        until=times.until(which.until, zone=clock) if which.until is not None else None,
         zone=clock,
-        agents=agents or (),
-        projects=projects or (),
+        agents=which.agents or (),
+        projects=which.projects or (),
         models=models or (),
         branches=branches or (),
         subagents=subagents,
     )
     answer = _Answer(asked, form, view, explain, by)
     answer.path, answer.budget, answer.detail, answer.utc = path, budget, detail, utc
-    answer.since = since
+    answer.since = which.since
     answer.by_view = what is not None and view is None
     chosen = session if view is not None or what is None else what
     if html is not None or png is not None:

@@ -9,6 +9,7 @@ import apsw
 
 from sess_schema.queries import fields
 from sess_schema.queries.fields import Setting
+from sess_schema.queries.filters import FIELDS
 
 SHORTEST_BEGINNING = 3
 _LAST = re.compile(r'[^\s"()]+$')
@@ -38,7 +39,7 @@ def unfinished_filter(db: apsw.Connection, text: str, setting: Setting) -> str:
     """A filter at the end without a valid value: `is:er` is not two words to search for."""
     word = _last(text)
     field = _FIELD.fullmatch(word)
-    if field is None or field[1] not in fields.FIELDS:
+    if field is None or field[1] not in FIELDS:
         return ""
     return "" if fields.fault(db, field[1], field[2], setting) is None else word
 

@@ -10,7 +10,7 @@ from sess_cli.search import saved_searches
 from sess_schema.classes import TYPE_CHECKING
 from sess_schema.escape import safe
 from sess_schema.program import say
-from sess_schema.queries.fields import FIELDS
+from sess_schema.queries.filters import FIELDS
 from sess_schema.queries.search.relax import relaxations
 
 if TYPE_CHECKING:

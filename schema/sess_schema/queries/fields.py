@@ -10,16 +10,8 @@ from sess_schema import times
 from sess_schema.classes import dataclass, replace
 from sess_schema.errors import SessError
 from sess_schema.queries import sessions
+from sess_schema.queries.filters import FIELDS, ROLES, STATES, THINGS, TYPES
 
-TYPES = ("user", "assistant", "thinking", "tool_use", "system", "summary")
-STATES = ("error", "denied", "pending", "ok", "failed", "subagent")
-THINGS = ("image", "commit")
-ROLES = {
-    "user": ("user",),
-    "assistant": ("assistant", "thinking", "tool_use"),
-    "tool": ("tool_use",),
-    "system": ("system", "summary"),
-}
 _ALSO = {"tool": "tool_use", "tools": "tool_use"}
 FAILED = ("error", "denied")
 _SUBAGENT = "s.kind = 'subagent'"
@@ -232,7 +224,6 @@ _LOOKED_UP: dict[str, Callable[[apsw.Connection, str, Setting], Condition]] = {
     "session": _session,
     "title": _title,
 }
-FIELDS = (*_MADE, *_LOOKED_UP)
 
 
 def _of_sessions(where: str, values: Sequence[object]) -> Condition:

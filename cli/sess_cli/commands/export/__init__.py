@@ -10,7 +10,7 @@ from typing import NoReturn
 import typer
 
 from sess_cli.commands.export import cast, film, html, json_, md, site, sqlite, tape
-from sess_cli.commands.export.grouped import expanded
+from sess_cli.parsing import expanded
 
 _FORMATS: dict[str, Callable[..., None]] = {
     "html": html.html,

@@ -66,7 +66,7 @@ def html(
     if style != "reader" and not which.is_one:
         hint = "name one session, or `sess export site` for a page of each"
         raise SessError(f"--style {style} is for one session", hint=hint)
-    listing = which.listing(utc=utc)
+    listing = which.listing(utc=utc, orphans=True, limit=0)
     if output is not None and style in _FOLDER_STYLES:
         if output == "-":
             raise SessError("`-o -` cannot be combined with --style pages")

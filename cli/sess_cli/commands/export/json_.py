@@ -30,7 +30,7 @@ def json_(
     from sess_cli.export.story import Story  # noqa: PLC0415
 
     which.check()
-    listing = which.listing(utc=utc)
+    listing = which.listing(utc=utc, orphans=True, limit=0)
     shared.check_output(output, force=force)
     redactor, failures = masks.redactor(), Failures()
     with fresh.open_with_sessions(sync=not no_sync) as db:

@@ -46,7 +46,7 @@ def md(
     asked = output is not None or publishing.gist or publishing.open_it or repo is not None
     if tree is not None and asked:
         raise SessError("--tree cannot be combined with -o, --gist, --open or --repo")
-    listing = which.listing(utc=utc)
+    listing = which.listing(utc=utc, orphans=True, limit=0)
     shared.check_output(output, force=force)
     publishing.check(output, masked=not masks.no_redact)
     redactor, failures = masks.redactor(), Failures()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import Agents, Projects, Since, Until
+from sess_cli.choosing import Matching
 
 if TYPE_CHECKING:
     import apsw
@@ -22,44 +22,6 @@ Ids = Annotated[
         metavar="[ID]...", help="Session IDs, their first 4 or more characters, or `last`."
     ),
 ]
-
-
-@dataclass(slots=True)
-class Matching:
-    """Sessions that match filters."""
-
-    agents: Agents = None
-    projects: Projects = None
-    since: Since = None
-    until: Until = None
-
-    @property
-    def is_given(self) -> bool:
-        return any(one is not None for one in (self.agents, self.projects, self.since, self.until))
-
-    def listing(self, *, utc: bool) -> Listing:
-        """Every session, and subagents whose parent is not indexed."""
-        from sess_schema import times  # noqa: PLC0415
-        from sess_schema.queries.sessions import Listing  # noqa: PLC0415
-
-        return Listing(
-            self.agents or (),
-            self.projects or (),
-            since=times.since(self.since, utc=utc) if self.since is not None else None,
-            until=times.until(self.until, utc=utc) if self.until is not None else None,
-            orphans=True,
-            limit=0,
-        )
-
-    def rows(self, db: apsw.Connection, listing: Listing) -> list[SessionRow]:
-        from sess_schema.errors import Exit, SessError  # noqa: PLC0415
-
-        found = [*listing.rows(db)]
-        if not found:
-            raise SessError(
-                "no session matches", hint="`sess list` lists them", code=Exit.NOTHING_FOUND
-            )
-        return found
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.commands.export.selection import Matching
+from sess_cli.choosing import Matching
 from sess_cli.commands.export.shared import Masks, Open
 from sess_cli.options import NoSync, Utc
 
@@ -51,7 +51,7 @@ def site(
     from sess_cli.export.site.build import Site, Wanted  # noqa: PLC0415
     from sess_schema.errors import Exit  # noqa: PLC0415
 
-    listing = which.listing(utc=utc)
+    listing = which.listing(utc=utc, orphans=True, limit=0)
     _check_folder(output)
     redactor = masks.redactor()
     rules = "" if redactor is None else redactor.identity

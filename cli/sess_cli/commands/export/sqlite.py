@@ -33,7 +33,7 @@ def sqlite(
     if output == "-":
         raise SessError("cannot write a database to stdout", hint="use `-o FILE`")
     which.check(all_if_none=True)
-    listing = which.listing(utc=utc)
+    listing = which.listing(utc=utc, orphans=True, limit=0)
     files.check_target(output)
     shared.check_output(output, force=force)
     redactor, failures = masks.redactor(), Failures()
