@@ -6,6 +6,7 @@ import shutil
 import subprocess
 
 import pytest
+from tests.conftest import World
 from tests.forked import BIN
 from typer.main import get_command
 
@@ -145,6 +146,17 @@ def test_installing_twice_adds_one_line(world, shell):
     rc = {"bash": ".bashrc", "zsh": ".zshrc"}.get(shell)
     if rc:
         assert len((world.root / rc).read_text().splitlines()) == 1
+
+
+def test_bash_finds_the_script_in_a_home_with_a_space(tmp_path):
+    """In a new shell the completion is there."""
+    world = World(tmp_path / "my home")
+    world.run("sess", "--install-completion", "bash", check=0)
+    code = 'source "$HOME/.bashrc" && complete -p sess'
+    done = subprocess.run(
+        ["bash", "-c", code], env=world.env, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split()[-2:] == ["_sess_complete", "sess"], done.stderr
 
 
 BASH = """

@@ -10,7 +10,7 @@ from contextlib import closing
 import apsw
 import pytest
 
-from sess_schema import sizes
+from sess_schema import lock, sizes
 from sess_schema.connection import open_reader
 
 pytestmark = pytest.mark.slow
@@ -125,6 +125,19 @@ def test_a_new_home_is_a_warning(world):
         "details": [],
         "hint": "`sessiond sync` creates it",
     }
+
+
+@pytest.mark.parametrize(
+    ("mode", "what"), [("sync", "a sync is running"), ("daemon", "sessiond is running")]
+)
+def test_whoever_writes_the_index_is_named(world, mode, what):
+    """A sync that somebody started is not the daemon."""
+    world.ingest()
+    held = lock.acquire(world.state / "sessiond.lock")
+    held.describe(mode=mode, pid=1234)
+    done = world.run("sess", "doctor", "--json")
+    held.release()
+    assert f'"{what} (pid 1234)"' in done.stdout
 
 
 def test_it_reads_nothing_of_ours_into_the_real_index(world):

@@ -344,6 +344,19 @@ def test_snapshots_expire(file, home):
         undoing.undo(found)
 
 
+def test_an_edit_is_named_by_a_beginning_that_no_other_has(file, monkeypatch):
+    """One that several have names none of them; a whole id is never one of several."""
+    ids = iter(["beef0001", "beef0002", "beef00011"])
+    monkeypatch.setattr(log, "new_id", lambda: next(ids))
+    for keep in (KEEP, [(0, len(AFTER))], [(0, len(LINES[0]))]):
+        cut(file, keep)
+    assert log.by_id("beef0002").id == "beef0002"
+    assert log.by_id("beef0001").id == "beef0001"
+    with pytest.raises(SessError, match=r'^"beef0" matches 3 edits: '):
+        log.by_id("beef0")
+    assert log.by_id("beef1") is None
+
+
 def test_a_damaged_snapshot_is_not_written_back(file):
     """The file stays as it is."""
     edit = cut(file)

@@ -64,6 +64,16 @@ def test_a_record_changes_in_place(world, known):
     world.check()
 
 
+def test_a_record_changes_in_place_if_only_its_images_do(world):
+    """A second picture under the same words is counted."""
+    picture = {"inlineData": {"mimeType": "image/png", "data": "AAAA"}}
+    for pictures in ([picture], [picture, picture]):
+        message = prompt(1, "look")
+        message["content"] += pictures
+        rewrite(world, message)
+        assert world.sql("SELECT images FROM events WHERE retired = 0") == [(len(pictures),)]
+
+
 def test_a_call_that_ends_changes_in_place(world):
     """The same event gets the output and the status."""
     world.document().write_bytes(document(answer(1, "", toolCalls=[call(1, "ls", status="x")])))

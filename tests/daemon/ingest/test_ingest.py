@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 from tests.conftest import opened
 
+from sess_schema import labels
 from sess_schema.marks import FAILED
 from sessiond.ingest import Ingest
 from sessiond.writing import chunks
@@ -271,6 +272,7 @@ def test_a_line_too_long_to_parse_is_kept_and_the_rest_is_read(world):
     assert world.sql("SELECT reason FROM warnings") == [
         ("line of 40 MiB is archived but not searchable",)
     ]
+    assert world.sql("SELECT label FROM events WHERE type = 'system'") == [(labels.OVERSIZE,)]
     assert world.restored(t.path) == t.path.read_bytes()
 
 

@@ -202,6 +202,18 @@ def test_series_and_bars_are_sorted_by_size(spent):
         assert [*calls] == ["Bash", "Read"]
 
 
+def test_tools_with_the_most_timed_calls_come_first_in_latencies(world):
+    """Equal ones by name."""
+    t = world.transcript()
+    for tool, count in (("Bash", 1), ("Zip", 2), ("Read", 3), ("Grep", 2)):
+        for number in range(count):
+            t.append(t.call(f"{tool}{number}", tool), t.result(f"{tool}{number}", "fine"))
+    world.ingest()
+    shown, _ = report(world, Stats(zone=UTC))
+    order = ["Read", "Grep", "Zip", "Bash"]
+    assert list(shown.tables["latency-data"]) == order
+
+
 def test_models_of_unknown_price_are_named(spent):
     shown, total = report(spent, Stats(zone=UTC))
     assert total.unpriced == 2

@@ -54,6 +54,20 @@ def test_the_status_line_tells_today_the_window_and_the_session(world):
     assert found["session"]["tokens"] == found["today"]["tokens"] == 100_003
 
 
+def test_the_status_line_counts_responses_of_unknown_price(world):
+    """As JSON: what is spent is at least that much."""
+    t = world.transcript(SESSION)
+    spend(world, t, 100_000)
+    for _ in range(2):
+        record = t.answer("done", timestamp=stamp())
+        record["message"]["model"] = "nobody-knows-1"
+        t.append(record)
+    world.ingest()
+    told = json.dumps({"session_id": SESSION})
+    found = json.loads(world.run("sess", "statusline", "--json", input=told, check=0).stdout)
+    assert found["today"]["unpriced_requests"] == found["session"]["unpriced_requests"] == 2
+
+
 def test_the_status_line_tells_how_fast_the_window_burns():
     """Dollars an hour between its first and last response; nothing while there is only one."""
     hour = 3_600_000
