@@ -10,7 +10,7 @@ import pytest
 from sess_schema.connection import open_writer
 from sessiond.ingest import Ingest
 from sessiond.reading import tail
-from sessiond.writing import recheck, rewrite
+from sessiond.writing import comparing, recheck
 from sessiond.writing.transaction import Store
 
 
@@ -42,7 +42,7 @@ def test_a_file_replaced_again_during_the_comparison_is_read_right(world, t, mon
     """What is compared is what is read, and what replaced it meanwhile is read at the next look."""
     monkeypatch.setattr(recheck.Recheck, "some", lambda *_: None)  # would find it later
     data = t.path.read_bytes() + t.encode(t.prompt("one more"))
-    compare = rewrite.common_prefix
+    compare = comparing.common_prefix
 
     def replaced_meanwhile(*arguments):
         kept = compare(*arguments)
@@ -51,7 +51,7 @@ def test_a_file_replaced_again_during_the_comparison_is_read_right(world, t, mon
 
     replace(t.path, data)
     with monkeypatch.context() as patch:
-        patch.setattr(rewrite, "common_prefix", replaced_meanwhile)
+        patch.setattr(comparing, "common_prefix", replaced_meanwhile)
         world.ingest()
     world.ingest()
     assert_as_the_file(world, t)

@@ -36,7 +36,7 @@ from sessiond.reading.tracked import (
     UNREADABLE,
     Tracked,
 )
-from sessiond.writing import rewrite
+from sessiond.writing import comparing
 from sessiond.writing.batch import Stopped
 from sessiond.writing.transaction import Store
 
@@ -150,12 +150,12 @@ class StepWriter:
         source = step.source
         fd, stat = tail.open_log(source.path)  # what is compared is what is read
         try:
-            kept = rewrite.common_prefix(self._store.db, source, fd)
+            kept = comparing.common_prefix(self._store.db, source, fd)
             rewritten = kept < source.progress.checkpoint.offset
             if rewritten:
                 self._store.transaction.rewriting.rewind(source, kept)
             else:
-                rewrite.mark_again(self._store.db, source, fd)
+                comparing.mark_again(self._store.db, source, fd)
             for again in read_new(
                 step.file,
                 source,
@@ -180,7 +180,7 @@ class StepWriter:
         fd = tail.open_regular(source.path)
         try:
             size = os.fstat(fd).st_size
-            if size != source.progress.checkpoint.offset or size != rewrite.common_prefix(
+            if size != source.progress.checkpoint.offset or size != comparing.common_prefix(
                 self._store.db, source, fd
             ):
                 if self.mask is not None:

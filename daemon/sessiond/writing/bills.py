@@ -49,7 +49,7 @@ class Bills:
         if model or costs:
             self._known[session.id] = session, model, costs
 
-    def settle(self) -> None:
+    def apply(self) -> None:
         """Complete the usage of the collected sessions, which must be saved already."""
         for session, model, costs in self._known.values():
             totals: dict[str | None, float] = defaultdict(float)

@@ -49,7 +49,7 @@ class Lines:
         self._usage = usage
 
     @staticmethod
-    def date(record: Record, key: str, change: Conversation) -> None:
+    def date_record(record: Record, key: str, change: Conversation) -> None:
         """A record without a time gets that of its header, else of the conversation."""
         if record.ts is None:
             record.ts, record.ts_from = _time(key, change)

@@ -96,7 +96,7 @@ class ConversationWriter:
                 lost += [turn_id] if turn_id else []
                 seen.append((item, None))
                 continue
-            self._lines.date(item.record, item.key, change)
+            self._lines.date_record(item.record, item.key, change)
             stale_item = item.key in stale
             if turn_id and self._revision.apply(session, turn_id, item.record, stale=stale_item):
                 self._lines.rewrite(part, turn_id, item)

@@ -10,7 +10,7 @@ import apsw
 from sessiond.reading import tail
 from sessiond.reading.survey import Candidate
 from sessiond.reading.tracked import Tracked
-from sessiond.writing import rewrite
+from sessiond.writing import comparing
 
 Parts = Callable[[Tracked], list[Tracked]]
 
@@ -49,7 +49,7 @@ def _still_same(db: apsw.Connection, known: Tracked, path: str) -> bool:
         return False
     try:
         if known.is_whole:
-            return rewrite.common_prefix(db, known, fd) == os.fstat(fd).st_size
+            return comparing.common_prefix(db, known, fd) == os.fstat(fd).st_size
         tail.verify(known.progress.checkpoint, fd)
     except tail.Rewritten:
         return False

@@ -135,7 +135,7 @@ class TurnWriter:
         else:
             self._events.add(session, turn.id, record)
         if record.usage is not None:
-            take = self._usage.hold if twin else self._usage.add
+            take = self._usage.note_copy if twin else self._usage.add
             self._spend(take, session, turn.id, record, record.usage)
         self._copies.add(session, added, turn, twin)
         return added

@@ -154,7 +154,7 @@ class UsageWriter:
         if best is None or line.replaces(best):
             self._best[line.response_uid] = line
 
-    def hold(self, session: Session, _turn_id: RecordId, record: Record, usage: Usage) -> None:
+    def note_copy(self, session: Session, _turn_id: RecordId, record: Record, usage: Usage) -> None:
         """Another session has a copy of the line and may own the response."""
         response = _response(session, record, usage)
         self._holders.setdefault(response, set()).add(session.id)
