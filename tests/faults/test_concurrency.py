@@ -45,7 +45,7 @@ def grow(world, first, last, lines):
 
 def test_readers_see_whole_states_during_a_bulk_load(world, monkeypatch):
     """Four readers search continuously: each snapshot has as many texts as events and lines."""
-    monkeypatch.setattr("sessiond.writing.batch.COMMIT_BYTES", 100_000)
+    monkeypatch.setattr("sessiond.writing.transaction.COMMIT_BYTES", 100_000)
     grow(world, 0, 1, 10)
     world.ingest()
     grow(world, 1, 50, 40)
@@ -72,7 +72,7 @@ def test_readers_see_whole_states_during_a_bulk_load(world, monkeypatch):
 def test_every_way_to_search_sees_one_state(world, monkeypatch):
     """Inside a transaction words, substrings, expressions and groups find the same events,
     while another connection keeps writing."""
-    monkeypatch.setattr("sessiond.writing.batch.COMMIT_BYTES", 100_000)
+    monkeypatch.setattr("sessiond.writing.transaction.COMMIT_BYTES", 100_000)
     grow(world, 0, 1, 10)
     world.ingest()
     grow(world, 1, 50, 40)

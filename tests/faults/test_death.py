@@ -76,7 +76,7 @@ def test_a_parked_file_is_tried_again_when_it_is_named(world, deadly, monkeypatc
 
 def test_kills_of_processes_that_make_progress_park_nothing(world, deadly, monkeypatch):
     """A file whose slices are committed one by one between the kills is only slow."""
-    monkeypatch.setattr("sessiond.writing.batch.COMMIT_BYTES", 0)
+    monkeypatch.setattr("sessiond.writing.transaction.COMMIT_BYTES", 0)
     for _ in range(3):
         assert sync(world) == -signal.SIGKILL
         with deadly.path.open("r+b") as file:  # the deadly line becomes harmless, another follows

@@ -38,7 +38,7 @@ class Keep:
 
 def test_every_commit_leads_to_the_same_end(world, tmp_path, monkeypatch):
     """Killed right after any commit: sound, whole lines only, and the rest is read as ever."""
-    monkeypatch.setattr("sessiond.writing.batch.COMMIT_BYTES", 1)
+    monkeypatch.setattr("sessiond.writing.transaction.COMMIT_BYTES", 1)
     commit = Store.commit
     keep = Keep(world, tmp_path / "kept")
 

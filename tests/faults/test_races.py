@@ -10,7 +10,7 @@ import pytest
 from sess_schema.connection import open_writer
 from sessiond.ingest import Ingest
 from sessiond.reading import tail
-from sessiond.writing import comparing, recheck
+from sessiond.writing import comparing
 from sessiond.writing.transaction import Store
 
 
@@ -40,7 +40,7 @@ def assert_as_the_file(world, t):
 
 def test_a_file_replaced_again_during_the_comparison_is_read_right(world, t, monkeypatch):
     """What is compared is what is read, and what replaced it meanwhile is read at the next look."""
-    monkeypatch.setattr(recheck.Recheck, "some", lambda *_: None)  # would find it later
+    monkeypatch.setattr(comparing.Recheck, "some", lambda *_: None)  # would find it later
     data = t.path.read_bytes() + t.encode(t.prompt("one more"))
     compare = comparing.common_prefix
 
@@ -81,7 +81,7 @@ def test_an_edit_in_the_middle_with_an_append_is_found_in_turn(world, t, monkeyp
     other = world.transcript("22222222-1111-4111-8111-111111111111")
     other.append(*(other.prompt(f"other {number} " + "filler " * 40) for number in range(60)))
     world.ingest()
-    monkeypatch.setattr(recheck, "BYTES", 1)  # one piece each time
+    monkeypatch.setattr(comparing, "BYTES", 1)  # one piece each time
     data = t.path.read_bytes()
     with t.path.open("r+b") as file:
         file.seek(data.index(b"line 30 "))
@@ -102,9 +102,9 @@ def test_older_parts_are_compared_in_turn(world, t, monkeypatch):
         one = world.transcript(f"{letter * 8}-1111-4111-8111-111111111111")
         one.append(one.prompt("words"))
     world.ingest()
-    monkeypatch.setattr(recheck, "BYTES", 1)
+    monkeypatch.setattr(comparing, "BYTES", 1)
     compared = []
-    monkeypatch.setattr(recheck, "_differs", lambda source, *_, **__: compared.append(source.id))
+    monkeypatch.setattr(comparing, "_differs", lambda source, *_, **__: compared.append(source.id))
     with closing(open_writer(world.state / "index.db")) as db:
         ingest = Ingest(Store(db))
         for _ in range(8):

@@ -40,10 +40,9 @@ from sessiond.reading.tracked import (
     now_ms,
 )
 from sessiond.sourcekit import disk
-from sessiond.writing import moved, word_levels
-from sessiond.writing.batch import Batch, SourceCrash, Stopped, UnknownCulprit
-from sessiond.writing.recheck import Recheck
-from sessiond.writing.transaction import Store
+from sessiond.writing import comparing, word_levels
+from sessiond.writing.comparing import Recheck
+from sessiond.writing.transaction import Batch, SourceCrash, Stopped, Store, UnknownCulprit
 
 if TYPE_CHECKING:
     from sessiond.engines.ahead import ReadAhead
@@ -171,7 +170,7 @@ class Ingest(StepWriter):
                 self._unpark(seen)
             wanted = [file for file in seen.files if not self.exclude.has_path(file.path)]
             files = [file for file in wanted if force or self._changed(file)]
-            moved.follow(self._store.db, self.tracked, files, self._known.parts_of)
+            comparing.follow_moves(self._store.db, self.tracked, files, self._known.parts_of)
             files.sort(key=self._known.failures)  # what made trouble before comes last
         summary.changed = len(files)
         summary.total_bytes = sum(self._known.unread(file) for file in files)

@@ -37,8 +37,7 @@ from sessiond.reading.tracked import (
     Tracked,
 )
 from sessiond.writing import comparing
-from sessiond.writing.batch import Stopped
-from sessiond.writing.transaction import Store
+from sessiond.writing.transaction import Stopped, Store
 
 if TYPE_CHECKING:
     from sessiond.sourcekit.masking import Masker

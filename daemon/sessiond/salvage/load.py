@@ -25,7 +25,7 @@ from sessiond.salvage.finds import Piece, Source
 from sessiond.sourcekit.base import Event, Record, SessionSpec
 from sessiond.sourcekit.base import Source as Agent
 from sessiond.sourcekit.values import strings
-from sessiond.writing.conversation_lines import PLACE_BITS
+from sessiond.writing.conversation_records import PLACE_BITS
 from sessiond.writing.transaction import Store
 
 if TYPE_CHECKING:

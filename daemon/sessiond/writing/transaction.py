@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import apsw
 
 from sess_schema import sums
+from sess_schema.errors import caused_by_data
+from sess_schema.ground import GroundLost, Overtaken
 from sessiond.engines.slices import Slice
+from sessiond.engines.steps import Fail, Finish, Step, Vanish
 from sessiond.prices.pricing import Pricer
+from sessiond.reading import tail
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import SessionSpec
-from sessiond.writing.bills import Bills
 from sessiond.writing.chunks import Chunks
 from sessiond.writing.copies import Copies
 from sessiond.writing.events import EventWriter
-from sessiond.writing.mirrors import Mirrors
-from sessiond.writing.rewrite import Rewriting
+from sessiond.writing.hiding import Mirrors, Rewriting, Superseding
 from sessiond.writing.session_facts import SessionFacts
 from sessiond.writing.sessions import Sessions
-from sessiond.writing.supersede import Superseding
 from sessiond.writing.turn_rows import TurnRows
 from sessiond.writing.turns import TurnWriter
-from sessiond.writing.usage import UsageWriter
+from sessiond.writing.usage import Bills, UsageWriter
 
 if TYPE_CHECKING:
     from sessiond.writing.conversations import ConversationWriter
@@ -61,9 +65,8 @@ class Transaction:
     @cached_property
     def conversations(self) -> ConversationWriter:
         """Of documents and databases; most transactions are only of logs."""
-        from sessiond.writing.conversation_lines import Lines  # noqa: PLC0415
+        from sessiond.writing.conversation_records import Lines, Revision  # noqa: PLC0415
         from sessiond.writing.conversations import ConversationWriter  # noqa: PLC0415
-        from sessiond.writing.revision import Revision  # noqa: PLC0415
 
         events, copies, usage = self.events, self.copies, self.usage
         return ConversationWriter(
@@ -144,3 +147,86 @@ class Store:
         self._open = None
         if self.db.in_transaction:
             self.db.execute("ROLLBACK")
+
+
+COMMIT_BYTES = 32 << 20
+COMMIT_SECONDS = 2.0
+
+
+class Stopped(Exception):
+    """The daemon must stop in the middle of a file that is read in one transaction."""
+
+
+class SourceCrash(Exception):
+    """Writing one source failed; the others continue without it."""
+
+    def __init__(self, step: Step, error: Exception) -> None:
+        super().__init__(f"{type(error).__name__}: {error}")
+        self.step = step
+        # A file that changed while we read it is not broken, and neither is the parser.
+        self.raced = isinstance(error, FileNotFoundError | tail.Unreadable)
+
+
+class UnknownCulprit(Exception):
+    """The commit of several sources failed because of the data of one of them."""
+
+
+class Batch:
+    """The open transaction and the steps in it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.alone = False  # each source gets its own transaction, to find the one that fails
+        self._started = 0.0
+        self._bytes = 0
+        self._last: Step | None = None
+        self._mixed = False  # it has steps of several files
+
+    @contextmanager
+    def step(self, step: Step) -> Iterator[None]:
+        """Write a step in the open transaction, or in a new one."""
+        if not self._started:
+            self._store.begin()
+            self._started = time.monotonic()
+            self._bytes, self._mixed = 0, False
+        elif self._last is not None and step.file.path != self._last.file.path:
+            self._mixed = True
+        self._last = Step(step.file, step.source)
+        try:
+            yield
+        except Stopped:
+            raise
+        except Exception as error:
+            if _of_the_index(error):
+                raise
+            raise SourceCrash(self._last, error) from error
+        self._bytes += step.weight
+
+    def is_due(self, step: Step) -> bool:
+        late = time.monotonic() - self._started > COMMIT_SECONDS
+        ends = self.alone and isinstance(step, Finish | Fail | Vanish)
+        return late or ends or self._bytes > COMMIT_BYTES
+
+    def commit(self) -> None:
+        if not self._started:
+            return
+        assert self._last is not None
+        try:
+            self._store.commit()
+        except Exception as error:
+            if _of_the_index(error):
+                raise
+            if self._mixed:
+                raise UnknownCulprit from error
+            raise SourceCrash(self._last, error) from error
+        self._started = 0.0
+
+    def roll_back(self) -> None:
+        self._started = 0.0
+        self._store.roll_back()
+
+
+def _of_the_index(error: Exception) -> bool:
+    if isinstance(error, apsw.Error):
+        return not caused_by_data(error)
+    return isinstance(error, GroundLost | Overtaken)

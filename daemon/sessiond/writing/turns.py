@@ -14,10 +14,9 @@ from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Record, SessionSpec, Usage
 from sessiond.writing.copies import Alike, Copies
 from sessiond.writing.events import EventWriter
-from sessiond.writing.mirrors import Mirrors, bare
+from sessiond.writing.hiding import Mirrors, Superseding, bare
 from sessiond.writing.session_facts import SessionFacts
 from sessiond.writing.sessions import Session, Sessions
-from sessiond.writing.supersede import Superseding
 from sessiond.writing.turn_rows import TurnRows, Twin
 from sessiond.writing.usage import UsageWriter
 

@@ -14,7 +14,7 @@ from tests.golden_home import GoldenWorld
 from sessiond.engines import documents
 from sessiond.reading import array_elements
 from sessiond.reading.array_elements import NotAnArray, elements
-from sessiond.writing import batch
+from sessiond.writing import transaction
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -47,7 +47,7 @@ def test_an_export_is_read_with_little_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(documents, "PIECE", 64 << 10)
     monkeypatch.setattr(documents, "LARGEST", 64 << 10)  # of documents that are read whole
     monkeypatch.setattr(array_elements, "_BLOCK", 64 << 10)
-    monkeypatch.setattr(batch, "COMMIT_BYTES", 64 << 10)
+    monkeypatch.setattr(transaction, "COMMIT_BYTES", 64 << 10)
     peaks = []
     for count in (10, 11, 110):  # the first also pays for what is imported
         world = GoldenWorld(tmp_path, "claude-web", f"index-{count}")

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from sess_schema import kinds
-from sessiond.writing.commits import find_commits, may_commit
+from sessiond.writing.event_rows import find_commits, may_commit
 
 
 @pytest.mark.parametrize(
