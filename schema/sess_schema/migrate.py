@@ -28,6 +28,19 @@ _SQL = ".sql"
 FOLDERS = [os.path.join(os.path.dirname(__file__), "migrations")]
 
 
+class PreRelease(SessError):
+    """An index from before the first release."""
+
+    def __init__(self, path: str | Path) -> None:
+        import shlex  # noqa: PLC0415 - for an error
+
+        super().__init__(
+            f'index "{path}" was made before the first release',
+            hint=f"`sessiond salvage {shlex.quote(str(path))}` loads its archive into a new index",
+            code=Exit.INDEX_UNUSABLE,
+        )
+
+
 def migrations() -> list[tuple[int, str, str]]:
     """(number, path without suffix, SQL) in order."""
     every = []
@@ -58,13 +71,7 @@ def refuse_strangers(db: apsw.Connection, path: str | Path) -> None:
     """Refuse another program's database, or one from before or after what we can read."""
     application = db.pragma("application_id")
     if application == PRE_RELEASE_ID:
-        import shlex  # noqa: PLC0415 - for an error
-
-        raise SessError(
-            f'index "{path}" was made before the first release',
-            hint=f"`sessiond salvage {shlex.quote(str(path))}` loads its archive into a new index",
-            code=Exit.INDEX_UNUSABLE,
-        )
+        raise PreRelease(path)
     if application != APPLICATION_ID:
         empty = db.execute("SELECT count(*) FROM sqlite_schema").get == 0
         if application == 0 and empty:

@@ -20,6 +20,7 @@ from sess_schema import __version__, archive, backups, lock, losses, masks, path
 from sess_schema.connection import interrupted_repair, open_reader, open_writer, refuse_links
 from sess_schema.errors import Exit, SessError
 from sess_schema.ids import SourceId
+from sess_schema.migrate import PreRelease
 from sess_schema.program import counted, say
 from sess_schema.progress import Progress
 from sess_schema.progress_line import progress_line
@@ -30,7 +31,7 @@ from sessiond.ingest import Ingest
 from sessiond.prices.repricing import pricer_of
 from sessiond.reading import handed
 from sessiond.reading.territory import Territory
-from sessiond.salvage import finds, load, masked
+from sessiond.salvage import finds, load, masked, pre_release
 from sessiond.salvage.finds import Source as Found
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
@@ -45,17 +46,15 @@ def salvage(file: str) -> int:
     """Load what is intact in `file` into the index."""
     home = paths.home()
     home.create()
-    _refuse_unlikely(file, home)
+    if not os.path.isfile(file):
+        raise SessError(f'"{file}" is not a file', hint="name a damaged index.db")
     with _writer(home):
-        with progress_line() as progress:
-            found = finds.find(file, progress)
-        if not found:
-            raise SessError(
-                f'nothing of an index was found in "{file}"',
-                hint="name a damaged index, or one that was moved aside",
-                code=Exit.NOTHING_FOUND,
-            )
-        lost = _load(home, home.index, found, are_masked=_are_masked(file))
+        if home.index.exists() and os.path.samefile(file, home.index):
+            _refuse_todays(home.index, file)
+            kept = interrupted_repair(home.index) or _keep(home, "pre-release")
+            lost = _rebuild(home, kept, "from before the first release")
+        else:
+            lost = _load(home, home.index, file)
     _name_lost(lost)
     return Exit.SKIPPED_SOME if lost else Exit.OK
 
@@ -71,7 +70,10 @@ def repair(*, accept_losses: bool = False) -> int:
             raise SessError(f'no index at "{home.index}"', hint="run `sessiond sync`")
         # A read error may pass: only what is damaged at a second look, too, is built anew.
         broken = kept is not None or (_is_broken(home.index) and _is_broken(home.index))
-        lost = _rebuild(home, kept) if broken else _mend(home, accept_losses=accept_losses)
+        if broken:
+            lost = _rebuild(home, kept or _keep(home), "damaged")
+        else:
+            lost = _mend(home, accept_losses=accept_losses)
     if lost and accept_losses:
         _name_lost(lost)
         say(f"accepted {counted(len(lost), 'loss')}; `sess check` no longer fails for them")
@@ -145,10 +147,9 @@ def _writer(home: paths.Home) -> Iterator[None]:
         held.release()
 
 
-def _refuse_unlikely(file: str, home: paths.Home) -> None:
-    if not os.path.isfile(file):
-        raise SessError(f'"{file}" is not a file', hint="name a damaged index.db")
-    if home.index.exists() and os.path.samefile(file, home.index):
+def _refuse_todays(index: Path, file: str) -> None:
+    """The index itself is salvaged only where it is one that cannot be upgraded."""
+    with suppress(PreRelease), closing(open_reader(index, any_schema=True)):
         raise SessError(
             f'"{file}" is the index itself', hint="`sessiond repair` salvages it in one go"
         )
@@ -170,22 +171,20 @@ def _is_broken(index: Path) -> bool:
         with closing(open_reader(index, any_schema=True)) as db, progress_line() as progress:
             progress("checking the pages")
             found = soundness.structure(db)
+    except PreRelease:
+        raise
     except SessError:
         return True
     return any(one.about == soundness.STRUCTURE for one in found)
 
 
-def _rebuild(home: paths.Home, kept: Path | None) -> list[str]:
-    """Salvage the damaged index into a new one, and put that in its place."""
-    if kept is None:
-        kept = _keep(home)
-    say(f'the index is damaged; it is kept in "{kept.parent}"')
+def _rebuild(home: paths.Home, kept: Path, what: str) -> list[str]:
+    """Salvage the index, which is kept, into a new one, and put that in its place."""
+    say(f'the index is {what}; it is kept in "{kept.parent}"')
     new = home.index.with_name("index.db.new")
     for end in ("", "-wal", "-shm"):
         new.with_name(new.name + end).unlink(missing_ok=True)
-    with progress_line() as progress:
-        found = finds.find(str(kept), progress)
-    lost = _load(home, new, found, are_masked=_are_masked(str(kept)))
+    lost = _load(home, new, str(kept))
     _put_in_place(home, new)
     return lost
 
@@ -249,9 +248,48 @@ def _are_masked(file: str) -> bool:
         return False
 
 
-def _load(home: paths.Home, index: Path, found: list[Found], *, are_masked: bool) -> list[str]:
-    """Load what was found, read the files that still exist, then the rest of what was found."""
+def _load(home: paths.Home, index: Path, file: str) -> list[str]:
+    """Load what is intact in a file, read the files that still exist, then the rest of it."""
     settings = config.load(home.config_file)
+    if settings.mask is None and pre_release.is_sound(file):
+        copied = _copy(home, index, file, settings)
+        if copied is not None:
+            say(f"copied {counted(copied, 'session')}")
+            return []
+    with progress_line() as progress:
+        found = finds.find(file, progress)
+    if not found:
+        raise SessError(
+            f'nothing of an index was found in "{file}"',
+            hint="name a damaged index, or one that was moved aside",
+            code=Exit.NOTHING_FOUND,
+        )
+    return _load_pieces(home, index, found, settings, are_masked=_are_masked(file))
+
+
+def _copy(home: paths.Home, index: Path, file: str, settings: config.Config) -> int | None:
+    """Copy the rows of an older index and read everything again that can be read."""
+    sources = all_sources(settings)
+    with closing(open_writer(index)) as db, progress_line() as progress:
+        progress("copying the rows")
+        copied = pre_release.copy(db, file)
+        if copied is not None:
+            store = Store(db, pricer_of(settings))
+            reread(store, {source.agent: source for source in sources}, progress)
+            progress("reading the files that still exist")
+            _read_files(home, settings, store, sources)
+    return copied
+
+
+def _load_pieces(
+    home: paths.Home,
+    index: Path,
+    found: list[Found],
+    settings: config.Config,
+    *,
+    are_masked: bool,
+) -> list[str]:
+    """Load the archive alone."""
     sources = all_sources(settings)
     agents = {source.agent: source for source in sources}
     folder, mask = str(home.data), settings.mask
