@@ -1,19 +1,21 @@
-"""Options that choose sessions, for the commands that take several."""
+"""Options that several commands take together, and asking before something is deleted."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sess_cli.options import (
     Agents,
+    AsJson,
     DryRun,
     OlderThan,
     Projects,
     SessionIds,
     Since,
+    Transcript,
     Until,
     Utc,
     Yes,
@@ -97,12 +99,29 @@ class Doomed:
             found = {key: row for key, row in matching.items() if key in kept}
         return [*found.values()]
 
-    def agreed(self, question: str, does: str) -> bool:
-        """Whether somebody says yes."""
-        import sys  # noqa: PLC0415
 
-        from sess_schema.errors import SessError  # noqa: PLC0415
+@dataclass(frozen=True, slots=True)
+class Editing:
+    """How records are cut out of a session."""
 
-        if not self.yes and not sys.stdin.isatty():
-            raise SessError("nobody to ask", hint=f"`--yes` {does} without asking")
-        return self.yes or typer.confirm(question, err=True)
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Only show what would be cut.")
+    ] = False
+    yes: Yes = False
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Cut despite warnings, or soon after the agent has written."),
+    ] = False
+    source: Transcript = None
+    as_json: AsJson = False
+
+
+def agreed(question: str, does: str) -> bool:
+    """Whether somebody on a terminal says yes."""
+    import sys  # noqa: PLC0415
+
+    from sess_schema.errors import SessError  # noqa: PLC0415
+
+    if not sys.stdin.isatty():
+        raise SessError("nobody to ask", hint=f"`--yes` {does} without asking")
+    return typer.confirm(question, err=True)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import AsJson, Relink, SessionId, Transcript, Yes
+from sess_cli.choosing import Editing
+from sess_cli.options import Relink, SessionId
 
 if TYPE_CHECKING:
     import apsw
@@ -31,16 +32,7 @@ def cut(
         typer.Option("--event", metavar="KEY", help="The record of this event: ID#KEY, or KEY."),
     ] = None,
     relink: Relink = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", "-n", help="Only show what would be cut.")
-    ] = False,
-    yes: Yes = False,
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Cut despite warnings, or soon after the agent has written."),
-    ] = False,
-    source: Transcript = None,
-    as_json: AsJson = False,
+    options: Editing,
 ) -> None:
     """Cut records out of a transcript.
 
@@ -56,9 +48,8 @@ def cut(
         from sess_schema.errors import SessError  # noqa: PLC0415
 
         raise SessError("nothing to cut", hint="name records: `5-7,9`, --match or --event")
-    options = running.Options(relink=relink, dry_run=dry_run, yes=yes, force=force, as_json=as_json)
     with fresh.open_with_sessions() as db:
-        chosen = target.find(db, session, source)
+        chosen = target.find(db, session, options.source)
 
         def plan(db: apsw.Connection) -> cutting.Cut:
             found = records.read(db, chosen.source)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from sess_cli.choosing import Doomed
+from sess_cli.choosing import Doomed, agreed
 from sess_cli.options import NoSync
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def forget(
         kept_of = _names_and_files(db, chosen)
     if doomed.dry_run:
         return
-    if not doomed.agreed(f"Forget {counted(len(chosen), 'session')} for good?", "forgets"):
+    if not doomed.yes and not agreed(
+        f"Forget {counted(len(chosen), 'session')} for good?", "forgets"
+    ):
         raise typer.Abort
     told = requests.ask(paths.home(), "forget", sessions=[row.key for row in chosen])
     _discard_snapshots(*kept_of)

@@ -42,7 +42,7 @@ def pick(
     Shows what goes with them and how many tokens are left. What `sess suggest` finds is marked from
     the start. Where the terminal cannot be drawn on, numbers are asked for.
     """
-    from sess_cli import fresh  # noqa: PLC0415
+    from sess_cli import choosing, fresh  # noqa: PLC0415
     from sess_cli.edit import cutting, running, target  # noqa: PLC0415
     from sess_schema.program import say  # noqa: PLC0415
     from sess_schema.queries import turns as records  # noqa: PLC0415
@@ -55,7 +55,7 @@ def pick(
         if not agreed or not marks.chosen:
             say("nothing was changed")
             return
-        options = running.Options(marks.relink, dry_run=dry_run, yes=yes, force=force)
+        options = choosing.Editing(dry_run, yes, force)
 
         def plan(db: apsw.Connection) -> cutting.Cut:
             found = records.read(db, chosen.source)

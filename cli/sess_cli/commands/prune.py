@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from sess_cli.choosing import Doomed
+from sess_cli.choosing import Doomed, agreed
 
 if TYPE_CHECKING:
     import apsw
@@ -39,7 +39,9 @@ def prune(doomed: Doomed) -> None:
         _show(files)
         if doomed.dry_run:
             return
-        if not doomed.agreed(f"Delete {amounts.plural(len(files), 'file')}?", "deletes"):
+        if not doomed.yes and not agreed(
+            f"Delete {amounts.plural(len(files), 'file')}?", "deletes"
+        ):
             raise typer.Exit
         removed = _remove(db, files)
     say(f"deleted {amounts.plural(len(removed), 'file')}, {amounts.size(sum(removed))}")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import AsJson, SessionId, Yes
+from sess_cli.choosing import agreed
+from sess_cli.options import AsJson, DryRun, SessionId, Yes
 
 if TYPE_CHECKING:
     import apsw
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 def rm(
     session: SessionId,
     *,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", "-n", help="Only list what would be deleted.")
-    ] = False,
+    dry_run: DryRun = False,
     yes: Yes = False,
     force: Annotated[
         bool, typer.Option("--force", help="Even soon after the agent has written.")
@@ -44,7 +42,11 @@ def rm(
         removal = removing.planned(db, sessions.resolve(db, checked(session)))
         if not as_json:
             _show(db, removal)
-    if dry_run or not (yes or _agreed(removal)):
+    question = f"Delete {amounts.plural(len(removal.files), 'file')}?"
+    refused = not (dry_run or yes or agreed(question, "deletes"))
+    if refused:
+        say("nothing was changed")
+    if dry_run or refused:
         if as_json:
             _write_json(removal, None)
         return
@@ -66,19 +68,6 @@ def _show(db: apsw.Connection, removal: Removal) -> None:
     terminal.write(terminal.line(f"{row.session}  {row.agent}  {sessions.title_of(db, row)}"))
     for path in removal.files:
         terminal.write("  " + terminal.line(layout.home_short(path)))
-
-
-def _agreed(removal: Removal) -> bool:
-    from sess_cli.render import amounts  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
-
-    if not sys.stdin.isatty():
-        raise SessError("nobody to ask", hint="`--yes` deletes without asking")
-    if typer.confirm(f"Delete {amounts.plural(len(removal.files), 'file')}?", err=True):
-        return True
-    say("nothing was changed")
-    return False
 
 
 def _write_json(removal: Removal, done: Edit | None) -> None:

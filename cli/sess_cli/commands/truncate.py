@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import AsJson, SessionId, Transcript, Yes
+from sess_cli.choosing import Editing
+from sess_cli.options import SessionId
 
 if TYPE_CHECKING:
     import apsw
@@ -26,15 +27,7 @@ def truncate(
             help="Keep the first N prompts and what followed them; 0 keeps none.",
         ),
     ],
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", "-n", help="Only show what would go.")
-    ] = False,
-    yes: Yes = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Even soon after the agent has written.")
-    ] = False,
-    source: Transcript = None,
-    as_json: AsJson = False,
+    options: Editing,
 ) -> None:
     """Take everything after the first N prompts out of a session.
 
@@ -47,9 +40,8 @@ def truncate(
     from sess_schema.program import counted, say  # noqa: PLC0415
     from sess_schema.queries import turns as records  # noqa: PLC0415
 
-    options = running.Options(dry_run=dry_run, yes=yes, force=force, as_json=as_json)
     with fresh.open_with_sessions() as db:
-        chosen = target.find(db, checked(session), source)
+        chosen = target.find(db, checked(session), options.source)
 
     def plan(db: apsw.Connection) -> Cut:
         found = records.read(db, chosen.source)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import typer
-
+from sess_cli.choosing import Editing, agreed
 from sess_cli.edit import cutting, following, listing, live, sidecar
 from sess_cli.edit.cutting import Cut
 from sess_cli.edit.log import Edit
@@ -26,16 +23,7 @@ if TYPE_CHECKING:
     import apsw
 
 
-@dataclass(frozen=True, slots=True)
-class Options:
-    relink: bool = False
-    dry_run: bool = False
-    yes: bool = False
-    force: bool = False
-    as_json: bool = False
-
-
-def run(plan: Callable[[apsw.Connection], Cut], options: Options) -> None:
+def run(plan: Callable[[apsw.Connection], Cut], options: Editing) -> None:
     """`plan` is asked again if the file has changed before it could be cut."""
     shown: frozenset[int] | None = None
 
@@ -71,7 +59,7 @@ def _restless() -> SessError:
     return SessError("the file keeps changing", hint="try again when the agent has finished")
 
 
-def _agreed(cut: Cut, options: Options) -> bool:
+def _agreed(cut: Cut, options: Editing) -> bool:
     """Show what goes; whether to go on."""
     blocked = cut.warnings and not options.force
     if options.as_json and (options.dry_run or blocked):
@@ -89,19 +77,14 @@ def _agreed(cut: Cut, options: Options) -> bool:
             f"not cut because of {amounts.plural(len(cut.warnings), 'warning')}",
             hint=f"{relink}`--force` cuts anyway",
         )
-    return options.yes or _ask(cut)
-
-
-def _ask(cut: Cut) -> bool:
-    if not sys.stdin.isatty():
-        raise SessError("nobody to ask", hint="`--yes` cuts without asking")
-    if typer.confirm(f"Cut {amounts.plural(len(cut.plan.gone), 'record')}?", err=True):
+    question = f"Cut {amounts.plural(len(cut.plan.gone), 'record')}?"
+    if options.yes or agreed(question, "cuts"):
         return True
     say("nothing was changed")
     return False
 
 
-def _tell(cut: Cut, edit: Edit, appended: int, options: Options) -> None:
+def _tell(cut: Cut, edit: Edit, appended: int, options: Editing) -> None:
     following.after_edit(edit.name)
     if options.as_json:
         _write_json(cut, edit)
