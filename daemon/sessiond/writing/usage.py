@@ -59,9 +59,8 @@ _REPEATED = (
     " WHERE u.message_id IS NOT NULL GROUP BY u.message_id HAVING count(*) > 1"
 )
 
-Held = dict[
-    SessionId, tuple[int, RecordId]
-]  # by session: (whether its line is marked as a copy, its turn)
+# By session: whether its line is marked as a copy, and its turn.
+Held = dict[SessionId, tuple[int, RecordId]]
 
 
 class Line(NamedTuple):

@@ -34,9 +34,8 @@ _FRESH = f"(1 + 0.6 * pow(0.5, min(max(? - coalesce(e.ts, 0), 0) / {_HALF_LIFE}.
 # Type and time must decide even for a word that is everywhere (whose relevance is 0).
 _SCORE = f"(0.5 + ? * {relevance.NAME}(event_index, ?, {_WEIGHTS})) * {_TYPE} * {_FRESH}"
 
-Row = tuple[
-    "EventId", int | None, float, "SessionId"
-]  # event, time, score (higher is better), session
+# Event, time, score (higher is better), session.
+Row = tuple["EventId", int | None, float, "SessionId"]
 
 
 @dataclass(frozen=True, slots=True)
