@@ -9,10 +9,11 @@ import os
 import re
 from dataclasses import dataclass, field
 
-from sess_cli.continuing.todos import Todo, Todos
+from sess_cli.continuing.todos import Todos
 from sess_cli.export import ansi, shapes
 from sess_cli.export.story import Item, Story
 from sess_schema import kinds, labels
+from sess_schema.calls import Todo
 from sess_schema.queries import sessions
 from sess_schema.queries.views.error_rules import RULES, Classifier
 from sess_schema.queries.views.programs import program

@@ -10,8 +10,8 @@ from typing import Any
 import apsw
 
 from sess_cli.continuing.todos import Todos
-from sess_cli.export.shapes import bare
 from sess_schema import kinds, labels, times
+from sess_schema.calls import bare
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.session import shown

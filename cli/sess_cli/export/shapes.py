@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from sess_cli.export.story import Item
-from sess_schema import edits, kinds
+from sess_schema import calls, edits, kinds
+from sess_schema.calls import Todo
 
 TODO = "todo"
-_PATHS = (
-    "filepath", "path", "targetfile", "notebookpath", "relativeworkspacepath", "file", "filename",
-)  # fmt: skip
-_DONE = frozenset({"completed", "complete", "done", "finished"})
-_DOING = frozenset({"in_progress", "inprogress", "active", "doing"})
-
-
-@dataclass(slots=True, frozen=True)
-class Todo:
-    text: str
-    state: str  # done, doing, open
 
 
 def kind_of(item: Item) -> str:
@@ -34,13 +21,12 @@ def kind_of(item: Item) -> str:
         return kinds.WRITE
     if kind in (kinds.EDIT, kinds.WRITE):
         return kinds.EDIT if item.edits else kinds.OTHER
-    return TODO if kind == kinds.PLAN and _listed(item) is not None else kind
+    return TODO if kind == kinds.PLAN and calls.todos_in(_named(item)) is not None else kind
 
 
 def path_of(item: Item) -> str:
     """The file that a call names."""
-    named = _named(item)
-    return next((path for name in _PATHS if (path := _said(named, name))), "")
+    return calls.path_in(_named(item))
 
 
 def command(item: Item) -> str:
@@ -70,21 +56,11 @@ def patch_text(item: Item) -> str:
 
 def written(item: Item) -> str | None:
     """The complete new content of a file."""
-    named = _named(item)
-    for name in ("content", "contents", "filetext", "codeedit", "newsource"):
-        if isinstance(named.get(name), str):
-            return str(named[name])
-    return None
+    return calls.text_in(_named(item), *calls.CONTENTS)
 
 
 def todos(item: Item) -> list[Todo]:
-    return [*_todos(_listed(item) or [])]
-
-
-def _listed(item: Item) -> list[Any] | None:
-    named = _named(item)
-    lists = (named.get(name) for name in ("todos", "plan", "items"))
-    return next((one for one in lists if isinstance(one, list)), None)
+    return calls.todos_in(_named(item)) or []
 
 
 def says(item: Item, name: str) -> str:
@@ -99,34 +75,8 @@ def arguments(item: Item) -> list[tuple[str, Any]]:
     return [] if item.given is None else [("input", item.given)]
 
 
-@lru_cache(maxsize=512)
-def bare(name: str) -> str:
-    """The name normalised: `target_file`, `targetFile`, `TargetFileV2` are all `targetfile`."""
-    return name.replace("_", "").replace("-", "").casefold().removesuffix("v2")
-
-
-def _todos(listed: list[Any]) -> Iterator[Todo]:
-    for one in listed:
-        if isinstance(one, str):
-            yield Todo(one, "open")
-        elif isinstance(one, dict):
-            text = next(
-                (
-                    one[n]
-                    for n in ("content", "step", "text", "title")
-                    if isinstance(one.get(n), str)
-                ),
-                "",
-            )
-            status = one.get("status")
-            state = status.casefold() if isinstance(status, str) else ""
-            yield Todo(text, "done" if state in _DONE else "doing" if state in _DOING else "open")
-
-
 def _named(item: Item) -> dict[str, Any]:
-    if not isinstance(item.given, dict):
-        return {}
-    return {bare(str(name)): value for name, value in item.given.items()}
+    return calls.named(item.given)
 
 
 def _said(named: dict[str, Any], name: str) -> str:

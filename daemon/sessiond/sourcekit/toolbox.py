@@ -7,18 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sess_schema import kinds, labels
+from sess_schema.calls import COMMANDS, bare, path_in, progress
 from sess_schema.edits import Edit
 from sessiond.sourcekit.base import Described, Event
-from sessiond.sourcekit.changes import bare, edits_of_arguments
+from sessiond.sourcekit.changes import edits_of_arguments
 from sessiond.sourcekit.content import searchable_input
 from sessiond.sourcekit.values import as_dict, as_text
 
-_PATHS = (
-    *("filepath", "path", "absolutepath", "targetfile", "notebookpath", "filename", "file"),
-    *("relativeworkspacepath", "targetnotebook", "dirpath", "directory", "directorypath"),
-)
 _LISTS = ("files", "filepaths", "paths", "operations")
-_COMMANDS = ("command", "cmd", "commands", "commandline", "script", "input")
 _PATTERNS = ("pattern", "regex", "query", "queries", "globpattern", "filepattern", "searchterm")
 _PAGES = ("url", "uri", "query", "objective", "urls", "requests", "searchqueries")
 _TASKS = (
@@ -40,12 +36,11 @@ _SUBJECTS = (
     *("toolname", "uri", "action", "title", "message", "result", "summary", "text", "thought"),
 )
 _BY_KIND = {
-    kinds.SHELL: _COMMANDS,
+    kinds.SHELL: COMMANDS,
     kinds.FETCH: _PAGES,
     kinds.QUESTION: _QUESTIONS,
 }
 _ACTIONS = {kinds.READ: "read", kinds.WRITE: "write", kinds.EDIT: "edit"}
-_DONE = frozenset({"completed", "done"})
 _GLOBS = frozenset("*?[{")
 _LONGEST = 1000  # the event also keeps the whole input
 _EXIT = re.compile(r"^Exit Code: (-?\d{1,10})$", re.MULTILINE)
@@ -125,10 +120,9 @@ def one_line(text: str) -> str:
 
 def _paths(fields: Mapping[str, Any]) -> Iterator[str]:
     """The files that are given by name, not by a pattern."""
-    for name in _PATHS:
-        if path := as_text(fields.get(name)):
-            yield path
-            return
+    if path := path_in(fields):
+        yield path
+        return
     for name in _LISTS:
         listed = fields.get(name)
         for one in listed if isinstance(listed, list) else [listed]:
@@ -147,7 +141,7 @@ def _summary(kind: str, fields: Mapping[str, Any], paths: Sequence[str]) -> str:
         worker, task = _first(fields, _WORKERS), _first(fields, _TASKS)
         return f"[{worker}] {task}".rstrip() if worker else task
     if isinstance(fields.get("todos"), list):
-        return _progress(fields["todos"])
+        return progress(fields["todos"])
     if kind in _BY_KIND and (subject := _first(fields, _BY_KIND[kind])):
         return subject
     subject = _first(fields, _SUBJECTS) or ", ".join(paths) or _first(fields, fields)
@@ -173,12 +167,3 @@ def _text(value: Any) -> str:
     listed = fields.get("args")
     more = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
     return " ".join([word, *more]).strip()
-
-
-def _progress(listed: list[Any]) -> str:
-    todos = [todo for todo in listed if isinstance(todo, dict)]
-    done = sum(todo.get("status") in _DONE for todo in todos)
-    now = next((todo for todo in todos if todo.get("status") in ("in_progress", "in-progress")), {})
-    task = as_text(now.get("content")) or as_text(now.get("description"))
-    progress = f"{done}/{len(listed)} done"
-    return f"{progress}: {task}" if task else progress

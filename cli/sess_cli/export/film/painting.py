@@ -13,6 +13,7 @@ from sess_cli.export.film.scenes import Body, Call, Scene, ending
 from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts, layout
 from sess_schema import labels
+from sess_schema.calls import Todo
 
 # Rows kept of each; pacing may show fewer.
 PROMPT, COMMAND, ANSWER, FINAL, THOUGHT, DIFF, WRITTEN, TODOS, SUBAGENT = (
@@ -46,7 +47,7 @@ class Painter:
         self._columns = columns
         self._room = columns - 4
         self._max_output = max_output
-        self._todos: list[shapes.Todo] = []
+        self._todos: list[Todo] = []
         self._calls: dict[str, Callable[[Item, Scene], None]] = {
             "shell": self._shell,
             "edit": self._edit,

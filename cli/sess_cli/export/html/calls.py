@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from sess_cli.export import json_text, shapes
@@ -12,7 +11,7 @@ from sess_cli.export.html import highlight, markup, prose, values
 from sess_cli.export.html.markup import text
 from sess_cli.export.story import Item
 from sess_cli.render import amounts
-from sess_schema import edits, kinds
+from sess_schema import calls, edits, kinds
 from sess_schema.edits import Edit
 
 _BLOCK = re.compile(r"(?: *\d{1,9}(?:→|\t)[^\n]*(?:\n|\Z))+")
@@ -21,12 +20,7 @@ _EXIT = re.compile(r"(?:Error: |Command failed with )?[Ee]xit code (\d{1,3})(?:\
 _WRAPPED = re.compile(r"<tool_use_error>(.*)</tool_use_error>\s*", re.DOTALL)
 _LINKS = re.compile(r"^Links: (\[.*\])$", re.MULTILINE)
 _TODO_STATES = {"done": ("✓", "done"), "doing": ("▸", "in progress"), "open": ("○", "to do")}
-_PATHS = ("filepath", "path", "targetfile", "notebookpath", "relativeworkspacepath")
-_EDITED = ("oldstring", "newstring", "oldstr", "newstr", "oldtext", "newtext", "edits", "diff")
-_WRITTEN = ("content", "contents", "filetext", "codeedit", "newsource")
-
-
-_bare = lru_cache(maxsize=1024)(shapes.bare)
+_EDITED = (*calls.OLD, *calls.NEW, "edits", "diff")
 
 
 def kind_of(item: Item) -> str:
@@ -107,7 +101,7 @@ def _edit(item: Item) -> str:
     drawn = "".join(_diff(edit) for edit in edits.shown(item.edits))
     if patch := shapes.patch_text(item):
         return drawn + markup.details("Original patch", values.terminal(patch))
-    return drawn + _rest(item, *_EDITED, *_PATHS, *_WRITTEN, told=_edited(item))
+    return drawn + _rest(item, *_EDITED, *calls.PATHS, *calls.CONTENTS, told=_edited(item))
 
 
 def _edited(item: Item) -> list[str]:
@@ -125,7 +119,7 @@ def _write(item: Item) -> str:
     hunks = edits.hunks_of(item.edits)
     changed = markup.details("Changes", _diff(item.edits[0])) if hunks else ""
     whole = values.numbered(content.removesuffix("\n"), 1, shapes.path_of(item))
-    return whole + changed + _rest(item, *_WRITTEN, *_PATHS)
+    return whole + changed + _rest(item, *calls.CONTENTS, *calls.PATHS)
 
 
 def _todo(item: Item) -> str:
@@ -161,7 +155,7 @@ def _search(item: Item) -> str:
 
 
 def _read(item: Item) -> str:
-    return _rest(item, "offset", "limit", *_PATHS, shown=(item.summary,))
+    return _rest(item, "offset", "limit", *calls.PATHS, shown=(item.summary,))
 
 
 def _plan(item: Item) -> str:
@@ -225,7 +219,9 @@ def _rest(item: Item, *names: str, shown: tuple[str, ...] = (), told: Sequence[s
     return values.arguments(
         (name, value)
         for name, value in item.given.items()
-        if _bare(str(name)) not in names and value not in fits and not _is_told(value, told)
+        if calls.unversioned(str(name)) not in names
+        and value not in fits
+        and not _is_told(value, told)
     )
 
 

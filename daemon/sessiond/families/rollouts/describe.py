@@ -8,7 +8,8 @@ from typing import Any
 
 import orjson
 
-from sess_schema import kinds
+from sess_schema import calls, kinds
+from sess_schema.calls import path_in, progress
 from sessiond.sourcekit.base import Described
 from sessiond.sourcekit.changes import edits_of_arguments
 from sessiond.sourcekit.patches import edits_of_patch
@@ -69,10 +70,10 @@ def describe(tool: str | None, given: Any) -> Described:
         return _patched(patch)
     values = as_dict(given)
     if kind == kinds.READ:
-        path = _first(values, "file_path", "path")
+        path = path_in(calls.named(values))
         return Described(kind, _line(path), ((path, "read"),) if path else ())
     if kind in (kinds.OTHER, kinds.MCP):
-        path = _first(values, "file_path", "path")
+        path = path_in(calls.named(values))
         if path and ("old_string" in values or "new_string" in values):
             edits = edits_of_arguments(path, values)
             return Described(kinds.EDIT, _line(f"{path} (edit)"), ((path, "edit"),), edits)
@@ -151,12 +152,7 @@ def _summary(tool: str | None, given: Any) -> str:
 
 def _plan(values: dict[str, Any]) -> str:
     plan = values.get("plan")
-    steps = [step for step in plan if isinstance(step, dict)] if isinstance(plan, list) else []
-    done = sum(step.get("status") == "completed" for step in steps)
-    now = next((step for step in steps if step.get("status") == "in_progress"), {})
-    task = as_text(now.get("step"))
-    progress = f"{done}/{len(steps)} done"
-    return f"{progress}: {task}" if task else progress
+    return progress(plan if isinstance(plan, list) else [])
 
 
 def _first(given: Any, *names: str) -> str:

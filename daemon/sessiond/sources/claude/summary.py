@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from sess_schema.calls import named, path_in, progress
 from sessiond.sourcekit.values import as_text
 
 _LONGEST = 1000  # the whole input is stored too
@@ -47,11 +48,7 @@ def summarize(tool: str | None, given: Any) -> str:
 
 
 def path_of(given: dict[str, Any]) -> str:
-    for name in ("file_path", "notebook_path", "path"):
-        path = as_text(given.get(name))
-        if path:
-            return path
-    return ""
+    return path_in(named(given))
 
 
 def _first_text(given: dict[str, Any], *names: str) -> str:
@@ -113,12 +110,7 @@ def _agent(given: dict[str, Any]) -> str:
 
 
 def _todos(given: dict[str, Any]) -> str:
-    todos = [todo for todo in _items(given, "todos") if isinstance(todo, dict)]
-    done = sum(todo.get("status") == "completed" for todo in todos)
-    now = next((todo for todo in todos if todo.get("status") == "in_progress"), {})
-    progress = f"{done}/{len(_items(given, 'todos'))} done"
-    task = _first_text(now, "content", "activeForm")
-    return f"{progress}: {task}" if task else progress
+    return progress(_items(given, "todos"))
 
 
 def _skill(given: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from sessiond.sourcekit.changes import bare
+from sess_schema.calls import bare
 from sessiond.sourcekit.values import as_text
 from sessiond.sources.cursor.richtext import structured
 from sessiond.sources.cursor.texts import MACHINERY, gather, is_binary, is_empty, loose

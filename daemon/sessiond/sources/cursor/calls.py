@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from sess_schema import kinds
+from sess_schema import calls, kinds
+from sess_schema.calls import bare, progress
 from sess_schema.edits import Edit
 from sessiond.sourcekit.base import Described
-from sessiond.sourcekit.changes import bare, edits_of_arguments
+from sessiond.sourcekit.changes import edits_of_arguments
 from sessiond.sourcekit.patches import edits_of_patch
 from sessiond.sourcekit.values import as_text, strings
 from sessiond.sources.cursor.richtext import readable, structured
@@ -60,17 +61,12 @@ _VERSION = re.compile(r"v\d$")
 _ACTIONS = {"delete": "edit", "edit": "edit", "patch": "edit", "read": "read", "write": "write"}
 
 # Bare names of arguments, the best first.
-_FILES = (
-    *("targetfile", "filepath", "relativeworkspacepath", "path", "targetnotebook", "notebookpath"),
-    *("effectiveuri", "uri"),
-)
-_FOLDERS = ("targetdirectory", "directorypath", "relativedirpath", "directory")
+_FILES = (*calls.FILES, "effectiveuri", "uri")
 _PATTERNS = ("pattern", "regex")
 _GLOBS = ("globpattern",)
 _AGENTS = ("subagenttype", "subagenttypename")
 _QUERIES = ("query", "searchterm", "url", "symbol")
 _WORDS = ("description", "title", "prompt", "plan", "question", "explanation")
-_CONTENTS = ("contents", "content")
 
 _PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+?)\s*$", re.MULTILINE)
 _PATCHES = {"Add": "write", "Update": "edit", "Delete": "edit"}
@@ -182,7 +178,7 @@ def _first_text(named: dict[str, Any], *names: str) -> str:
 
 
 def _path(named: dict[str, Any]) -> str:
-    paths = (as_path(named.get(name)) for name in (*_FILES, *_FOLDERS))
+    paths = (as_path(named.get(name)) for name in (*_FILES, *calls.FOLDERS))
     return next(filter(None, paths), "")
 
 
@@ -197,7 +193,7 @@ def _shell(named: dict[str, Any]) -> str:
 
 def _write(named: dict[str, Any]) -> str:
     path = _path(named)
-    contents = (named.get(name) for name in _CONTENTS)
+    contents = (named.get(name) for name in calls.CONTENTS)
     content = next((text for text in contents if isinstance(text, str)), None)
     size = "write" if content is None else f"{len(content.encode('utf-8', 'replace'))} bytes"
     return f"{path} ({size})" if path else ""
@@ -220,13 +216,7 @@ def _task(named: dict[str, Any]) -> str:
 
 def _todos(named: dict[str, Any]) -> str:
     listed = named.get("todos")
-    if not isinstance(listed, list) or not listed:
-        return ""
-    todos = [todo for todo in listed if isinstance(todo, dict)]
-    done = sum(todo.get("status") == "completed" for todo in todos)
-    now = next((todo for todo in todos if todo.get("status") == "in_progress"), {})
-    task = as_text(now.get("content"))
-    return f"{done}/{len(listed)} done" + (f": {task}" if task else "")
+    return progress(listed) if isinstance(listed, list) and listed else ""
 
 
 def _distinctive(named: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sess_schema import kinds
+from sess_schema.calls import named, path_in, progress
 from sess_schema.edits import Edit
 from sessiond.sourcekit.base import LINK_RESULT, Described, Event, Link
 from sessiond.sourcekit.changes import edits_of_arguments
@@ -29,7 +30,6 @@ _KINDS = {tool: kind for kind, tools in _TOOLS.items() for tool in tools}
 _ACTIONS = {kinds.READ: "read", kinds.WRITE: "write", kinds.EDIT: "edit"}
 _ENDS = {"error": "error", "cancelled": "denied", "canceled": "denied", "rejected": "denied"}
 _ENDED = frozenset({"success", "completed", "ok", "done"})
-_PATHS = ("file_path", "absolute_path", "filePath", "path", "dir_path")
 _SUBJECTS = (
     *("command", "objective", "task", "prompt", "query", "url", "fact", "plan_path", "title"),
     *("question", "name"),
@@ -138,7 +138,7 @@ def _kind(tool: str | None, call: dict[str, Any]) -> str:
 
 
 def _path(given: dict[str, Any]) -> str:
-    return next((path for name in _PATHS if (path := as_text(given.get(name)))), "")
+    return path_in(named(given))
 
 
 def _files(kind: str, given: dict[str, Any], path: str) -> tuple[tuple[str, str], ...]:
@@ -169,18 +169,9 @@ def _summary(kind: str, given: dict[str, Any], path: str) -> str:
         task = next((text for key in _SUBJECTS if (text := as_text(given.get(key)))), "")
         return f"[{name}] {task}".rstrip() if name else task
     if isinstance(given.get("todos"), list):
-        return _todos(given["todos"])
+        return progress(given["todos"])
     subject = next((text for key in _SUBJECTS if (text := as_text(given.get(key)))), "")
     return subject or path or ", ".join(_listed(given)) or ", ".join(sorted(given))
-
-
-def _todos(listed: list[Any]) -> str:
-    todos = [todo for todo in listed if isinstance(todo, dict)]
-    done = sum(todo.get("status") == "completed" for todo in todos)
-    now = next((todo for todo in todos if todo.get("status") == "in_progress"), {})
-    task = as_text(now.get("description")) or as_text(now.get("content"))
-    progress = f"{done}/{len(listed)} done"
-    return f"{progress}: {task}" if task else progress
 
 
 def _one_line(text: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from sess_schema import kinds, labels
+from sess_schema.calls import todos_in
 from sessiond.sourcekit.base import (
     LINK_PROMPT,
     TITLE_AI,
@@ -42,7 +43,6 @@ _EXIT = re.compile(r"^\[Exit code: -?[1-9]\d*\]$", re.MULTILINE)
 _TAIL = 400
 _SAVED = re.compile(r"^Full output saved to: .*?([^/\\\n]+\.txt)$", re.MULTILINE)
 _LONGEST_NAME = 200  # as `sess record` cuts it
-_MARKS = {"done": "x", "completed": "x", "in_progress": ">", "running": ">"}
 _MOST_WAITING = 1000
 _MOVE = "switch_env"  # to another machine or container
 # About the program's own work; the archive keeps them.
@@ -215,11 +215,8 @@ class JcodeParser:
         _note(record, lines, labels.PLAN)
 
     def read_todo_snapshot(self, record: Record, value: dict[str, Any]) -> None:
-        todos = value.get("todos")
-        lines = []
-        for todo in todos if isinstance(todos, list) else ():
-            mark = _MARKS.get(as_text(as_dict(todo).get("status")) or "", " ")
-            lines.append(f"[{mark}] {as_text(as_dict(todo).get('title')) or ''}".rstrip())
+        todos = todos_in({"todos": value.get("todos")}) or []
+        lines = [f"[{todo.mark}] {todo.text}".rstrip() for todo in todos]
         _note(record, lines or ["no to-dos"], labels.TODO)
 
     def read_mode_change(self, record: Record, value: dict[str, Any]) -> None:

@@ -102,4 +102,4 @@ def say(*texts, at=CREATED):
 
 
 def ids(cursor, session):
-    return [e.event for e in cursor.entries(session)]
+    return [e.id for e in cursor.entries(session)]
