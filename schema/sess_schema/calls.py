@@ -22,6 +22,10 @@ NEW: Final = ("newstring", "newstr", "newtext")
 CONTENTS: Final = ("content", "contents", "filetext", "codeedit", "newsource")  # of a whole file
 PATCHES: Final = ("patch", "input", "diff", "patchtext")
 COMMANDS: Final = ("command", "cmd", "commands", "commandline", "script", "input")
+PATTERNS: Final = (
+    *("pattern", "regex", "query", "queries", "globpattern", "filepattern", "searchterm"),
+)
+PAGES: Final = ("url", "uri", "query", "objective", "urls", "requests", "searchqueries")
 OPEN, DOING, DONE = "open", "doing", "done"
 _DONE = frozenset({"completed", "complete", "done", "finished"})
 _DOING = frozenset({"in_progress", "inprogress", "in-progress", "active", "doing", "running"})

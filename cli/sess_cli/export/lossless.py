@@ -84,7 +84,7 @@ def item_object(story: Story, item: Item) -> dict[str, Any]:
         item.given,
         key=item.key,
         images=item.images,
-        files=[{**file, "path": story.cleaned(file["path"])} for file in item.files],
+        files=item.files,
         subagent=item.agent.row.session if item.agent is not None else None,
         copied_from=item.copied_from,
     )

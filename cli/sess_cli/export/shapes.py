@@ -25,7 +25,9 @@ def kind_of(item: Item) -> str:
 
 
 def path_of(item: Item) -> str:
-    """The file that a call names."""
+    """The file that a call touched, as the index knows it, else the path that it names."""
+    if len(item.files) == 1:
+        return item.files[0]["path"]
     return calls.path_in(_named(item))
 
 
@@ -34,10 +36,21 @@ def command(item: Item) -> str:
     given = item.given
     if isinstance(given, str):
         return given
-    value = _named(item).get("command") or _named(item).get("cmd") or _named(item).get("script")
+    named = _named(item)
+    value = next((found for name in calls.COMMANDS if (found := named.get(name))), None)
     if isinstance(value, list):
         return " ".join(map(str, value))
     return value if isinstance(value, str) else item.summary
+
+
+def pattern(item: Item) -> str:
+    """What a search looked for."""
+    return calls.text_in(_named(item), *calls.PATTERNS) or ""
+
+
+def page(item: Item) -> str:
+    """The address that a call fetched, or the words it looked for on the web."""
+    return calls.text_in(_named(item), *calls.PAGES) or ""
 
 
 def description(item: Item) -> str:

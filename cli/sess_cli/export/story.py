@@ -307,6 +307,7 @@ class Story:
             self._known.clear()
             self._look_at(f"#{item.key}", item.tool or item.type)
             item.summary = self._clean.excerpt(item.summary)
+            item.files = [{**file, "path": self.cleaned(file["path"])} for file in item.files]
             self._look_at(f"#{item.key}", "commit")
             item.commits = [
                 Commit(one.sha, self._cleaned_name(one.branch), self.cleaned(one.subject))

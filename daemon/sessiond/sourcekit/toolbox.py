@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sess_schema import kinds, labels
-from sess_schema.calls import COMMANDS, bare, path_in, progress
+from sess_schema.calls import COMMANDS, PAGES, PATTERNS, bare, path_in, progress
 from sess_schema.edits import Edit
 from sessiond.sourcekit.base import Described, Event
 from sessiond.sourcekit.changes import edits_of_arguments
@@ -15,8 +15,6 @@ from sessiond.sourcekit.content import searchable_input
 from sessiond.sourcekit.values import as_dict, as_text
 
 _LISTS = ("files", "filepaths", "paths", "operations")
-_PATTERNS = ("pattern", "regex", "query", "queries", "globpattern", "filepattern", "searchterm")
-_PAGES = ("url", "uri", "query", "objective", "urls", "requests", "searchqueries")
 _TASKS = (
     "description",
     "title",
@@ -37,7 +35,7 @@ _SUBJECTS = (
 )
 _BY_KIND = {
     kinds.SHELL: COMMANDS,
-    kinds.FETCH: _PAGES,
+    kinds.FETCH: PAGES,
     kinds.QUESTION: _QUESTIONS,
 }
 _ACTIONS = {kinds.READ: "read", kinds.WRITE: "write", kinds.EDIT: "edit"}
@@ -136,7 +134,7 @@ def _summary(kind: str, fields: Mapping[str, Any], paths: Sequence[str]) -> str:
     if kind in _ACTIONS and paths:
         return f"{', '.join(paths)} (edit)" if kind == kinds.EDIT else ", ".join(paths)
     if kind == kinds.SEARCH:
-        return " in ".join(filter(None, (_first(fields, _PATTERNS), ", ".join(paths))))
+        return " in ".join(filter(None, (_first(fields, PATTERNS), ", ".join(paths))))
     if kind == kinds.AGENT:
         worker, task = _first(fields, _WORKERS), _first(fields, _TASKS)
         return f"[{worker}] {task}".rstrip() if worker else task

@@ -58,11 +58,11 @@ def gist(item: Item, kind: str) -> str:
     if kind in ("question", "plan"):
         return ""
     if kind == "fetch":
-        about = _said(item, "url") or _said(item, "query") or item.summary
+        about = shapes.page(item) or item.summary
         shown = text(markup.line(about))
         return markup.link(about, shown) or shown
     if kind == "search":
-        about = _said(item, "pattern") or _said(item, "query") or item.summary
+        about = shapes.pattern(item) or item.summary
         where = shapes.path_of(item)
         inside = f' <span class="where">in {text(markup.line(where))}</span>' if where else ""
         return f"<code>{text(markup.line(about))}</code>{inside if where != about else ''}"
@@ -146,11 +146,11 @@ def _agent(item: Item) -> str:
 
 
 def _web(item: Item) -> str:
-    return _rest(item, shown=(_said(item, "url") or _said(item, "query"),))
+    return _rest(item, shown=(shapes.page(item),))
 
 
 def _search(item: Item) -> str:
-    about = _said(item, "pattern") or _said(item, "query")
+    about = shapes.pattern(item)
     return _rest(item, shown=(about, shapes.path_of(item), item.summary))
 
 
