@@ -401,7 +401,7 @@ class Copies:
         if superseded:
             self._db.execute("UPDATE events SET retired = ? WHERE turn_id = ?", (generation, heir))
             if heir != turn_id:
-                self._events.mark_gone(heir)
+                self._events.mark(heir, gone=True)
 
     def purge(self, turns: str) -> None:
         """Remove the turns that a query selects, with their events and usage.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any
 
 import apsw
@@ -375,30 +375,18 @@ class EventWriter:
         )
         return next((ts for (ts,) in copies), call.ts)
 
-    def mark_gone(self, turn_id: RecordId) -> None:
-        """Mark the cached rows of a turn that a later record took back."""
-        for row in self._cached(turn_id):
-            if row.turn_id == turn_id:
-                row.call_retired = row.retired = 1
-            if row.result_turn_id == turn_id:
-                row.result_retired = 1
-
-    def mark_back(self, turn_id: RecordId) -> None:
-        """Unmark the cached rows of a retired turn that is in its file again."""
-        for row in self._cached(turn_id):
-            if row.turn_id == turn_id:
-                row.call_retired = row.retired = 0
-            if row.result_turn_id == turn_id:
-                row.result_retired = 0
-
-    def _cached(self, turn_id: RecordId) -> Iterator[Row]:
-        """Cached rows with the call ids of a stored turn."""
+    def mark(self, turn_id: RecordId, *, gone: bool) -> None:
+        """Note in cached rows that a stored turn was taken back, or is in its file again."""
         for (call_id,) in self._db.execute(
             "SELECT call_id FROM events WHERE turn_id = ?1 AND call_id IS NOT NULL UNION"
             " SELECT call_id FROM events WHERE result_turn_id = ?1 AND call_id IS NOT NULL",
             (turn_id,),
         ):
-            yield from self._calls.of(call_id)
+            for row in self._calls.of(call_id):
+                if row.turn_id == turn_id:
+                    row.call_retired = row.retired = int(gone)
+                if row.result_turn_id == turn_id:
+                    row.result_retired = int(gone)
 
     def note_copy(self, session: Session, turn_id: RecordId, ts: int | None) -> None:
         """The session has a copy of a turn that another session owns."""

@@ -54,7 +54,7 @@ class Superseding:
         named = find(source, session, turn, operation)
         for turn_id in named:
             self._copies.supersede(turn_id, session.id, source.generation)
-            self._events.mark_gone(turn_id)
+            self._events.mark(turn_id, gone=True)
         if named:
             self._facts.count_again(session.id)
             self._facts.prompts_changed(session)

@@ -187,4 +187,4 @@ class TurnWriter:
         self._db.execute("UPDATE events SET retired = 0 WHERE turn_id = ?", (twin.id,))
         turn.id = twin.id
         self._copies.mark_back(twin)
-        self._events.mark_back(twin.id)
+        self._events.mark(twin.id, gone=False)
