@@ -96,7 +96,7 @@ def wear(c: Context) -> None:
         raise BenchError("needs /proc")
     for stored in (0, 2_000) if c.quick else (0, 20_000):
         index, grown, cost = measure(stored, 5 if c.quick else 20, 1.0)
-        row = Row("wear", f"a line a second, index of {index / 1e6:.0f} MB", cost / 1e3, "kB")
+        row = Row("wear", f"a line a second, index of {index / 1e6:.0f} MB", cost / 1e3, "kB", 150)
         row.ratio, row.to = cost / grown, "the line"
         c.add(row)
 

@@ -1,8 +1,9 @@
-"""`dataclass` without generated code, for classes that every search loads.
+"""`dataclass` without generated code, for what searches, the status line and totals load.
 
 The one of the standard library compiles several functions for each class, and imports `inspect`:
 together that took longer than a search. This one has what we use of it: defaults, `frozen`,
-comparison and hashing by fields, `replace`, `asdict`. Type checkers see the real one.
+comparison and hashing by fields, `replace`, `asdict`. Type checkers see the real one; modules that
+none of these loads use it.
 """
 
 from __future__ import annotations

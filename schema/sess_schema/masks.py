@@ -7,8 +7,7 @@ A file is compared with a masked archive outside the masks.
 from __future__ import annotations
 
 import re
-
-from sess_schema.classes import TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import apsw

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import difflib
 import re
+from typing import TYPE_CHECKING
 
-from sess_schema.classes import TYPE_CHECKING
 from sess_schema.errors import SessError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,6 @@ import apsw
 from sess_cli.export import notice_names
 from sess_cli.export.records import Image, block_in, images_in, text_in
 from sess_schema import archive, labels, numbers
-from sess_schema.classes import replace
 from sess_schema.edits import Edit
 from sess_schema.ids import EventId, SessionId
 from sess_schema.numbers import Numbers

@@ -6,8 +6,8 @@ import gc
 import os
 import sys
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from sess_schema.classes import TYPE_CHECKING
 from sess_schema.errors import Exit, SessError
 
 if TYPE_CHECKING:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import apsw
 
-from sess_schema.classes import dataclass
 from sess_schema.escape import safe
 from sess_schema.ids import SessionId
 from sess_schema.queries import sessions

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 from rich.console import Console
@@ -20,7 +21,6 @@ from sess_cli.finder.worker import Latest
 from sess_cli.render import amounts, layout
 from sess_schema import labels
 from sess_schema.citations import Citations
-from sess_schema.classes import TYPE_CHECKING
 from sess_schema.escape import safe
 from sess_schema.session.reader import Entry, Reader
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -18,7 +20,6 @@ from sess_cli.finder import wording
 from sess_cli.finder.cards import Card, Cards
 from sess_cli.finder.worker import Latest
 from sess_schema import times
-from sess_schema.classes import TYPE_CHECKING, dataclass, replace
 from sess_schema.queries.fields import Condition, Setting
 from sess_schema.queries.search import Filter, Hit, Results, Search
 from sess_schema.queries.search.groups import Families

@@ -40,7 +40,7 @@ from sessiond.reading.tracked import (
     now_ms,
 )
 from sessiond.sourcekit import disk
-from sessiond.writing import comparing, word_levels
+from sessiond.writing import comparing
 from sessiond.writing.comparing import Recheck
 from sessiond.writing.transaction import Batch, SourceCrash, Stopped, Store, UnknownCulprit
 
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 DIGEST_SHARE = 0.1  # of the time of a pass; those of a first load take half of that
 DIGEST_SECONDS = 0.1  # at least
 BULK = 4 << 20  # bytes to read; for less, a second process does not pay
+_MERGED_AT_ONCE = 64  # pages of full text
 DIED = "sessiond died while it read this file"
 RETRY_AFTER = 24 * 3600  # seconds: something else may have killed it
 
@@ -120,7 +121,7 @@ class Ingest(StepWriter):
         summary = self.ingest(seen, force=force, retry=not roots)
         with self._undone_on_error():
             if summary.read_bytes > BULK:
-                word_levels.sort_by_size(self._store.db)
+                self._merge_words(all_in_one=first_index.is_unfinished(self._store.db))
             gone = vanished(self.tracked, seen.files, [place.path for place in places])
             summary.gone += self._mark_gone(list(gone))
             if roots and not self.stop.is_set():
@@ -267,6 +268,20 @@ class Ingest(StepWriter):
             self._note.clear()
             gc.unfreeze()
             gc.enable()
+
+    def _merge_words(self, *, all_in_one: bool) -> None:
+        """Merge the large pieces of full text that a load leaves where FTS5 puts small ones.
+
+        The next lines would have them merged with pieces of one line each. In steps, so that the
+        pages of what was merged are used again.
+        """
+        db, step = self._store.db, "INSERT INTO event_index (event_index, rank) VALUES ('merge', ?)"
+        pages = -_MERGED_AT_ONCE if all_in_one else _MERGED_AT_ONCE
+        changes = 2  # fewer: there was nothing to merge
+        while changes >= 2 and not self.stop.is_set():
+            before = db.total_changes()
+            db.execute(step, (pages,))
+            changes, pages = db.total_changes() - before, _MERGED_AT_ONCE
 
     def _digest(self, took: float) -> None:
         """Make digests in a small share of the time of the pass; the next ones go on."""

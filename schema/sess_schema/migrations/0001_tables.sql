@@ -283,9 +283,6 @@ INSERT INTO event_index (event_index, rank) VALUES ('hashsize', 33554432);
 -- Taking every word of a changed text out of the pages at once reads 20 to 80 MB of a large index.
 -- A marker does; `sess forget`, which must leave nothing behind, turns this on.
 INSERT INTO event_index (event_index, rank) VALUES ('secure-delete', 0);
--- Pieces of the full text fit into one page each.
-INSERT INTO event_index (event_index, rank) SELECT 'pgsz', page_size - 44 FROM pragma_page_size
-WHERE page_size < 4096;
 -- Sixteen pieces become one, so that each word is written again rarely; in steps, and in one go only
 -- where these cannot keep up. A search reads a few pieces more.
 INSERT INTO event_index (event_index, rank) VALUES ('automerge', 16);

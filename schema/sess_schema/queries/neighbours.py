@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import apsw
+from typing import TYPE_CHECKING
 
-from sess_schema.classes import TYPE_CHECKING
+import apsw
 
 if TYPE_CHECKING:
     from sess_schema.ids import EventId, SessionId

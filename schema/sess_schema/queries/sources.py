@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import apsw
 
-from sess_schema.classes import dataclass
 from sess_schema.ids import SessionId, SourceId
 
 

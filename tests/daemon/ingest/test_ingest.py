@@ -10,8 +10,9 @@ import pytest
 from tests.conftest import opened
 
 from sess_schema import labels
+from sess_schema.connection import open_writer
 from sess_schema.marks import FAILED
-from sessiond.ingest import Ingest
+from sessiond.ingest import Ingest, passes
 from sessiond.writing import chunks
 from sessiond.writing.transaction import Store
 
@@ -458,3 +459,26 @@ def test_time_that_is_known_to_be_a_persons_is_no_duration(world, passes):
     world.ingest()
     rows = world.sql("SELECT call_id, status, duration_ms FROM events ORDER BY call_id")
     assert rows == [("c1", "denied", None), ("c2", "ok", None), ("c3", "ok", 3000)]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_load_leaves_no_pieces_of_full_text_to_merge(world, monkeypatch, first):
+    """The next lines would pay for it. Later ones are added, and all words are found."""
+    monkeypatch.setattr(passes.first_index, "is_unfinished", lambda _: first)
+    monkeypatch.setattr(passes, "BULK", 0)
+    monkeypatch.setattr(passes, "_MERGED_AT_ONCE", 2)
+    t = world.transcript()
+    for n in range(6):  # each pass writes a piece
+        t.append(t.prompt(f"word{n} " + " ".join(f"x{n}y{m}" for m in range(400))))
+        world.ingest()
+    with closing(open_writer(world.state / "index.db")) as db:
+        before = db.total_changes()
+        db.execute("INSERT INTO event_index (event_index, rank) VALUES ('merge', 500)")
+        assert db.total_changes() - before < 2
+    t.append(t.prompt("word6"))
+    world.ingest()
+    with closing(open_writer(world.state / "index.db")) as db:
+        db.execute("INSERT INTO event_index (event_index, rank) VALUES ('integrity-check', 1)")
+        query = "SELECT count(*) FROM event_index WHERE event_index MATCH ?"
+        found = [db.execute(query, (f"word{n}",)).get for n in (0, 5, 6, 7)]
+    assert found == [1, 1, 1, 0]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import apsw
 
 from sess_schema import times
-from sess_schema.classes import dataclass, field
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import parts, scope
 from sess_schema.queries.views.parts import Counted

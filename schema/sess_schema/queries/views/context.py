@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import apsw
 
 from sess_schema import labels
-from sess_schema.classes import dataclass, field
 from sess_schema.ids import SessionId
 from sess_schema.patterns import later
 from sess_schema.queries.sessions import title_for

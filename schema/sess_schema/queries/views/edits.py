@@ -6,11 +6,11 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 
 import apsw
 
 from sess_schema import kinds
-from sess_schema.classes import dataclass, field
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import interruptions, parts, scope
 from sess_schema.queries.views.parts import Counted

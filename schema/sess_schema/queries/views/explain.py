@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 
 import apsw
 
 from sess_schema import times
-from sess_schema.classes import dataclass, replace
 from sess_schema.ids import EventId
 from sess_schema.moments import QUARTER
 from sess_schema.queries.quarters import Reader, Row

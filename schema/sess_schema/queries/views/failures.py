@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import apsw
 
-from sess_schema.classes import dataclass, field
 from sess_schema.ids import EventId
 from sess_schema.labels import API_ERROR
 from sess_schema.moments import QUARTER

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import apsw
 
 from sess_schema import times
-from sess_schema.classes import dataclass, field
 from sess_schema.ids import NO_EVENT, EventId, SessionId
 from sess_schema.queries import fields
 from sess_schema.queries.sessions import title_for

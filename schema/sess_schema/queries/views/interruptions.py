@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import dataclass, field
 from itertools import groupby
 
 import apsw
 
-from sess_schema.classes import dataclass, field
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import parts
 from sess_schema.queries.views.parts import Counted

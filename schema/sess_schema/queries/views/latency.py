@@ -5,12 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import groupby
 
 import apsw
 
 from sess_schema import labels
-from sess_schema.classes import dataclass, field
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import parts, scope
 from sess_schema.queries.views.parts import Counted, Packed

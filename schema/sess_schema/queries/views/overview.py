@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import apsw
 
 from sess_schema import numbers
-from sess_schema.classes import dataclass, field
 from sess_schema.queries.quarters import Reader
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import NAMES, Sum, Tally

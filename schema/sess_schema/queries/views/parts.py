@@ -10,11 +10,11 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import apsw
 
-from sess_schema.classes import replace
 from sess_schema.ids import SessionId
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views.error_rules import VERSION as RULES

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import apsw
 
 from sess_schema import numbers, sums
-from sess_schema.classes import dataclass, field
 from sess_schema.ids import EventId
 from sess_schema.numbers import Numbers
 from sess_schema.queries.sessions import SessionRow

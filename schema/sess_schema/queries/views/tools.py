@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass, field
 
 import apsw
 
 from sess_schema import kinds
-from sess_schema.classes import dataclass, field
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import parts, scope
 from sess_schema.queries.views.parts import Counted, Packed

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import apsw
 
 from sess_schema import kinds, labels
-from sess_schema.classes import dataclass, field
 from sess_schema.ids import EventId, SessionId
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import scope
