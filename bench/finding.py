@@ -46,7 +46,7 @@ def finding(c: Context) -> None:
 async def keystrokes(index: Path, texts: Iterable[str]) -> list[float]:
     """Seconds from each key to the first frame that shows what it found."""
     app = finder.load()(index)
-    from sess_cli.finder.results import ResultList  # noqa: PLC0415 - slow to import
+    from sess_cli.finder.results import ResultList  # slow to import
 
     painted: dict[str, float] = {}
     draw = ResultList.render_line

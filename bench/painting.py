@@ -50,7 +50,7 @@ MOMENTS = ("first paint", "first text")
 @contextmanager
 def chromium() -> Iterator["Browser"]:
     try:
-        from playwright.sync_api import sync_playwright  # noqa: PLC0415 - an extra
+        from playwright.sync_api import sync_playwright  # an extra
     except ImportError:
         raise BenchError("needs Playwright: pip install -e '.[dev]'") from None
     program = next(filter(None, map(shutil.which, BROWSERS)), None)

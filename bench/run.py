@@ -61,7 +61,7 @@ def _yardstick(store: Store) -> float:
 
 def agents(c: Context) -> None:
     """Every agent's own files, as many as make a megabyte."""
-    import agents as every  # noqa: PLC0415 - needs the tests' golden homes
+    import agents as every  # needs the tests' golden homes
 
     mb = 0.2 if c.quick else 1
     usual, *_ = every.speed("claude", mb, every.RECORD)

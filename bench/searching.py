@@ -28,9 +28,9 @@ from harness import (
 from report import Context, Row
 from starting import beyond
 
+from sess_common.times import iso
 from sess_schema.connection import open_reader
 from sess_schema.queries.search import Filter, Search
-from sess_schema.times import iso
 
 NOWHERE = "qqqnowhere"
 SCANS = {

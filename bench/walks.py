@@ -48,7 +48,7 @@ class Walked:
         self.calls += 1
 
     def only_passes(self) -> None:
-        from sessiond.ingest import Ingest  # noqa: PLC0415
+        from sessiond.ingest import Ingest
 
         reconcile = Ingest.reconcile
 
@@ -71,7 +71,7 @@ def _is_importing(frame: FrameType) -> bool:
 
 def write_home(home: Path) -> Path:
     """Some sessions of Claude Code, and one of Cursor; returns a transcript to append to."""
-    from corpus import write_corpus  # noqa: PLC0415
+    from corpus import write_corpus
 
     write_corpus(home, 0.3, files=4)
     with_bubbles(home, 2)
@@ -81,7 +81,7 @@ def write_home(home: Path) -> Path:
 
 def with_bubbles(home: Path, count: int) -> None:
     sys.path.append(str(HERE.parent))
-    from tests import cursor_databases as cursor  # noqa: PLC0415
+    from tests import cursor_databases as cursor
 
     path = cursor.global_database(home)
     path.unlink(missing_ok=True)
@@ -108,9 +108,9 @@ def walk(name: str, session: str) -> None:
     """Run a command in this process, whose environment has the home."""
     program, *_ = sys.argv = WALKS[name].format(session).split()
     if program == "sessiond":
-        from sessiond.main import run  # noqa: PLC0415
+        from sessiond.main import run
     else:
-        from sess_cli.start import run  # noqa: PLC0415
+        from sess_cli.start import run
     walked = Walked()
     if name.endswith("the pass alone"):
         walked.only_passes()

@@ -8,7 +8,13 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 TARGET = ROOT / "ARCHITECTURE.md"
-PACKAGES = ("cli/sess_cli", "daemon/sessiond", "schema/sess_schema")
+PACKAGES = (
+    "cli/sess_cli",
+    "daemon/sessiond",
+    "schema/sess_common",
+    "schema/sess_redaction",
+    "schema/sess_schema",
+)
 BEGIN = "<!-- The map is made by `python docs/generate.py` from the packages themselves. -->\n"
 END = "<!-- end of the map -->"
 

@@ -133,7 +133,7 @@ def _of_stats(db: apsw.Connection, row: SessionRow) -> dict[str, Said]:
 
 
 def _added(groups):
-    from sess_schema.queries.tally import Tally  # noqa: PLC0415
+    from sess_schema.queries.tally import Tally
 
     total = Tally()
     for tally in groups.values():

@@ -7,7 +7,7 @@ from graphlib import CycleError, TopologicalSorter
 import grimp
 import pytest
 
-PACKAGES = ("sess_schema", "sessiond", "sess_cli")
+PACKAGES = ("sess_common", "sess_redaction", "sess_schema", "sessiond", "sess_cli")
 
 
 def test_no_imports_go_in_circles() -> None:

@@ -8,8 +8,9 @@ ROOT = Path(__file__).parents[1]
 PRODUCT = {
     "cli": "cli/sess_cli",
     "daemon": "daemon/sessiond",
+    "common": "schema/sess_common",
+    "redaction": "schema/sess_redaction",
     "schema": "schema/sess_schema",
-    "redaction": "schema/sess_schema/redaction",
 }
 BESIDE = {".", "browser", "faults", "fuzz", "oracle"}  # what is not about one folder
 

@@ -14,9 +14,10 @@ import apsw
 
 from sess_cli.checks import Check
 from sess_cli.commands.restore import write_new
-from sess_schema import __version__, connection, paths
-from sess_schema.errors import SessError
-from sess_schema.program import say
+from sess_common import paths
+from sess_common.errors import SessError
+from sess_common.program import say
+from sess_schema import __version__, connection
 
 _LIBRARIES = ("apsw", "orjson", "zstandard", "watchdog", "typer", "rich", "google-re2", "comrak")
 _TABLES = ("sources", "sessions", "turns", "events", "usage", "chunks", "warnings")

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import apsw
 
 from sess_cli.render import amounts
-from sess_schema import archive, connection, lock, soundness
-from sess_schema.errors import SessError
-from sess_schema.progress_line import progress_line
+from sess_common import lock
+from sess_common.errors import SessError
+from sess_common.progress_line import progress_line
+from sess_schema import archive, connection, soundness
 from sess_schema.soundness import ArchiveCheck, Finding
 
 if TYPE_CHECKING:
-    from sess_schema.paths import Home
+    from sess_common.paths import Home
 
 Checked = tuple[str, str, list[Finding]]  # name, message, what is wrong
 

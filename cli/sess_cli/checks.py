@@ -19,12 +19,13 @@ import apsw
 from sess_cli import fresh
 from sess_cli.render import amounts, layout
 from sess_cli.sandbox import throw_away
-from sess_schema import archive, connection, lock, migrate, sizes, skipped, soundness, upkeep
-from sess_schema.errors import REPAIR, SessError
+from sess_common import lock, sizes, upkeep
+from sess_common.errors import REPAIR, SessError
+from sess_schema import archive, connection, migrate, skipped, soundness
 from sess_schema.queries import references, sources
 
 if TYPE_CHECKING:
-    from sess_schema.paths import Home
+    from sess_common.paths import Home
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 _MOST_EXAMPLES = 3

@@ -41,8 +41,8 @@ class Matching:
         return any(one is not None for one in (self.agents, self.projects, self.since, self.until))
 
     def listing(self, *, utc: bool, **more: Any) -> Listing:
-        from sess_schema import times  # noqa: PLC0415
-        from sess_schema.queries.sessions import Listing  # noqa: PLC0415
+        from sess_common import times
+        from sess_schema.queries.sessions import Listing
 
         return Listing(
             self.agents or (),
@@ -53,7 +53,7 @@ class Matching:
         )
 
     def rows(self, db: apsw.Connection, listing: Listing) -> list[SessionRow]:
-        from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+        from sess_common.errors import Exit, SessError
 
         found = [*listing.rows(db)]
         if not found:
@@ -75,7 +75,7 @@ class Doomed:
     utc: Utc = False
 
     def check(self, verb: str) -> None:
-        from sess_schema.errors import SessError  # noqa: PLC0415
+        from sess_common.errors import SessError
 
         if not (self.sessions or self.agents or self.projects or self.older_than):
             hint = "name sessions, or use --project, --agent, --older-than"
@@ -83,8 +83,8 @@ class Doomed:
 
     def rows(self, db: apsw.Connection) -> list[SessionRow]:
         """Those that all filters match; among the ones with these IDs if any are given."""
-        from sess_schema import times  # noqa: PLC0415
-        from sess_schema.queries import sessions  # noqa: PLC0415
+        from sess_common import times
+        from sess_schema.queries import sessions
 
         found = {row.key: row for row in (sessions.resolve(db, one) for one in self.sessions or ())}
         if self.agents or self.projects or self.older_than:
@@ -118,9 +118,9 @@ class Editing:
 
 def agreed(question: str, does: str) -> bool:
     """Whether somebody on a terminal says yes."""
-    import sys  # noqa: PLC0415
+    import sys
 
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_common.errors import SessError
 
     if not sys.stdin.isatty():
         raise SessError("nobody to ask", hint=f"`--yes` {does} without asking")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sess_common.errors import Exit, SessError
 from sess_schema import citations
-from sess_schema.errors import Exit, SessError
 
 if TYPE_CHECKING:
     import apsw

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from sess_schema.completion import Candidate
+from sess_common.completion import Candidate
 
 if TYPE_CHECKING:
     import apsw
@@ -18,7 +18,7 @@ Found = Iterable[Candidate | str]
 
 def values(name: str, typed: str) -> Found | None:
     """The values of an option, or of the argument with this metavar."""
-    from sess_schema.queries.filters import FIELDS  # noqa: PLC0415
+    from sess_schema.queries.filters import FIELDS
 
     field = FIELDS.get(name.removeprefix("--"))
     if field is not None and field.values:
@@ -36,7 +36,7 @@ def values(name: str, typed: str) -> Found | None:
 
 def _words(typed: str) -> Found:
     """Saved searches, and filters among the words of a search."""
-    from sess_schema.queries.filters import FIELDS  # noqa: PLC0415
+    from sess_schema.queries.filters import FIELDS
 
     if typed.startswith("@"):
         return [Candidate(f"@{name}") for name in _saved()]
@@ -62,13 +62,13 @@ def _after_comma(names: Iterable[str], typed: str) -> Found:
 
 def _from_index(read: Callable[[apsw.Connection, str], Found], typed: str) -> Found:
     """Without an index there is nothing to offer, and nothing to complain about."""
-    from contextlib import closing  # noqa: PLC0415
+    from contextlib import closing
 
-    import apsw  # noqa: PLC0415
+    import apsw
 
-    from sess_schema import paths  # noqa: PLC0415
-    from sess_schema.connection import open_reader  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_common import paths
+    from sess_common.errors import SessError
+    from sess_schema.connection import open_reader
 
     try:
         with closing(open_reader(paths.home().index)) as db:
@@ -82,7 +82,7 @@ def _sql(query: str) -> Callable[[apsw.Connection, str], Found]:
 
 
 def _projects(db: apsw.Connection, typed: str) -> Found:
-    import os  # noqa: PLC0415
+    import os
 
     home = os.path.expanduser("~")
     for (path,) in db.execute(
@@ -98,7 +98,7 @@ def _projects(db: apsw.Connection, typed: str) -> Found:
 
 
 def _sessions(db: apsw.Connection, typed: str) -> Found:
-    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_schema.queries import sessions
 
     short = sessions.ShortIds(db)
     rows = [*sessions.Listing(limit=0 if typed else _RECENT, every=bool(typed)).rows(db)]
@@ -117,14 +117,14 @@ def _views_or_sessions(db: apsw.Connection, typed: str) -> Found:
 
 
 def _views() -> Found:
-    from sess_cli.render.stats import VIEWS  # noqa: PLC0415
+    from sess_cli.render.stats import VIEWS
 
     return VIEWS
 
 
 def _saved() -> Found:
-    from sess_cli.search import saved_searches  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_cli.search import saved_searches
+    from sess_common.errors import SessError
 
     try:
         return [*saved_searches.names()]
@@ -133,49 +133,49 @@ def _saved() -> Found:
 
 
 def _kinds() -> Found:
-    from sess_schema import kinds  # noqa: PLC0415
+    from sess_schema import kinds
 
     return kinds.ALL
 
 
 def _orders() -> Found:
-    from sess_schema.queries.search import SORTS  # noqa: PLC0415
+    from sess_schema.queries.search import SORTS
 
     return SORTS
 
 
 def _list_orders() -> Found:
-    from sess_cli.commands.list_ import SORTS  # noqa: PLC0415
+    from sess_cli.commands.list_ import SORTS
 
     return SORTS
 
 
 def _json_fields() -> Iterable[str]:
-    from sess_cli.search.output_json import FIELDS  # noqa: PLC0415
+    from sess_cli.search.output_json import FIELDS
 
     return FIELDS
 
 
 def _groups() -> Iterable[str]:
-    from sess_schema.queries.stats import GROUPS  # noqa: PLC0415
+    from sess_schema.queries.stats import GROUPS
 
     return [*GROUPS]
 
 
 def _subagents() -> Found:
-    from sess_schema.queries.stats import SUBAGENTS  # noqa: PLC0415
+    from sess_schema.queries.stats import SUBAGENTS
 
     return SUBAGENTS
 
 
 def _zones() -> Found:
-    from zoneinfo import available_timezones  # noqa: PLC0415
+    from zoneinfo import available_timezones
 
     return sorted(available_timezones())
 
 
 def _themes() -> Found:
-    from sess_cli.export.film.themes import names  # noqa: PLC0415
+    from sess_cli.export.film.themes import names
 
     return names()
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from sess_schema.classes import TYPE_CHECKING
-from sess_schema.errors import Exit, SessError
-from sess_schema.program import Ended, module, say
+from sess_common.classes import TYPE_CHECKING
+from sess_common.errors import Exit, SessError
+from sess_common.program import Ended, module, say
 
 if TYPE_CHECKING:
     from typing import Any
 
     import apsw
 
-    from sess_schema.paths import Home
+    from sess_common.paths import Home
 
 # Done, nothing to do, some files skipped, another process is updating it: the index is readable.
 _FINE = (Exit.OK, Exit.NOTHING_FOUND, Exit.SKIPPED_SOME, Exit.ALREADY_RUNNING)
@@ -26,9 +26,9 @@ _FINE = (Exit.OK, Exit.NOTHING_FOUND, Exit.SKIPPED_SOME, Exit.ALREADY_RUNNING)
 @contextmanager
 def open_index(*, sync: bool = True) -> Iterator[apsw.Connection]:
     """A reader of the index, updated first where possible."""
-    from sess_schema import paths  # noqa: PLC0415 - not needed for --help
-    from sess_schema.connection import open_reader  # noqa: PLC0415
-    from sess_schema.errors import explained  # noqa: PLC0415
+    from sess_common import paths  # not needed for --help
+    from sess_common.errors import explained
+    from sess_schema.connection import open_reader
 
     home = paths.home()
     db, failed = _updated(home) if sync else (None, False)
@@ -45,7 +45,7 @@ def open_index(*, sync: bool = True) -> Iterator[apsw.Connection]:
 @contextmanager
 def open_with_sessions(*, sync: bool = True) -> Iterator[apsw.Connection]:
     """The same, for commands that need at least one session."""
-    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_schema.queries import sessions
 
     with open_index(sync=sync) as db:
         if not sessions.any_session(db):
@@ -54,7 +54,7 @@ def open_with_sessions(*, sync: bool = True) -> Iterator[apsw.Connection]:
 
 
 def no_sessions() -> SessError:
-    from sess_schema import lock, paths  # noqa: PLC0415
+    from sess_common import lock, paths
 
     if lock.is_held(paths.home().lock_file):
         return SessError(
@@ -73,7 +73,7 @@ def no_sessions() -> SessError:
 
 def roots() -> list[str]:
     """The directories that the daemon reads transcripts from."""
-    import subprocess  # noqa: PLC0415
+    import subprocess
 
     asked = subprocess.run(
         [*module("sessiond.service.one_pass"), "--roots"],
@@ -86,8 +86,8 @@ def roots() -> list[str]:
 
 def agents() -> list[dict[str, Any]]:
     """What `sessiond agents --json` says."""
-    import json  # noqa: PLC0415
-    import subprocess  # noqa: PLC0415
+    import json
+    import subprocess
 
     asked = subprocess.run(
         module("sessiond.service.agents"), capture_output=True, text=True, check=False
@@ -100,16 +100,17 @@ def _updated(home: Home) -> tuple[apsw.Connection | None, bool]:
 
     A reader, if one had to be opened to know that; and True if the pass failed and printed why.
     """
-    from sess_schema import lock, receipt  # noqa: PLC0415
+    from sess_common import lock
+    from sess_schema.connection import reader_if_unchanged
 
     while True:
         if lock.is_held(home.lock_file):
-            from sess_cli import waiting  # noqa: PLC0415
+            from sess_cli import waiting
 
             db = waiting.reader(home)
             if db is not None:
                 return db, False
-        db = receipt.reader_if_unchanged(home)
+        db = reader_if_unchanged(home)
         if db is not None:
             return db, False
         code = _sync()
@@ -119,7 +120,7 @@ def _updated(home: Home) -> tuple[apsw.Connection | None, bool]:
 
 def _sync() -> int:
     """Run one pass, and say what the child has not said if it failed."""
-    import subprocess  # noqa: PLC0415 - not needed with a daemon
+    import subprocess  # not needed with a daemon
 
     command = [*module("sessiond.service.one_pass"), "--unless-running"]
     code = subprocess.run(command, check=False).returncode

@@ -10,9 +10,10 @@ import typer
 
 from sess_cli.options import InstallCompletion, ShowCompletion
 from sess_cli.parsing import expanded, keep_only, with_verb
-from sess_schema import __version__, completion, program, shells
-from sess_schema.errors import SessError
-from sess_schema.program import say
+from sess_common import completion, program, shells
+from sess_common.errors import SessError
+from sess_common.program import say
+from sess_schema import __version__
 
 # Each verb, in the order of the help, and its module in `commands/`: the function has the name of
 # the verb, unless the module registers it.
@@ -77,11 +78,11 @@ def options(
 
 def _without_a_verb(*, print_id: bool) -> None:
     """The finder on a terminal; elsewhere the list."""
-    from sess_cli import finder  # noqa: PLC0415 - only here
+    from sess_cli import finder  # only here
 
     if print_id or finder.has_screen():
         raise typer.Exit(finder.start(print_id=print_id))
-    from sess_cli.commands import list_  # noqa: PLC0415
+    from sess_cli.commands import list_
 
     expanded(list_.list_)()
     if sys.stdin.isatty() and sys.stdout.isatty():
@@ -93,7 +94,7 @@ def run() -> None:
 
     def follow() -> None:
         if completion.wanted("sess"):
-            from sess_cli.completing import values  # noqa: PLC0415
+            from sess_cli.completing import values
 
             keep_only(app, given[:-1])
             completion.answer(app, "sess", given, values)

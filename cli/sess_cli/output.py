@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from sess_cli.terminal import Terminal
-from sess_schema.classes import TYPE_CHECKING
+from sess_common.classes import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
@@ -15,7 +15,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def json_line(value: Any) -> None:
     """Write one object and flush, so that the reader of a pipe need not wait for the rest."""
-    import json  # noqa: PLC0415 - loads in half the time of orjson
+    import json  # loads in half the time of orjson
 
     line = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     if sys.stdout.isatty():  # a pipe gets the text as it is
@@ -37,6 +37,6 @@ def inert(line: str) -> str:
     """The same JSON with all control characters escaped: encoders escape only some."""
     if line.isprintable():
         return line
-    import json  # noqa: PLC0415
+    import json
 
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 
 from sess_cli.terminal import Terminal
-from sess_schema.classes import TYPE_CHECKING
+from sess_common.classes import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any
@@ -61,9 +61,9 @@ class _Paged:
         return True
 
     def _start(self) -> None:
-        import queue  # noqa: PLC0415 - only with a pager
-        import subprocess  # noqa: PLC0415
-        import threading  # noqa: PLC0415
+        import queue  # only with a pager
+        import subprocess
+        import threading
 
         sys.stdout.flush()
         self._queue = queue.SimpleQueue()
@@ -100,8 +100,8 @@ def _command() -> list[str] | None:
     """The pager to run; None for none."""
     if os.environ.get("TERM") == "dumb":
         return None
-    import shlex  # noqa: PLC0415
-    from shutil import which  # noqa: PLC0415
+    import shlex
+    from shutil import which
 
     try:
         words = shlex.split(chosen())
@@ -114,7 +114,7 @@ def _command() -> list[str] | None:
 
 def chosen() -> str:
     """As git chooses: our own variable, the configuration, PAGER, `less`."""
-    from sess_cli import settings  # noqa: PLC0415
+    from sess_cli import settings
 
     if (own := os.environ.get("SESS_PAGER")) is not None:
         return own

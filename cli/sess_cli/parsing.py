@@ -19,7 +19,7 @@ from typing import Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 
 _BEFORE = ("--debug",)  # options of `sess` itself that a command may follow
 _OWN = ("--help", "-h", "--version", "--print-id", "--install-completion", "--show-completion")
@@ -48,7 +48,7 @@ def with_verb(app: typer.Typer, given: list[str]) -> list[str]:
         return [*before, *rest[1:], "--help"]
     for verb in verbs:
         if _one_slip(rest[0], verb):
-            import shlex  # noqa: PLC0415
+            import shlex
 
             raise SessError(
                 f"no such command: {rest[0]}",
@@ -62,7 +62,7 @@ def _before_a_verb(given: list[str], rest: list[str]) -> list[str]:
     """Options of `sess` itself stay; those of a search need the word."""
     if rest[0].partition("=")[0] in _OWN or all(word.startswith("-") for word in rest):
         return given
-    import shlex  # noqa: PLC0415
+    import shlex
 
     raise SessError(
         f"no such option: {rest[0]}",
@@ -119,7 +119,7 @@ class _Division:
 
     @property
     def _pasted(self) -> bool:
-        from sess_cli.search.pasted import is_command  # noqa: PLC0415
+        from sess_cli.search.pasted import is_command
 
         return is_command([*self._words[:1], *self._args[self._at :]])
 
@@ -177,7 +177,7 @@ class _Division:
 
     def _unknown(self, word: str, name: str) -> None:
         """An error, because as a word it would silently match nothing; a pasted one is a word."""
-        import difflib  # noqa: PLC0415
+        import difflib
 
         known = [option for option in self._takes_value if option.startswith("--")]
         pasted = self._pasted
@@ -196,7 +196,7 @@ _SIMILAR, _SAME = 0.7, 0.85
 
 
 def _as_word(word: str) -> str:
-    import shlex  # noqa: PLC0415
+    import shlex
 
     return f"`sess search -- {shlex.quote(word)}` searches for it as a word"
 

@@ -10,9 +10,9 @@ import apsw
 from sess_cli.output import json_line
 from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal
+from sess_common.errors import Exit, SessError
 from sess_schema import archive
 from sess_schema.archive import Chunk, Damaged
-from sess_schema.errors import Exit, SessError
 from sess_schema.queries.sources import SourceRow
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from sess_schema.errors import Exit, SessError
+from sess_common.errors import Exit, SessError
 from sess_schema.ids import SessionId
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow

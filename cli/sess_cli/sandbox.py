@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sess_schema.program import module
+from sess_common.program import module
 
 if TYPE_CHECKING:
     import subprocess
@@ -26,7 +26,7 @@ class Sandbox:
     """A home directory in which our programs find only what was put there."""
 
     def __init__(self, root: Path) -> None:
-        import site  # noqa: PLC0415
+        import site
 
         self.root = root
         self.projects = root / ".claude" / "projects"
@@ -51,7 +51,7 @@ class Sandbox:
         self, name: str, *arguments: str, capture: bool = True
     ) -> subprocess.CompletedProcess[str]:
         """Run one of our modules inside."""
-        import subprocess  # noqa: PLC0415
+        import subprocess
 
         sys.stdout.flush()
         return subprocess.run(
@@ -67,7 +67,7 @@ class Sandbox:
 @contextmanager
 def throw_away() -> Iterator[Sandbox]:
     """A sandbox that is removed afterwards, whatever happens."""
-    import tempfile  # noqa: PLC0415
+    import tempfile
 
     with tempfile.TemporaryDirectory(prefix="sess-", ignore_cleanup_errors=True) as root:
         yield Sandbox(Path(root).resolve())

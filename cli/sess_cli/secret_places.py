@@ -8,9 +8,9 @@ from sess_cli import fresh
 from sess_cli.export import masking
 from sess_cli.output import json_line
 from sess_cli.terminal import Terminal
-from sess_schema.errors import Exit
+from sess_common.errors import Exit
+from sess_redaction import HOME
 from sess_schema.queries.sessions import Listing
-from sess_schema.redaction import HOME
 from sess_schema.session.reader import Reader
 
 _MOST_SESSIONS = 20

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from sess_schema import paths
-from sess_schema.classes import dataclass
+from sess_common import paths
+from sess_common.classes import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ def read() -> Settings:
     path = paths.home().settings_file
     if not os.path.exists(path):
         return Settings()
-    import tomllib  # noqa: PLC0415 - 3 ms
+    import tomllib  # 3 ms
 
     try:
         with open(path, "rb") as file:

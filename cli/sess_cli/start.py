@@ -21,7 +21,7 @@ _OBJECTS_BEFORE_COLLECTING = 200_000
 def run() -> None:
     gc.set_threshold(_OBJECTS_BEFORE_COLLECTING)
     if "_SESS_COMPLETE" not in os.environ and (text := _known_text(sys.argv[1:])) is not None:
-        from sess_schema import program  # noqa: PLC0415
+        from sess_common import program
 
         program.run_plain("sess", lambda: _print(text))
         return
@@ -29,21 +29,21 @@ def run() -> None:
         _statusline()
         return
     if sys.argv[1:] in ([], ["--print-id"]) and "_SESS_COMPLETE" not in os.environ:
-        from sess_cli import finder  # noqa: PLC0415
+        from sess_cli import finder
 
         if sys.argv[1:] or finder.has_screen():
             _find(print_id=bool(sys.argv[1:]))
             return
     plain = plain_search(sys.argv[1:])
     if plain is None:
-        from sess_cli.main import run as run_command  # noqa: PLC0415
+        from sess_cli.main import run as run_command
 
         run_command()
         return
-    from sess_schema import program  # noqa: PLC0415
+    from sess_common import program
 
     def search() -> None:
-        from sess_cli.search.run import for_words  # noqa: PLC0415
+        from sess_cli.search.run import for_words
 
         for_words(*plain)
 
@@ -53,7 +53,7 @@ def run() -> None:
 def _known_text(given: list[str]) -> str | None:
     """What is printed whatever the index has."""
     if given == ["--version"]:
-        from sess_schema import __version__  # noqa: PLC0415
+        from sess_schema import __version__
 
         return f"sess {__version__}\n"
     if given in (["--help"], ["-h"]) and _columns() >= _HELP_COLUMNS:
@@ -79,10 +79,10 @@ def _columns() -> int:
 
 
 def _statusline() -> None:
-    from sess_schema import program  # noqa: PLC0415
+    from sess_common import program
 
     def show() -> None:
-        from sess_cli.statusline import show  # noqa: PLC0415
+        from sess_cli.statusline import show
 
         show()
 
@@ -90,8 +90,8 @@ def _statusline() -> None:
 
 
 def _find(*, print_id: bool) -> None:
-    from sess_cli import finder  # noqa: PLC0415
-    from sess_schema import program  # noqa: PLC0415
+    from sess_cli import finder
+    from sess_common import program
 
     def find() -> None:
         raise program.Ended(finder.start(print_id=print_id))

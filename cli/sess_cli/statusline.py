@@ -11,8 +11,8 @@ import sys
 
 from sess_cli.render import amounts
 from sess_cli.render.tallies import money, short
-from sess_schema import times
-from sess_schema.classes import TYPE_CHECKING, dataclass
+from sess_common import times
+from sess_common.classes import TYPE_CHECKING, dataclass
 from sess_schema.queries.views import budget, windows
 from sess_schema.queries.views.capacity import window_of
 from sess_schema.session import shown
@@ -85,16 +85,16 @@ class Status:
 
 def show(*, as_json: bool = False) -> None:
     """Shows the index as it is, without a sync."""
-    from contextlib import closing  # noqa: PLC0415
+    from contextlib import closing
 
-    from sess_schema import paths  # noqa: PLC0415
-    from sess_schema.connection import open_reader  # noqa: PLC0415
+    from sess_common import paths
+    from sess_schema.connection import open_reader
 
     session = _session_on_stdin()
     with closing(open_reader(paths.home().index_file)) as db, db:
         found = read(db, session)
     if as_json:
-        from sess_cli.output import json_line  # noqa: PLC0415
+        from sess_cli.output import json_line
 
         json_line(found.facts())
     else:
@@ -149,7 +149,7 @@ def _session_on_stdin() -> str | None:
             raw += more
     except (OSError, ValueError):
         return None
-    import json  # noqa: PLC0415
+    import json
 
     try:
         given = json.loads(raw)

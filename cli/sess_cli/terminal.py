@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
-from sess_schema.classes import TYPE_CHECKING
-from sess_schema.escape import safe
+from sess_common.classes import TYPE_CHECKING
+from sess_common.escape import safe
 
 if TYPE_CHECKING:
     from typing import TextIO
@@ -57,7 +57,7 @@ class Terminal:
         """Text that opens a file when clicked, if the terminal supports it."""
         if not path or not self.colour or not _knows_links(interactive=self.interactive):
             return text
-        from urllib.parse import quote  # noqa: PLC0415 - rarely needed
+        from urllib.parse import quote  # rarely needed
 
         return f"\x1b]8;;file://{quote(path.encode('utf-8', 'replace'))}\x1b\\{text}\x1b]8;;\x1b\\"
 
@@ -89,6 +89,6 @@ def _knows_links(*, interactive: bool) -> bool:
 
 
 def _width() -> int:
-    import shutil  # noqa: PLC0415 - a pipe has no width
+    import shutil  # a pipe has no width
 
     return max(40, shutil.get_terminal_size((80, 24)).columns)

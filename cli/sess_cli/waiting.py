@@ -9,18 +9,19 @@ from __future__ import annotations
 import sys
 import time
 
-from sess_schema import first_index, lock, status_file
-from sess_schema.classes import TYPE_CHECKING
+from sess_common import lock, status_file
+from sess_common.classes import TYPE_CHECKING
+from sess_common.errors import SessError
+from sess_common.program import say
+from sess_schema import first_index
 from sess_schema.connection import open_reader
-from sess_schema.errors import SessError
-from sess_schema.program import say
 
 if TYPE_CHECKING:
     from typing import Any
 
     import apsw
 
-    from sess_schema.paths import Home
+    from sess_common.paths import Home
 
 _LOOK = 0.1
 # Seconds without any progress: the other process was stopped, or cannot go on.
@@ -44,8 +45,8 @@ def reader(home: Home) -> apsw.Connection | None:
 
 
 def _wait(home: Home) -> apsw.Connection | None:
-    from sess_schema.progress_bar import Bar  # noqa: PLC0415 - only to wait
-    from sess_schema.progress_line import progress_line  # noqa: PLC0415
+    from sess_common.progress_bar import Bar  # only to wait
+    from sess_common.progress_line import progress_line
 
     before, since, told = None, time.monotonic(), False
     with progress_line() as line, Bar() as bar:

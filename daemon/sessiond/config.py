@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sess_schema.errors import Exit, SessError
+from sess_common.errors import Exit, SessError
 from sessiond import config_keys
 from sessiond.reading.exclude import Exclude, folders
 from sessiond.sourcekit import disk
@@ -81,12 +81,12 @@ def _exclude(path: Path, section: Any) -> Exclude:
 
 
 def _mask(path: Path, section: Any) -> Masker | None:
-    from sess_schema.redaction import rules  # noqa: PLC0415 - rarely needed
+    from sess_redaction import rules  # rarely needed
 
     patterns = rules.checked(path, section)
     if not section.get("at_ingest"):
         return None
-    from sessiond.sourcekit.masking import Masker  # noqa: PLC0415
+    from sessiond.sourcekit.masking import Masker
 
     return Masker(patterns)
 
@@ -124,7 +124,7 @@ def _check_edit(path: Path, section: Any) -> None:
 
 
 def _prices(path: Path, section: Any) -> dict[str, dict[str, int]]:
-    from sessiond.prices.table import read_overrides  # noqa: PLC0415 - rarely needed
+    from sessiond.prices.table import read_overrides  # rarely needed
 
     try:
         return read_overrides(section)

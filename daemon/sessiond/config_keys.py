@@ -104,6 +104,6 @@ def example(*, commented: bool = False) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    import textwrap  # noqa: PLC0415 - rarely needed
+    import textwrap  # rarely needed
 
     return textwrap.wrap(text, 96, initial_indent="# ", subsequent_indent="# ")

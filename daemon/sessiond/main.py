@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from sess_schema import __version__, completion, program, shells
+from sess_common import completion, program, shells
+from sess_schema import __version__
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
 
@@ -55,8 +56,8 @@ def start(
     detach: Annotated[bool, typer.Option("--detach", help="Run in the background.")] = False,
 ) -> None:
     """Run the daemon in the foreground."""
-    from sess_schema import paths  # noqa: PLC0415
-    from sessiond.service import control, logs, loop  # noqa: PLC0415
+    from sess_common import paths
+    from sessiond.service import control, logs, loop
 
     if detach:
         raise typer.Exit(control.start_detached(typer.echo))
@@ -67,7 +68,7 @@ def start(
 @app.command()
 def stop() -> None:
     """Stop the daemon cleanly."""
-    from sessiond.service import control  # noqa: PLC0415
+    from sessiond.service import control
 
     raise typer.Exit(control.stop(typer.echo))
 
@@ -75,7 +76,7 @@ def stop() -> None:
 @app.command()
 def restart() -> None:
     """Restart the daemon in the background, or start it."""
-    from sessiond.service import control  # noqa: PLC0415
+    from sessiond.service import control
 
     raise typer.Exit(control.restart(typer.echo))
 
@@ -100,7 +101,7 @@ def status(
     ] = "",
 ) -> None:
     """Show what is watched, read, behind and skipped, and why."""
-    from sessiond.service.status import show  # noqa: PLC0415
+    from sessiond.service.status import show
 
     raise typer.Exit(show(as_json=as_json, every=every, only_health=health, metrics=prometheus))
 
@@ -128,19 +129,19 @@ def sync(
     A file that is named is followed from then on, wherever it is. While the daemon runs, it reads
     what is named.
     """
-    from sess_schema import paths as places  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
-    from sessiond.service import pass_report  # noqa: PLC0415
+    from sess_common import paths as places
+    from sess_common.errors import SessError
+    from sessiond.service import pass_report
 
     if agent is not None and not paths:
         raise SessError("--agent needs a file", hint="`sessiond sync --agent NAME FILE`")
     if not paths and not as_json and pass_report.tell_if_unchanged(places.home(), quiet=quiet):
         return
-    from sessiond.service import one_pass  # noqa: PLC0415 - loads every agent
+    from sessiond.service import one_pass  # loads every agent
 
     if not paths:
         raise typer.Exit(one_pass.run([], as_json=as_json, quiet=quiet))
-    from sessiond.service import named_files  # noqa: PLC0415
+    from sessiond.service import named_files
 
     raise typer.Exit(named_files.sync(paths, agent=agent, as_json=as_json, quiet=quiet))
 
@@ -157,7 +158,7 @@ def agents(
 
     Also where each is looked for, what was found there, and what is not read and why.
     """
-    from sessiond.service.agents import show  # noqa: PLC0415
+    from sessiond.service.agents import show
 
     raise typer.Exit(show(as_json=as_json, every=every))
 
@@ -173,7 +174,7 @@ def config(
 
     docs/config.md describes every key. A running daemon reads the file when it starts.
     """
-    from sessiond.service import configuring  # noqa: PLC0415
+    from sessiond.service import configuring
 
     if edit:
         configuring.edit()
@@ -191,7 +192,7 @@ def install(
 
     A systemd user unit on Linux, a launchd agent on macOS.
     """
-    from sessiond.service import install as service_files  # noqa: PLC0415
+    from sessiond.service import install as service_files
 
     raise typer.Exit(service_files.install(hardened=hardened, say=typer.echo))
 
@@ -199,7 +200,7 @@ def install(
 @app.command()
 def uninstall() -> None:
     """Stop and remove the service; the index is kept."""
-    from sessiond.service import install as service_files  # noqa: PLC0415
+    from sessiond.service import install as service_files
 
     raise typer.Exit(service_files.uninstall(say=typer.echo))
 
@@ -214,8 +215,8 @@ def logs(
     ] = False,
 ) -> None:
     """Show the daemon's log."""
-    from sess_schema import paths  # noqa: PLC0415
-    from sessiond.service import logs as log_file  # noqa: PLC0415
+    from sess_common import paths
+    from sessiond.service import logs as log_file
 
     for line in log_file.tail_log(paths.home().log, lines, follow=follow):
         typer.echo(line)
@@ -227,13 +228,13 @@ def reprice() -> None:
 
     The prices are the built-in ones, and those in config.toml.
     """
-    from contextlib import closing  # noqa: PLC0415
+    from contextlib import closing
 
-    from sess_schema import lock, paths  # noqa: PLC0415
-    from sess_schema.connection import open_writer  # noqa: PLC0415
-    from sess_schema.progress_line import progress_line  # noqa: PLC0415
-    from sessiond import config  # noqa: PLC0415
-    from sessiond.prices import repricing  # noqa: PLC0415
+    from sess_common import lock, paths
+    from sess_common.progress_line import progress_line
+    from sess_schema.connection import open_writer
+    from sessiond import config
+    from sessiond.prices import repricing
 
     home = paths.home()
     home.create()
@@ -271,7 +272,7 @@ def repair(
     into a new one, and the damaged one is kept. What is lost is named.
     Exits with 4 if something is lost, unless --accept-losses is given.
     """
-    from sessiond.service import rescue  # noqa: PLC0415
+    from sessiond.service import rescue
 
     raise typer.Exit(rescue.repair(accept_losses=accept_losses))
 
@@ -285,7 +286,7 @@ def salvage(
     The file is only read. What the index has already is left alone, and what is lost is named.
     Exits with 5 if something is lost.
     """
-    from sessiond.service import rescue  # noqa: PLC0415
+    from sessiond.service import rescue
 
     raise typer.Exit(rescue.salvage(file))
 
@@ -299,7 +300,7 @@ def restore_backup(
     ] = None,
 ) -> None:
     """Use a backup as the index. The index it replaces is kept, and what changed since is read."""
-    from sessiond.service import rescue  # noqa: PLC0415
+    from sessiond.service import rescue
 
     raise typer.Exit(rescue.restore_backup(backup, at))
 

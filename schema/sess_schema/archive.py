@@ -9,7 +9,7 @@ from typing import NamedTuple
 import apsw
 import zstandard
 
-from sess_schema.errors import Exit, SessError
+from sess_common.errors import Exit, SessError
 from sess_schema.ids import SourceId
 
 LIVE, PENDING = 0, -1  # chunks.retired: currently in the file; an unfinished last line

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from sess_common.errors import Exit, SessError
+from sess_common.progress import Progress, unseen
 from sess_schema import archive, soundness
-from sess_schema.errors import Exit, SessError
 from sess_schema.page_sink import PageSink, lost, verified
-from sess_schema.progress import Progress, unseen
 
 _MANIFEST, _PACK = ".manifest", ".pack"
 _STEP = 1000  # pages between two reports of progress

@@ -13,8 +13,8 @@ from collections.abc import Iterable
 
 import apsw
 
-from sess_schema.classes import TYPE_CHECKING, dataclass
-from sess_schema.errors import SessError
+from sess_common.classes import TYPE_CHECKING, dataclass
+from sess_common.errors import SessError
 from sess_schema.ids import EventId, SessionId
 from sess_schema.session import shown
 

@@ -8,14 +8,17 @@ import stat
 
 import apsw
 
+from sess_common import receipt
+from sess_common.classes import TYPE_CHECKING
+from sess_common.errors import Exit, SessError, sqlite_error
+from sess_common.paths import absolute, create_private_file
+from sess_common.progress import Progress, unseen
 from sess_schema import migrate
-from sess_schema.classes import TYPE_CHECKING
-from sess_schema.errors import Exit, SessError, sqlite_error
-from sess_schema.paths import absolute, create_private_file
-from sess_schema.progress import Progress, unseen
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from sess_common.paths import Home
 
 OLDEST_SQLITE = 3_051_003
 
@@ -99,14 +102,14 @@ def never_write(db: apsw.Connection) -> None:
 def _keep_older(db: apsw.Connection, path: Path, progress: Progress) -> None:
     """An upgrade is one transaction; a copy of what was there before is kept all the same."""
     if 0 < db.pragma("user_version") < migrate.latest():
-        from sess_schema import backups  # noqa: PLC0415 - few openings upgrade
+        from sess_schema import backups  # few openings upgrade
 
         backups.before_upgrade(db, path, progress)
 
 
 def interrupted_repair(path: Path) -> Path | None:
     """The kept copy of a damaged index whose repair was interrupted."""
-    from pathlib import Path  # noqa: PLC0415 - only for the writer
+    from pathlib import Path  # only for the writer
 
     try:
         return Path(os.fsdecode(path.with_name("repairing").read_bytes()))
@@ -152,7 +155,7 @@ def _make_companions_writable(path: Path) -> None:
 
 def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
     """The only writing connection: creates the index and upgrades its schema."""
-    from sess_schema import short_keys  # noqa: PLC0415 - only for the writer
+    from sess_schema import short_keys  # only for the writer
 
     refuse_old_sqlite()
     refuse_links(path)
@@ -220,7 +223,7 @@ def _as_uri(path: str | Path) -> str:
     """As SQLite reads it: what has a meaning in a URI is escaped."""
     text = absolute(os.fspath(path))
     if os.sep != "/" or not text.isprintable():
-        from pathlib import Path  # noqa: PLC0415 - drives, backslashes, bytes that are no text
+        from pathlib import Path  # drives, backslashes, bytes that are no text
 
         return Path(text).as_uri()
     return f"file:{text.replace('%', '%25').replace('?', '%3f').replace('#', '%23')}"
@@ -245,3 +248,23 @@ def _read_only(path: str | Path, option: str = "", *, any_schema: bool) -> apsw.
         db.close()
         raise
     return db
+
+
+def reader_if_unchanged(home: Home) -> apsw.Connection | None:
+    """A reader of the index, if another pass would find nothing to do."""
+    number = receipt.number_if_unchanged(home)
+    if number is None:
+        return None
+    try:
+        db = open_reader(home.index_file)
+    except SessError:
+        return None  # the pass says what is wrong, or mends it
+    if is_in_state(db, number):
+        return db
+    db.close()
+    return None
+
+
+def is_in_state(db: apsw.Connection, number: str) -> bool:
+    """Whether the index is in that state."""
+    return bool(db.execute("SELECT value FROM facts WHERE name = ?", (receipt.FACT,)).get == number)

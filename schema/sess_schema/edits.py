@@ -14,7 +14,7 @@ from sess_schema import archive
 if TYPE_CHECKING:
     import apsw
 
-    from sess_schema.differ import Counts, DiffLine
+    from sess_common.differ import Counts, DiffLine
     from sess_schema.ids import EventId
 
 
@@ -67,7 +67,7 @@ def _is_covered(edit: Edit, edits: Sequence[Edit]) -> bool:
 
 def lines(edit: Edit, context: int | None = 3) -> list[DiffLine]:
     """The diff of one edit, with line numbers where known."""
-    from sess_schema import differ  # noqa: PLC0415 - most passes see no edit
+    from sess_common import differ  # most passes see no edit
 
     if edit.hunks:
         return differ.from_hunks(edit.hunks)
@@ -78,13 +78,13 @@ def lines(edit: Edit, context: int | None = 3) -> list[DiffLine]:
 
 def count(edits: Sequence[Edit]) -> list[Counts]:
     """Lines added and removed by each edit; the sum matches what `shown` draws."""
-    from sess_schema.differ import Counts  # noqa: PLC0415 - most passes see no edit
+    from sess_common.differ import Counts  # most passes see no edit
 
     return [Counts(0, 0) if _is_covered(edit, edits) else _count(edit) for edit in edits]
 
 
 def _count(edit: Edit) -> Counts:
-    from sess_schema import differ  # noqa: PLC0415
+    from sess_common import differ
 
     if edit.hunks:
         return differ.count_hunks(edit.hunks)

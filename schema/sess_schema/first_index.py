@@ -6,7 +6,7 @@ killed leaves it to the next one.
 
 from __future__ import annotations
 
-from sess_schema.classes import TYPE_CHECKING
+from sess_common.classes import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import apsw

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import apsw
 
-from sess_schema.errors import Exit, SessError
-from sess_schema.lock import WriterLock
-from sess_schema.paths import create_private_file
+from sess_common.errors import Exit, SessError
+from sess_common.lock import WriterLock
+from sess_common.paths import create_private_file
 
 Identity = tuple[int, int] | None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sess_schema.classes import TYPE_CHECKING
+from sess_common.classes import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import NewType

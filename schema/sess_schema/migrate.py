@@ -14,9 +14,9 @@ from collections.abc import Callable
 
 import apsw
 
-from sess_schema.classes import TYPE_CHECKING
-from sess_schema.errors import REPAIR, Exit, SessError
-from sess_schema.progress import Progress, unseen, while_running
+from sess_common.classes import TYPE_CHECKING
+from sess_common.errors import REPAIR, Exit, SessError
+from sess_common.progress import Progress, unseen, while_running
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,7 @@ class PreRelease(SessError):
     """An index from before the first release."""
 
     def __init__(self, path: str | Path) -> None:
-        import shlex  # noqa: PLC0415 - for an error
+        import shlex  # for an error
 
         super().__init__(
             f'index "{path}" was made before the first release',
@@ -119,11 +119,11 @@ def upgrade(db: apsw.Connection, progress: Progress = unseen) -> None:
                 (number, os.path.basename(path), int(time.time() * 1000)),
             )
         if before:
-            from sess_schema import sums  # noqa: PLC0415 - few openings upgrade
+            from sess_schema import sums  # few openings upgrade
 
             sums.renew(db)  # what the migrations changed, as any writer does before it commits
         else:
-            from sess_schema import first_index  # noqa: PLC0415 - few openings make an index
+            from sess_schema import first_index  # few openings make an index
 
             first_index.begin(db)
         db.pragma("application_id", APPLICATION_ID)
@@ -143,7 +143,7 @@ def _code(path: str) -> Callable[[apsw.Connection, Callable[[int, int], None]], 
     """The function that goes with the SQL. A name that starts with a digit cannot be imported."""
     if not os.path.exists(f"{path}.py"):
         return None
-    from importlib.util import module_from_spec, spec_from_file_location  # noqa: PLC0415
+    from importlib.util import module_from_spec, spec_from_file_location
 
     spec = spec_from_file_location(os.path.basename(path), f"{path}.py")
     assert spec is not None

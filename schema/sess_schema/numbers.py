@@ -14,8 +14,8 @@ from typing import Any
 
 import apsw
 
+from sess_common.classes import dataclass, replace
 from sess_schema import moments, sums
-from sess_schema.classes import dataclass, replace
 from sess_schema.ids import EventId, SessionId
 from sess_schema.queries import sessions, spans, worktime
 from sess_schema.queries.quarters import Reader

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sess_schema import times
+from sess_common import times
 
 if TYPE_CHECKING:
     from sess_schema.numbers import Numbers

@@ -12,8 +12,8 @@ from typing import Any, BinaryIO
 
 import apsw
 
+from sess_common.errors import Exit, SessError
 from sess_schema import archive
-from sess_schema.errors import Exit, SessError
 
 
 def verified(fd: int, page: str, place: tuple[int, int]) -> bytes:

@@ -9,7 +9,8 @@ from typing import Any
 
 import apsw
 
-from sess_schema import archive, decode, losses
+from sess_common import decode
+from sess_schema import archive, losses
 from sess_schema.ids import SourceId
 
 _KEPT = 6  # unpacked chunks of about a megabyte: a result is rarely far from its call

@@ -15,7 +15,7 @@ _ENTRIES = (
 
 def keep(db: apsw.Connection, found: Iterable[tuple[str, str]]) -> None:
     """Replace the list; nothing is written if it is the same."""
-    import json  # noqa: PLC0415 - searches do without it
+    import json  # searches do without it
 
     entries = sorted({_printable(path): why for path, why in found}.items())
     new, old = json.dumps(entries), db.execute("SELECT value FROM facts WHERE name = ?", (_FACT,))

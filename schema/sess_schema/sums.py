@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 
 import apsw
 
+from sess_common.classes import TYPE_CHECKING
 from sess_schema import labels, moments
-from sess_schema.classes import TYPE_CHECKING
 from sess_schema.ids import SessionId
 from sess_schema.moments import NEAR, QUARTER
 

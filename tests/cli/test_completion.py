@@ -11,7 +11,7 @@ from tests.forked import BIN
 from typer.main import get_command
 
 from sess_cli.main import app
-from sess_schema import shells
+from sess_common import shells
 from sessiond.main import app as daemon
 
 MAIN = "11111111-1111-4111-8111-111111111111"

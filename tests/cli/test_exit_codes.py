@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from tests.forked import BIN
 
-from sess_schema import program
-from sess_schema.errors import Exit
+from sess_common import program
+from sess_common.errors import Exit
 
 README = Path(__file__).parents[2] / "README.md"
 

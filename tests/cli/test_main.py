@@ -17,8 +17,9 @@ from tests.waiting import LIMIT, computed, wait_until
 
 from sess_cli import fresh, main
 from sess_cli.start import plain_search
-from sess_schema import __version__, lock, program
-from sess_schema.errors import SessError
+from sess_common import lock, program
+from sess_common.errors import SessError
+from sess_schema import __version__
 from sessiond import main as sessiond_main
 from sessiond.service import heartbeat
 

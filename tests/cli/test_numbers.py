@@ -51,7 +51,7 @@ def at(seconds):
 @pytest.fixture(scope="module")
 def counted(tmp_path_factory):
     """A failed call, a refused one, a subagent, a queued prompt, an early record, a fork."""
-    from tests.conftest import World  # noqa: PLC0415 - one world for the whole module
+    from tests.conftest import World  # one world for the whole module
 
     world = World(tmp_path_factory.mktemp("numbers"))
     t = world.transcript(MAIN)

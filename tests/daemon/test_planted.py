@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from sess_schema import lock, paths
-from sess_schema.errors import SessError
+from sess_common import lock, paths
+from sess_common.errors import SessError
 from sessiond import config, config_keys
 from sessiond.service import heartbeat
 

@@ -8,9 +8,9 @@ from contextlib import closing
 import apsw
 import pytest
 
+from sess_common.errors import SessError
 from sess_schema import sums
 from sess_schema.connection import open_writer
-from sess_schema.errors import SessError
 from sessiond.ingest import Ingest
 from sessiond.prices.pricing import Pricer
 from sessiond.prices.table import read_overrides

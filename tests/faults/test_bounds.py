@@ -9,7 +9,7 @@ import random
 import pytest
 from tests.at_length import amount
 
-from sess_schema.decode import decode, is_crowded
+from sess_common.decode import decode, is_crowded
 from sessiond.engines.lines import MOST_TURNS, LogReader
 from sessiond.reading.tracked import Progress
 from sessiond.sourcekit import bounds

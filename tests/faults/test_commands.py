@@ -20,8 +20,8 @@ from tests.faults import damage, disk
 from tests.faults.disk import FILES, KILL, READS, WRITES, Trouble
 from tests.schema.upgrading import later
 
+from sess_common.errors import Exit
 from sess_schema.connection import open_reader
-from sess_schema.errors import Exit
 from sessiond.service import requests
 
 FIRST, SECOND = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"

@@ -25,7 +25,7 @@ from tests.cursor_databases import (
 )
 from tests.waiting import LIMIT, wait_until
 
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 
 BIN = os.path.dirname(sys.executable)
 LOCKER = """

@@ -11,7 +11,7 @@ import apsw
 import pytest
 from tests.waiting import wait_until
 
-from sess_schema import lock
+from sess_common import lock
 from sess_schema.connection import open_writer
 from sess_schema.ground import GroundLost, Overtaken, standing_on
 from sessiond.ingest import Ingest

@@ -9,9 +9,9 @@ from contextlib import closing
 import apsw
 import pytest
 
+from sess_common.errors import Exit, SessError
 from sess_schema import migrate
 from sess_schema.connection import open_reader
-from sess_schema.errors import Exit, SessError
 from sess_schema.migrate import latest
 
 PAGE = 1024

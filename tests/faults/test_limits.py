@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.waiting import LIMIT
 
-from sess_schema import lock
+from sess_common import lock
 
 BIN = Path(sys.executable).parent
 WATCHES = "sudo sysctl fs.inotify.max_user_watches=524288"

@@ -10,8 +10,8 @@ from tests.at_length import amount, count, seeds, spread
 from tests.faults.history import close, facts, history
 from tests.faults.power import Power
 
+from sess_common.errors import SessError
 from sess_schema.connection import open_writer
-from sess_schema.errors import SessError
 from sessiond.ingest import Ingest
 from sessiond.writing.transaction import Store
 

@@ -17,7 +17,7 @@ from tests.faults.conftest import told_by_kernel
 from tests.faults.test_kill import assert_as_undisturbed
 from tests.waiting import wait_until
 
-from sess_schema.errors import Exit
+from sess_common.errors import Exit
 
 WAL_LIMIT = 64 << 20
 FAIR = (Exit.OK, 75)  # 75: the daemon runs, and reads the files itself

@@ -18,8 +18,8 @@ from tests.faults.history import close, facts, history
 from tests.schema.upgrading import later
 from tests.waiting import LIMIT
 
+from sess_common.errors import Exit, SessError
 from sess_schema.connection import open_writer
-from sess_schema.errors import Exit, SessError
 from sess_schema.migrate import latest
 from sessiond.ingest import Ingest
 from sessiond.writing.transaction import Store

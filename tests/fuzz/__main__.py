@@ -37,7 +37,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _again(name: str, file: Path) -> None:
-    from tests.fuzz.targets import targets  # noqa: PLC0415
+    from tests.fuzz.targets import targets
 
     targets()[name].check(file.read_bytes())
 
@@ -53,7 +53,7 @@ def _blindly() -> int:
 
 
 def _every_target(seconds: int) -> int:
-    from tests.fuzz.targets import targets  # noqa: PLC0415
+    from tests.fuzz.targets import targets
 
     fatal = []
     FOUND.mkdir(exist_ok=True)
@@ -85,10 +85,10 @@ def _every_target(seconds: int) -> int:
 
 def _guided(name: str, options: list[str]) -> None:
     """In a process of its own: the fuzzer ends it."""
-    import atheris  # noqa: PLC0415
+    import atheris
 
     with atheris.instrument_imports(include=["sess_schema", "sess_cli", "sessiond"]):
-        from tests.fuzz.targets import targets  # noqa: PLC0415
+        from tests.fuzz.targets import targets
 
         check = targets()[name].check
     atheris.Setup([sys.argv[0], *options], check)

@@ -28,14 +28,14 @@ from sess_cli.export.film import tape
 from sess_cli.export.film.scenes import Call
 from sess_cli.export.html import prose
 from sess_cli.render import markdown
+from sess_common.decode import decode
+from sess_common.errors import SessError
+from sess_common.escape import safe
+from sess_redaction import Redactor
+from sess_redaction.shapes import SHAPES
 from sess_schema import masks
 from sess_schema.connection import open_reader
-from sess_schema.decode import decode
-from sess_schema.errors import SessError
-from sess_schema.escape import safe
 from sess_schema.queries.search import Search
-from sess_schema.redaction import Redactor
-from sess_schema.redaction.shapes import SHAPES
 from sessiond.engines.lines import LogReader
 from sessiond.reading.array_elements import NotAnArray, elements
 from sessiond.reading.tracked import Progress

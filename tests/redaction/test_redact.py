@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from tests.at_length import amount
 from tests.secrets_grid import cases, leaks
 
-from sess_schema.errors import SessError
-from sess_schema.redaction import Redactor, rules
-from sess_schema.redaction.contexts import CONTEXTS
-from sess_schema.redaction.extents import Extents
-from sess_schema.redaction.shapes import SHAPES
+from sess_common.errors import SessError
+from sess_redaction import Redactor, rules
+from sess_redaction.contexts import CONTEXTS
+from sess_redaction.extents import Extents
+from sess_redaction.shapes import SHAPES
 
 MASK = re.compile(r"\[redacted: [A-Za-z ]+\]")
 HEX = "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567"
@@ -315,7 +315,7 @@ def test_secrets_far_into_a_long_text_are_found_across_windows():
 def test_without_re2_the_result_is_the_same():
     program = (
         "import random, sys; sys.modules['re2'] = None\n"
-        "from sess_schema.redaction import Redactor\n"
+        "from sess_redaction import Redactor\n"
         "from tests import secrets_grid\n"
         "for _, text, _ in secrets_grid.cases(random.Random(5), 2):\n"
         "    print(ascii(Redactor(None)(text)))\n"

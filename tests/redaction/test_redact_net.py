@@ -8,8 +8,8 @@ import pytest
 from tests.secrets_grid import leaks, secret
 from tests.secrets_syntaxes import UNKNOWN
 
-from sess_schema.redaction import engine, looks, runs
-from sess_schema.redaction.redactor import Redactor
+from sess_redaction import engine, looks, runs
+from sess_redaction.redactor import Redactor
 
 SECRETS = (
     "Xk29vLqPz7RtW4mN8bYc", "0a7f3e9b1c5d8e2f4a6b9c0d1e3f5a7b", "kFVdo4aXdd6KikTqgID0Aja/a7U=",

@@ -7,7 +7,7 @@ import random
 import pytest
 from tests.secrets_grid import leaks, secret
 
-from sess_schema.redaction.redactor import Redactor
+from sess_redaction.redactor import Redactor
 
 SECRETS = (
     "Xk29vLqPz7RtW4mN8bYc",

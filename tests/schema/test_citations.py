@@ -9,10 +9,10 @@ from hashlib import blake2s
 
 import pytest
 
+from sess_common.errors import SessError
 from sess_schema import citations
 from sess_schema.citations import Citations
 from sess_schema.connection import open_reader, open_writer
-from sess_schema.errors import SessError
 from sess_schema.queries import sessions
 from sess_schema.session.reader import Reader
 from sessiond.config import Config

@@ -11,9 +11,9 @@ import pytest
 import sqlite_utils
 from tests.schema.upgrading import LATER, later
 
+from sess_common.errors import Exit, SessError
 from sess_schema import migrate
 from sess_schema.connection import open_reader, open_writer
-from sess_schema.errors import Exit, SessError
 
 TABLES = {
     "sources", "chunks", "sessions", "session_sources", "turns", "events", "event_texts",

@@ -16,9 +16,9 @@ from tests.schema import corpus
 from tests.schema.upgrading import LATER, later
 from tests.waiting import LIMIT
 
+from sess_common.errors import Exit, SessError
 from sess_schema import migrate, sums
 from sess_schema.connection import open_reader, open_writer
-from sess_schema.errors import Exit, SessError
 
 SESSIOND = (sys.executable, "-m", "tests.schema.upgrading")
 

@@ -26,7 +26,7 @@ def later(folder: Path = LATER) -> Iterator[None]:
 
 
 def main() -> None:
-    from sessiond.main import run  # noqa: PLC0415 - not for the tests that upgrade in their process
+    from sessiond.main import run  # not for the tests that upgrade in their process
 
     with later():
         run()

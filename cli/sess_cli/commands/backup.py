@@ -24,15 +24,16 @@ def backup(
     A folder keeps every backup made into it, and each writes only the pages that changed.
     `sessiond restore-backup` brings one back.
     """
-    from contextlib import closing  # noqa: PLC0415
+    from contextlib import closing
 
-    from sess_cli import fresh  # noqa: PLC0415
-    from sess_cli.render import amounts  # noqa: PLC0415
-    from sess_schema import backups, paths, upkeep  # noqa: PLC0415
-    from sess_schema.connection import open_reader  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
-    from sess_schema.progress_line import progress_line  # noqa: PLC0415
+    from sess_cli import fresh
+    from sess_cli.render import amounts
+    from sess_common import paths, upkeep
+    from sess_common.errors import SessError
+    from sess_common.program import say
+    from sess_common.progress_line import progress_line
+    from sess_schema import backups
+    from sess_schema.connection import open_reader
 
     home = paths.home()
     path = Path(os.path.expanduser(target))

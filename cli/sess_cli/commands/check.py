@@ -33,11 +33,11 @@ def check(
     Every archived piece is compared with its checksum, and with its file if that is unchanged.
     Exits with 0 if all is well, 4 if anything is damaged.
     """
-    from sess_cli.checking import check_all  # noqa: PLC0415
-    from sess_cli.output import json_line  # noqa: PLC0415
-    from sess_cli.terminal import Terminal  # noqa: PLC0415
-    from sess_schema import paths, upkeep  # noqa: PLC0415
-    from sess_schema.errors import Exit  # noqa: PLC0415
+    from sess_cli.checking import check_all
+    from sess_cli.output import json_line
+    from sess_cli.terminal import Terminal
+    from sess_common import paths, upkeep
+    from sess_common.errors import Exit
 
     share = _share(subset)
     home = paths.home()
@@ -70,7 +70,7 @@ def check(
 
 
 def _share(given: str) -> float:
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_common.errors import SessError
 
     try:
         share = float(given.removesuffix("%")) / 100

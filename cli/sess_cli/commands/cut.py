@@ -40,12 +40,12 @@ def cut(
     snapshot is taken first: `sess undo` brings everything back. Cursor's databases are not changed;
     what is left goes into a file beside them.
     """
-    from sess_cli import fresh  # noqa: PLC0415
-    from sess_cli.edit import cutting, running, target  # noqa: PLC0415
-    from sess_schema.queries import turns as records  # noqa: PLC0415
+    from sess_cli import fresh
+    from sess_cli.edit import cutting, running, target
+    from sess_schema.queries import turns as records
 
     if not (numbers or match or event):
-        from sess_schema.errors import SessError  # noqa: PLC0415
+        from sess_common.errors import SessError
 
         raise SessError("nothing to cut", hint="name records: `5-7,9`, --match or --event")
     with fresh.open_with_sessions() as db:
@@ -70,10 +70,10 @@ def _seeds(
     match: list[str],
     events: list[str],
 ) -> set[int]:
-    from sess_cli import cited  # noqa: PLC0415
-    from sess_cli.edit import cutting  # noqa: PLC0415
-    from sess_cli.edit.plan import parse_range  # noqa: PLC0415
-    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+    from sess_cli import cited
+    from sess_cli.edit import cutting
+    from sess_cli.edit.plan import parse_range
+    from sess_common.errors import Exit, SessError
 
     seeds = parse_range(numbers, len(turns.all)) if numbers else set()
     for pattern in match:

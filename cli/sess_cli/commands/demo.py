@@ -23,8 +23,8 @@ _SCENES = (
 
 def demo() -> None:
     """Try sess on a built-in sample, away from your own data."""
-    from sess_cli.sandbox import throw_away  # noqa: PLC0415
-    from sess_cli.terminal import Terminal  # noqa: PLC0415
+    from sess_cli.sandbox import throw_away
+    from sess_cli.terminal import Terminal
 
     terminal = Terminal()
     with throw_away() as sandbox:
@@ -44,9 +44,9 @@ def demo() -> None:
 
 def install_sample(projects: Path) -> None:
     """Copy the sample to where Claude Code keeps its transcripts, dated as if just written."""
-    from importlib import resources  # noqa: PLC0415
+    from importlib import resources
 
-    from sess_schema import times  # noqa: PLC0415
+    from sess_common import times
 
     sample = resources.files("sess_cli") / "sample"
     texts = dict(_texts(sample, ()))

@@ -11,7 +11,7 @@ from sess_cli.options import AsJson
 if TYPE_CHECKING:
     from sess_cli.checks import Check
     from sess_cli.terminal import Terminal
-    from sess_schema.paths import Home
+    from sess_common.paths import Home
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 _NAME_WIDTH = 11
@@ -43,15 +43,15 @@ def doctor(
 
     Exits with 0 if all is well, 4 if the index is unusable, 5 with warnings.
     """
-    from sess_cli.checks import FAIL, WARN, every_check  # noqa: PLC0415
-    from sess_cli.output import json_line  # noqa: PLC0415
-    from sess_cli.terminal import Terminal  # noqa: PLC0415
-    from sess_schema import paths  # noqa: PLC0415
-    from sess_schema.errors import Exit  # noqa: PLC0415
+    from sess_cli.checks import FAIL, WARN, every_check
+    from sess_cli.output import json_line
+    from sess_cli.terminal import Terminal
+    from sess_common import paths
+    from sess_common.errors import Exit
 
     terminal = Terminal()
     if secrets:
-        from sess_cli import secret_places  # noqa: PLC0415
+        from sess_cli import secret_places
 
         raise typer.Exit(secret_places.show(terminal, as_json=as_json))
     if fix:
@@ -64,7 +64,7 @@ def doctor(
         else:
             _write(terminal, check)
     if bundle is not None:
-        from sess_cli import bundles  # noqa: PLC0415
+        from sess_cli import bundles
 
         bundles.write(bundle, found)
     states = {check.state for check in found}
@@ -76,10 +76,10 @@ def doctor(
 
 def _fix(home: Home) -> None:
     """Close what is open to others, and let the daemon's program mend the index."""
-    import subprocess  # noqa: PLC0415
+    import subprocess
 
-    from sess_cli.checks import close_to_others  # noqa: PLC0415
-    from sess_schema.program import module, say  # noqa: PLC0415
+    from sess_cli.checks import close_to_others
+    from sess_common.program import module, say
 
     for path in close_to_others(home):
         say(f'made "{path}" private')

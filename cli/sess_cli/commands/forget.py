@@ -27,10 +27,10 @@ def forget(
     Their subagents and archived transcripts go with them. This is the only way anything leaves the
     index. Transcripts that still exist are not touched, and are not read again.
     """
-    from sess_cli import fresh  # noqa: PLC0415
-    from sess_schema import paths, requests  # noqa: PLC0415
-    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
-    from sess_schema.program import counted, say  # noqa: PLC0415
+    from sess_cli import fresh
+    from sess_common import paths, requests
+    from sess_common.errors import Exit, SessError
+    from sess_common.program import counted, say
 
     doomed.check("forget")
     with fresh.open_with_sessions(sync=not no_sync) as db:
@@ -56,7 +56,7 @@ def forget(
 
 def _names_and_files(db: apsw.Connection, chosen: list[SessionRow]) -> tuple[set[str], set[str]]:
     """IDs and transcripts of the sessions and their subagents."""
-    from sess_schema.queries import sessions, sources  # noqa: PLC0415
+    from sess_schema.queries import sessions, sources
 
     keys = {key for row in chosen for key in sessions.family(db, row.key)}
     names = {sessions.by_key(db, key).session for key in keys}
@@ -66,16 +66,16 @@ def _names_and_files(db: apsw.Connection, chosen: list[SessionRow]) -> tuple[set
 
 def _discard_snapshots(names: set[str], files: set[str]) -> None:
     """What was kept to undo edits of them goes, too."""
-    from sess_schema import paths  # noqa: PLC0415
+    from sess_common import paths
 
     if (paths.home().data / "edits").is_dir():
-        from sess_cli.edit import log  # noqa: PLC0415
+        from sess_cli.edit import log
 
         log.discard(names, files)
 
 
 def _show(db: apsw.Connection, chosen: list[SessionRow]) -> None:
-    from sess_cli.terminal import Terminal  # noqa: PLC0415
+    from sess_cli.terminal import Terminal
 
     terminal = Terminal()
     for row in chosen[:_MOST_SHOWN]:

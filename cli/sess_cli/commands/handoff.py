@@ -32,17 +32,17 @@ def handoff(
     In Markdown: goal, decisions, files, commands, open errors, to-dos and where it stands, with
     secrets masked.
     """
-    from sess_cli.commands.export import shared  # noqa: PLC0415
-    from sess_cli.continuing import facts, handoff  # noqa: PLC0415
+    from sess_cli.commands.export import shared
+    from sess_cli.continuing import facts, handoff
 
     redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
     with shared.opened(session, redactor, sync=not no_sync, images=False) as story:
         found = facts.of_story(story)
         text = handoff.write(story, found, max_tokens)
         if as_json:
-            from dataclasses import asdict  # noqa: PLC0415
+            from dataclasses import asdict
 
-            from sess_cli.output import json_line  # noqa: PLC0415
+            from sess_cli.output import json_line
 
             about = {"session": story.row.session, "agent": story.row.agent}
             json_line({**about, "project": story.project, **asdict(found), "brief": text})
@@ -52,7 +52,7 @@ def handoff(
             _print(raw)
             shared.report_masked(redactor)
             return
-        from sess_cli.export import files  # noqa: PLC0415
+        from sess_cli.export import files
 
         with files.new_file(output) as out:
             out.write(raw)
@@ -60,7 +60,7 @@ def handoff(
 
 
 def _print(raw: bytes) -> None:
-    from sess_cli.terminal import Terminal  # noqa: PLC0415
+    from sess_cli.terminal import Terminal
 
     terminal = Terminal()
     if terminal.interactive:

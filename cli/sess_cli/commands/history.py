@@ -46,11 +46,11 @@ def history(
     Subagents and thoughts are left out, and every call has its result. Where the agent has
     compacted the conversation, its summary takes the place of what came before.
     """
-    from sess_cli import fresh  # noqa: PLC0415
-    from sess_cli.continuing import messages, pruning  # noqa: PLC0415
-    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
-    from sess_schema.session.reader import Reader  # noqa: PLC0415
+    from sess_cli import fresh
+    from sess_cli.continuing import messages, pruning
+    from sess_common.errors import Exit, SessError
+    from sess_schema.queries import sessions
+    from sess_schema.session.reader import Reader
 
     with fresh.open_with_sessions(sync=not no_sync) as db:
         row = sessions.resolve(db, session)
@@ -62,7 +62,7 @@ def history(
     if as_json:
         _write_json(found, form)
         return
-    from sess_cli.paging import pager  # noqa: PLC0415
+    from sess_cli.paging import pager
 
     with pager(wanted=True) as terminal:
         for one in found:
@@ -70,18 +70,18 @@ def history(
 
 
 def _write_json(found: list[Message], form: Form) -> None:
-    from sess_cli.output import json_line  # noqa: PLC0415
+    from sess_cli.output import json_line
 
     if form is Form.anthropic:
-        from sess_cli.continuing.blocks import as_blocks as written  # noqa: PLC0415
+        from sess_cli.continuing.blocks import as_blocks as written
     else:
-        from sess_cli.continuing.messages import as_chat as written  # noqa: PLC0415
+        from sess_cli.continuing.messages import as_chat as written
     for message in written(found):
         json_line(message)
 
 
 def _write(terminal: Terminal, one: Message) -> None:
-    from sess_cli.render import amounts  # noqa: PLC0415
+    from sess_cli.render import amounts
 
     name = one.call.tool if one.call is not None else ""
     terminal.write(terminal.style(terminal.line(f"{one.role} {name}"), "bold"))

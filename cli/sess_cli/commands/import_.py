@@ -28,9 +28,9 @@ def import_(
     is saved first. Only an address that you give is ever contacted: its host is named before, and
     256 MiB are the limit.
     """
-    import subprocess  # noqa: PLC0415
+    import subprocess
 
-    from sess_schema.program import module  # noqa: PLC0415
+    from sess_common.program import module
 
     options = [*(["--agent", agent] if agent else []), *(["--json"] if as_json else [])]
     child = [*module("sessiond.service.importing"), *options, "--", *files]

@@ -58,11 +58,11 @@ def list_(
     no_sync: NoSync = False,
 ) -> None:
     """List sessions, newest activity first."""
-    from sess_cli import fresh  # noqa: PLC0415
-    from sess_cli.paging import pager  # noqa: PLC0415
-    from sess_schema import times  # noqa: PLC0415
-    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_cli import fresh
+    from sess_cli.paging import pager
+    from sess_common import times
+    from sess_common.errors import Exit, SessError
+    from sess_schema.queries import sessions
 
     if sort not in SORTS:
         raise SessError(f'no such order: "{sort}"', hint=f"one of {', '.join(SORTS)}")
@@ -78,12 +78,12 @@ def list_(
         pager(wanted=not no_pager and not as_json) as terminal,
         fresh.open_with_sessions(sync=not no_sync) as db,
     ):
-        from sess_cli.render import listing as drawn  # noqa: PLC0415
+        from sess_cli.render import listing as drawn
 
         found = drawn.chosen(db, listing, words or (), sort, reverse=reverse)
         if as_json:
-            from sess_cli.output import json_line  # noqa: PLC0415
-            from sess_schema import objects  # noqa: PLC0415
+            from sess_cli.output import json_line
+            from sess_schema import objects
 
             for row in found.rows:
                 json_line(objects.session(row, sessions.title_of(db, row), found.numbers[row.key]))
@@ -104,9 +104,9 @@ def _count(
     db: apsw.Connection, terminal: Terminal, listing: Listing, found: Chosen, *, words: bool
 ) -> None:
     """How many are not listed, and why."""
-    from dataclasses import replace  # noqa: PLC0415
+    from dataclasses import replace
 
-    from sess_schema.program import counted, say  # noqa: PLC0415
+    from sess_common.program import counted, say
 
     notes = []
     if len(found.rows) < found.total:

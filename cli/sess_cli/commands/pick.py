@@ -42,10 +42,10 @@ def pick(
     Shows what goes with them and how many tokens are left. What `sess suggest` finds is marked from
     the start. Where the terminal cannot be drawn on, numbers are asked for.
     """
-    from sess_cli import choosing, fresh  # noqa: PLC0415
-    from sess_cli.edit import cutting, running, target  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
-    from sess_schema.queries import turns as records  # noqa: PLC0415
+    from sess_cli import choosing, fresh
+    from sess_cli.edit import cutting, running, target
+    from sess_common.program import say
+    from sess_schema.queries import turns as records
 
     with fresh.open_with_sessions() as db:
         chosen = target.find(db, session, source)
@@ -65,9 +65,9 @@ def pick(
 
 
 def _marks(db: apsw.Connection, target: Target, turns: Turns, *, suggest: bool) -> Marks:
-    from sess_cli.edit import cutting  # noqa: PLC0415
-    from sess_cli.edit.suggest import suggestions  # noqa: PLC0415
-    from sess_cli.picker.marks import Marks  # noqa: PLC0415
+    from sess_cli.edit import cutting
+    from sess_cli.edit.suggest import suggestions
+    from sess_cli.picker.marks import Marks
 
     session = target.session.key
     found = suggestions(db, turns, session)[:_SUGGESTED] if suggest else []
@@ -79,18 +79,18 @@ def _marks(db: apsw.Connection, target: Target, turns: Turns, *, suggest: bool) 
 
 
 def _has_screen() -> bool:
-    from sess_cli import finder  # noqa: PLC0415
+    from sess_cli import finder
 
     return finder.has_screen()
 
 
 def _on_screen(marks: Marks, *, utc: bool) -> bool:
-    from sess_cli.picker.app import Picker  # noqa: PLC0415 - slow to import
+    from sess_cli.picker.app import Picker  # slow to import
 
     return bool(Picker(marks, utc=utc).run())
 
 
 def _in_lines(marks: Marks, *, utc: bool) -> bool:
-    from sess_cli.picker import lines  # noqa: PLC0415
+    from sess_cli.picker import lines
 
     return lines.pick(marks, utc=utc)

@@ -22,11 +22,11 @@ def prune(doomed: Doomed) -> None:
     Each file is compared with the archive first, byte for byte. The sessions stay searchable, and
     `sess restore --in-place` writes a transcript back at any time. Databases are left alone.
     """
-    from sess_cli import fresh  # noqa: PLC0415
-    from sess_cli.edit import in_place  # noqa: PLC0415
-    from sess_cli.render import amounts  # noqa: PLC0415
-    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
+    from sess_cli import fresh
+    from sess_cli.edit import in_place
+    from sess_cli.render import amounts
+    from sess_common.errors import Exit, SessError
+    from sess_common.program import say
 
     doomed.check("prune")
     with fresh.open_with_sessions() as db:
@@ -53,9 +53,9 @@ def prune(doomed: Doomed) -> None:
 
 def _remove(db: apsw.Connection, files: list[File]) -> list[int]:
     """Delete what can be; the sizes of those files."""
-    from sess_cli.edit import following, in_place, live  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
+    from sess_cli.edit import following, in_place, live
+    from sess_common.errors import SessError
+    from sess_common.program import say
 
     group = in_place.new_group()
     removed = {}
@@ -72,8 +72,8 @@ def _remove(db: apsw.Connection, files: list[File]) -> list[int]:
 
 
 def _show(files: list[File]) -> None:
-    from sess_cli.render import amounts, layout  # noqa: PLC0415
-    from sess_cli.terminal import Terminal  # noqa: PLC0415
+    from sess_cli.render import amounts, layout
+    from sess_cli.terminal import Terminal
 
     terminal = Terminal()
     for file in files[:_MOST_SHOWN]:

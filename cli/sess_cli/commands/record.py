@@ -40,10 +40,10 @@ def record(
     Each line is a JSON object: an event such as {"type": "user", "content": "..."}, or a message of
     a chat with "role". See docs/record.md. The ID of the session is printed when it begins.
     """
-    import sys  # noqa: PLC0415
+    import sys
 
-    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
-    from sess_schema.program import counted, say  # noqa: PLC0415
+    from sess_common.errors import Exit, SessError
+    from sess_common.program import counted, say
 
     if sys.stdin.isatty():
         raise SessError("nothing to record: stdin is a terminal", hint="`your-agent | sess record`")
@@ -61,8 +61,8 @@ def record(
 def _recorder(
     project: str | None, model: str, provider: str, session: str | None, teammate: str | None
 ) -> Recorder:
-    from sess_cli.recording.recorder import Recorder, check_id  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_cli.recording.recorder import Recorder, check_id
+    from sess_common.errors import SessError
 
     for given in (session, teammate):
         try:
@@ -81,10 +81,10 @@ def _recorder(
 
 def _write(recorder: Recorder, title: str) -> tuple[int, Exception | None]:
     """(lines that were skipped, why an entry could not be written)."""
-    import sys  # noqa: PLC0415
+    import sys
 
-    from sess_cli.recording.incoming import Incoming, Refused  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
+    from sess_cli.recording.incoming import Incoming, Refused
+    from sess_common.program import say
 
     incoming, skipped, announced = Incoming(), 0, False
     with recorder:

@@ -52,12 +52,12 @@ def restore(
     the last one that is not empty. What --in-place --force replaces can be brought back with
     `sess undo`.
     """
-    from sess_cli import fresh, restoring  # noqa: PLC0415
-    from sess_cli.render import amounts  # noqa: PLC0415
-    from sess_schema import masks  # noqa: PLC0415
-    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_cli import fresh, restoring
+    from sess_cli.render import amounts
+    from sess_common.errors import Exit, SessError
+    from sess_common.program import say
+    from sess_schema import masks
+    from sess_schema.queries import sessions
 
     if in_place and output is not None:
         raise SessError("--in-place and --output exclude each other")
@@ -106,10 +106,10 @@ def restore(
 def _put_back(
     source: SourceRow, pieces: Callable[[], Iterator[bytes]], session: str | None, *, force: bool
 ) -> None:
-    from sess_cli.edit import following, in_place, live  # noqa: PLC0415
-    from sess_cli.render import amounts, layout  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
+    from sess_cli.edit import following, in_place, live
+    from sess_cli.render import amounts, layout
+    from sess_common.errors import SessError
+    from sess_common.program import say
 
     path = layout.home_short(source.path)
     try:
@@ -125,14 +125,14 @@ def _put_back(
 
 
 def _sources(db: apsw.Connection, given: str) -> list[SourceRow]:
-    from sess_schema.queries import sessions, sources  # noqa: PLC0415
+    from sess_schema.queries import sessions, sources
 
     named = sources.by_path(db, given) if os.sep in given else None
     return [named] if named else sources.of_session(db, sessions.resolve(db, given).key)
 
 
 def _source(db: apsw.Connection, given: str, which: str | None) -> SourceRow:
-    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+    from sess_common.errors import Exit, SessError
 
     found = _sources(db, given)
     if which is not None:
@@ -157,7 +157,7 @@ def _source(db: apsw.Connection, given: str, which: str | None) -> SourceRow:
 
 def write_new(path: str, pieces: Iterator[bytes], *, force: bool) -> int:
     """Write a private file, completely or not at all, and never through a link."""
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_common.errors import SessError
 
     if os.path.islink(path):
         raise SessError(f'"{path}" is a symbolic link', hint="name another file")
@@ -192,7 +192,7 @@ def write_new(path: str, pieces: Iterator[bytes], *, force: bool) -> int:
 
 def _move_to_free_name(beside: str, path: str) -> None:
     """A link fails if the name has been taken since; a rename would overwrite it."""
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_common.errors import SessError
 
     try:
         os.link(beside, path)

@@ -23,15 +23,15 @@ def resume(
     For a subagent, that is the session that started it. To continue with another agent, see
     `sess handoff`.
     """
-    from sess_cli import fresh, resuming  # noqa: PLC0415
-    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_cli import fresh, resuming
+    from sess_common.errors import Exit, SessError
+    from sess_schema.queries import sessions
 
     with fresh.open_with_sessions(sync=not no_sync) as db:
         row = sessions.resolve(db, session)
         found = resuming.resume(db, row.key)
     if as_json:
-        from sess_cli.output import json_line  # noqa: PLC0415
+        from sess_cli.output import json_line
 
         json_line(
             {
@@ -52,7 +52,7 @@ def resume(
         )
     if execute:
         found.replace_this_process()
-    from sess_cli.terminal import Terminal  # noqa: PLC0415
+    from sess_cli.terminal import Terminal
 
     terminal = Terminal()
     terminal.write(terminal.text(found.as_typed()))

@@ -31,12 +31,12 @@ def rm(
     Transcripts of its subagents and saved outputs go with it. The agent then no longer knows the
     session. `sess undo` brings the files back; `sess forget` removes a session from the index.
     """
-    from sess_cli import fresh  # noqa: PLC0415
-    from sess_cli.edit import following, removing  # noqa: PLC0415
-    from sess_cli.edit.ids import checked  # noqa: PLC0415
-    from sess_cli.render import amounts  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_cli import fresh
+    from sess_cli.edit import following, removing
+    from sess_cli.edit.ids import checked
+    from sess_cli.render import amounts
+    from sess_common.program import say
+    from sess_schema.queries import sessions
 
     with fresh.open_with_sessions() as db:
         removal = removing.planned(db, sessions.resolve(db, checked(session)))
@@ -60,9 +60,9 @@ def rm(
 
 
 def _show(db: apsw.Connection, removal: Removal) -> None:
-    from sess_cli.render import layout  # noqa: PLC0415
-    from sess_cli.terminal import Terminal  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_cli.render import layout
+    from sess_cli.terminal import Terminal
+    from sess_schema.queries import sessions
 
     terminal, row = Terminal(), removal.session
     terminal.write(terminal.line(f"{row.session}  {row.agent}  {sessions.title_of(db, row)}"))
@@ -71,7 +71,7 @@ def _show(db: apsw.Connection, removal: Removal) -> None:
 
 
 def _write_json(removal: Removal, done: Edit | None) -> None:
-    from sess_cli.output import json_line  # noqa: PLC0415
+    from sess_cli.output import json_line
 
     json_line(
         {

@@ -19,7 +19,7 @@ class _Filters:
     """Every filter as an option, each with the values that were given."""
 
     def given(self) -> list[Filter]:
-        from sess_schema.queries.search import Filter  # noqa: PLC0415
+        from sess_schema.queries.search import Filter
 
         found = []
         for name, field in FIELDS.items():
@@ -46,7 +46,7 @@ class SearchCommand(WordsCommand):
     """Also expands `@name`."""
 
     def expanded(self, options: list[str], words: list[str]) -> tuple[list[str], list[str]]:
-        from sess_cli.search import saved_searches  # noqa: PLC0415
+        from sess_cli.search import saved_searches
 
         return saved_searches.expanded(options, words)
 
@@ -157,11 +157,11 @@ def search(
     WORDS: tool:Bash is:error since:7d -file:*.md. Exits with 1 if nothing is
     found.
     """
-    from sess_cli.search import saved_searches  # noqa: PLC0415
-    from sess_cli.search.output import OutputOptions  # noqa: PLC0415
-    from sess_cli.search.run import perform  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
-    from sess_schema.queries.search import Filter, Search  # noqa: PLC0415
+    from sess_cli.search import saved_searches
+    from sess_cli.search.output import OutputOptions
+    from sess_cli.search.run import perform
+    from sess_common.errors import SessError
+    from sess_schema.queries.search import Filter, Search
 
     if case and ignore_case:
         raise SessError("--case-sensitive and --ignore-case cannot be combined")
@@ -193,7 +193,7 @@ def search(
 
 
 def _mode(*, substring: bool, regex: bool, tools_only: bool) -> Any:
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_common.errors import SessError
 
     chosen = {"substring": substring, "regex": regex, "tools": tools_only}
     modes = [name for name, on in chosen.items() if on]
@@ -203,8 +203,8 @@ def _mode(*, substring: bool, regex: bool, tools_only: bool) -> Any:
 
 
 def _sort(given: str) -> Any:
-    from sess_schema.errors import SessError  # noqa: PLC0415
-    from sess_schema.queries.search import SORTS  # noqa: PLC0415
+    from sess_common.errors import SessError
+    from sess_schema.queries.search import SORTS
 
     if given not in SORTS:
         raise SessError(f'no such order: "{given}"', hint=f"one of {', '.join(SORTS)}")

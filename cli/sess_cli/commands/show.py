@@ -32,10 +32,10 @@ def show(
 
     ID#EVENT, as `sess search` prints it, starts at that event.
     """
-    from sess_cli import cited, fresh  # noqa: PLC0415
-    from sess_cli.paging import pager  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
-    from sess_schema.session.reader import Reader  # noqa: PLC0415
+    from sess_cli import cited, fresh
+    from sess_cli.paging import pager
+    from sess_schema.queries import sessions
+    from sess_schema.session.reader import Reader
 
     name, at = cited.divided(session)
     with (
@@ -48,7 +48,7 @@ def show(
         if as_json:
             _write_json(db, row, reader, event)
             return
-        from sess_cli.render.transcript import TranscriptView  # noqa: PLC0415
+        from sess_cli.render.transcript import TranscriptView
 
         view = TranscriptView(db, terminal, row, full=full, utc=utc)
         for line in view.lines(reader, at=event):
@@ -58,9 +58,9 @@ def show(
 def _write_json(
     db: apsw.Connection, row: SessionRow, reader: Reader, event: EventId | None
 ) -> None:
-    from sess_cli.output import json_line  # noqa: PLC0415
-    from sess_schema import objects  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_cli.output import json_line
+    from sess_schema import objects
+    from sess_schema.queries import sessions
 
     subagents = {child.call_id: child.session for child in sessions.children(db, row.key)}
     originals: dict[int, str | None] = {row.key: None}

@@ -51,10 +51,10 @@ def sql(
     \b
     sess sql "SELECT tool, count(*) FROM v_calls WHERE status = 'error' GROUP BY 1"
     """
-    import apsw  # noqa: PLC0415
+    import apsw
 
-    from sess_cli import fresh  # noqa: PLC0415
-    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+    from sess_cli import fresh
+    from sess_common.errors import Exit, SessError
 
     if as_json and as_csv:
         raise SessError("--json and --csv cannot be combined")
@@ -96,9 +96,9 @@ def sql(
 
 def _limited(db: apsw.Connection, seconds: float, megabytes: int) -> Callable[[], bool]:
     """Bound the time and the memory of a query; the answer tells whether the time is over."""
-    import time  # noqa: PLC0415
+    import time
 
-    import apsw  # noqa: PLC0415
+    import apsw
 
     until = time.monotonic() + seconds
 
@@ -113,7 +113,7 @@ def _limited(db: apsw.Connection, seconds: float, megabytes: int) -> Callable[[]
 
 def _only_reading(db: apsw.Connection) -> None:
     """On top of the read-only file and query_only: also forbid opening other files."""
-    import apsw  # noqa: PLC0415
+    import apsw
 
     def allow(action: int, first: Any, second: Any, *_: Any) -> int:
         if action in (apsw.SQLITE_ATTACH, apsw.SQLITE_DETACH):
@@ -126,7 +126,7 @@ def _only_reading(db: apsw.Connection) -> None:
 
 
 def _ask(db: apsw.Connection, query: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_common.errors import SessError
 
     columns: list[str] | None = None
 
@@ -155,7 +155,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _write_json(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    from sess_cli.output import json_line  # noqa: PLC0415
+    from sess_cli.output import json_line
 
     for row in rows:
         values = [base64.b64encode(v).decode() if isinstance(v, bytes) else v for v in row]
@@ -163,10 +163,10 @@ def _write_json(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
 
 
 def _write_csv(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    import csv  # noqa: PLC0415
-    import sys  # noqa: PLC0415
+    import csv
+    import sys
 
-    from sess_cli.output import csv_text  # noqa: PLC0415
+    from sess_cli.output import csv_text
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
     for row in chain([columns], rows):
@@ -176,8 +176,8 @@ def _write_csv(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
 
 def _write_table(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
     """Aligned by the first rows; a later one may be wider, so that none waits for the last."""
-    from sess_cli.render import layout  # noqa: PLC0415
-    from sess_cli.terminal import Terminal  # noqa: PLC0415
+    from sess_cli.render import layout
+    from sess_cli.terminal import Terminal
 
     if not columns:
         return
@@ -199,7 +199,7 @@ def _write_table(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
 
 def _write_records(terminal: Any, columns: list[str], rows: Iterator[list[str]]) -> None:
     """One line per value, if a row has too many for the width."""
-    from sess_cli.render import layout  # noqa: PLC0415
+    from sess_cli.render import layout
 
     widest = max(map(layout.cells, columns))
     for number, row in enumerate(rows):
@@ -211,7 +211,7 @@ def _write_records(terminal: Any, columns: list[str], rows: Iterator[list[str]])
 
 
 def _cell(terminal: Any, value: Any) -> str:
-    from sess_schema.program import counted  # noqa: PLC0415
+    from sess_common.program import counted
 
     if value is None:
         return "NULL"

@@ -28,19 +28,19 @@ def state(
     no_sync: NoSync = False,
 ) -> None:
     """Show where a session stands: plan, to-dos, mode, model."""
-    from sess_cli import fresh  # noqa: PLC0415
-    from sess_cli.continuing.state import read  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_cli import fresh
+    from sess_cli.continuing.state import read
+    from sess_schema.queries import sessions
 
     with fresh.open_with_sessions(sync=not no_sync) as db:
         row = sessions.resolve(db, session)
         found = read(db, row)
         if as_json:
-            from sess_cli.output import json_line  # noqa: PLC0415
+            from sess_cli.output import json_line
 
             json_line(found.as_object(db, row))
             return
-        from sess_cli.terminal import Terminal  # noqa: PLC0415
+        from sess_cli.terminal import Terminal
 
         terminal = Terminal()
         for name, text in _facts(db, row, found):
@@ -48,8 +48,8 @@ def state(
 
 
 def _facts(db: apsw.Connection, row: SessionRow, found: State) -> Iterator[tuple[str, str]]:
-    from sess_cli.render import layout  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_cli.render import layout
+    from sess_schema.queries import sessions
 
     yield "title", sessions.title_of(db, row)
     yield "session", f"{row.session} ({row.agent})"
@@ -81,7 +81,7 @@ def _times(count: int) -> str:
 
 
 def _write(terminal: Terminal, name: str, text: str, *, full: bool) -> None:
-    from sess_cli.render import layout  # noqa: PLC0415
+    from sess_cli.render import layout
 
     if not text.strip():
         return

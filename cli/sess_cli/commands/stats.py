@@ -94,9 +94,9 @@ def stats(
     Responses of models without a known price are listed, but excluded from
     cost totals.
     """
-    from sess_schema import times  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
-    from sess_schema.queries.stats import GROUPS, SUBAGENTS, Stats  # noqa: PLC0415
+    from sess_common import times
+    from sess_common.errors import SessError
+    from sess_schema.queries.stats import GROUPS, SUBAGENTS, Stats
 
     view = what if what in VIEWS else None
     for group in [] if by is None else by.split(","):
@@ -167,8 +167,8 @@ class _Answer:
         self.by_view = False  # the session was given in place of a view
 
     def write(self, session: str | None, *, alone: bool, sync: bool) -> None:
-        from sess_cli import fresh  # noqa: PLC0415
-        from sess_schema.program import Ended  # noqa: PLC0415
+        from sess_cli import fresh
+        from sess_common.program import Ended
 
         code = 0
         with fresh.open_with_sessions(sync=sync) as db, db:
@@ -178,18 +178,18 @@ class _Answer:
             elif self._form is not None:
                 self._write_sums(db, row, alone=alone)
             elif self._by is not None:
-                from sess_cli.render import tallies  # noqa: PLC0415
+                from sess_cli.render import tallies
 
                 groups, parts = self._groups(db, self._by)
                 names = _titles(db, self._asked) if "session" in self._by.split(",") else None
                 tallies.table(groups, _total(groups), self._by, names, parts)
             elif alone and row is not None:
-                from sess_cli.render.stats import session as one  # noqa: PLC0415
+                from sess_cli.render.stats import session as one
 
                 one.write(db, self._asked, row, utc=self.utc)
             else:
-                from sess_cli.render.stats import dashboard  # noqa: PLC0415
-                from sess_cli.terminal import Terminal  # noqa: PLC0415
+                from sess_cli.render.stats import dashboard
+                from sess_cli.terminal import Terminal
 
                 dashboard.write(db, self._asked, Terminal())
         if code:
@@ -205,27 +205,27 @@ class _Answer:
 
     def draw(self, session: str | None, html: str | None, png: str | None, *, sync: bool) -> None:
         """Write charts to files."""
-        from sess_cli import fresh  # noqa: PLC0415
-        from sess_schema.program import say  # noqa: PLC0415
+        from sess_cli import fresh
+        from sess_common.program import say
 
         with fresh.open_with_sessions(sync=sync) as db, db:
             self._choose(db, session)
             if html is not None:
-                from sess_cli.export.report import page  # noqa: PLC0415
+                from sess_cli.export.report import page
 
                 page.write(db, self._asked, html)
                 say(f"wrote {html}")
             if png is not None:
-                from sess_cli.export.report import calendar_png  # noqa: PLC0415
+                from sess_cli.export.report import calendar_png
 
                 calendar_png.write(db, self._asked, png)
                 say(f"wrote {png}")
 
     def watch(self, session: str | None, *, sync: bool) -> None:
-        from sess_cli.render.stats import dashboard, report_of  # noqa: PLC0415
-        from sess_cli.render.stats.report import write  # noqa: PLC0415
-        from sess_cli.render.stats.watch import watch  # noqa: PLC0415
-        from sess_schema import times  # noqa: PLC0415
+        from sess_cli.render.stats import dashboard, report_of
+        from sess_cli.render.stats.report import write
+        from sess_cli.render.stats.watch import watch
+        from sess_common import times
 
         def draw(db: apsw.Connection, terminal: Any, height: int) -> None:
             self._choose(db, session)
@@ -246,15 +246,15 @@ class _Answer:
         return row
 
     def _write_report(self, db: apsw.Connection) -> int:
-        from sess_cli.render.stats import report_of  # noqa: PLC0415
-        from sess_cli.render.stats.report import write  # noqa: PLC0415
+        from sess_cli.render.stats import report_of
+        from sess_cli.render.stats.report import write
 
         if self._explain is not None and self._view == "errors":
-            from sess_cli.render.stats import errors  # noqa: PLC0415
+            from sess_cli.render.stats import errors
 
             found = errors.explained(db, self._asked, self._explain)
         elif self._explain is not None:
-            from sess_cli.render.stats import explain  # noqa: PLC0415
+            from sess_cli.render.stats import explain
 
             found = explain.report(db, self._asked, self._by, self._explain)
         else:
@@ -263,7 +263,7 @@ class _Answer:
         return found.code
 
     def _write_sums(self, db: apsw.Connection, row: SessionRow | None, *, alone: bool) -> None:
-        from sess_cli.render import tallies  # noqa: PLC0415
+        from sess_cli.render import tallies
 
         form = self._form or "json"
         if self._by is not None:
@@ -272,8 +272,8 @@ class _Answer:
         elif form != "json":
             tallies.write({"total": self._asked.total(db)}, form, "group")
         else:
-            from sess_cli.output import json_line  # noqa: PLC0415
-            from sess_schema import numbers, objects  # noqa: PLC0415
+            from sess_cli.output import json_line
+            from sess_schema import numbers, objects
 
             total, spent = self._asked.total(db), numbers.worktime_of(db, self._asked)
             json_line(
@@ -282,13 +282,13 @@ class _Answer:
                 | {"concurrency": spent.concurrency}
             )
             if alone and row is not None:
-                from sess_cli.render.stats import session as one  # noqa: PLC0415
+                from sess_cli.render.stats import session as one
 
                 json_line(one.facts(db, self._asked, row))
 
     def _view_options(self) -> ViewOptions:
-        from sess_cli.render.stats.report import ViewOptions  # noqa: PLC0415
-        from sess_schema import times  # noqa: PLC0415
+        from sess_cli.render.stats.report import ViewOptions
+        from sess_common import times
 
         return ViewOptions(self.detail, self.path, self.budget, times.now_ms(), self.utc)
 
@@ -303,7 +303,7 @@ def _refuse(
     budget: str | None,
 ) -> None:
     """Reject arguments that cannot be combined."""
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_common.errors import SessError
 
     if path is not None and view != "files":
         raise SessError(
@@ -326,8 +326,8 @@ def _refuse(
 
 def _titles(db: apsw.Connection, asked: Stats) -> dict[str, str]:
     """The short ID and the title of each session, by the name of its group."""
-    from sess_schema.queries import sessions  # noqa: PLC0415
-    from sess_schema.queries.quarters import Reader  # noqa: PLC0415
+    from sess_schema.queries import sessions
+    from sess_schema.queries.quarters import Reader
 
     names, short = Reader(db, asked).names, sessions.ShortIds(db)
     return {
@@ -337,7 +337,7 @@ def _titles(db: apsw.Connection, asked: Stats) -> dict[str, str]:
 
 
 def _total(groups: Mapping[str, Tally]) -> Tally:
-    from sess_schema.queries.tally import Tally  # noqa: PLC0415
+    from sess_schema.queries.tally import Tally
 
     total = Tally()
     for tally in groups.values():
@@ -346,13 +346,13 @@ def _total(groups: Mapping[str, Tally]) -> Tally:
 
 
 def _zone(name: str | None, *, utc: bool) -> tzinfo | None:
-    from datetime import UTC  # noqa: PLC0415
+    from datetime import UTC
 
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_common.errors import SessError
 
     if name is None:
         return UTC if utc else None
-    from zoneinfo import ZoneInfo  # noqa: PLC0415
+    from zoneinfo import ZoneInfo
 
     try:
         return ZoneInfo(name)
@@ -363,8 +363,8 @@ def _zone(name: str | None, *, utc: bool) -> tzinfo | None:
 
 
 def _session(db: apsw.Connection, given: str, *, or_view: bool) -> SessionRow:
-    from sess_schema.errors import SessError  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_common.errors import SessError
+    from sess_schema.queries import sessions
 
     try:
         return sessions.resolve(db, given)

@@ -11,6 +11,6 @@ def statusline(*, as_json: AsJson = False) -> None:
     For a shell prompt, or for Claude Code's status bar, which names the session on stdin:
     `"statusLine": {"type": "command", "command": "sess statusline"}`.
     """
-    from sess_cli.statusline import show  # noqa: PLC0415
+    from sess_cli.statusline import show
 
     show(as_json=as_json)

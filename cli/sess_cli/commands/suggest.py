@@ -32,11 +32,11 @@ def suggest(
     file in a row (1.2), a correction right after it (1 to 1.3), a failed call before a correction
     (1.3), five or more answers in a row without a call (0.9).
     """
-    from sess_cli import fresh  # noqa: PLC0415
-    from sess_cli.edit import suggest as heuristics  # noqa: PLC0415
-    from sess_cli.edit import target  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
-    from sess_schema.queries import turns  # noqa: PLC0415
+    from sess_cli import fresh
+    from sess_cli.edit import suggest as heuristics
+    from sess_cli.edit import target
+    from sess_common.program import say
+    from sess_schema.queries import turns
 
     with fresh.open_with_sessions(sync=not no_sync) as db:
         chosen = target.find(db, session, source)
@@ -52,9 +52,9 @@ def suggest(
 
 
 def _show(target: Target, found: list[Suggestion], total: int) -> None:
-    from sess_cli.edit import listing  # noqa: PLC0415
-    from sess_cli.render import layout  # noqa: PLC0415
-    from sess_cli.terminal import Terminal  # noqa: PLC0415
+    from sess_cli.edit import listing
+    from sess_cli.render import layout
+    from sess_cli.terminal import Terminal
 
     terminal = Terminal()
     for one in found:
@@ -69,8 +69,8 @@ def _show(target: Target, found: list[Suggestion], total: int) -> None:
 
 
 def _write_json(target: Target, found: list[Suggestion]) -> None:
-    from sess_cli.output import json_line  # noqa: PLC0415
-    from sess_schema import objects  # noqa: PLC0415
+    from sess_cli.output import json_line
+    from sess_schema import objects
 
     for one in found:
         turn = objects.turn_fields(one.turn)

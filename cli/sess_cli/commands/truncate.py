@@ -34,11 +34,11 @@ def truncate(
     The session keeps its ID and can be resumed from there. A snapshot is taken first: `sess undo`
     brings everything back.
     """
-    from sess_cli import fresh  # noqa: PLC0415
-    from sess_cli.edit import running, target, truncating  # noqa: PLC0415
-    from sess_cli.edit.ids import checked  # noqa: PLC0415
-    from sess_schema.program import counted, say  # noqa: PLC0415
-    from sess_schema.queries import turns as records  # noqa: PLC0415
+    from sess_cli import fresh
+    from sess_cli.edit import running, target, truncating
+    from sess_cli.edit.ids import checked
+    from sess_common.program import counted, say
+    from sess_schema.queries import turns as records
 
     with fresh.open_with_sessions() as db:
         chosen = target.find(db, checked(session), options.source)

@@ -29,9 +29,9 @@ def turns(
 
     The number is the position of a record in its file, from 1. Tokens are an estimate.
     """
-    from sess_cli import fresh  # noqa: PLC0415
-    from sess_cli.edit import listing, target  # noqa: PLC0415
-    from sess_schema.queries import turns as records  # noqa: PLC0415
+    from sess_cli import fresh
+    from sess_cli.edit import listing, target
+    from sess_schema.queries import turns as records
 
     with fresh.open_with_sessions(sync=not no_sync) as db:
         chosen = target.find(db, session, source)
@@ -39,7 +39,7 @@ def turns(
     if as_json:
         _write_json(chosen, found)
         return
-    from sess_cli.paging import pager  # noqa: PLC0415
+    from sess_cli.paging import pager
 
     with pager(wanted=not no_pager) as terminal:
         for line in listing.lines(terminal, chosen, found, graph=graph, utc=utc):
@@ -47,8 +47,8 @@ def turns(
 
 
 def _write_json(chosen: Target, found: Turns) -> None:
-    from sess_cli.output import json_line  # noqa: PLC0415
-    from sess_schema import objects  # noqa: PLC0415
+    from sess_cli.output import json_line
+    from sess_schema import objects
 
     for turn in found.of(chosen.session.key):
         json_line({"session": chosen.session.session, **objects.turn(turn, found)})

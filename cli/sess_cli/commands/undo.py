@@ -39,11 +39,11 @@ def undo(
     since are kept at the end. Edits can be undone for 30 days, or as long as `keep_days` in section
     [edit] of config.toml says.
     """
-    from sess_cli.edit import following, log, undoing  # noqa: PLC0415
-    from sess_cli.edit.live import Changed, editing  # noqa: PLC0415
-    from sess_cli.render import amounts, layout  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
+    from sess_cli.edit import following, log, undoing
+    from sess_cli.edit.live import Changed, editing
+    from sess_cli.render import amounts, layout
+    from sess_common.errors import SessError
+    from sess_common.program import say
 
     if log.folder().is_dir():
         with editing():  # decides about what a crash has interrupted
@@ -71,14 +71,14 @@ def undo(
 
 def _words(undone: Edit) -> str:
     """`undid cut`; when that is undone, `redid cut`."""
-    from sess_cli.edit import log  # noqa: PLC0415
+    from sess_cli.edit import log
 
     first = log.by_id(undone.undoes) if undone.undoes else None
     return f"redid {first.command}" if first else f"undid {undone.command}"
 
 
 def _chosen(given: str | None, *, redo: bool) -> Edit:
-    from sess_cli.edit import log, undoing  # noqa: PLC0415
+    from sess_cli.edit import log, undoing
 
     if given is None:
         return undoing.last(redo=redo)
@@ -89,9 +89,9 @@ def _chosen(given: str | None, *, redo: bool) -> Edit:
 
 
 def _session(given: str) -> str:
-    from sess_cli import fresh  # noqa: PLC0415
-    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_cli import fresh
+    from sess_common.errors import Exit, SessError
+    from sess_schema.queries import sessions
 
     try:
         with fresh.open_with_sessions() as db:
@@ -107,10 +107,10 @@ def _session(given: str) -> str:
 
 
 def _show_list(given: str | None, *, utc: bool, as_json: bool) -> None:
-    from sess_cli.edit import log  # noqa: PLC0415
-    from sess_cli.render import amounts, layout  # noqa: PLC0415
-    from sess_cli.terminal import Terminal  # noqa: PLC0415
-    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+    from sess_cli.edit import log
+    from sess_cli.render import amounts, layout
+    from sess_cli.terminal import Terminal
+    from sess_common.errors import Exit, SessError
 
     edits = log.entries()
     if given is not None:
@@ -136,8 +136,8 @@ def _show_list(given: str | None, *, utc: bool, as_json: bool) -> None:
 
 
 def _write_json(edit: Edit, by: Edit | None = None) -> None:
-    from sess_cli.output import json_line  # noqa: PLC0415
-    from sess_schema import times  # noqa: PLC0415
+    from sess_cli.output import json_line
+    from sess_common import times
 
     json_line(
         {

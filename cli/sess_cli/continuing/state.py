@@ -10,7 +10,8 @@ from typing import Any
 import apsw
 
 from sess_cli.continuing.todos import Todos
-from sess_schema import kinds, labels, times
+from sess_common import times
+from sess_schema import kinds, labels
 from sess_schema.calls import bare
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow

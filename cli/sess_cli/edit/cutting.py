@@ -14,8 +14,9 @@ from sess_cli.edit.live import LiveFile
 from sess_cli.edit.log import Change, Content, Edit
 from sess_cli.edit.plan import PARENTLESS, Plan, new_parents, plan
 from sess_cli.edit.target import DATABASE, DOCUMENT, Target
-from sess_schema import archive, decode, masks
-from sess_schema.errors import Exit, SessError
+from sess_common import decode
+from sess_common.errors import Exit, SessError
+from sess_schema import archive, masks
 from sess_schema.queries.turns import Turn, Turns
 from sess_schema.records import Records
 

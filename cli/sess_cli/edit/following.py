@@ -7,9 +7,9 @@ import time
 from contextlib import closing
 
 from sess_cli import fresh
-from sess_schema import lock, paths
+from sess_common import lock, paths
+from sess_common.program import say
 from sess_schema.connection import open_reader
-from sess_schema.program import say
 
 _PATIENCE = 30.0
 _POLL = 0.02

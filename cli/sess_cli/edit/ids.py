@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 
 
 def checked(given: str) -> str:
     """The id of a session, or of a subagent as PARENT/CHILD."""
-    from sess_cli.recording.recorder import InvalidId, check_id  # noqa: PLC0415
+    from sess_cli.recording.recorder import InvalidId, check_id
 
     parts = given.split("/")
     try:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from sess_cli.edit import live, log
 from sess_cli.edit.cutting import archived
 from sess_cli.edit.log import Change, Edit
+from sess_common.errors import SessError
 from sess_schema import masks
 from sess_schema.archive import Damaged
-from sess_schema.errors import SessError
 from sess_schema.queries import sessions
 from sess_schema.queries.sources import SourceRow
 

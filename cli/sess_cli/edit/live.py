@@ -22,8 +22,8 @@ from typing import IO
 from sess_cli.edit import log
 from sess_cli.edit.log import Change, Content, Edit
 from sess_cli.edit.writers import writer_of
-from sess_schema.errors import Exit, SessError
-from sess_schema.program import say
+from sess_common.errors import Exit, SessError
+from sess_common.program import say
 
 Piece = tuple[int, int] | bytes  # from and to in the file as it is, or other bytes
 

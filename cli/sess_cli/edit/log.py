@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from sess_cli import settings
-from sess_schema import lock, paths
-from sess_schema.errors import Exit, SessError
+from sess_common import lock, paths
+from sess_common.errors import Exit, SessError
 
 BEGUN, DONE, UNDONE = "begun", "done", "undone"
 PIECE = 4 << 20
@@ -120,7 +120,7 @@ def now() -> int:
 
 def take_snapshot(edit: str, fd: int, size: int, mark: int | None = None) -> list[Content]:
     """Keep the first `size` bytes of an open file. Returns what it has up to `mark` and `size`."""
-    import zstandard  # noqa: PLC0415
+    import zstandard
 
     path = folder() / f"{edit}.zst"
     digest = sha256()
@@ -142,7 +142,7 @@ def take_snapshot(edit: str, fd: int, size: int, mark: int | None = None) -> lis
 
 def snapshot(edit: Edit) -> Iterator[bytes]:
     """The bytes from before an edit; an error at the end if they are not what they were."""
-    import zstandard  # noqa: PLC0415
+    import zstandard
 
     assert edit.before is not None
     damaged = SessError(

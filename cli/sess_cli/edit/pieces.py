@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from sess_cli.edit.live import Piece
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 from sess_schema.queries.turns import Turn, Turns
 
 _LOOK = 4096

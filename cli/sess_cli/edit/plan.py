@@ -125,7 +125,7 @@ def new_parents(cut: Plan) -> dict[int, str | None]:
 
 def parse_range(text: str, count: int) -> set[int]:
     """The numbers in `5-7,9`."""
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_common.errors import SessError
 
     numbers: set[int] = set()
     for part in text.split(","):

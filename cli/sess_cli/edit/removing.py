@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sess_cli.edit import live, log, undoing
 from sess_cli.edit.log import Change, Edit
 from sess_cli.recording import listing
-from sess_schema.errors import Exit, SessError
+from sess_common.errors import Exit, SessError
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 

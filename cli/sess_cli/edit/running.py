@@ -14,10 +14,11 @@ from sess_cli.edit.target import DATABASE
 from sess_cli.output import json_line
 from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal
-from sess_schema import objects, paths
+from sess_common import paths
+from sess_common.errors import SessError
+from sess_common.program import say
+from sess_schema import objects
 from sess_schema.connection import open_reader
-from sess_schema.errors import SessError
-from sess_schema.program import say
 
 if TYPE_CHECKING:
     import apsw

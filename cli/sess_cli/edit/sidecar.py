@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sess_cli.edit import live, log
 from sess_cli.edit.log import Change, Edit
 from sess_cli.edit.target import Target
-from sess_schema import decode
+from sess_common import decode
 from sess_schema.queries.turns import Turn, Turns
 from sess_schema.records import Records
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sess_schema.errors import Exit, SessError
+from sess_common.errors import Exit, SessError
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 

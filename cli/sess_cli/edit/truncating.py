@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from sess_cli.edit import cutting
 from sess_cli.edit.cutting import Cut
 from sess_cli.edit.target import Target
+from sess_common.errors import SessError
 from sess_schema import labels
-from sess_schema.errors import SessError
 from sess_schema.queries.turns import Turns
 
 if TYPE_CHECKING:

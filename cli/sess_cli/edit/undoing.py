@@ -11,7 +11,7 @@ from sess_cli import settings
 from sess_cli.edit import live, log
 from sess_cli.edit.live import LiveFile, Piece
 from sess_cli.edit.log import Change, Edit
-from sess_schema.errors import Exit, SessError
+from sess_common.errors import Exit, SessError
 
 
 class Undone(NamedTuple):

@@ -26,12 +26,12 @@ def writer_of(fd: int) -> str | None:
 
 def _is_leasable(fd: int) -> bool | None:
     """False if the file is open for writing; None if leases cannot tell."""
-    import signal  # noqa: PLC0415
+    import signal
 
     if threading.current_thread() is not threading.main_thread():
         return None
     try:
-        import fcntl  # noqa: PLC0415
+        import fcntl
 
         take, shared, leave = fcntl.F_SETLEASE, fcntl.F_RDLCK, fcntl.F_UNLCK
     except (ImportError, AttributeError):
@@ -72,11 +72,11 @@ def _name(pid: str) -> str:
 
 
 def _from_lsof(fd: int) -> str | None:
-    import subprocess  # noqa: PLC0415
+    import subprocess
 
     path = os.path.realpath(f"/dev/fd/{fd}")
     if hasattr(os, "O_SYMLINK"):  # macOS
-        import fcntl  # noqa: PLC0415
+        import fcntl
 
         get_path = 50  # F_GETPATH
         path = os.fsdecode(fcntl.fcntl(fd, get_path, bytes(1024)).rstrip(b"\0"))

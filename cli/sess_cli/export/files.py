@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from secrets import token_hex
 from typing import BinaryIO
 
-from sess_schema import paths
-from sess_schema.errors import SessError
+from sess_common import paths
+from sess_common.errors import SessError
 
 _PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
 _HEAD = 4096  # bytes within which an export says who made it

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 
 _COMMIT = {
     "gitlab": "-/commit", "bitbucket": "commits", "github": "commit", "gitea": "commit",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 import subprocess
 
-from sess_schema.errors import Exit, SessError
-from sess_schema.program import counted, say
+from sess_common.errors import Exit, SessError
+from sess_common.program import counted, say
 
 _PREVIEW = "https://gistpreview.github.io/?"
 

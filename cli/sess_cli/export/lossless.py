@@ -11,7 +11,8 @@ import orjson
 from sess_cli.export.failures import Failures, whole
 from sess_cli.export.records import as_json
 from sess_cli.export.story import Item, Story
-from sess_schema import __version__, decode, objects, times
+from sess_common import decode, times
+from sess_schema import __version__, objects
 from sess_schema.archive import Damaged
 from sess_schema.records import Records, is_too_deep
 

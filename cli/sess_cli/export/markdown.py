@@ -13,8 +13,8 @@ from sess_cli.export.records import as_json
 from sess_cli.export.story import DAMAGED, Item, Story
 from sess_cli.render import amounts, layout, tallies
 from sess_cli.render.markdown import code, escaped, fenced, prose, quoted, shortened
+from sess_common.escape import safe
 from sess_schema import edits, kinds, labels
-from sess_schema.escape import safe
 from sess_schema.queries.sessions import one_line
 
 _HEADING = 80

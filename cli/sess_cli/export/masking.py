@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sess_schema import paths
-from sess_schema.redaction import Redactor, rules
+from sess_common import paths
+from sess_redaction import Redactor, rules
 
 
 def usual(patterns: Iterable[str] = (), home: str | None = "~") -> Redactor:

@@ -15,9 +15,9 @@ from typing import Any
 from sess_cli.export import files, markdown
 from sess_cli.export.failures import Failures
 from sess_cli.export.story import Story
-from sess_schema import times
-from sess_schema.errors import SessError
-from sess_schema.escape import safe
+from sess_common import times
+from sess_common.errors import SessError
+from sess_common.escape import safe
 
 _NO_PROJECT = "No project"
 _LONGEST = 80  # characters of a title in a name

@@ -7,7 +7,7 @@ import io
 from typing import Any, BinaryIO
 
 from sess_cli.output import inert
-from sess_schema.escape import safe
+from sess_common.escape import safe
 
 
 class Escaping(io.RawIOBase):

@@ -7,11 +7,11 @@ import apsw
 from sess_cli.export import files, masking
 from sess_cli.export.html import page
 from sess_cli.export.story import Story
-from sess_schema import paths
+from sess_common import paths
+from sess_common.errors import Exit, SessError
+from sess_common.program import say
 from sess_schema.citations import Citations
-from sess_schema.errors import Exit, SessError
 from sess_schema.ids import EventId, SessionId
-from sess_schema.program import say
 from sess_schema.queries import sessions
 
 
@@ -26,7 +26,7 @@ def open_at(db: apsw.Connection, session: SessionId, event: EventId, *, utc: boo
 
 
 def open_address(address: str, *, hint: str) -> None:
-    import webbrowser  # noqa: PLC0415 - nothing else needs it
+    import webbrowser  # nothing else needs it
 
     if not webbrowser.open(address):
         raise SessError("cannot open a browser", hint=hint, code=Exit.PROGRAM_FAILED)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def write(stories: Iterable[Story], path: str, failures: Failures) -> int:
     """Return the number of sessions, subagents included; the file is complete or absent."""
-    from sqlite_utils import Database  # noqa: PLC0415 - takes longer to import than all else
+    from sqlite_utils import Database  # takes longer to import than all else
 
     with files.new_path(path) as partial:
         db = Database(partial)

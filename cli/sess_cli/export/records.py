@@ -90,7 +90,7 @@ def _images(value: Any, depth: int) -> Iterator[Image]:
 
 def _image(media: str, data: str) -> Iterator[Image]:
     """Only data that decodes: nothing else may enter a page."""
-    from binascii import Error, a2b_base64  # noqa: PLC0415 - few sessions have images
+    from binascii import Error, a2b_base64  # few sessions have images
 
     try:
         raw = a2b_base64(data.encode("ascii", "replace"))

@@ -16,6 +16,7 @@ import apsw
 
 from sess_cli.export import notice_names
 from sess_cli.export.records import Image, block_in, images_in, text_in
+from sess_redaction import Redactor
 from sess_schema import archive, labels, numbers
 from sess_schema.edits import Edit
 from sess_schema.ids import EventId, SessionId
@@ -24,7 +25,6 @@ from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
-from sess_schema.redaction import Redactor
 from sess_schema.session import shown
 from sess_schema.session.event import FACTS
 from sess_schema.session.reader import Entry, Reader

@@ -8,7 +8,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from sess_schema.errors import Exit, SessError
+from sess_common.errors import Exit, SessError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,8 +24,8 @@ def has_screen() -> bool:
 
 def start(*, print_id: bool = False) -> int:
     """Update the index and open the finder; returns an exit code."""
-    from sess_cli import fresh  # noqa: PLC0415 - not to answer `has_screen`
-    from sess_schema import paths  # noqa: PLC0415
+    from sess_cli import fresh  # not to answer `has_screen`
+    from sess_common import paths
 
     with fresh.open_with_sessions():
         pass
@@ -35,7 +35,7 @@ def start(*, print_id: bool = False) -> int:
 
 def run(index_path: Path, *, utc: bool = False) -> int:
     """Open the finder; returns an exit code, or becomes the agent whose session is resumed."""
-    from sess_cli.finder.actions import Resume  # noqa: PLC0415
+    from sess_cli.finder.actions import Resume
 
     finder = load()(index_path, utc=utc)
     resume = finder.run()
@@ -97,7 +97,7 @@ def load() -> type[Finder]:
     os.environ["TEXTUAL_FPS"] = chosen or "250"
     # Garbage is collected while nobody types: it takes up to 50 ms.
     gc.disable()
-    from sess_cli.finder.app import Finder  # noqa: PLC0415 - takes longer than most commands
+    from sess_cli.finder.app import Finder  # takes longer than most commands
 
     if chosen is None:  # child processes should not inherit it
         del os.environ["TEXTUAL_FPS"]

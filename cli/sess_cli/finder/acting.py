@@ -15,8 +15,8 @@ from textual.app import App, SuspendNotSupported
 from sess_cli.finder import actions, looks
 from sess_cli.finder.results import Item
 from sess_cli.render import amounts
+from sess_common.errors import explained
 from sess_schema.connection import open_reader
-from sess_schema.errors import explained
 
 Made = TypeVar("Made")
 _SHORTLY, _LONGER = 4, 12  # seconds to show a message

@@ -53,16 +53,16 @@ def as_markdown(
         whole = io.BytesIO()
         _write_markdown(db, row, whole, utc=utc)
         return whole.getvalue().decode()
-    from sess_cli.render import markdown  # noqa: PLC0415 - must not delay the first screen
+    from sess_cli.render import markdown  # must not delay the first screen
 
     return markdown.event_text(db, row, event, utc=utc)
 
 
 def _write_markdown(db: apsw.Connection, row: SessionRow, out: BinaryIO, *, utc: bool) -> None:
     """Like `sess export md`, with secrets masked."""
-    from sess_cli.export import markdown as document  # noqa: PLC0415 - slow to import
-    from sess_cli.export import masking  # noqa: PLC0415
-    from sess_cli.export.story import Story  # noqa: PLC0415
+    from sess_cli.export import markdown as document  # slow to import
+    from sess_cli.export import masking
+    from sess_cli.export.story import Story
 
     document.write(Story(db, row, masking.usual()), out, utc=utc)
 
@@ -87,9 +87,9 @@ def read_in_pager(
     utc: bool,
 ) -> None:
     """Like `sess show`, at the first of the words; returns when the pager is closed."""
-    from sess_cli.paging import pager  # noqa: PLC0415 - must not delay the first keystroke
-    from sess_cli.render.transcript import TranscriptView  # noqa: PLC0415
-    from sess_schema.session.reader import Reader  # noqa: PLC0415
+    from sess_cli.paging import pager  # must not delay the first keystroke
+    from sess_cli.render.transcript import TranscriptView
+    from sess_schema.session.reader import Reader
 
     row = sessions.by_key(db, session)
     with _pager_that_stays(_expression(words) if event is not None else None) as stays:
@@ -111,7 +111,7 @@ def _expression(words: Sequence[str]) -> str:
 def _pager_that_stays(expression: str | None = None) -> Iterator[bool]:
     """Keep `less` from exiting by itself, and let it search; yields whether there is a pager that
     waits for a key."""
-    from sess_cli.paging import chosen  # noqa: PLC0415
+    from sess_cli.paging import chosen
 
     before = os.environ.get("SESS_PAGER")
     try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import apsw
 
-from sess_schema.escape import safe
+from sess_common.escape import safe
 from sess_schema.ids import SessionId
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow, ShortIds

@@ -9,7 +9,7 @@ from rich.style import Style
 from textual.strip import Strip
 
 from sess_cli.render import layout
-from sess_schema.escape import safe
+from sess_common.escape import safe
 
 Piece = tuple[str, Style]
 

@@ -19,9 +19,9 @@ from sess_cli.finder import looks
 from sess_cli.finder.cards import Card, Cards
 from sess_cli.finder.worker import Latest
 from sess_cli.render import amounts, layout
+from sess_common.escape import safe
 from sess_schema import labels
 from sess_schema.citations import Citations
-from sess_schema.escape import safe
 from sess_schema.session.reader import Entry, Reader
 
 if TYPE_CHECKING:

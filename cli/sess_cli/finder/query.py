@@ -19,7 +19,7 @@ import apsw
 from sess_cli.finder import wording
 from sess_cli.finder.cards import Card, Cards
 from sess_cli.finder.worker import Latest
-from sess_schema import times
+from sess_common import times
 from sess_schema.queries.fields import Condition, Setting
 from sess_schema.queries.search import Filter, Hit, Results, Search
 from sess_schema.queries.search.groups import Families
@@ -142,7 +142,7 @@ class Finding:
         if not wording.says_something(text):
             return
         self._latest.pause(PAUSE)
-        from sess_schema.queries.search.relax import wider  # noqa: PLC0415 - only if nothing is found
+        from sess_schema.queries.search.relax import wider  # only if nothing is found
 
         for way in wider(db, Search(text, request.filters, utc=self._utc)):
             if way.drops:

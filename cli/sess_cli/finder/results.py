@@ -16,7 +16,7 @@ from sess_cli.finder.looks import Piece
 from sess_cli.finder.pane import Pane
 from sess_cli.finder.query import Answer, Conversation
 from sess_cli.render import amounts, layout
-from sess_schema import times
+from sess_common import times
 from sess_schema.ids import EventId, SessionId
 from sess_schema.queries.search import Hit
 

@@ -8,8 +8,8 @@ from sess_cli.edit import listing
 from sess_cli.edit.plan import parse_range
 from sess_cli.picker.marks import Marks
 from sess_cli.terminal import Terminal
-from sess_schema.errors import SessError
-from sess_schema.program import say
+from sess_common.errors import SessError
+from sess_common.program import say
 
 
 def pick(marks: Marks, *, utc: bool) -> bool:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sess_schema import times
-from sess_schema.program import counted
+from sess_common import times
+from sess_common.program import counted
 
 plural = counted  # both programs write counts alike
 _DATES_FROM = 8 * times.WEEK

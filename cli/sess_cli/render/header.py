@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sess_cli.render import amounts, layout
-from sess_schema import numbers, times
+from sess_common import times
+from sess_schema import numbers
 from sess_schema.queries import sessions, sources
 
 if TYPE_CHECKING:

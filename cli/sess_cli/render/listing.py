@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sess_cli.render import amounts, layout
 from sess_cli.render.tallies import money
-from sess_schema import numbers, times
+from sess_common import times
+from sess_schema import numbers
 from sess_schema.queries import sessions
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from sess_cli.export.notice_names import NAMES
 from sess_cli.render import amounts, layout
+from sess_common.escape import safe
+from sess_common.patterns import later
 from sess_schema import edits, kinds, labels
-from sess_schema.escape import safe
-from sess_schema.patterns import later
 from sess_schema.queries import sessions
 from sess_schema.session.reader import Reader
 

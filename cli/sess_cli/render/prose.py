@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.text import Text
 from rich.theme import Theme
 
-from sess_schema.escape import safe
+from sess_common.escape import safe
 
 _STYLES = {
     **dict.fromkeys(("markdown.h1", "markdown.h2"), "bold underline"),

@@ -61,16 +61,16 @@ def write(groups: Groups, form: str, by: str, parts: Broken | None = None) -> No
 
 
 def _as_json(facts: list[dict[str, Any]]) -> None:
-    from sess_cli.output import json_line  # noqa: PLC0415
+    from sess_cli.output import json_line
 
     for row in facts:
         json_line(row)
 
 
 def _as_csv(facts: list[dict[str, Any]]) -> None:
-    import csv  # noqa: PLC0415
+    import csv
 
-    from sess_cli.output import csv_text  # noqa: PLC0415
+    from sess_cli.output import csv_text
 
     names = facts[0] if facts else objects.group("", Tally())
     out = csv.DictWriter(sys.stdout, names, lineterminator="\n")
@@ -82,7 +82,7 @@ def _as_csv(facts: list[dict[str, Any]]) -> None:
 
 def _as_markdown(groups: Groups, by: str, parts: Broken | None) -> None:
     """As on a terminal, with whole numbers."""
-    from sess_cli.render.stats.report import markdown_cell  # noqa: PLC0415
+    from sess_cli.render.stats.report import markdown_cell
 
     terminal = Terminal()
     names = [*by.split(","), *(name for name, _ in _IN_FULL)]
@@ -125,7 +125,7 @@ def table(
 
     `names` are what a terminal shows for groups: a UUID says nothing to people.
     """
-    from sess_schema.queries.quarters import NONE  # noqa: PLC0415 - not needed by the status line
+    from sess_schema.queries.quarters import NONE  # not needed by the status line
 
     terminal = Terminal()
     known = names if names and terminal.width is not None else {}
@@ -184,7 +184,7 @@ def _fitting(kept: list[int], wide: list[int], room: int, width: int) -> tuple[l
 
 
 def name_of(group: str, by: str) -> str:
-    from sess_schema.queries.quarters import NONE  # noqa: PLC0415
+    from sess_schema.queries.quarters import NONE
 
     if by == "project" and group != NONE:
         return layout.home_short(group)

@@ -12,8 +12,8 @@ from sess_cli.export.notice_names import NAMES
 from sess_cli.render import amounts, layout
 from sess_cli.render.header import header_lines
 from sess_cli.search.output_text import STATUS_STYLE
+from sess_common.patterns import later
 from sess_schema import citations, edits, kinds, labels
-from sess_schema.patterns import later
 from sess_schema.queries import sessions
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class TranscriptView:
         """Markdown in colours; where there are none, as it was written."""
         lines = None
         if self._terminal.colour and self._terminal.width is not None and _MARKUP.search(text):
-            from sess_cli.render import prose  # noqa: PLC0415 - on terminals only
+            from sess_cli.render import prose  # on terminals only
 
             clean = self._terminal.text(text).strip().expandtabs(4)
             lines = prose.lines(clean, self._terminal.width - 2)

@@ -7,8 +7,8 @@ import time
 
 import apsw
 
-from sess_schema.classes import TYPE_CHECKING, replace
-from sess_schema.errors import SessError
+from sess_common.classes import TYPE_CHECKING, replace
+from sess_common.errors import SessError
 from sess_schema.queries import sessions
 from sess_schema.queries.search import Filter, Search
 from sess_schema.queries.search.terms import Term

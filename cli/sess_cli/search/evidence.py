@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import apsw
 
 from sess_cli.render import amounts, layout
+from sess_common.classes import dataclass
 from sess_schema.citations import Citations
-from sess_schema.classes import dataclass
 from sess_schema.queries import sessions
 from sess_schema.queries.search import Hit, Results
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sess_schema.classes import TYPE_CHECKING
+from sess_common.classes import TYPE_CHECKING
 from sess_schema.queries.search import Results, Search
 from sess_schema.queries.search.language import And, Filter, Not, Or
 

@@ -7,9 +7,9 @@ import sys
 
 from sess_cli.render import amounts
 from sess_cli.search import saved_searches
-from sess_schema.classes import TYPE_CHECKING
-from sess_schema.escape import safe
-from sess_schema.program import say
+from sess_common.classes import TYPE_CHECKING
+from sess_common.escape import safe
+from sess_common.program import say
 from sess_schema.queries.filters import FIELDS
 from sess_schema.queries.search.relax import relaxations
 
@@ -43,7 +43,7 @@ def hint_inside_words(
     db: apsw.Connection, request: Search, typed: list[str], terminal: Terminal
 ) -> None:
     """Say how many more events have the words inside longer ones."""
-    from sess_cli.search.besides import inside_words  # noqa: PLC0415 - on terminals only
+    from sess_cli.search.besides import inside_words  # on terminals only
 
     more, all_read = inside_words(db, request)
     if more:

@@ -6,9 +6,9 @@ import apsw
 
 from sess_cli.output import json_line
 from sess_cli.terminal import Terminal
-from sess_schema.classes import TYPE_CHECKING, dataclass
-from sess_schema.errors import SessError
-from sess_schema.program import say
+from sess_common.classes import TYPE_CHECKING, dataclass
+from sess_common.errors import SessError
+from sess_common.program import say
 from sess_schema.queries import sessions
 from sess_schema.queries.search import EXCERPT_WIDTH, Results, Search
 
@@ -62,7 +62,7 @@ class OutputOptions:
         if len(chosen) > 1:
             raise SessError(f"{chosen[0]} and {chosen[1]} cannot be combined")
         if self.fields is not None:
-            from sess_cli.search.output_json import chosen_fields  # noqa: PLC0415
+            from sess_cli.search.output_json import chosen_fields
 
             chosen_fields(self.fields)
 
@@ -92,7 +92,7 @@ def write(db: apsw.Connection, search: Search, options: OutputOptions, terminal:
 
 
 def _explain(search: Search, results: Results) -> bool:
-    from sess_cli.search.explain import explained  # noqa: PLC0415
+    from sess_cli.search.explain import explained
 
     terminal = Terminal()
     for line in explained(search, results):
@@ -101,7 +101,7 @@ def _explain(search: Search, results: Results) -> bool:
 
 
 def _open(db: apsw.Connection, results: Results, *, utc: bool) -> bool:
-    from sess_cli.export.opening import open_at  # noqa: PLC0415
+    from sess_cli.export.opening import open_at
 
     for hit in results.ranked():
         open_at(db, hit.session, hit.event, utc=utc)
@@ -133,7 +133,7 @@ def _files(db: apsw.Connection, results: Results, options: OutputOptions) -> boo
 
 
 def _ids(db: apsw.Connection, results: Results, limit: int) -> int:
-    from sess_schema.citations import Citations  # noqa: PLC0415
+    from sess_schema.citations import Citations
 
     terminal = Terminal()
     names: dict[int, str] = {}
@@ -153,7 +153,7 @@ def _ids(db: apsw.Connection, results: Results, limit: int) -> int:
 def _evidence(
     db: apsw.Connection, results: Results, search: Search, options: OutputOptions
 ) -> bool:
-    from sess_cli.search.evidence import packed  # noqa: PLC0415
+    from sess_cli.search.evidence import packed
 
     terminal = Terminal()
     found = False
@@ -170,7 +170,7 @@ def _evidence(
 
 
 def _objects(db: apsw.Connection, results: Results, options: OutputOptions) -> int:
-    from sess_cli.search.output_json import FIELDS, Objects, chosen_fields  # noqa: PLC0415
+    from sess_cli.search.output_json import FIELDS, Objects, chosen_fields
 
     names = chosen_fields(options.fields) if options.fields is not None else FIELDS
     objects = Objects(db, results, names, options.before, options.after)
@@ -188,8 +188,8 @@ def _lines(
     options: OutputOptions,
     terminal: Terminal,
 ) -> int:
-    from sess_cli.search.output_text import Around, ResultView  # noqa: PLC0415
-    from sess_schema.queries.search.groups import grouped  # noqa: PLC0415
+    from sess_cli.search.output_text import Around, ResultView
+    from sess_schema.queries.search.groups import grouped
 
     room = (terminal.width or EXCERPT_WIDTH) - 4
     lines = max(2, search.width // room)

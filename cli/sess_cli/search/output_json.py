@@ -6,9 +6,9 @@ from typing import Any
 
 import apsw
 
+from sess_common.errors import SessError
 from sess_schema import objects
 from sess_schema.citations import Citations
-from sess_schema.errors import SessError
 from sess_schema.ids import EventId
 from sess_schema.queries.neighbours import Neighbours
 from sess_schema.queries.search import Hit, Results

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from functools import cached_property, lru_cache, partial
 
 from sess_cli.render import amounts, layout
-from sess_schema import times
+from sess_common import times
+from sess_common.classes import TYPE_CHECKING, dataclass
 from sess_schema.citations import Citations
-from sess_schema.classes import TYPE_CHECKING, dataclass
 from sess_schema.queries import sessions
 from sess_schema.queries.search.excerpt import Excerpt
 from sess_schema.queries.search.groups import Group
@@ -134,7 +134,7 @@ class ResultView:
 
     @cached_property
     def _neighbours(self) -> Neighbours:
-        from sess_schema.queries.neighbours import Neighbours  # noqa: PLC0415 - only with -A or -B
+        from sess_schema.queries.neighbours import Neighbours  # only with -A or -B
 
         return Neighbours(self._db)
 

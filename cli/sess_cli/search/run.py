@@ -6,10 +6,10 @@ from sess_cli import fresh
 from sess_cli.paging import pager
 from sess_cli.search import saved_searches
 from sess_cli.search.output import OutputOptions, write
+from sess_common.classes import TYPE_CHECKING
+from sess_common.errors import Exit
+from sess_common.program import Ended, say
 from sess_schema import skipped
-from sess_schema.classes import TYPE_CHECKING
-from sess_schema.errors import Exit
-from sess_schema.program import Ended, say
 from sess_schema.queries.search import Search
 
 if TYPE_CHECKING:
@@ -39,11 +39,11 @@ def perform(
     ):
         found = write(db, request, options, terminal) or _as_session(db, request, options, terminal)
         if not found and not options.explain:
-            from sess_cli.search.nothing_found import hint  # noqa: PLC0415
+            from sess_cli.search.nothing_found import hint
 
             hint(db, request, typed)
         elif options.for_people and terminal.interactive:
-            from sess_cli.search.nothing_found import hint_inside_words  # noqa: PLC0415
+            from sess_cli.search.nothing_found import hint_inside_words
 
             hint_inside_words(db, request, typed, terminal)
         _note_unread(db, request)
@@ -71,7 +71,7 @@ def _as_session(
     """If no text has it, the query may be a session's ID: then its events are the hits."""
     if not any(character.isdigit() for character in request.text):
         return False
-    from sess_cli.search import besides  # noqa: PLC0415
+    from sess_cli.search import besides
 
     row = besides.named_session(db, request)
     if row is None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 
 from sess_cli import settings
-from sess_schema import paths
-from sess_schema.classes import TYPE_CHECKING
-from sess_schema.errors import SessError
-from sess_schema.patterns import later
-from sess_schema.program import say
+from sess_common import paths
+from sess_common.classes import TYPE_CHECKING
+from sess_common.errors import SessError
+from sess_common.patterns import later
+from sess_common.program import say
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,7 +20,7 @@ _MOST_REMEMBERED = 1000
 
 def names() -> dict[str, list[str]]:
     """Every saved search with its words and options."""
-    import json  # noqa: PLC0415 - most searches are not saved
+    import json  # most searches are not saved
 
     try:
         found = json.loads(_file().read_bytes().decode("utf-8", "surrogateescape"))
@@ -77,7 +77,7 @@ def expanded(options: list[str], words: list[str]) -> tuple[list[str], list[str]
 
 def manage(*, listed: bool, unsave: str | None, past: bool) -> bool:
     """List or remove saved searches, or list past ones; False if none of these was requested."""
-    from sess_cli.terminal import Terminal  # noqa: PLC0415
+    from sess_cli.terminal import Terminal
 
     if unsave is not None:
         remove(unsave)
@@ -94,7 +94,7 @@ def manage(*, listed: bool, unsave: str | None, past: bool) -> bool:
 
 def as_typed(args: list[str]) -> str:
     """Options and words as one would type them."""
-    import shlex  # noqa: PLC0415
+    import shlex
 
     at = args.index("--") if "--" in args else len(args)
     options, words = args[:at], args[at + 1 :]
@@ -144,7 +144,7 @@ def _history_file() -> Path:
 
 
 def _write(searches: dict[str, list[str]]) -> None:
-    import json  # noqa: PLC0415
+    import json
 
     _private(_file(), json.dumps(searches, indent=2, ensure_ascii=False) + "\n")
 

@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import apsw
 
-from sess_schema.program import module
+from sess_common.program import module
 from sessiond.engines.handover import flat, flat_progress, flat_stat, progress_of, step_of
 from sessiond.engines.lines import read_log
 from sessiond.engines.steps import Step
@@ -122,7 +122,7 @@ def _flat_agent(agent: Source) -> tuple[Any, ...]:
 
 
 def _start(jobs: bytes) -> Popen[bytes] | None:
-    import subprocess  # noqa: PLC0415 - only for a bulk load
+    import subprocess  # only for a bulk load
 
     try:
         process = subprocess.Popen(
@@ -220,7 +220,7 @@ def _read(
 
 
 def _masker(patterns: list[str]) -> Masker:
-    from sessiond.sourcekit.masking import Masker  # noqa: PLC0415 - 20 ms, and few want it
+    from sessiond.sourcekit.masking import Masker  # 20 ms, and few want it
 
     return Masker(patterns)
 

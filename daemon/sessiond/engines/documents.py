@@ -130,7 +130,7 @@ def _once(fd: int, stat: Stat) -> Iterator[bytes]:
 
 
 def _elements(fd: int) -> Iterator[bytes]:
-    from sessiond.reading.array_elements import NotAnArray, elements  # noqa: PLC0415 - few need it
+    from sessiond.reading.array_elements import NotAnArray, elements  # few need it
 
     try:
         yield from elements(lambda length, offset: tail.read_at(fd, length, offset))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import apsw
 import orjson
 
-from sess_schema import archive, decode, labels
+from sess_common import decode
+from sess_schema import archive, labels
 from sess_schema.masks import hidden
 from sessiond.engines.slices import Problem, Slice, Turn, content_digest, hash64
 from sessiond.engines.steps import (

@@ -39,7 +39,7 @@ class _Databases:
     def conversations(
         self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
     ) -> Iterator[Conversation]:
-        from sessiond.engines.tables import TableReader  # noqa: PLC0415 - when something changed
+        from sessiond.engines.tables import TableReader  # when something changed
 
         reader = TableReader(self._source.layout(foreign))
         yield from reader.conversations(foreign, known, state)

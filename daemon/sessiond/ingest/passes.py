@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from sess_common.errors import sqlite_error
 from sess_schema import first_index, masks, skipped
-from sess_schema.errors import sqlite_error
 from sess_schema.queries.views import digests
 from sessiond.engines.excluding import compare_rules
 from sessiond.engines.lines import read_log
@@ -304,7 +304,7 @@ class Ingest(StepWriter):
         """A process that parses logs meanwhile, if there is much to read."""
         if self._alone or sum(map(self._known.unread, files)) < BULK:
             return None
-        from sessiond.engines import ahead  # noqa: PLC0415 - few passes read so much
+        from sessiond.engines import ahead  # few passes read so much
 
         logs = [file for file in files if file.kind == "transcript"]
         if not ahead.is_possible() or sum(map(self._known.unread, logs)) < BULK:
@@ -325,11 +325,11 @@ class Ingest(StepWriter):
             self._write_note(file, source)
             if file.kind == "database":
                 # Most passes read logs only; the other engines are loaded when they are needed.
-                from sessiond.engines.databases import read_database  # noqa: PLC0415
+                from sessiond.engines.databases import read_database
 
                 yield from read_database(file, source, self._store.db)
             elif file.kind == "document":
-                from sessiond.engines.documents import read_document  # noqa: PLC0415
+                from sessiond.engines.documents import read_document
 
                 yield from read_document(file, source, self._store.db, self.mask)
             elif ahead is not None:

@@ -114,7 +114,7 @@ class StepWriter:
         return project is not None or source.state == EXCLUDED
 
     def _return_parts(self, source: Tracked) -> None:
-        from sessiond.engines.databases import return_parts  # noqa: PLC0415
+        from sessiond.engines.databases import return_parts
 
         return_parts(self._store.db, source, self._known.parts_of(source))
 

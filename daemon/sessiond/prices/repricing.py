@@ -6,8 +6,8 @@ from zlib import crc32
 
 import apsw
 
+from sess_common.progress import Progress, unseen, while_running
 from sess_schema import __version__
-from sess_schema.progress import Progress, unseen, while_running
 from sessiond.config import Config
 from sessiond.prices.pricing import Pricer, reprice
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import apsw
 
-from sess_schema import paths
+from sess_common import paths
 from sessiond.reading.territory import Handed
 from sessiond.reading.tracked import FORGOTTEN
 from sessiond.sourcekit.files import KeptFile

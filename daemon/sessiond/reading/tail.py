@@ -118,9 +118,9 @@ def open_log(path: str) -> tuple[int, Stat]:
 
 def _unpacked(packed: int) -> int:
     """Unpack into an unnamed temporary file."""
-    import tempfile  # noqa: PLC0415 - few agents compress logs
+    import tempfile  # few agents compress logs
 
-    import zstandard  # noqa: PLC0415
+    import zstandard
 
     with os.fdopen(os.dup(packed), "rb") as source, tempfile.TemporaryFile() as plain:
         size = 0

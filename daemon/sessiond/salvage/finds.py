@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from sess_common.progress import Progress, unseen
 from sess_schema import archive
-from sess_schema.progress import Progress, unseen
 from sessiond.salvage import cells
 from sessiond.salvage.cells import Row
 from sessiond.salvage.pages import Pages

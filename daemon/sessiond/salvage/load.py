@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
-from sess_schema import archive, decode
+from sess_common import decode
+from sess_schema import archive
 from sess_schema.ids import NO_SOURCE, SourceId
 from sessiond.engines.slices import Turn, content_digest
 from sessiond.reading.territory import HEAD

@@ -14,10 +14,10 @@ from typing import Any
 
 import apsw
 
-from sess_schema import paths, program, times
+from sess_common import paths, program, times
+from sess_common.errors import Exit
+from sess_common.escape import safe
 from sess_schema.connection import open_reader
-from sess_schema.errors import Exit
-from sess_schema.escape import safe
 from sessiond import config
 from sessiond.service.strangers import STRANGERS
 from sessiond.sourcekit.base import Source
@@ -145,7 +145,7 @@ def _short(path: str) -> str:
 
 
 def _wrapped(name: str, text: str) -> Iterator[str]:
-    import textwrap  # noqa: PLC0415 - only for people
+    import textwrap  # only for people
 
     first = f"{name:<{_ROOM}} "
     lines = textwrap.wrap(safe(text), _WIDTH - len(first), break_on_hyphens=False) or [""]

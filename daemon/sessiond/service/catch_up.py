@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from sess_schema.program import counted
-from sess_schema.progress import Progress, unseen
+from sess_common.program import counted
+from sess_common.progress import Progress, unseen
 from sess_schema.queries.views import parts
 from sess_schema.queries.views.overview import SUBSCRIPTIONS
 from sessiond.sourcekit.base import Source
@@ -35,13 +35,13 @@ def catch_up(
     _note_subscriptions(db, sources)
     parts.begin_anew(db)
     if _has_older_editions(store, sources):
-        from sessiond.writing.reread import reread  # noqa: PLC0415 - once, if at all
+        from sessiond.writing.reread import reread  # once, if at all
 
         count = reread(store, {one.agent: one for one in sources}, progress, stopped, mask)
         done.append(f"read {counted(count, 'archived log')} again")
     left = {name for (name,) in db.execute("SELECT name FROM facts")}
     if "forgotten_to_wipe" in left:
-        from sessiond.writing.forget import wipe_if_needed  # noqa: PLC0415
+        from sessiond.writing.forget import wipe_if_needed
 
         wipe_if_needed(db)
         done.append("wiped out what was forgotten")

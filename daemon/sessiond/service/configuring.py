@@ -10,9 +10,9 @@ import tomllib
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from sess_schema import paths
-from sess_schema.errors import Exit, SessError
-from sess_schema.escape import safe
+from sess_common import paths
+from sess_common.errors import Exit, SessError
+from sess_common.escape import safe
 from sessiond import config, config_keys
 from sessiond.sources import all_sources
 

@@ -10,8 +10,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from sess_schema import lock, paths, program, status_file
-from sess_schema.errors import Exit, SessError
+from sess_common import lock, paths, program, status_file
+from sess_common.errors import Exit, SessError
 
 Say = Callable[[str], None]
 START_SECONDS = 15.0

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from sess_schema import __version__, program
-from sess_schema.errors import Exit, SessError
+from sess_common import program
+from sess_common.errors import Exit, SessError
+from sess_schema import __version__
 
 LARGEST = 256 << 20
 TIMEOUT = 30.0

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from sess_schema.errors import Exit, SessError
-from sess_schema.program import counted
+from sess_common.errors import Exit, SessError
+from sess_common.program import counted
 
 STUCK_SECONDS = 120.0  # as long as systemd's watchdog waits
 TROUBLED = "parked", "unreadable"  # states of sources that are not read

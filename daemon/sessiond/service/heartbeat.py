@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from sess_common.status_file import DOING, DONE, TOTAL, read
 from sess_schema import __version__
-from sess_schema.status_file import DOING, DONE, TOTAL, read
 
 EVERY = 2.0  # seconds between writes of the file, each a page of the disk
 AT_LEAST = 30.0  # also if nothing happens: an old file means that the loop hangs

@@ -14,11 +14,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 
-from sess_schema import lock, paths, program
+from sess_common import lock, paths, program
+from sess_common.errors import Exit, SessError
+from sess_common.escape import safe
+from sess_common.program import counted
 from sess_schema.connection import open_reader
-from sess_schema.errors import Exit, SessError
-from sess_schema.escape import safe
-from sess_schema.program import counted
 from sessiond import config
 from sessiond.reading import handed, tail
 from sessiond.reading.territory import (

@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
-from sess_schema import paths
-from sess_schema.errors import Exit, SessError
+from sess_common import paths
+from sess_common.errors import Exit, SessError
 from sessiond.service.notify import LAUNCHD_LABEL
 from sessiond.sources import source_classes
 

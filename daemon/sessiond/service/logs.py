@@ -19,8 +19,8 @@ from typing import IO, Any
 
 import apsw
 
-from sess_schema.errors import Exit, SessError
-from sess_schema.paths import make_private
+from sess_common.errors import Exit, SessError
+from sess_common.paths import make_private
 from sessiond.service import notify
 
 MAX_BYTES = 2_000_000

@@ -15,9 +15,10 @@ from dataclasses import replace
 
 import apsw
 
-from sess_schema import __version__, lock, paths
+from sess_common import lock, paths
+from sess_common.errors import Exit, SessError
+from sess_schema import __version__
 from sess_schema.connection import open_writer, wait_for_locks
-from sess_schema.errors import Exit, SessError
 from sess_schema.ground import Ground, GroundLost, standing_on
 from sess_schema.queries.views import digests
 from sessiond import config

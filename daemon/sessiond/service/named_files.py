@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from sess_schema import lock, paths, requests, status_file
-from sess_schema.progress_bar import Bar
+from sess_common import lock, paths, requests, status_file
+from sess_common.progress_bar import Bar
 from sessiond import config
 from sessiond.service import importing, one_pass, pass_report
 from sessiond.sources import all_sources

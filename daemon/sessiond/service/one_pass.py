@@ -16,13 +16,14 @@ from dataclasses import replace
 
 import apsw
 
-from sess_schema import __version__, lock, paths, program, receipt
-from sess_schema.connection import open_writer
-from sess_schema.errors import Exit
+from sess_common import lock, paths, program, receipt
+from sess_common.errors import Exit
+from sess_common.progress import Progress
+from sess_common.progress_bar import Bar
+from sess_common.progress_line import progress_line
+from sess_schema import __version__
+from sess_schema.connection import is_in_state, open_writer
 from sess_schema.ground import standing_on
-from sess_schema.progress import Progress
-from sess_schema.progress_bar import Bar
-from sess_schema.progress_line import progress_line
 from sessiond import config
 from sessiond.engines.steps import Summary
 from sessiond.ingest import Ingest
@@ -126,7 +127,7 @@ def _leave_receipt(
     if os.name != "posix" or not notes.are_certain():
         return
     number = before
-    if number is None or not receipt.is_of(db, number):
+    if number is None or not is_in_state(db, number):
         number = os.urandom(8).hex()
         db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (receipt.FACT, number))
     receipt.write(home, number, seen, sorted(notes.environ.asked), notes.looked)

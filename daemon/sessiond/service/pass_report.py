@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-from sess_schema import program, receipt
-from sess_schema.errors import Exit
-from sess_schema.paths import Home
-from sess_schema.program import counted
+from sess_common import program, receipt
+from sess_common.errors import Exit
+from sess_common.paths import Home
+from sess_common.program import counted
+from sess_schema.connection import reader_if_unchanged
 
 if TYPE_CHECKING:
     from sessiond.engines.steps import Summary
@@ -52,7 +53,7 @@ def tell(facts: Facts, *, as_json: bool, quiet: bool, named: bool) -> int:
 
 def tell_if_unchanged(home: Home, *, quiet: bool) -> bool:
     """Whether everything is as the last pass left it, and it had nothing else to say."""
-    db = receipt.reader_if_unchanged(home)
+    db = reader_if_unchanged(home)
     if db is None:
         return False
     with closing(db):
@@ -99,7 +100,7 @@ def _tell_nothing_found(roots: Sequence[str]) -> None:
 def _tell_skipped(skipped: Sequence[dict[str, str]], *, named: bool) -> None:
     if not skipped:
         return
-    from sessiond.service.logs import printable  # noqa: PLC0415 - only when something is wrong
+    from sessiond.service.logs import printable  # only when something is wrong
 
     for one in skipped[:MOST_SKIPPED_SHOWN]:
         program.say(f'sessiond: skipped "{printable(one["path"])}": {one["reason"]}')

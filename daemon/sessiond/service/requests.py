@@ -1,4 +1,4 @@
-"""Does what clients ask of the writer (`sess_schema.requests`).
+"""Does what clients ask of the writer (`sess_common.requests`).
 
 Runs as `python -m sessiond.service.requests` with a request on standard input when no daemon does.
 """
@@ -16,9 +16,10 @@ from typing import Any
 
 import apsw
 
-from sess_schema import __version__, lock, paths, program, requests
+from sess_common import lock, paths, program, requests
+from sess_common.errors import Exit, SessError, explained
+from sess_schema import __version__
 from sess_schema.connection import open_writer
-from sess_schema.errors import Exit, SessError, explained
 from sess_schema.ids import SessionId
 from sessiond import config
 from sessiond.ingest import Ingest
@@ -34,7 +35,7 @@ WAIT_FOR_SYNC = 30.0
 
 
 def _forget(store: Store, _ingest: Ingest, request: dict[str, Any]) -> dict[str, Any]:
-    from sessiond.writing.forget import forget  # noqa: PLC0415 - rare
+    from sessiond.writing.forget import forget  # rare
 
     done = forget(store, [SessionId(key) for key in request["sessions"]])
     handed.discard(paths.home(), store.db)
@@ -43,8 +44,8 @@ def _forget(store: Store, _ingest: Ingest, request: dict[str, Any]) -> dict[str,
 
 def _read(store: Store, ingest: Ingest, request: dict[str, Any]) -> dict[str, Any]:
     """As `sessiond sync DIR` does it without a daemon."""
-    from sessiond.service.one_pass import named_places  # noqa: PLC0415 - rare
-    from sessiond.service.pass_report import facts_of  # noqa: PLC0415
+    from sessiond.service.one_pass import named_places  # rare
+    from sessiond.service.pass_report import facts_of
 
     home = paths.home()
     sources = all_sources(config.load(home.config_file))

@@ -16,14 +16,15 @@ from pathlib import Path
 
 import apsw
 
-from sess_schema import __version__, archive, backups, lock, losses, masks, paths, soundness, sums
+from sess_common import lock, paths
+from sess_common.errors import Exit, SessError
+from sess_common.program import counted, say
+from sess_common.progress import Progress
+from sess_common.progress_line import progress_line
+from sess_schema import __version__, archive, backups, losses, masks, soundness, sums
 from sess_schema.connection import interrupted_repair, open_reader, open_writer, refuse_links
-from sess_schema.errors import Exit, SessError
 from sess_schema.ids import SourceId
 from sess_schema.migrate import PreRelease
-from sess_schema.program import counted, say
-from sess_schema.progress import Progress
-from sess_schema.progress_line import progress_line
 from sess_schema.queries.views import digests, parts
 from sess_schema.soundness import ArchiveCheck, Finding
 from sessiond import config

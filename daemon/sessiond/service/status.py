@@ -12,11 +12,12 @@ from typing import Any
 
 import apsw
 
-from sess_schema import lock, paths, skipped, status_file, upkeep
+from sess_common import lock, paths, status_file, upkeep
+from sess_common.errors import Exit, SessError
+from sess_common.escape import safe
+from sess_common.program import counted
+from sess_schema import skipped
 from sess_schema.connection import open_reader
-from sess_schema.errors import Exit, SessError
-from sess_schema.escape import safe
-from sess_schema.program import counted
 from sessiond.service import health
 
 

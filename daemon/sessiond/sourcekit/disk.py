@@ -1,6 +1,6 @@
 """Looks at the disk, for agents and for walks, and notes what was looked at.
 
-A pass leaves a list of everything that it looked at (`sess_schema.receipt`). Agents are free in how
+A pass leaves a list of everything that it looked at (`sess_common.receipt`). Agents are free in how
 they find their places, so they look through these functions, which note it during a walk.
 What they do once a file is to be read is not noted.
 """
@@ -17,7 +17,7 @@ from contextvars import ContextVar, Token
 from fnmatch import fnmatch
 from typing import Self
 
-from sess_schema import receipt
+from sess_common import receipt
 
 # A directory that changed this recently may change again without another time on it.
 _TOO_RECENT = 3_000_000_000

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from sess_schema.decode import decode
+from sess_common.decode import decode
 from sessiond.sourcekit.base import Item, NotReady
 
 
@@ -25,7 +25,7 @@ def dumped(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
-        import json  # noqa: PLC0415 - rarely needed
+        import json  # rarely needed
 
         return json.dumps(value).encode()
 

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 import orjson
 
-from sess_schema.decode import decode
+from sess_common.decode import decode
 from sessiond.sourcekit import disk
 
 _LARGEST_FILE = 64 << 10
@@ -152,7 +152,7 @@ class Folders:
         name = self._environ.get("TZ", "").removeprefix(":")
         if name in ("", "UTC"):
             return UTC if name else None
-        from zoneinfo import ZoneInfo  # noqa: PLC0415 - rarely needed
+        from zoneinfo import ZoneInfo  # rarely needed
 
         try:
             return ZoneInfo(name)

@@ -18,12 +18,13 @@ from typing import Any
 
 import orjson
 
-from sess_schema import decode, masks
+from sess_common import decode
+from sess_redaction import engine, names
+from sess_redaction.redactor import is_secret_member
+from sess_redaction.rules import rules
+from sess_schema import masks
 from sess_schema.edits import Edit, Hunks
 from sess_schema.masks import hidden
-from sess_schema.redaction import engine, names
-from sess_schema.redaction.redactor import is_secret_member
-from sess_schema.redaction.rules import rules
 from sessiond.sourcekit.base import NOTHING, Conversation, Event, Record, Result, SessionSpec
 
 LONGEST = 32 << 20  # bytes that are searched at once

@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from sess_schema.decode import decode
-from sess_schema.times import EARLIEST
+from sess_common.decode import decode
+from sess_common.times import EARLIEST
 
 # Opaque to people, or not text at all.
 OPAQUE = frozenset({"base64", "data", "encrypted_content", "signature"})
@@ -120,7 +120,7 @@ def as_line(value: Any) -> bytes:
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
-        import json  # noqa: PLC0415 - rarely needed
+        import json  # rarely needed
 
         return json.dumps(value).encode()
 

@@ -8,7 +8,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 from sessiond.config import Config
 from sessiond.sourcekit.base import Source
 
@@ -37,7 +37,7 @@ def all_sources(config: Config, environ: Mapping[str, str] = os.environ) -> list
 
 
 def _meant(typed: str, names: set[str]) -> str:
-    import difflib  # noqa: PLC0415 - only when something is wrong
+    import difflib  # only when something is wrong
 
     close = difflib.get_close_matches(typed, names, 1)
     return f"did you mean {close[0]}? " if close else f"there are {', '.join(sorted(names))}; "

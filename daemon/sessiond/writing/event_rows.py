@@ -11,7 +11,8 @@ from typing import Any
 
 import apsw
 
-from sess_schema import ansi, edits, event_blocks, kinds, sums
+from sess_common import ansi
+from sess_schema import edits, event_blocks, kinds, sums
 from sess_schema.edits import Edit
 from sess_schema.ids import EventId, RecordId, SessionId
 from sess_schema.marks import marks

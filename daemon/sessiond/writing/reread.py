@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import apsw
 
+from sess_common.progress import Progress as Report
+from sess_common.progress import unseen
 from sess_schema import archive
 from sess_schema.ids import NO_SOURCE, SessionId, SourceId
-from sess_schema.progress import Progress as Report
-from sess_schema.progress import unseen
 from sessiond.engines.lines import HEAD, LogReader
 from sessiond.reading import tail
 from sessiond.reading.tracked import Progress, Tracked, load_all

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import apsw
 
+from sess_common.errors import caused_by_data
 from sess_schema import sums
-from sess_schema.errors import caused_by_data
 from sess_schema.ground import GroundLost, Overtaken
 from sessiond.engines.slices import Slice
 from sessiond.engines.steps import Fail, Finish, Step, Vanish
@@ -65,8 +65,8 @@ class Transaction:
     @cached_property
     def conversations(self) -> ConversationWriter:
         """Of documents and databases; most transactions are only of logs."""
-        from sessiond.writing.conversation_records import Lines, Revision  # noqa: PLC0415
-        from sessiond.writing.conversations import ConversationWriter  # noqa: PLC0415
+        from sessiond.writing.conversation_records import Lines, Revision
+        from sessiond.writing.conversations import ConversationWriter
 
         events, copies, usage = self.events, self.copies, self.usage
         return ConversationWriter(

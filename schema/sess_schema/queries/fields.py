@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 
 import apsw
 
-from sess_schema import times
-from sess_schema.classes import dataclass, replace
-from sess_schema.errors import SessError
+from sess_common import times
+from sess_common.classes import dataclass, replace
+from sess_common.errors import SessError
 from sess_schema.queries import sessions
 from sess_schema.queries.filters import FIELDS, ROLES, STATES, THINGS, TYPES
 
@@ -98,7 +98,7 @@ def _tool(value: str, _setting: Setting) -> Condition:
 
 def _kind(value: str, _setting: Setting) -> Condition:
     """The kind of a call, whatever the agent calls the tool."""
-    from sess_schema import kinds  # noqa: PLC0415 - rarely used
+    from sess_schema import kinds  # rarely used
 
     value = value.lower()
     if value not in kinds.ALL:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sess_schema.classes import dataclass
+from sess_common.classes import dataclass
 
 TYPES = ("user", "assistant", "thinking", "tool_use", "system", "summary")
 STATES = ("error", "denied", "pending", "ok", "failed", "subagent")

@@ -24,7 +24,7 @@ class Neighbours:
         self, session: SessionId, event: EventId, before: int, after: int
     ) -> tuple[list[Entry], list[Entry]]:
         if session not in self._readers:
-            from sess_schema.session.reader import Reader  # noqa: PLC0415 - few searches ask
+            from sess_schema.session.reader import Reader  # few searches ask
 
             self._readers[session] = Reader(self._db, session)
         reader = self._readers[session]

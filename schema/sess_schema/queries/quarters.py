@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import apsw
 
+from sess_common.classes import TYPE_CHECKING, dataclass
 from sess_schema import sums
-from sess_schema.classes import TYPE_CHECKING, dataclass
 from sess_schema.ids import NO_SESSION, SessionId
 from sess_schema.moments import NEAR, QUARTER, Moment, Span, Summed, joined, moments, summed
 from sess_schema.queries import sessions

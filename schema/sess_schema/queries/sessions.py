@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import apsw
 
-from sess_schema import times
-from sess_schema.classes import TYPE_CHECKING, dataclass
-from sess_schema.errors import Exit, SessError
+from sess_common import times
+from sess_common.classes import TYPE_CHECKING, dataclass
+from sess_common.errors import Exit, SessError
 from sess_schema.session import shown
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import add
 
-from sess_schema.classes import dataclass, field
+from sess_common.classes import dataclass, field
 from sess_schema.ids import SessionId
 
 

@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 
 import apsw
 
-from sess_schema.classes import dataclass
+from sess_common.classes import dataclass
 from sess_schema.moments import IDLE, Span
 from sess_schema.queries.quarters import Reader
 from sess_schema.queries.stats import Stats

@@ -158,7 +158,7 @@ class Reader:
         """A call's edits to files."""
         if event not in self._edited:
             return []
-        from sess_schema import edits  # noqa: PLC0415 - few events have any
+        from sess_schema import edits  # few events have any
 
         return edits.of_event(self._db, event)
 

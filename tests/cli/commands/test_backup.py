@@ -8,8 +8,8 @@ import stat
 import pytest
 from tests.waiting import wait_until
 
+from sess_common.errors import SessError
 from sess_schema import archive
-from sess_schema.errors import SessError
 from sess_schema.page_sink import hash_of, verified
 
 MAIN = "11111111-1111-4111-8111-111111111111"

@@ -11,7 +11,7 @@ import pytest
 
 from sess_cli.commands import demo
 from sess_cli.commands.demo import install_sample
-from sess_schema import times
+from sess_common import times
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from contextlib import closing
 import apsw
 import pytest
 
-from sess_schema import lock, sizes
+from sess_common import lock, sizes
 from sess_schema.connection import open_reader
 
 pytestmark = pytest.mark.slow

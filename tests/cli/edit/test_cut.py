@@ -16,8 +16,8 @@ from tests.waiting import wait_until
 
 from sess_cli.edit import cutting, target, undoing
 from sess_cli.edit.plan import closure, parse_range, plan
+from sess_common.errors import SessError
 from sess_schema.connection import open_reader
-from sess_schema.errors import SessError
 from sess_schema.queries import turns as records
 from sess_schema.queries.turns import Call, Edge, Turn, Turns
 

@@ -13,8 +13,8 @@ from tests.cli.edit.conftest import rest
 from tests.golden_home import clean
 
 from sess_cli.edit import cutting, elements, log, pieces, sidecar, target, undoing
+from sess_common.errors import SessError
 from sess_schema.connection import open_reader
-from sess_schema.errors import SessError
 from sess_schema.queries import sessions, turns
 
 LOGS = ("claude", "codex", "copilot", "droid", "gemini", "jcode", "kimi", "kiro", "pi", "qwen")

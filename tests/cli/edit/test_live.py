@@ -28,7 +28,7 @@ from tests.cli.edit.conftest import (
 from tests.rights import obey_permissions
 
 from sess_cli.edit import live, log, undoing, writers
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 from sessiond import config
 
 STEPS = ("begin", "snapshot", "written", "entered", "before rename", "renamed")

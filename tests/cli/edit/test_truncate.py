@@ -16,8 +16,8 @@ from tests.conftest import World
 from tests.waiting import wait_until
 
 from sess_cli.edit import target, truncating
+from sess_common.errors import SessError
 from sess_schema.connection import open_reader
-from sess_schema.errors import SessError
 from sess_schema.queries import turns as records
 
 

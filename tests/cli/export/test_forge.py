@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.at_length import amount
 
 from sess_cli.export.forge import Repository, detect, parse
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ from markdown_it import MarkdownIt
 from sess_cli.export import markdown as document
 from sess_cli.export.story import Story
 from sess_cli.render import markdown
+from sess_common.escape import safe
+from sess_redaction import Redactor
 from sess_schema.citations import Citations
 from sess_schema.connection import open_reader
-from sess_schema.escape import safe
 from sess_schema.queries import sessions
-from sess_schema.redaction import Redactor
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 MARKS = st.text(st.sampled_from("`~#<>!-=*_[]() ab\n\t"), max_size=60)

@@ -95,7 +95,7 @@ def test_secrets_are_uploaded_only_if_somebody_says_so(told, tmp_path):
 @pytest.mark.parametrize("kind", ["json", "md"])
 def test_an_export_printed_to_a_terminal_cannot_control_it(told, monkeypatch, kind):
     """Neither C1 control characters nor direction marks reach it."""
-    from sess_cli.commands.export import shared  # noqa: PLC0415
+    from sess_cli.commands.export import shared
 
     master, slave = pty.openpty()
     with os.fdopen(slave, "w") as screen:

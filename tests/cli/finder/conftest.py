@@ -12,7 +12,7 @@ LONG = 10
 @pytest.fixture(autouse=True)
 def at_home(world, monkeypatch):
     """Nothing depends on the machine that runs the tests: neither its home nor its speed."""
-    from sess_cli.finder import query  # noqa: PLC0415 - slow to import
+    from sess_cli.finder import query  # slow to import
 
     monkeypatch.setattr(query, "_FOUND_SOON", LONG)
     monkeypatch.setattr(query, "_RANKED_SOON", LONG)

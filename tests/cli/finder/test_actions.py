@@ -10,8 +10,8 @@ import pytest
 from tests.cli.finder.screen import drive, program
 
 from sess_cli.finder import actions
+from sess_common.errors import SessError
 from sess_schema.connection import open_reader
-from sess_schema.errors import SessError
 from sess_schema.queries import sessions
 
 MAIN = "11111111-1111-4111-8111-111111111111"

@@ -14,8 +14,8 @@ from sess_cli.finder import query, wording
 from sess_cli.finder.app import Finder, Found
 from sess_cli.finder.query import Answer, Finding, Request
 from sess_cli.finder.worker import Latest
+from sess_common.errors import SessError
 from sess_schema.connection import open_reader, open_writer
-from sess_schema.errors import SessError
 from sess_schema.queries.fields import Setting
 
 

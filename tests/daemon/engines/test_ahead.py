@@ -14,7 +14,7 @@ from tests import golden_home
 from tests.golden_home import GoldenWorld
 from tests.waiting import wait_until
 
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 from sessiond.engines import ahead, handover
 from sessiond.engines.lines import read_log
 from sessiond.ingest import passes

@@ -8,7 +8,7 @@ import pytest
 from tests.conftest import opened
 from tests.golden_home import GoldenWorld
 
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 from sessiond import config
 from sessiond.ingest import Ingest
 from sessiond.reading.exclude import Exclude, folders

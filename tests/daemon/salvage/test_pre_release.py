@@ -13,8 +13,8 @@ from tests.conftest import World
 from tests.cursor_databases import user_directory
 from tests.schema import corpus
 
+from sess_common.errors import Exit
 from sess_schema.connection import open_writer
-from sess_schema.errors import Exit
 from sess_schema.migrate import PreRelease
 
 STORED = Path(__file__).with_name("pre_release.db.zst")  # of one log and one chat of a database

@@ -11,7 +11,7 @@ import stat
 import pytest
 from tests.waiting import LIMIT, wait_until
 
-from sess_schema import lock
+from sess_common import lock
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from contextlib import closing
 import pytest
 from tests.waiting import LIMIT, wait_until
 
-from sess_schema import paths
+from sess_common import paths
 from sess_schema.connection import open_reader, open_writer
 from sessiond.service import health, heartbeat, loop
 

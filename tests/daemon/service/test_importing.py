@@ -17,7 +17,7 @@ from tests.forked import BIN
 from tests.golden_home import GOLDEN
 from tests.waiting import LIMIT, wait_until
 
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 from sessiond.service import download, importing
 
 SESSION = "11111111-1111-4111-8111-111111111111"

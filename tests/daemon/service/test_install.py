@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sess_schema.errors import Exit, SessError
+from sess_common.errors import Exit, SessError
 from sessiond.service import install
 
 PROGRAM = Path("/opt/my tools/100%/bin/sessiond")

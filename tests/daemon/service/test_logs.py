@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from sess_schema.errors import Exit, SessError
+from sess_common.errors import Exit, SessError
 from sessiond.service import logs
 
 LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (?P<rest>.*)")

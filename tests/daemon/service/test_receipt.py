@@ -15,9 +15,9 @@ from tests.golden_home import GoldenWorld, agents
 from typer.testing import CliRunner
 
 from sess_cli import fresh
-from sess_schema import lock, paths, receipt
+from sess_common import lock, paths, receipt
+from sess_common.errors import Exit
 from sess_schema.connection import open_reader
-from sess_schema.errors import Exit
 from sessiond import families, main, sources
 from sessiond.service import one_pass
 from sessiond.sourcekit import disk

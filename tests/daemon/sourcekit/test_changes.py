@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given as drawn
 from hypothesis import strategies as st
 
-from sess_schema import differ, edits
+from sess_common import differ
+from sess_schema import edits
 from sess_schema.edits import Edit
 from sessiond.sourcekit.changes import as_hunk, edits_of_arguments
 from sessiond.sourcekit.patches import edits_of_patch

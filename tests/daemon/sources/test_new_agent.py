@@ -112,7 +112,7 @@ MAY_NAME = {
     "sess_schema/queries/views/capacity.py",  # the same
     "sess_cli/render/listing.py",  # the same
     "sess_cli/export/passphrases.py",  # words that are guessed first
-    "sess_schema/redaction/names.py",  # services whose keys are secrets
+    "sess_redaction/names.py",  # services whose keys are secrets
     "sess_cli/commands/demo.py",  # the sample is of one agent
     "sess_cli/sandbox.py",  # and lies where that agent's files are
 }

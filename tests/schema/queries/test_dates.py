@@ -9,9 +9,9 @@ from contextlib import closing
 import pytest
 from tests.cursor_databases import bubble, composer, make_global, put_conversation
 
+from sess_common.errors import SessError
 from sess_schema import numbers, objects
 from sess_schema.connection import open_reader
-from sess_schema.errors import SessError
 from sess_schema.queries import sessions
 from sess_schema.session.reader import Reader
 

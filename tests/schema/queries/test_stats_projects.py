@@ -6,8 +6,8 @@ from contextlib import closing
 
 import pytest
 
+from sess_common.errors import SessError
 from sess_schema.connection import open_reader
-from sess_schema.errors import SessError
 from sess_schema.queries import sessions
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import failures

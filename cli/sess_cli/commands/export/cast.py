@@ -38,8 +38,8 @@ def cast(
     no_sync: options.NoSync = False,
 ) -> None:
     """Export a session as an asciinema recording."""
-    from sess_cli.export.film import themes  # noqa: PLC0415
-    from sess_cli.export.film.cast import lines as cast_lines  # noqa: PLC0415
+    from sess_cli.export.film import themes
+    from sess_cli.export.film.cast import lines as cast_lines
 
     themes.theme(theme)
     shared.check_output(output, force=force)

@@ -98,8 +98,8 @@ class _Picture:
 
     def check(self, backend: Backend, output: str | None) -> None:
         """Fail before anything is read."""
-        from sess_cli.export.film import encode, themes, vhs  # noqa: PLC0415
-        from sess_schema.errors import SessError  # noqa: PLC0415
+        from sess_cli.export.film import encode, themes, vhs
+        from sess_common.errors import SessError
 
         if output == "-":
             raise SessError("cannot write a film to stdout", hint="use `-o FILE`")
@@ -112,11 +112,11 @@ class _Picture:
             _need_extra()
 
     def film(self, story: Story, asked: Asked, path: str, *, captions: bool) -> None:
-        from sess_cli.export import files  # noqa: PLC0415
-        from sess_cli.export.film import captions as said  # noqa: PLC0415
-        from sess_cli.export.film import encode  # noqa: PLC0415
-        from sess_cli.export.film.fonts import grid  # noqa: PLC0415
-        from sess_schema.program import say  # noqa: PLC0415
+        from sess_cli.export import files
+        from sess_cli.export.film import captions as said
+        from sess_cli.export.film import encode
+        from sess_cli.export.film.fonts import grid
+        from sess_common.program import say
 
         columns, lines = grid(self.width, self.height, self.font_size)
         made = asked.film(story, columns, lines, fps=self.fps, max_output=self.max_output)
@@ -138,8 +138,8 @@ class _Picture:
                 file.writelines(line.encode("utf-8", "replace") for line in said.lines(made))
 
     def film_by_vhs(self, story: Story, asked: Asked, path: str) -> None:
-        from sess_cli.export import files  # noqa: PLC0415
-        from sess_cli.export.film import tape, vhs  # noqa: PLC0415
+        from sess_cli.export import files
+        from sess_cli.export.film import tape, vhs
 
         name = f"film{os.path.splitext(path)[1].lower()}"
         lines = tape.lines(
@@ -163,9 +163,9 @@ def _beside(path: str) -> str:
 
 
 def _need_extra() -> None:
-    from importlib.util import find_spec  # noqa: PLC0415
+    from importlib.util import find_spec
 
-    from sess_schema.errors import Exit, SessError  # noqa: PLC0415
+    from sess_common.errors import Exit, SessError
 
     if find_spec("av") is None or find_spec("PIL") is None:
         raise SessError(
@@ -181,8 +181,8 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)
     bar = Progress(

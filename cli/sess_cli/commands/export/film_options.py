@@ -83,7 +83,7 @@ class Asked:
     utc: Utc = False
 
     def __post_init__(self) -> None:
-        from sess_schema.errors import SessError  # noqa: PLC0415
+        from sess_common.errors import SessError
 
         if isnan(self.speed):  # is within any range
             raise SessError("invalid speed: nan", hint="use a number from 0.1 to 20")
@@ -93,8 +93,8 @@ class Asked:
         return None if self.duration is None else _milliseconds(self.duration)
 
     def storyboard(self, story: Story, columns: int, max_output: int = MAX_OUTPUT) -> Storyboard:
-        from sess_cli.export.film.extent import Extent, prompts  # noqa: PLC0415
-        from sess_cli.export.film.storyboard import storyboard  # noqa: PLC0415
+        from sess_cli.export.film.extent import Extent, prompts
+        from sess_cli.export.film.storyboard import storyboard
 
         return storyboard(
             story,
@@ -109,10 +109,10 @@ class Asked:
         )
 
     def film(self, story: Story, columns: int, lines: int, *, fps: int, max_output: int) -> Film:
-        from sess_cli.export.film.pacing import USUAL_LONGEST, Pacing  # noqa: PLC0415
-        from sess_cli.export.film.stage import staged  # noqa: PLC0415
-        from sess_cli.render import amounts  # noqa: PLC0415
-        from sess_schema.program import say  # noqa: PLC0415
+        from sess_cli.export.film.pacing import USUAL_LONGEST, Pacing
+        from sess_cli.export.film.stage import staged
+        from sess_cli.render import amounts
+        from sess_common.program import say
 
         duration = self.milliseconds
         board = self.storyboard(story, columns, max_output)
@@ -149,8 +149,8 @@ class Shape:
 
 
 def _milliseconds(text: str) -> int:
-    from sess_cli.export.film.pacing import LONGEST, SHORTEST  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_cli.export.film.pacing import LONGEST, SHORTEST
+    from sess_common.errors import SessError
 
     found = _SECONDS.fullmatch(text.strip().lower())
     if not found or not any(found.groups()):

@@ -55,12 +55,12 @@ def html(
 
     Several sessions, named or chosen by the options, become one page, oldest first.
     """
-    from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
-    from sess_cli.commands.export import shared  # noqa: PLC0415
-    from sess_cli.export.failures import Failures  # noqa: PLC0415
-    from sess_cli.export.html.combined import Combined  # noqa: PLC0415
-    from sess_cli.export.story import Story  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_cli import fresh  # not needed for --help
+    from sess_cli.commands.export import shared
+    from sess_cli.export.failures import Failures
+    from sess_cli.export.html.combined import Combined
+    from sess_cli.export.story import Story
+    from sess_common.errors import SessError
 
     which.check()
     if style != "reader" and not which.is_one:
@@ -107,15 +107,15 @@ def _write(
     static: bool,
     utc: bool,
 ) -> None:
-    from sess_cli.export.html.combined import Combined  # noqa: PLC0415
+    from sess_cli.export.html.combined import Combined
 
     if style == "timeline" and not isinstance(story, Combined):
-        from sess_cli.export.html import timeline  # noqa: PLC0415
+        from sess_cli.export.html import timeline
 
         timeline.write(story, out, utc=utc, lock=lock)
         return
-    from sess_cli.export import repositories  # noqa: PLC0415
-    from sess_cli.export.html import page  # noqa: PLC0415
+    from sess_cli.export import repositories
+    from sess_cli.export.html import page
 
     if isinstance(story, Combined) and repo is None and not story.of_one_project:
         repository = None
@@ -126,7 +126,7 @@ def _write(
     if lock is None:
         page.write(story, out, look)
         return
-    from sess_cli.export.html import encrypted  # noqa: PLC0415
+    from sess_cli.export.html import encrypted
 
     encrypted.write(story, out, lock, look)
 
@@ -135,10 +135,10 @@ def _write_pages(
     story: Story, folder: str, repo: str | None, lock: Lock | None, *, utc: bool
 ) -> list[str]:
     """Every file, the index first."""
-    from sess_cli.export import repositories  # noqa: PLC0415
-    from sess_cli.export.html import pages  # noqa: PLC0415
-    from sess_cli.render import amounts  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
+    from sess_cli.export import repositories
+    from sess_cli.export.html import pages
+    from sess_cli.render import amounts
+    from sess_common.program import say
 
     repository = repositories.of(story, repo)
     done = pages.write(story, folder, repository=repository, utc=utc, lock=lock)
@@ -149,11 +149,11 @@ def _write_pages(
 
 def _lock() -> Lock:
     """The passphrase is asked for before drawing, which may take long."""
-    from getpass import getpass  # noqa: PLC0415
+    from getpass import getpass
 
-    from sess_cli.export import passphrases  # noqa: PLC0415
-    from sess_cli.export.html import encrypted  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_cli.export import passphrases
+    from sess_cli.export.html import encrypted
+    from sess_common.errors import SessError
 
     encrypted.require()
     given = os.environ.get(_PASSPHRASE)

@@ -23,11 +23,11 @@ def json_(
 
     Several sessions, named or chosen by the options, become one file, oldest first.
     """
-    from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
-    from sess_cli.commands.export import shared  # noqa: PLC0415
-    from sess_cli.export import lossless  # noqa: PLC0415
-    from sess_cli.export.failures import Failures  # noqa: PLC0415
-    from sess_cli.export.story import Story  # noqa: PLC0415
+    from sess_cli import fresh  # not needed for --help
+    from sess_cli.commands.export import shared
+    from sess_cli.export import lossless
+    from sess_cli.export.failures import Failures
+    from sess_cli.export.story import Story
 
     which.check()
     listing = which.listing(utc=utc, orphans=True, limit=0)

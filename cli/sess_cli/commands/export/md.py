@@ -34,13 +34,13 @@ def md(
 
     Several sessions, named or chosen by the options, become one file, oldest first.
     """
-    from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
-    from sess_cli.commands.export import shared  # noqa: PLC0415
-    from sess_cli.export import markdown, repositories  # noqa: PLC0415
-    from sess_cli.export.failures import Failures  # noqa: PLC0415
-    from sess_cli.export.story import Story  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
-    from sess_schema.program import counted, say  # noqa: PLC0415
+    from sess_cli import fresh  # not needed for --help
+    from sess_cli.commands.export import shared
+    from sess_cli.export import markdown, repositories
+    from sess_cli.export.failures import Failures
+    from sess_cli.export.story import Story
+    from sess_common.errors import SessError
+    from sess_common.program import counted, say
 
     which.check(all_if_none=tree is not None)
     asked = output is not None or publishing.gist or publishing.open_it or repo is not None
@@ -53,7 +53,7 @@ def md(
     with fresh.open_with_sessions(sync=not no_sync) as db:
         stories = [Story(db, row, redactor, depth=depth) for row in which.rows(db, listing)]
         if tree is not None:
-            from sess_cli.export import notes  # noqa: PLC0415
+            from sess_cli.export import notes
 
             count = notes.write(stories, tree, failures, full=full, utc=utc)
             say(f"wrote {counted(count, 'note')} to {tree}")

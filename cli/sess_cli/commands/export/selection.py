@@ -31,7 +31,7 @@ class Selection(Matching):
     ids: Ids = None
 
     def check(self, *, all_if_none: bool = False) -> None:
-        from sess_schema.errors import SessError  # noqa: PLC0415
+        from sess_common.errors import SessError
 
         if self.ids and self.is_given:
             raise SessError("an ID cannot be combined with --agent, --project, --since or --until")
@@ -46,7 +46,7 @@ class Selection(Matching):
 
     def rows(self, db: apsw.Connection, listing: Listing) -> list[SessionRow]:
         """Oldest first."""
-        from sess_schema.queries import sessions  # noqa: PLC0415
+        from sess_schema.queries import sessions
 
         if not self.ids:
             # Without `super()`, which a dataclass with slots does not support.

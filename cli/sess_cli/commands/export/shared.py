@@ -13,7 +13,7 @@ import typer
 if TYPE_CHECKING:
     from sess_cli.export.failures import Failures
     from sess_cli.export.story import Story
-    from sess_schema.redaction import Redactor
+    from sess_redaction import Redactor
 
 Output = Annotated[
     str | None,
@@ -70,9 +70,9 @@ class Publishing:
 
     def check(self, output: str | None, *, masked: bool) -> None:
         """Fail before anything is read; secrets leave the machine only if somebody says so."""
-        import sys  # noqa: PLC0415
+        import sys
 
-        from sess_schema.errors import SessError  # noqa: PLC0415
+        from sess_common.errors import SessError
 
         if output == "-" and (self.open_it or self.gist):
             raise SessError("`-o -` cannot be combined with --open or --gist")
@@ -89,7 +89,7 @@ class Publishing:
     def publish(self, files: list[str]) -> None:
         """Upload and open as asked; the first file is the one to open."""
         if self.gist:
-            from sess_cli.export import gists  # noqa: PLC0415
+            from sess_cli.export import gists
 
             gists.upload(files)
         if self.open_it:
@@ -100,10 +100,10 @@ def masking(
     *, off: bool = False, patterns: list[str] | None = None, report: bool = False
 ) -> Redactor | None:
     """What masks secrets, as the options and config.toml say."""
-    from collections import Counter  # noqa: PLC0415
+    from collections import Counter
 
-    from sess_cli.export import masking as masks  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_cli.export import masking as masks
+    from sess_common.errors import SessError
 
     if off:
         if patterns or report:
@@ -124,9 +124,9 @@ def opened(
     depth: int | None = None,
 ) -> Iterator[Story]:
     """The session with this ID, its secrets masked."""
-    from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
-    from sess_cli.export.story import Story  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_cli import fresh  # not needed for --help
+    from sess_cli.export.story import Story
+    from sess_schema.queries import sessions
 
     with fresh.open_with_sessions(sync=sync) as db:
         yield Story(db, sessions.resolve(db, session), redactor, images=images, depth=depth)
@@ -134,7 +134,7 @@ def opened(
 
 def check_output(output: str | None, *, force: bool) -> None:
     """Fail before anything is read, if the file must not be replaced."""
-    from sess_cli.export import files  # noqa: PLC0415
+    from sess_cli.export import files
 
     if output not in (None, "-"):
         files.check_replacing(output, force=force)
@@ -155,7 +155,7 @@ def put(
     json: bool = False,
 ) -> None:
     """Write to a file, or to stdout for `-`, and say what was written and masked."""
-    from sess_cli.export import files  # noqa: PLC0415
+    from sess_cli.export import files
 
     if output == "-":
         write(standard_output(json=json))
@@ -177,8 +177,8 @@ def put_lines(
 
 def report_failed(failures: Failures) -> None:
     """Name the sessions that could not be exported; the exit code tells that there are some."""
-    from sess_schema.errors import Exit  # noqa: PLC0415
-    from sess_schema.program import counted, say  # noqa: PLC0415
+    from sess_common.errors import Exit
+    from sess_common.program import counted, say
 
     if not failures.found:
         return
@@ -190,9 +190,9 @@ def report_failed(failures: Failures) -> None:
 
 def standard_output(*, json: bool = False) -> BinaryIO:
     """For `-o -`: on a terminal, control characters are escaped."""
-    import sys  # noqa: PLC0415
+    import sys
 
-    from sess_cli.export.on_terminal import Escaping  # noqa: PLC0415
+    from sess_cli.export.on_terminal import Escaping
 
     if not sys.stdout.isatty():
         return sys.stdout.buffer
@@ -209,15 +209,15 @@ def default_name(story: Story, suffix: str) -> str:
 
 def report(path: str, redactor: Redactor | None) -> None:
     """Print the file, its size, and what was masked."""
-    from sess_cli.render import amounts  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
+    from sess_cli.render import amounts
+    from sess_common.program import say
 
     say(f"wrote {path} ({amounts.size(os.path.getsize(path))})")
     report_masked(redactor)
 
 
 def report_masked(redactor: Redactor | None) -> None:
-    from sess_schema.program import counted, say  # noqa: PLC0415
+    from sess_common.program import counted, say
 
     if redactor is None:
         return
@@ -231,8 +231,8 @@ def report_masked(redactor: Redactor | None) -> None:
 
 def open_file(path: str) -> None:
     """Open with the system's default program."""
-    from pathlib import Path  # noqa: PLC0415
+    from pathlib import Path
 
-    from sess_cli.export import opening  # noqa: PLC0415
+    from sess_cli.export import opening
 
     opening.open_address(Path(path).resolve().as_uri(), hint=f'open "{path}" yourself')

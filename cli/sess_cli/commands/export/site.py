@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import apsw
 
     from sess_cli.export.site.build import Outcome, Site
+    from sess_redaction import Redactor
     from sess_schema.queries.sessions import SessionRow
-    from sess_schema.redaction import Redactor
 
 _FOLDER = "sess-site"
 _SHOWN = 3
@@ -46,10 +46,10 @@ def site(
 
     Pages of unchanged sessions are kept; pages of sessions that no longer match are removed.
     """
-    from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
-    from sess_cli.commands.export import shared  # noqa: PLC0415
-    from sess_cli.export.site.build import Site, Wanted  # noqa: PLC0415
-    from sess_schema.errors import Exit  # noqa: PLC0415
+    from sess_cli import fresh  # not needed for --help
+    from sess_cli.commands.export import shared
+    from sess_cli.export.site.build import Site, Wanted
+    from sess_common.errors import Exit
 
     listing = which.listing(utc=utc, orphans=True, limit=0)
     _check_folder(output)
@@ -73,8 +73,8 @@ def site(
 
 
 def _check_folder(folder: str) -> None:
-    from sess_cli.export.site.plan import MANIFEST  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_cli.export.site.plan import MANIFEST
+    from sess_common.errors import SessError
 
     if folder == "-":
         raise SessError("cannot write a site to stdout", hint="use `-o DIR`")
@@ -86,8 +86,8 @@ def _check_folder(folder: str) -> None:
 
 
 def _print_outcome(folder: str, outcome: Outcome, redactor: Redactor | None) -> None:
-    from sess_cli.commands.export import shared  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
+    from sess_cli.commands.export import shared
+    from sess_common.program import say
 
     parts = [f"{len(outcome.drawn):,} drawn", f"{outcome.unchanged:,} unchanged"]
     parts += [f"{outcome.removed:,} removed"] if outcome.removed else []
@@ -96,8 +96,8 @@ def _print_outcome(folder: str, outcome: Outcome, redactor: Redactor | None) -> 
 
 
 def _print_failed(outcome: Outcome) -> None:
-    from sess_cli.render import amounts  # noqa: PLC0415
-    from sess_schema.program import say  # noqa: PLC0415
+    from sess_cli.render import amounts
+    from sess_common.program import say
 
     if outcome.failed:
         say(f"{amounts.plural(len(outcome.failed), 'session')} could not be drawn:")
@@ -106,10 +106,10 @@ def _print_failed(outcome: Outcome) -> None:
 
 
 def _print_plan(db: apsw.Connection, whole: Site, rows: list[SessionRow]) -> None:
-    from sess_cli.export.site.plan import NO_PROJECT  # noqa: PLC0415
-    from sess_cli.render import amounts, layout  # noqa: PLC0415
-    from sess_cli.terminal import Terminal  # noqa: PLC0415
-    from sess_schema.queries import sessions  # noqa: PLC0415
+    from sess_cli.export.site.plan import NO_PROJECT
+    from sess_cli.render import amounts, layout
+    from sess_cli.terminal import Terminal
+    from sess_schema.queries import sessions
 
     terminal = Terminal()
     stale = {row.key for row in whole.stale()}
@@ -140,8 +140,8 @@ def _progress(total: int) -> Iterator[Callable[[str], None]]:
     if total < 5 or not sys.stderr.isatty():
         yield lambda _: None
         return
-    from rich.console import Console  # noqa: PLC0415
-    from rich.progress import Progress  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import Progress
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("drawing sessions", total=total)

@@ -23,12 +23,12 @@ def sqlite(
     no_sync: NoSync = False,
 ) -> None:
     """Export sessions as an SQLite database, for Datasette; all, unless some are chosen."""
-    from sess_cli import fresh  # noqa: PLC0415 - not needed for --help
-    from sess_cli.commands.export import shared  # noqa: PLC0415
-    from sess_cli.export import files, portable  # noqa: PLC0415
-    from sess_cli.export.failures import Failures  # noqa: PLC0415
-    from sess_cli.export.story import Story  # noqa: PLC0415
-    from sess_schema.errors import SessError  # noqa: PLC0415
+    from sess_cli import fresh  # not needed for --help
+    from sess_cli.commands.export import shared
+    from sess_cli.export import files, portable
+    from sess_cli.export.failures import Failures
+    from sess_cli.export.story import Story
+    from sess_common.errors import SessError
 
     if output == "-":
         raise SessError("cannot write a database to stdout", hint="use `-o FILE`")

@@ -23,7 +23,7 @@ def tape(
     no_sync: options.NoSync = False,
 ) -> None:
     """Export a session as a VHS tape; no shell runs any of it."""
-    from sess_cli.export.film import tape as tapes  # noqa: PLC0415
+    from sess_cli.export.film import tape as tapes
 
     width, height, font_size = shape.sized()
     shared.check_output(output, force=force)

@@ -31,7 +31,7 @@ def drawn(character: str) -> bool:
 
 def mask(character: str, width: int, height: int) -> Image.Image:
     """The character as a mask of one cell."""
-    from PIL import Image, ImageDraw  # noqa: PLC0415
+    from PIL import Image, ImageDraw
 
     if character in _SHADES:
         return Image.new("L", (width, height), _SHADES[character])

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from sess_cli.export.film import rows
 from sess_cli.export.film.frames import Look, Row
 from sess_cli.export.story import Item
+from sess_common.differ import DiffLine
 from sess_schema import edits
-from sess_schema.differ import DiffLine
 
 _LOOKS = {
     "-": (Look(bg="removed"), Look(bg="removed-word", bold=True)),

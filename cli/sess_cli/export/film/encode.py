@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from sess_cli.export import files
 from sess_cli.export.film import fonts, themes
 from sess_cli.export.film.frames import Film, Row
-from sess_schema.errors import Exit, SessError
+from sess_common.errors import Exit, SessError
 
 if TYPE_CHECKING:
     import av
@@ -102,7 +102,7 @@ def _write_gif(
     film: Film, path: str, painter: Painter, *, fps: int, progress: Progress | None
 ) -> None:
     """With at most 256 colours."""
-    from sess_cli.export.film import gif  # noqa: PLC0415 - needs Pillow
+    from sess_cli.export.film import gif  # needs Pillow
 
     with open(path, "wb") as file:
         writer = gif.Writer(file, painter, gif.colours(film, painter.theme))
@@ -140,10 +140,10 @@ def moments(film: Film, fps: int) -> Iterator[Moment]:
 def _encode(
     film: Film, path: str, kind: Kind, painter: Painter, *, fps: int, progress: Progress | None
 ) -> None:
-    import av  # noqa: PLC0415
-    from av.video.frame import PictureType  # noqa: PLC0415
+    import av
+    from av.video.frame import PictureType
 
-    from sess_cli.export.film.planes import Canvas  # noqa: PLC0415
+    from sess_cli.export.film.planes import Canvas
 
     canvas = Canvas(painter)
     # Reproducible: no random ids, no versions. The index comes first, to play while loading.
@@ -221,15 +221,15 @@ def _milliseconds(picture: int, fps: int) -> int:
 
 def _painter(theme: str, width: int, height: int, font_size: int, fps: int) -> Painter:
     try:
-        import av  # noqa: F401, PLC0415
-        import PIL  # noqa: F401, PLC0415
+        import av  # noqa: F401
+        import PIL  # noqa: F401
     except ImportError as error:
         raise SessError(
             "films need PyAV and Pillow",
             hint="`pip install 'sessiond[video]'`",
             code=Exit.PROGRAM_FAILED,
         ) from error
-    from sess_cli.export.film.picture import Painter  # noqa: PLC0415
+    from sess_cli.export.film.picture import Painter
 
     if not 1 <= fps <= 60:
         raise SessError(f"frame rate out of range: {fps}", hint="use 1 to 60")

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from sess_cli.cited import event_of
 from sess_cli.export.film.scenes import TOOLS
 from sess_cli.export.story import Item, Story
-from sess_schema import times
+from sess_common import times
+from sess_common.errors import Exit, SessError
 from sess_schema.citations import looks_like_one
-from sess_schema.errors import Exit, SessError
 
 _CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
 _AFTER = re.compile(r"\+(\d{1,6})\s*([smh])")

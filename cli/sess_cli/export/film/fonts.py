@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sess_cli.export.film import coverage
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -180,7 +180,7 @@ def folders() -> tuple[str, ...]:
 @functools.cache
 def _bitmaps() -> dict[str, bytes]:
     """Bitmaps of 16 rows and 8 or 16 columns for all of Unicode's first plane."""
-    import zstandard  # noqa: PLC0415
+    import zstandard
 
     body = zstandard.ZstdDecompressor().decompress((ASSETS / "bitmaps.zst").read_bytes())
     pictures: dict[str, bytes] = {}
@@ -198,7 +198,7 @@ def _bitmaps() -> dict[str, bytes]:
 
 def bitmap(character: str) -> Image.Image | None:
     """The last resort: coarse, but better than an empty box."""
-    from PIL import Image  # noqa: PLC0415
+    from PIL import Image
 
     bits = _bitmaps().get(character)
     if bits is None:

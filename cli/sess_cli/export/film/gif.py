@@ -44,7 +44,7 @@ def colours(film: Film, theme: Theme) -> list[RGB]:
 
 class Writer:
     def __init__(self, file: BinaryIO, painter: Painter, palette: Iterable[RGB]) -> None:
-        from PIL import Image  # noqa: PLC0415
+        from PIL import Image
 
         place = painter.place
         self._file = file
@@ -112,6 +112,6 @@ class Writer:
         return strip
 
     def _indexed(self, image: Image.Image) -> Image.Image:
-        from PIL import Image  # noqa: PLC0415
+        from PIL import Image
 
         return image.quantize(palette=self._palette, dither=Image.Dither.NONE)

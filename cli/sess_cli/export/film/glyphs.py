@@ -101,7 +101,7 @@ class Glyphs:
 
     def _outline(self, face: fonts.Face, text: str, width: int, room: int) -> Image.Image:
         """Centred in its cells, or in `room` pixels if wider; shrunk if necessary."""
-        from PIL import Image, ImageDraw  # noqa: PLC0415
+        from PIL import Image, ImageDraw
 
         own = self.width * width
         size = self._size if width == 1 else min(own * 0.92, self.height * 0.86)
@@ -127,7 +127,7 @@ class Glyphs:
         return image
 
     def _picture(self, face: fonts.Face, text: str, room: int) -> Image.Image:
-        from PIL import Image, ImageDraw  # noqa: PLC0415
+        from PIL import Image, ImageDraw
 
         font = _coloured_font(face)
         left, top, right, bottom = (round(edge) for edge in font.getbbox(text))
@@ -141,7 +141,7 @@ class Glyphs:
         return image
 
     def _coarse(self, text: str, room: int) -> Image.Image | None:
-        from PIL import Image  # noqa: PLC0415
+        from PIL import Image
 
         bits = fonts.bitmap(text)
         if bits is None:
@@ -154,7 +154,7 @@ class Glyphs:
         return image
 
     def _marked(self, image: Image.Image, mark: str) -> Image.Image:
-        from PIL import Image, ImageChops, ImageDraw  # noqa: PLC0415
+        from PIL import Image, ImageChops, ImageDraw
 
         face = _face(mark, False, False)
         if face is None:
@@ -171,7 +171,7 @@ class Glyphs:
         return ImageChops.lighter(image, above)
 
     def _box(self, width: int) -> Image.Image:
-        from PIL import Image, ImageDraw  # noqa: PLC0415
+        from PIL import Image, ImageDraw
 
         image = Image.new("L", (width, self.height))
         around = 1, self.height // 5, width - 2, self.height - self.height // 5
@@ -197,7 +197,7 @@ def _face(character: str, bold: bool, italic: bool) -> fonts.Face | None:
 
 @functools.lru_cache(64)
 def _font(face: fonts.Face, size: float) -> ImageFont.FreeTypeFont:
-    from PIL import ImageFont  # noqa: PLC0415
+    from PIL import ImageFont
 
     engine = ImageFont.Layout.BASIC  # no ligatures: one character per cell
     return ImageFont.truetype(str(face.path), round(size * 4) / 4, face.index, layout_engine=engine)
@@ -205,7 +205,7 @@ def _font(face: fonts.Face, size: float) -> ImageFont.FreeTypeFont:
 
 @functools.lru_cache(4)
 def _coloured_font(face: fonts.Face) -> ImageFont.FreeTypeFont:
-    from PIL import ImageFont  # noqa: PLC0415
+    from PIL import ImageFont
 
     for size in _BITMAP_SIZES:
         try:

@@ -15,7 +15,7 @@ from math import ceil, log2
 from sess_cli.export.film import rows
 from sess_cli.export.film.frames import Look, Row
 from sess_cli.export.film.scenes import Scene, Storyboard
-from sess_schema import times
+from sess_common import times
 
 FPS = 15
 SHORTEST = 5 * times.SECOND

@@ -59,7 +59,7 @@ class Painter:
         return self.glyphs.missing | (self._large.missing if self._large else set())
 
     def picture(self, rows: Sequence[Row]) -> Image.Image:
-        from PIL import Image  # noqa: PLC0415
+        from PIL import Image
 
         place = self.place
         image = Image.new("RGB", (place.width, place.height))
@@ -111,7 +111,7 @@ class Painter:
 
     def _panel(self, height: int, rounded_from: int, rounded_to: int) -> Image.Image:
         """A slice of the panel: its upper edge, its lower edge, or neither."""
-        from PIL import Image, ImageDraw  # noqa: PLC0415
+        from PIL import Image, ImageDraw
 
         place = self.place
         shape = Image.new("L", (place.width * _SMOOTH, height * _SMOOTH))

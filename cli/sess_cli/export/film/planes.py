@@ -31,7 +31,7 @@ class Canvas:
     """The current video frame. Only rows that differ are copied."""
 
     def __init__(self, painter: Painter) -> None:
-        from av import VideoFrame  # noqa: PLC0415
+        from av import VideoFrame
 
         place = painter.place
         self.frame: av.VideoFrame = VideoFrame(place.width, place.height, "yuv420p")

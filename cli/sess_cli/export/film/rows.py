@@ -9,7 +9,7 @@ from dataclasses import replace
 from sess_cli.export import ansi
 from sess_cli.export.film.frames import Look, Row
 from sess_cli.render import layout
-from sess_schema.escape import safe
+from sess_common.escape import safe
 
 DIM = Look("dim")
 EMPTY: Row = ()

@@ -9,7 +9,7 @@ from sess_cli.export.film.frames import Caption, Chapter, Film, Frame, Look, Row
 from sess_cli.export.film.pacing import FPS, Plan, Shot
 from sess_cli.export.film.scenes import Card, Storyboard
 from sess_cli.render import amounts, layout
-from sess_schema import times
+from sess_common import times
 
 MOST_CHAPTERS = 100
 _TITLE_ROWS = 3

@@ -12,8 +12,8 @@ from sess_cli.export.film.repeated import Repeated
 from sess_cli.export.film.scenes import Card, Scene, Storyboard
 from sess_cli.export.story import Story
 from sess_cli.render import amounts, layout, tallies
-from sess_schema import times
-from sess_schema.errors import Exit, SessError
+from sess_common import times
+from sess_common.errors import Exit, SessError
 
 MAX_OUTPUT = 12
 _LONG_PAUSE = 10 * times.MINUTE

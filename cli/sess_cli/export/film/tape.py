@@ -14,8 +14,8 @@ from sess_cli.export.film.pacing import worths
 from sess_cli.export.film.rows import plain
 from sess_cli.export.film.scenes import Call, Scene, Storyboard
 from sess_cli.render import amounts
-from sess_schema.errors import SessError
-from sess_schema.escape import safe
+from sess_common.errors import SessError
+from sess_common.escape import safe
 
 TYPING = 30  # milliseconds per key
 OUTPUT, COMMAND, SUBJECT = 200, 600, 80  # characters

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 
 from sess_cli.export.film.frames import Colour, Look
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 
 RGB = tuple[int, int, int]
 

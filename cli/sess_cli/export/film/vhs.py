@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Iterable
 from typing import BinaryIO
 
-from sess_schema.errors import Exit, SessError
+from sess_common.errors import Exit, SessError
 
 TAPE = "session.tape"
 

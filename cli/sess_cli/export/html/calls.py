@@ -261,7 +261,7 @@ def _found(item: Item) -> str:
 
 
 def _links(listed: str) -> str | None:
-    import orjson  # noqa: PLC0415 - few answers have any
+    import orjson  # few answers have any
 
     try:
         found = orjson.loads(listed)

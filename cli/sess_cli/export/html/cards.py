@@ -11,7 +11,8 @@ from sess_cli.export.html import calls, markup, notices, prose, values
 from sess_cli.export.html.markup import attr, text
 from sess_cli.render import amounts
 from sess_cli.render.tallies import tokens
-from sess_schema import labels, times
+from sess_common import times
+from sess_schema import labels
 
 if TYPE_CHECKING:
     from sess_cli.export.forge import Repository

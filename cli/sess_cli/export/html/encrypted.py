@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from sess_cli.export.html import chunks, page, shell
 from sess_cli.export.html.combined import Combined
 from sess_cli.export.story import Story
-from sess_schema.errors import Exit, SessError
+from sess_common.errors import Exit, SessError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -32,7 +32,7 @@ _FORM = """\
 def require() -> type[AESGCM]:
     """The cipher, which the standard library does not have."""
     try:
-        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - an extra
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # an extra
     except ImportError:
         raise SessError(
             "--encrypt needs the cryptography package",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from sess_schema import escape
+from sess_common import escape
 
 _CONTROLS = bytes({*range(0x20), 0x7F} - {0x09, 0x0A})
 _ODD = re.compile(

@@ -17,7 +17,8 @@ from sess_cli.export.html.outline import Outline
 from sess_cli.export.html.strip import Strip
 from sess_cli.export.html.workshop import Workshop
 from sess_cli.export.story import Item, Story
-from sess_schema import labels, times
+from sess_common import times
+from sess_schema import labels
 
 if TYPE_CHECKING:
     from sess_cli.export.forge import Repository

@@ -16,8 +16,8 @@ from sess_cli.export.html.cards import Drawer
 from sess_cli.export.html.pages_index import LONG, Prompt, Texts
 from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts
+from sess_common.errors import SessError
 from sess_schema import kinds, labels
-from sess_schema.errors import SessError
 
 if TYPE_CHECKING:
     from sess_cli.export.html.encrypted import Lock

@@ -6,7 +6,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from sess_cli.export.html import markup, sealed, shell
-from sess_schema import times
+from sess_common import times
 
 if TYPE_CHECKING:
     from sess_cli.export.html.encrypted import Lock

@@ -53,7 +53,7 @@ def plain(source: str) -> str:
 @cache
 def _renderer() -> Callable[[str], str]:
     try:
-        import comrak  # noqa: PLC0415 - 2 ms, and not every export needs it
+        import comrak  # 2 ms, and not every export needs it
     except ImportError:  # there is not a wheel for every system
         return _slower_renderer()
 
@@ -72,7 +72,7 @@ def _renderer() -> Callable[[str], str]:
 
 def _slower_renderer() -> Callable[[str], str]:
     """In Python, always installed because rich needs it; without bare links and task lists."""
-    from markdown_it import MarkdownIt  # noqa: PLC0415 - 30 ms
+    from markdown_it import MarkdownIt  # 30 ms
 
     # Above our own limit for nested lists, because beyond its limit it drops text.
     limits = {"html": False, "maxNesting": 3 * _DEEPEST}

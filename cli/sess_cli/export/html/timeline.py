@@ -19,7 +19,8 @@ from sess_cli.export.html.markup import attr, unmarked
 from sess_cli.export.html.markup import text as escaped
 from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts
-from sess_schema import edits, times
+from sess_common import times
+from sess_schema import edits
 
 if TYPE_CHECKING:
     from sess_cli.export.html.encrypted import Lock

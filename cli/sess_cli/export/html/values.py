@@ -13,7 +13,7 @@ from sess_cli.export import ansi, json_text
 from sess_cli.export.ansi import Style
 from sess_cli.export.html import highlight, markup, prose
 from sess_cli.export.html.markup import text
-from sess_schema.differ import DiffLine
+from sess_common.differ import DiffLine
 
 _MOST_RUNS = 4_000  # coloured runs in one output; the rest is shown without colour
 _SHORT = 160
@@ -119,7 +119,7 @@ def as_json(value: Any) -> str:
 
 
 def _by_hand(value: Any) -> str:
-    import json  # noqa: PLC0415 - hardly ever
+    import json  # hardly ever
 
     try:
         return json.dumps(value, indent=2, ensure_ascii=False, default=str)

@@ -76,8 +76,8 @@ class Workshop:
         # Elsewhere a new process has to import everything again, which takes longer than it saves.
         if story.row.events < _WORTH_A_PROCESS or sys.platform != "linux" or _cores() < 2:
             return None
-        from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - not for short ones
-        from multiprocessing import get_context  # noqa: PLC0415
+        from concurrent.futures import ProcessPoolExecutor  # not for short ones
+        from multiprocessing import get_context
 
         with suppress(OSError):  # without a second process it only takes longer
             self._pool = ProcessPoolExecutor(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sess_cli.export.report.markup import flat
 from sess_cli.render import amounts, layout, tallies
 from sess_cli.render.stats import days as calendar
-from sess_schema.errors import Exit, SessError
+from sess_common.errors import Exit, SessError
 from sess_schema.queries.views.calendar import busy, read, streaks
 
 if TYPE_CHECKING:
@@ -34,10 +34,10 @@ _SHADES = ("#26292e", "#173a57", "#1f5f92", "#4597d6", "#a9d8ff")
 
 def write(db: apsw.Connection, asked: Stats, path: str) -> None:
     """Write the image, readable only by its owner."""
-    from sess_cli.export.files import new_file  # noqa: PLC0415
+    from sess_cli.export.files import new_file
 
     try:
-        import PIL  # noqa: F401, PLC0415 - fail before counting
+        import PIL  # noqa: F401 - fail before counting
     except ImportError as error:
         raise SessError(
             "--png needs Pillow, which is not installed",
@@ -59,7 +59,7 @@ class _Picture:
         self._marks = calendar.limits(list(self._values.values()))
 
     def drawn(self) -> Image.Image:
-        from PIL import Image, ImageDraw  # noqa: PLC0415
+        from PIL import Image, ImageDraw
 
         body = 150 + max(1, len(self._sheets)) * (_SHEET + 14)
         height = body + 134
@@ -153,16 +153,16 @@ class _Picture:
 
 
 def _font(size: int, *, bold: bool) -> ImageFont.FreeTypeFont:
-    from PIL import ImageFont  # noqa: PLC0415
+    from PIL import ImageFont
 
-    from sess_cli.export.film import fonts  # noqa: PLC0415
+    from sess_cli.export.film import fonts
 
     return ImageFont.truetype(str(fonts.mono(bold=bold, italic=False).path), size)
 
 
 def _squares() -> list[Image.Image]:
     """One for each shade, with round corners: drawn large, then scaled down."""
-    from PIL import Image, ImageDraw  # noqa: PLC0415
+    from PIL import Image, ImageDraw
 
     large = 4 * _SQUARE * _SCALE
     found = []

@@ -17,7 +17,7 @@ from sess_cli.render import amounts, tallies
 from sess_cli.render.stats import days as calendar
 from sess_cli.render.stats.periods import UNDATED, Axis
 from sess_cli.render.stats.report import Amount, Chart, Column, Section
-from sess_schema import times
+from sess_common import times
 
 ROWS = 12  # of bars and spans; the data has all
 _NOTHING = ("", "0", "$0")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from sess_cli.render import layout
 from sess_cli.render.stats.report import Amount
-from sess_schema.escape import safe
+from sess_common.escape import safe
 
 _LONGEST = 400  # characters of a name
 

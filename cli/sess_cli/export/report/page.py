@@ -14,7 +14,7 @@ from sess_cli.export.report.markup import empty, exact, flat, name, text
 from sess_cli.render import amounts, layout, tallies
 from sess_cli.render.stats import report_of
 from sess_cli.render.stats.report import Amount, Chart, Report, Section, ViewOptions, percent
-from sess_schema import times
+from sess_common import times
 
 if TYPE_CHECKING:
     import apsw
@@ -29,7 +29,7 @@ _MOST_ROWS = 2000  # of a table
 
 def write(db: apsw.Connection, asked: Stats, path: str) -> None:
     """Write the report, readable only by its owner."""
-    from sess_cli.export.files import new_file  # noqa: PLC0415
+    from sess_cli.export.files import new_file
 
     options = ViewOptions(now=times.now_ms())
     views = [report_of(view, db, asked, options) for view in _VIEWS]

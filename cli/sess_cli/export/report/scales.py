@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from sess_cli.render import amounts
-from sess_schema import times
+from sess_common import times
 
 _STEPS = (1, 2, 5, 10)
 # Ticks of a logarithmic time axis, in milliseconds.

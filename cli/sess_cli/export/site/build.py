@@ -19,7 +19,7 @@ from sess_cli.export.site.plan import Entry, Manifest
 from sess_schema.queries.sessions import SessionRow
 
 if TYPE_CHECKING:
-    from sess_schema.redaction import Redactor
+    from sess_redaction import Redactor
 
 _PAGE_ABOVE = "../"
 
@@ -129,7 +129,7 @@ class Site:
         return os.path.join(self._folder, *name.split("/"))
 
     def _draw(self, row: SessionRow, file: str, bundle: int, redactor: Redactor | None) -> Entry:
-        from sess_cli.export import repositories  # noqa: PLC0415
+        from sess_cli.export import repositories
 
         story = texts.ListeningStory(self._db, row, redactor)
         project = story.project or plan.NO_PROJECT

@@ -16,8 +16,8 @@ from sess_cli.export import ansi
 from sess_cli.export.html.chunks import packed
 from sess_cli.export.html.page import loose_key
 from sess_cli.export.story import Item, Story
+from sess_redaction import Redactor
 from sess_schema.queries.sessions import SessionRow
-from sess_schema.redaction import Redactor
 
 # In long output, what people search for is mostly at the ends.
 _HEAD, _TAIL = 3000, 1000

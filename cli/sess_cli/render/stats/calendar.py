@@ -22,7 +22,7 @@ from sess_cli.render.stats.report import (
 )
 from sess_cli.render.tallies import cost, money, tokens
 from sess_cli.terminal import Terminal
-from sess_schema.classes import replace
+from sess_common.classes import replace
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import calendar

@@ -12,7 +12,7 @@ from sess_cli.render.stats.report import percent, write_fact
 from sess_cli.render.stats.tools import shown
 from sess_cli.render.tallies import cost, money, name_of, short
 from sess_cli.terminal import Terminal
-from sess_schema import paths
+from sess_common import paths
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import overview
@@ -45,7 +45,7 @@ def write(db: apsw.Connection, asked: Stats, terminal: Terminal, height: int | N
 
 
 def _lines() -> int:
-    import shutil  # noqa: PLC0415 - a pipe has no height
+    import shutil  # a pipe has no height
 
     return shutil.get_terminal_size((80, 24)).lines
 

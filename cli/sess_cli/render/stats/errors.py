@@ -19,7 +19,7 @@ from sess_cli.render.stats.report import (
     number,
     percent,
 )
-from sess_schema import paths, times
+from sess_common import paths, times
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import failures
 from sess_schema.queries.views.failures import Failure, Failures, grouped

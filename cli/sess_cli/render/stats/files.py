@@ -18,7 +18,7 @@ from sess_cli.render.stats.report import (
     clock,
     number,
 )
-from sess_schema import times
+from sess_common import times
 from sess_schema.queries.sessions import one_line
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import files

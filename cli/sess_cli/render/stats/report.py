@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sess_cli.output import csv_text, json_line
 from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal
-from sess_schema.classes import dataclass, field
+from sess_common.classes import dataclass, field
 
 Form = Callable[[Any], str]
 _GAP = 2
@@ -132,8 +132,8 @@ def _told(row: dict[str, Any]) -> dict[str, Any]:
 
 def _write_csv(report: Report) -> None:
     """One table for all kinds; cells of other kinds stay empty."""
-    import csv  # noqa: PLC0415
-    import sys  # noqa: PLC0415
+    import csv
+    import sys
 
     rows = _rows(report)
     names = list(dict.fromkeys(name for _, row in rows for name in row))

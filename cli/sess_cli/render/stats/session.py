@@ -11,7 +11,8 @@ from sess_cli.render import amounts, layout
 from sess_cli.render.stats.links import Links
 from sess_cli.render.tallies import money, tokens
 from sess_cli.terminal import Terminal
-from sess_schema import objects, paths
+from sess_common import paths
+from sess_schema import objects
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats

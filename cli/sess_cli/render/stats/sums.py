@@ -14,8 +14,8 @@ from sess_cli.render.stats import periods
 from sess_cli.render.stats.periods import UNDATED
 from sess_cli.render.stats.report import Amount, Chart, Column, Report, Section, ViewOptions, number
 from sess_cli.render.tallies import cost, money
+from sess_common.classes import replace
 from sess_schema import objects
-from sess_schema.classes import replace
 from sess_schema.queries.stats import NONE, Stats, Tally
 
 _SERIES = 6  # models with a colour of their own

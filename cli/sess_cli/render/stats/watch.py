@@ -13,8 +13,8 @@ import apsw
 from sess_cli import fresh
 from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal
-from sess_schema import times
-from sess_schema.errors import SessError
+from sess_common import times
+from sess_common.errors import SessError
 
 _POLL = 0.25  # seconds between checks of the index, which are cheap
 _SYNC = 10.0  # seconds between syncs when no daemon runs

@@ -11,8 +11,8 @@ import apsw
 from sess_cli.render import amounts
 from sess_cli.render.stats.report import Column, Report, Section, ViewOptions, clock, number
 from sess_cli.render.tallies import money, short, tokens
-from sess_schema import times
-from sess_schema.errors import Exit
+from sess_common import times
+from sess_common.errors import Exit
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import budget, windows
 from sess_schema.queries.views.windows import LENGTH, Window

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from sess_common.decode import at_pointer
 from sess_schema import labels
-from sess_schema.decode import at_pointer
 from sessiond.families.copilot import results
 from sessiond.families.copilot.tools import call
 from sessiond.sourcekit.base import (

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sess_schema.decode import decode
+from sess_common.decode import decode
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Conversation, NotReady, SessionSpec, Source
 from sessiond.sourcekit.documents import whole_json
@@ -69,8 +69,8 @@ class _Tasks:
         self._indexes: dict[str, tuple[int, dict[str, Any]]] = {}
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.families.editor_tasks import task as tasks  # noqa: PLC0415 - when something changed
-        from sessiond.families.editor_tasks.timeline import Meter, whole_requests  # noqa: PLC0415
+        from sessiond.families.editor_tasks import task as tasks  # when something changed
+        from sessiond.families.editor_tasks.timeline import Meter, whole_requests
 
         folder, name = os.path.split(path)
         task = os.path.basename(folder)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from sess_schema.decode import decode
+from sess_common.decode import decode
 from sessiond.families.opencode.messages import read_message
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Conversation, Item, NotReady, SessionSpec

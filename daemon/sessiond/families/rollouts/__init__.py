@@ -76,7 +76,7 @@ class RolloutSource(Source):
         return heads.identify(path, head, names, self.resume_command)
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        from sessiond.families.rollouts.records import RolloutParser  # noqa: PLC0415 - when something changed
+        from sessiond.families.rollouts.records import RolloutParser  # when something changed
 
         return RolloutParser(spec, state)
 

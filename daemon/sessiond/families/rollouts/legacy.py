@@ -15,7 +15,7 @@ class Sessions:
     """Reads `{session, items}`."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.families.rollouts.records import RolloutParser  # noqa: PLC0415 - when something changed
+        from sessiond.families.rollouts.records import RolloutParser  # when something changed
 
         try:
             whole = orjson.loads(data)

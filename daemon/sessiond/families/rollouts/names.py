@@ -51,7 +51,7 @@ class ThreadNames:
         return kept[1]
 
     def _in_database(self, path: str) -> dict[str, str]:
-        from sessiond.sourcekit import foreign  # noqa: PLC0415 - few have a database
+        from sessiond.sourcekit import foreign  # few have a database
 
         mark = foreign.fingerprint(path)
         kept = self._stored.get(path)
@@ -73,7 +73,7 @@ class Names:
         known: KnownRows,
         state: dict[str, Any],  # noqa: ARG002 - every name is compared
     ) -> Iterator[Conversation]:
-        from sessiond.engines.slices import hash64  # noqa: PLC0415 - when something changed
+        from sessiond.engines.slices import hash64  # when something changed
 
         before = known.under(_THREAD)
         for thread, name in stored(foreign):

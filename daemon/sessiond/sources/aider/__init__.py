@@ -69,7 +69,7 @@ class _Histories:
         self._source = source
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.aider.history import Run, read_run  # noqa: PLC0415 - when something changed
+        from sessiond.sources.aider.history import Run, read_run  # when something changed
 
         project = os.path.dirname(path)
         seen: dict[str, int] = {}

@@ -14,7 +14,7 @@ _THREAD, _DOCUMENT = "T-", ".json"
 
 class _Threads:
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.amp.threads import read_thread  # noqa: PLC0415 - when something changed
+        from sessiond.sources.amp.threads import read_thread  # when something changed
 
         yield read_thread(path, data)
 

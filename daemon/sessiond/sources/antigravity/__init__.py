@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from sess_schema.decode import decode
+from sess_common.decode import decode
 from sessiond.sourcekit.base import (
     ONE_READER,
     Conversation,
@@ -90,7 +90,7 @@ class AntigravitySource(Source):
         return SessionSpec(name, fallback=_MIRROR, resume=resume_of(session, name))
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        from sessiond.sources.antigravity.transcript import TranscriptParser  # noqa: PLC0415
+        from sessiond.sources.antigravity.transcript import TranscriptParser
 
         return TranscriptParser(spec, state)
 
@@ -117,8 +117,8 @@ class _Databases:
     def conversations(
         self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
     ) -> Iterator[Conversation]:
-        from sessiond.engines.tables import TableReader  # noqa: PLC0415 - when something changed
-        from sessiond.sources.antigravity.tables import AntigravityTables  # noqa: PLC0415
+        from sessiond.engines.tables import TableReader  # when something changed
+        from sessiond.sources.antigravity.tables import AntigravityTables
 
         layout = AntigravityTables(_RESUME if _CLI in foreign.path.split(os.sep) else ())
         yield from TableReader(layout).conversations(foreign, known, state)
@@ -128,7 +128,7 @@ class _History:
     """Prompts of all conversations of the command line."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:  # noqa: ARG002
-        from sessiond.sources.antigravity.prompts import read_prompt  # noqa: PLC0415
+        from sessiond.sources.antigravity.prompts import read_prompt
 
         found: dict[str, Conversation] = {}
         for line in data.split(b"\n"):

@@ -43,7 +43,7 @@ class _Sessions:
     """A session of Claude Code on the web, saved as one JSON object."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.claude.saved import read_saved  # noqa: PLC0415 - when something changed
+        from sessiond.sources.claude.saved import read_saved  # when something changed
 
         yield read_saved(path, data)
 
@@ -140,7 +140,7 @@ class ClaudeSource(Source):
         return {path: orjson.dumps(record) + b"\n"}
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        from sessiond.sources.claude.records import ClaudeParser  # noqa: PLC0415 - when something changed
+        from sessiond.sources.claude.records import ClaudeParser  # when something changed
 
         return ClaudeParser(spec, state)
 

@@ -7,7 +7,8 @@ import re
 from contextlib import suppress
 from typing import NamedTuple
 
-from sess_schema import ansi, labels
+from sess_common import ansi
+from sess_schema import labels
 from sessiond.sourcekit.base import LINK_QUEUE, Link
 from sessiond.sourcekit.values import as_dict, as_text
 from sessiond.sources.claude.teammates import messages

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sess_schema import ansi, labels
+from sess_common import ansi
+from sess_schema import labels
 from sessiond.sourcekit.base import Event
 from sessiond.sourcekit.values import (
     OPAQUE,

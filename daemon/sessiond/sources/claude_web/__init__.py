@@ -16,7 +16,7 @@ _CONVERSATION = re.compile(rb'\A(?:\xef\xbb\xbf)?\s*\[\s*\{.*?"chat_messages"\s*
 
 class _Conversations:
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:  # noqa: ARG002
-        from sessiond.sources.claude_web.messages import read_conversation  # noqa: PLC0415 - when something changed
+        from sessiond.sources.claude_web.messages import read_conversation  # when something changed
 
         yield from read_conversation(data)
 

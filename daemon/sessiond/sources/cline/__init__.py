@@ -72,7 +72,7 @@ class _Documents:
         if not path.endswith(_MESSAGES):
             yield from self._tasks.conversations(path, data)
             return
-        from sessiond.sources.cline.sessions import read_session  # noqa: PLC0415 - when something changed
+        from sessiond.sources.cline.sessions import read_session  # when something changed
 
         yield read_session(path, data)
 

@@ -14,7 +14,7 @@ _DOCUMENT, _INDEX = ".json", "sessions.json"
 
 class _Sessions:
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.continue_dev.sessions import read_session  # noqa: PLC0415 - when something changed
+        from sessiond.sources.continue_dev.sessions import read_session  # when something changed
 
         yield read_session(path, data, os.path.join(os.path.dirname(path), _INDEX))
 

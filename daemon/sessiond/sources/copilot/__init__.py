@@ -92,7 +92,7 @@ class CopilotSource(Source):
         )
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        from sessiond.families.copilot.events import EventParser  # noqa: PLC0415 - when something changed
+        from sessiond.families.copilot.events import EventParser  # when something changed
 
         return EventParser(spec, state)
 

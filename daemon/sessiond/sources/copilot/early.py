@@ -51,7 +51,7 @@ def is_session(head: bytes) -> bool:
 
 
 def _record(entry: dict[str, Any]) -> Record:
-    from sessiond.families.copilot.tools import call  # noqa: PLC0415 - when something changed
+    from sessiond.families.copilot.tools import call  # when something changed
 
     kind = as_text(entry.get("type")) or "unknown"
     record = Record(kind, ts=as_time(entry.get("timestamp")))

@@ -57,7 +57,7 @@ class CrushSource(InTables):
         return self._registered[1]
 
     def layout(self, foreign: Foreign) -> Layout:
-        from sessiond.sources.crush.tables import CrushTables  # noqa: PLC0415 - when something changed
+        from sessiond.sources.crush.tables import CrushTables  # when something changed
 
         folder = os.path.dirname(foreign.path)
         real = {disk.real(data): path for data, path in self.projects().items()}

@@ -167,13 +167,13 @@ class CursorSource(Source):
         for chat in disk.below(os.path.join(place, _CHATS), "*"):
             meta = os.path.join(chat, session, _META)
             if disk.lexists(meta):
-                from sessiond.sources.cursor.storedb import read_meta  # noqa: PLC0415 - when something changed
+                from sessiond.sources.cursor.storedb import read_meta  # when something changed
 
                 return read_meta(meta).cwd
         return None
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        from sessiond.sources.cursor.envelope import CursorParser  # noqa: PLC0415 - when something changed
+        from sessiond.sources.cursor.envelope import CursorParser  # when something changed
 
         return CursorParser(spec, state)
 
@@ -198,7 +198,7 @@ class CursorDocuments:
         self._spec_of = spec_of
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.cursor.plaintext import conversation  # noqa: PLC0415 - when changed
+        from sessiond.sources.cursor.plaintext import conversation  # when changed
 
         yield from conversation(self._spec_of(path), data)
 
@@ -213,13 +213,13 @@ class CursorDatabases:
         self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
     ) -> Iterator[Conversation]:
         if os.path.basename(foreign.path) == _STORE or foreign.has_table("blobs"):
-            from sessiond.sources.cursor.chats import chat  # noqa: PLC0415 - when something changed
+            from sessiond.sources.cursor.chats import chat  # when something changed
 
             yield from chat(foreign, known, state)
             return
-        from sessiond.sources.cursor.database import DatabaseReader  # noqa: PLC0415 - when something changed
-        from sessiond.sources.cursor.windows import window  # noqa: PLC0415
-        from sessiond.sources.cursor.workspaces import Workspaces  # noqa: PLC0415
+        from sessiond.sources.cursor.database import DatabaseReader  # when something changed
+        from sessiond.sources.cursor.windows import window
+        from sessiond.sources.cursor.workspaces import Workspaces
 
         user = os.path.dirname(os.path.dirname(foreign.path))
         workspaces = self._workspaces.setdefault(user, Workspaces(user))

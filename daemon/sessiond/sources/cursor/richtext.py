@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sess_schema import decode
+from sess_common import decode
 from sessiond.sourcekit.values import as_dict, as_text
 
 _MOST_WRAPPERS = 3

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from sess_schema.decode import decode
+from sess_common.decode import decode
 from sessiond.sourcekit.editors import folder_of
 from sessiond.sourcekit.files import small_json
 from sessiond.sourcekit.foreign import Foreign

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from sess_schema import ansi, kinds
+from sess_common import ansi
+from sess_schema import kinds
 from sessiond.sourcekit.base import Described, Event, Result
 from sessiond.sourcekit.values import as_dict, as_milliseconds, as_text, as_time
 from sessiond.sources.cursor.arguments import (

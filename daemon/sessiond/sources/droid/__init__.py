@@ -78,7 +78,7 @@ class DroidSource(Source):
         return SessionSpec(session, title=title, resume=("droid", "--resume", session))
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        from sessiond.sources.droid.records import DroidParser  # noqa: PLC0415 - when something changed
+        from sessiond.sources.droid.records import DroidParser  # when something changed
 
         return DroidParser(spec, state)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from sess_schema.decode import decode
+from sess_common.decode import decode
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (
     SOURCE_CODE,
@@ -90,7 +90,7 @@ class GeminiSource(Source):
         return _spec(path, _facts_in(head), _LOG_RANK)
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        from sessiond.sources.gemini.chat import GeminiParser  # noqa: PLC0415 - when something changed
+        from sessiond.sources.gemini.chat import GeminiParser  # when something changed
 
         return GeminiParser(spec, state)
 
@@ -118,7 +118,7 @@ class _Chats:
     """Chats of older versions: one JSON document each."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.gemini.messages import (  # noqa: PLC0415 - when something changed
+        from sessiond.sources.gemini.messages import (  # when something changed
             Answered,
             read_message,
         )

@@ -41,7 +41,7 @@ class GooseSource(InTables):
         return places
 
     def layout(self, foreign: Foreign) -> Layout:  # noqa: ARG002 - each version is alike
-        from sessiond.sources.goose.tables import GooseTables  # noqa: PLC0415 - when something changed
+        from sessiond.sources.goose.tables import GooseTables  # when something changed
 
         return GooseTables()
 

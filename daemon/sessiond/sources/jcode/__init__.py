@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from sess_schema.decode import decode
+from sess_common.decode import decode
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation, NotReady, Parser, SessionSpec, Source
 from sessiond.sourcekit.documents import whole_json
 from sessiond.sourcekit.files import KeptFile, first_line
@@ -93,7 +93,7 @@ class JcodeSource(Source):
         )
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        from sessiond.sources.jcode.entries import JcodeParser  # noqa: PLC0415 - when something changed
+        from sessiond.sources.jcode.entries import JcodeParser  # when something changed
 
         return JcodeParser(spec, state)
 

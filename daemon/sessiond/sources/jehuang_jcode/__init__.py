@@ -55,7 +55,7 @@ class JehuangJcodeSource(Source):
 
 class _Snapshots:
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.jehuang_jcode.sessions import read_session  # noqa: PLC0415 - when something changed
+        from sessiond.sources.jehuang_jcode.sessions import read_session  # when something changed
 
         yield read_session(path, data, _journal_of(path))
 

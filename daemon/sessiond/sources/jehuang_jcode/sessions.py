@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from sess_common.decode import decode
 from sess_schema import kinds
-from sess_schema.decode import decode
 from sessiond.families.blocks import read_blocks
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import (

@@ -123,7 +123,7 @@ class KimiSource(Source):
         return None
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        from sessiond.sources.kimi.wire import WireParser  # noqa: PLC0415 - when something changed
+        from sessiond.sources.kimi.wire import WireParser  # when something changed
 
         return WireParser(spec, state)
 

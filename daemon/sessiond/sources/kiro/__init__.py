@@ -124,7 +124,7 @@ class KiroSource(Source):
         return spec_of(path, small_json(facts_of(path), _LARGEST))
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        from sessiond.sources.kiro.log import KiroParser  # noqa: PLC0415 - when something changed
+        from sessiond.sources.kiro.log import KiroParser  # when something changed
 
         return KiroParser(spec, state)
 
@@ -141,7 +141,7 @@ class KiroSource(Source):
 
 class _Documents:
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.kiro import state  # noqa: PLC0415 - when something changed
+        from sessiond.sources.kiro import state  # when something changed
 
         folder, name = os.path.split(path)
         if os.path.basename(os.path.dirname(folder)) == _WORKSPACES:
@@ -158,8 +158,8 @@ class _Databases:
     def conversations(
         self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
     ) -> Iterator[Conversation]:
-        from sessiond.engines.tables import TableReader  # noqa: PLC0415 - when something changed
-        from sessiond.sources.kiro.tables import KiroTables  # noqa: PLC0415
+        from sessiond.engines.tables import TableReader  # when something changed
+        from sessiond.sources.kiro.tables import KiroTables
 
         yield from TableReader(KiroTables()).conversations(foreign, known, state)
 

@@ -84,7 +84,7 @@ class _Conversations:
         self._source = source
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.openhands.events import read_events  # noqa: PLC0415 - when something changed
+        from sessiond.sources.openhands.events import read_events  # when something changed
 
         events = os.path.dirname(path)
         folder = os.path.dirname(events)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from datetime import tzinfo
 from typing import Any
 
+from sess_common.decode import decode
 from sess_schema import kinds, labels
-from sess_schema.decode import decode
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Item, Record, Result, Title, Usage
 from sessiond.sourcekit.content import NAMELESS, result_text
 from sessiond.sourcekit.titles import prompt_title

@@ -90,7 +90,7 @@ class QwenSource(Source):
         return SessionSpec(session, resume=("qwen", "--resume", session))
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        from sessiond.sources.qwen.records import QwenParser  # noqa: PLC0415 - when something changed
+        from sessiond.sources.qwen.records import QwenParser  # when something changed
 
         return QwenParser(spec, state)
 

@@ -113,10 +113,10 @@ class VSCodeSource(Source):
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
         if spec.fallback == _TRACE:
-            from sessiond.sources.vscode.trace import TraceParser  # noqa: PLC0415 - when something changed
+            from sessiond.sources.vscode.trace import TraceParser  # when something changed
 
             return TraceParser(spec, state)
-        from sessiond.families.copilot.events import EventParser  # noqa: PLC0415
+        from sessiond.families.copilot.events import EventParser
 
         return EventParser(spec, state)
 
@@ -132,8 +132,8 @@ class _Chats:
     """Reads a session: a document, or the log of changes to one."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.vscode.chat import read_chat  # noqa: PLC0415 - when something changed
-        from sessiond.sources.vscode.mutations import replayed  # noqa: PLC0415
+        from sessiond.sources.vscode.chat import read_chat  # when something changed
+        from sessiond.sources.vscode.mutations import replayed
 
         project = folder_of_workspace(_storage(path))
         moved = os.path.basename(os.path.dirname(path)) in _WINDOWLESS

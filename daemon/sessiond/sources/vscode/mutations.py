@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from sess_schema.decode import decode
+from sess_common.decode import decode
 from sessiond.sourcekit.base import NotReady
 from sessiond.sourcekit.documents import whole_json
 

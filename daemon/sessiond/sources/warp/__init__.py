@@ -52,7 +52,7 @@ class WarpSource(InTables):
         return os.path.basename(directory) == _IN_TERMINAL
 
     def layout(self, foreign: Foreign) -> Layout:  # noqa: ARG002 - each version is alike
-        from sessiond.sources.warp.tables import WarpTables  # noqa: PLC0415 - when something changed
+        from sessiond.sources.warp.tables import WarpTables  # when something changed
 
         return WarpTables()
 

@@ -61,7 +61,7 @@ class _Databases:
     def conversations(
         self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
     ) -> Iterator[Conversation]:
-        from sessiond.sources.windsurf.chats import chats  # noqa: PLC0415 - when something changed
+        from sessiond.sources.windsurf.chats import chats  # when something changed
 
         yield from chats(foreign, known, state)
 

@@ -40,7 +40,7 @@ class ZedSource(InTables):
         return [os.path.join(home, "zed", _FOLDER) for home in homes]
 
     def layout(self, foreign: Foreign) -> Layout:  # noqa: ARG002 - each version is alike
-        from sessiond.sources.zed.threads import ThreadTable  # noqa: PLC0415 - when something changed
+        from sessiond.sources.zed.threads import ThreadTable  # when something changed
 
         return ThreadTable()
 

@@ -6,8 +6,8 @@ the events already returned from the current pool are listed, not counted.
 
 from __future__ import annotations
 
-from sess_schema.classes import asdict, dataclass
-from sess_schema.errors import SessError
+from sess_common.classes import asdict, dataclass
+from sess_common.errors import SessError
 from sess_schema.queries.search.newest import Position
 
 _LONGEST = 1 << 20
@@ -24,9 +24,9 @@ class Cursor:
     last: Position | None = None  # when sorted by time
 
     def encoded(self) -> str:
-        import json  # noqa: PLC0415 - few searches are paged
-        import zlib  # noqa: PLC0415
-        from base64 import urlsafe_b64encode  # noqa: PLC0415
+        import json  # few searches are paged
+        import zlib
+        from base64 import urlsafe_b64encode
 
         values = asdict(self)
         steps = sorted(self.given)
@@ -43,10 +43,10 @@ def _position(given: list[int | None] | None) -> Position | None:
 
 
 def decoded(text: str, query: int) -> Cursor:
-    import binascii  # noqa: PLC0415
-    import json  # noqa: PLC0415
-    import zlib  # noqa: PLC0415
-    from base64 import urlsafe_b64decode  # noqa: PLC0415
+    import binascii
+    import json
+    import zlib
+    from base64 import urlsafe_b64decode
 
     try:
         raw = urlsafe_b64decode(text + "=" * (-len(text) % 4))

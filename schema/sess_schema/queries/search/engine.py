@@ -14,8 +14,8 @@ from operator import itemgetter
 
 import apsw
 
-from sess_schema import times
-from sess_schema.classes import TYPE_CHECKING, dataclass, field, replace
+from sess_common import times
+from sess_common.classes import TYPE_CHECKING, dataclass, field, replace
 from sess_schema.queries import fields
 from sess_schema.queries.fields import ANY, Condition, Setting
 from sess_schema.queries.search import cursor as cursors
@@ -338,7 +338,7 @@ class Results:
         if self.plan.residual is None:
             yield from self._matches(base, by)
             return
-        from array import array  # noqa: PLC0415 - only for what the index cannot decide
+        from array import array  # only for what the index cannot decide
 
         events = array("q", [match[0] for match in self._matches(base)])
         yield from self._db.execute(

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import apsw
 
-from sess_schema.classes import dataclass, field
+from sess_common.classes import dataclass, field
 from sess_schema.ids import SessionId
 from sess_schema.queries.fields import Condition, range_of
 from sess_schema.queries.search.engine import Hit, Results

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from sess_schema.classes import TYPE_CHECKING, dataclass
-from sess_schema.errors import SessError
-from sess_schema.patterns import later
+from sess_common.classes import TYPE_CHECKING, dataclass
+from sess_common.errors import SessError
+from sess_common.patterns import later
 from sess_schema.queries.search.terms import Matching, Term
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def parse(
     tree: Node | None
     notes: list[str] = []
     if matching.mode == "regex":
-        from sess_schema.queries.search.regex import regex  # noqa: PLC0415 - rarely needed
+        from sess_schema.queries.search.regex import regex  # rarely needed
 
         tree = regex(text, matching) if text else None
     elif matching.mode == "tools":

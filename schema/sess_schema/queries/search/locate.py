@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import apsw
 
-from sess_schema.patterns import later
+from sess_common.patterns import later
 from sess_schema.queries.search.engine import Hit
 
 _NUMBERED = later(r"\s*(\d{1,9})(?:→|\t)")  # how agents print a file they read

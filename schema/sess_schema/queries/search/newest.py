@@ -12,8 +12,8 @@ from functools import cached_property
 
 import apsw
 
+from sess_common.classes import TYPE_CHECKING, replace
 from sess_schema import event_blocks
-from sess_schema.classes import TYPE_CHECKING, replace
 from sess_schema.queries.fields import Condition, Range
 from sess_schema.queries.search import order
 from sess_schema.queries.search.plan import Plan, between, matching

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import apsw
 
-from sess_schema.classes import TYPE_CHECKING, dataclass, replace
+from sess_common.classes import TYPE_CHECKING, dataclass, replace
 from sess_schema.marks import FAILED
 from sess_schema.queries.fields import ANY, Condition, Range
 from sess_schema.queries.search.language import And, Filter, Not, Or

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import apsw
 
-from sess_schema.classes import dataclass, replace
+from sess_common.classes import dataclass, replace
+from sess_common.times import DAY
 from sess_schema.ids import EventId, SessionId
 from sess_schema.queries.fields import Condition, Range
 from sess_schema.queries.search import relevance
 from sess_schema.queries.search.newest import Newest, Position
 from sess_schema.queries.search.plan import Plan
-from sess_schema.times import DAY
 
 # text, input, output, marks: what people and models said weighs more than what a tool printed.
 _WEIGHTS = "10.0, 5.0, 1.0, 3.0"

@@ -18,8 +18,8 @@ from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as sre  # type: ignore[attr-defined]
 from typing import Any
 
-from sess_schema.classes import dataclass
-from sess_schema.errors import SessError
+from sess_common.classes import dataclass
+from sess_common.errors import SessError
 from sess_schema.queries.search.screen import Screen, screen
 from sess_schema.queries.search.terms import Matching, Span, like_anywhere, like_literal
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import apsw
 
-from sess_schema.classes import dataclass, replace
+from sess_common.classes import dataclass, replace
 from sess_schema.queries.search.engine import Search
 from sess_schema.queries.search.language import And, Query
 from sess_schema.queries.search.terms import Term

@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 import apsw
 
-from sess_schema.classes import TYPE_CHECKING
+from sess_common.classes import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from typing import Any

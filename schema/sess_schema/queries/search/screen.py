@@ -15,7 +15,7 @@ from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as sre  # type: ignore[attr-defined]
 from typing import Any
 
-from sess_schema.classes import dataclass
+from sess_common.classes import dataclass
 
 _HIGH = r"\x{80}-\x{10FFFF}"
 _ANY = "(?s:.)"
@@ -85,7 +85,7 @@ def literal_screen(text: str) -> Screen | None:
 def screen(tree: Any) -> Screen | None:
     """The screen for a parsed expression; None if RE2 is missing or cannot run it."""
     try:
-        import re2  # noqa: PLC0415 - rarely needed
+        import re2  # rarely needed
     except ImportError:
         return None
     options = re2.Options()

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import zip_longest
 
-from sess_schema.classes import TYPE_CHECKING, dataclass
+from sess_common.classes import TYPE_CHECKING, dataclass
+from sess_common.patterns import later
 from sess_schema.marks import FAILED, glue_in
-from sess_schema.patterns import later
 
 if TYPE_CHECKING:
     from typing import Literal, Protocol
@@ -135,7 +135,7 @@ class Term:
     def screen(self) -> Screen | None:
         if self.matching.mode != "substring" or self.text.isascii():
             return None
-        from sess_schema.queries.search.screen import literal_screen  # noqa: PLC0415
+        from sess_schema.queries.search.screen import literal_screen
 
         return literal_screen(self.text)
 

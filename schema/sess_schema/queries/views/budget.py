@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import apsw
 
-from sess_schema import times
-from sess_schema.classes import dataclass, replace
-from sess_schema.errors import SessError
-from sess_schema.patterns import later
+from sess_common import times
+from sess_common.classes import dataclass, replace
+from sess_common.errors import SessError
+from sess_common.patterns import later
 
 if TYPE_CHECKING:
     from sess_schema.queries.stats import Stats

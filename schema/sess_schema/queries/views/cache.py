@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import apsw
 
-from sess_schema import times
+from sess_common import times
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import parts, scope
 from sess_schema.queries.views.parts import Counted

@@ -7,9 +7,9 @@ from typing import Any
 
 import apsw
 
+from sess_common.patterns import later
 from sess_schema import labels
 from sess_schema.ids import SessionId
-from sess_schema.patterns import later
 from sess_schema.queries.sessions import title_for
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import parts, scope

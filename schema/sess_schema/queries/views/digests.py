@@ -103,7 +103,7 @@ def _extents(db: apsw.Connection, asked: Stats) -> Counted:
 
 def _counts() -> tuple[Count, ...]:
     """Of all views: a pass that makes no digests does not load them."""
-    from sess_schema.queries.views import (  # noqa: PLC0415
+    from sess_schema.queries.views import (
         cache,
         context,
         edits,

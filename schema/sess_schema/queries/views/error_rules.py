@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sess_common.errors import SessError
 from sess_schema import kinds
-from sess_schema.errors import SessError
 
 VERSION = 2
 OTHER = "other"
@@ -145,7 +145,7 @@ def _all_at_once(
     """
     flags = re.IGNORECASE | re.MULTILINE | re.ASCII
     try:
-        import re2  # noqa: PLC0415 - optional
+        import re2  # optional
     except ImportError:
         return (lambda _: ()), {n: re.compile(rule.pattern, flags) for n, rule in enumerate(rules)}
     options = re2.Options()
@@ -167,7 +167,7 @@ def own_rules(config: Path) -> list[Rule]:
     path = config / FILE
     if not path.exists():
         return []
-    import tomllib  # noqa: PLC0415 - rarely needed
+    import tomllib  # rarely needed
 
     try:
         content = tomllib.loads(path.read_text("utf-8"))

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import apsw
 
-from sess_schema import times
+from sess_common import times
 from sess_schema.ids import EventId
 from sess_schema.moments import QUARTER
 from sess_schema.queries.quarters import Reader, Row

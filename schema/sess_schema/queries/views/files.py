@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from sess_schema import times
+from sess_common import times
 from sess_schema.ids import NO_EVENT, EventId, SessionId
 from sess_schema.queries import fields
 from sess_schema.queries.sessions import title_for

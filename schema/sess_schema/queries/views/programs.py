@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from sess_common.patterns import later
 from sess_schema import kinds
-from sess_schema.patterns import later
 
 _SEARCH_PROGRAMS = frozenset({
     "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ack", "find", "fd", "fdfind", "ls", "tree",

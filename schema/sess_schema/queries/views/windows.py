@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
-from sess_schema import labels, times
-from sess_schema.classes import dataclass, field, replace
-from sess_schema.patterns import later
+from sess_common import times
+from sess_common.classes import dataclass, field, replace
+from sess_common.patterns import later
+from sess_schema import labels
 from sess_schema.sums import MODEL
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Window:
 
 def read(db: apsw.Connection, asked: Stats) -> list[Window]:
     """All windows, the oldest first."""
-    from sess_schema.queries.views import parts  # noqa: PLC0415 - not needed by the status line
+    from sess_schema.queries.views import parts  # not needed by the status line
 
     found: dict[tuple[int, str], list[Any]] = {}
     for _, buckets in parts.of(db, asked, PART, by_session):
@@ -112,7 +113,7 @@ def read(db: apsw.Connection, asked: Stats) -> list[Window]:
 
 def by_session(db: apsw.Connection, asked: Stats) -> Counted:
     """The buckets of each session."""
-    from sess_schema.queries.views import scope  # noqa: PLC0415
+    from sess_schema.queries.views import scope
 
     wanted = scope.responses(db, asked)
     rows = _sums(db, "s.id", wanted.sql, wanted.values)
@@ -137,7 +138,7 @@ def current(db: apsw.Connection, now: int) -> Window | None:
 
 def recorded_reset(db: apsw.Connection, asked: Stats, now: int) -> int | None:
     """When the limit ends according to the service, if that is in the future."""
-    from sess_schema.queries.views import scope  # noqa: PLC0415
+    from sess_schema.queries.views import scope
 
     wanted = scope.events(
         db, replace(asked, since=now - times.WEEK), joins="JOIN event_texts x ON x.id = e.id"

@@ -10,7 +10,7 @@ from tests.cli.export.film.filmed import Session
 from sess_cli.export.film import captions, rows
 from sess_cli.export.film.extent import Extent, prompts
 from sess_cli.export.film.pacing import Pacing
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from PIL import Image, ImageChops, ImageSequence, ImageStat
 from sess_cli.export.film import encode, fonts, planes, themes
 from sess_cli.export.film.frames import Chapter, Film, Frame, Look
 from sess_cli.export.film.picture import Painter
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 
 SIZE = {"width": 480, "height": 240, "font_size": 12}
 PLACE = fonts.layout(480, 240, 12)

@@ -10,7 +10,7 @@ from tests.cli.export.film.conftest import folders
 
 from sess_cli.export.film import boxes, coverage, fonts, glyphs, order, themes
 from sess_cli.export.film.frames import Look
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 
 SEEN_IN_SESSIONS = (
     "✓✗✔✖●○◉◆◇■□▪★☆❯❮…✻✳✶✢⏺⎿⏵☐☑☒⚠⚒→←↑↓⇒↵⏎⌘⌥⇧≠≤≥≈∑∈∀∞√±×÷·•–—“”‘’«»€£¥§©®™°µ"

@@ -16,8 +16,8 @@ from sess_cli.export import forge
 from sess_cli.export.html import pages
 from sess_cli.export.html.pages_frame import navigation
 from sess_cli.export.story import Story
+from sess_common.errors import SessError
 from sess_schema.connection import open_reader
-from sess_schema.errors import SessError
 from sess_schema.queries import sessions
 
 MAIN = "11111111-1111-4111-8111-111111111111"

@@ -15,8 +15,8 @@ import pytest
 
 from sess_cli.export.report import calendar_png, page
 from sess_cli.render.tallies import money
+from sess_common.errors import SessError
 from sess_schema.connection import open_reader
-from sess_schema.errors import SessError
 from sess_schema.queries.stats import Stats
 
 MAIN = "11111111-1111-4111-8111-111111111111"
@@ -308,7 +308,7 @@ def test_the_file_is_for_its_owner_only(spent):
 
 
 def test_a_picture_of_the_calendar_needs_no_browser(spent):
-    from PIL import Image  # noqa: PLC0415
+    from PIL import Image
 
     with index(spent) as db:
         calendar_png.write(db, Stats(zone=UTC), str(spent.root / "calendar.png"))

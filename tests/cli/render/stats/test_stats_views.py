@@ -48,7 +48,7 @@ def answer(transcript, when, counts, *calls, model=OPUS):
 @pytest.fixture(scope="module")
 def worked(tmp_path_factory):
     """Five prompts: a failed test, a second try, a refusal, a compaction, two windows."""
-    from tests.conftest import World  # noqa: PLC0415
+    from tests.conftest import World
 
     world = World(tmp_path_factory.mktemp("worked"))
     t = world.transcript(MAIN)

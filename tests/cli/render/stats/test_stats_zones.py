@@ -38,7 +38,7 @@ def told(world, *arguments):
 
 def expected(world, zone):
     """Tokens by day on the clocks of a zone."""
-    from zoneinfo import ZoneInfo  # noqa: PLC0415
+    from zoneinfo import ZoneInfo
 
     days = {}
     for moment, tokens in world.moments:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.at_length import amount
 
-from sess_schema import ansi
+from sess_common import ansi
 from sessiond.sourcekit.base import Record, SessionSpec, Title
 from sessiond.sourcekit.titles import is_weak, prompt_title
 from sessiond.sourcekit.values import as_count, as_time

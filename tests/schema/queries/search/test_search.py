@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sess_common.errors import SessError
 from sess_schema.connection import open_reader
-from sess_schema.errors import SessError
 from sess_schema.migrate import migrations
 from sess_schema.queries.search import TOKENIZER, Filter, Search
 

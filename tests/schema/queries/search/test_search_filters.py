@@ -20,8 +20,8 @@ from tests.schema.queries.search.search_corpus import (
 )
 from tests.schema.queries.search.search_oracle import Ask, Index, excluding, rows, term
 
+from sess_common.errors import SessError
 from sess_schema import kinds
-from sess_schema.errors import SessError
 from sess_schema.queries import filters
 from sess_schema.queries.search import Filter, Search, ranking
 

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.at_length import amount
 
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 from sess_schema.queries import fields
 from sess_schema.queries.fields import Condition, Setting
 from sess_schema.queries.search import TOKENIZER, language

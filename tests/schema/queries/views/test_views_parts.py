@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sess_schema.errors import SessError
+from sess_common.errors import SessError
 from sess_schema.queries.views import budget, error_rules, programs
 from sess_schema.queries.views.calendar import streaks
 from sess_schema.queries.views.capacity import window_of

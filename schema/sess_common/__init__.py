@@ -1,0 +1,1 @@
+"""What both programs use and no table needs: paths, lock, progress, errors, escaping."""

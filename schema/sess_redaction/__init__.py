@@ -1,0 +1,6 @@
+"""Finds secrets in text: by shape, by name, by context and by the user's rules."""
+
+from sess_redaction.homes import HOME
+from sess_redaction.redactor import Redactor, Rule
+
+__all__ = ["HOME", "Redactor", "Rule"]

@@ -1,0 +1,314 @@
+"""Values after a name that means a secret: `DB_PASSWORD=...`, `"apiKey": "..."`, `<token>...`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sess_redaction import blanks, literals, names, sentences, tables, values
+from sess_redaction.extents import Extents, Span
+
+# RE2 finds places where a name may be followed by a value; `re` looks at them closely.
+SCREEN = (
+    rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)"
+    r"(?:[\\\"'`\])*}]*(?:[ \t]*(?:[:=,|\(<>?+!\"'\\`\[\{]|(?:is|ist|est|es)\b|：|(?:(?:set|changed|reset|updated|rotated) )?(?:to|from) \S|has the value |(?:you|we|I) [a-z ]+: |[-–—] \S|(?i:for) \S+ ?[=:]|or [\"'\\]|->|→|│|┃)"
+    r"|[ \t\r]*\n[^\n]*(?i:value|val)\b|[ \t\r]*\n[^\n]*(?:\n[^\n`]*)?`[^\n`]+`[ \t\r]*\n|(?:[ \t][ \t]+|\t)\S+(?:[ \t\r]*(?:\n|$)|[\"'`\\])|\.(?:equals|toBe|toEqual|unwrap_or|orElse|getOrElse|fill|type|send_?[kK]eys|setValue)[A-Za-z]*\(|[ \t][a-zA-Z:-]+ ?=|[ \t]\S*(?:\d|[a-z][A-Z])))"
+)
+_VALUE = r"(?i:value|val|content|data|plaintext|secret_?string)"
+NAME = re.compile(rf"(?i:(?:{names.WORDS})(?:{names.TAIL})?)")
+_IN_NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-")
+_LONGEST_NAME = 60
+_LONG = 14  # characters
+_CLOSERS = r"[\\\"'`\])*}]{0,6}"
+_ASSIGNED = re.compile(
+    rf"{_CLOSERS}[ \t]{{0,8}}(:=|=>(?=[\s\"'])|<<<|<-(?=[ \t])|\|\|=|\?\?=|[!=]={{1,2}}(?=[\s\"'])|\?=|\+=|=|::?|：|(?<=[^)\]][ \t])(?:->|→)(?=[ \t]))[ \t]{{0,8}}(?:\*{{1,2}}[ \t]{{1,4}}(?=[^\s*]))?(?:\r?\n[ \t]{{1,40}})?"
+)
+# `password: &str = `, `password string = `, `password[] = `, `Password { get; set; } = `
+_ANNOTATED = re.compile(
+    r"(?:[ \t]{0,8}:|[ \t])[ \t]{0,4}(?:&'(?:\\'')?\w{1,20} )?[A-Za-z&*][\w.|<>?&* ]{0,40}?(?:\[[\w., |]{0,40}\])?[ \t]{0,4}=[ \t]{0,4}(?=\\{0,3}[bruf]{0,2}[\"'`])"
+    r"|\[\w{0,20}\][ \t]{0,8}=[ \t]{0,4}(?=\\{0,3}[\"'])"
+    r"|[ \t]{1,4}\{[\w ;]{0,40}\}[ \t]{0,4}=[ \t]{0,4}(?=\\{0,3}[\"'])"
+)
+# The value is the next argument, or the argument of a call.
+_PASSED = re.compile(
+    r":?\\{0,3}[\"'],[ \t]{0,4}(?:with:[ \t])?(?=\\{0,3}(?:[bruf]{0,2}[\"']|r#\"|`))|\)[ \t]\{[ \t](?=\\{0,3}[\"'])|[ \t]{0,2}[({][ \t]{0,4}(?=\\{0,3}[\"'])"
+    r"|[ \t]{1,2}(?=\\{0,3}['\"]\S)|[\\\"')\]]{0,8}\.(?:equals|toBe|toEqual|unwrap_or|orElse|getOrElse|fill|type|send_?[kK]eys|setValue)[A-Za-z]*\([ \t]{0,4}(?=\\{0,3}[\"'`])"
+    r"|[\\\"')\]]{0,8}[ \t]{0,4}(?:\?\?|\|\||or)[ \t]{1,4}(?=\\{0,3}[\"'`])"
+    r"|,[ \t]{1,4}(?=\\{0,3}[\"'])"
+)
+_TAG = re.compile(
+    r"(?:\\{0,3}[\"'])?(?:[ \t][^<>\n]{0,120})?(?<!/)>(?:\s{0,60}<!\[CDATA\[|\s{0,60}(?=[^<\s]))"
+)
+_LONGEST_ELEMENT = 4_000
+_GROUP = re.compile(r"\(\?P?\Z")  # of a regular expression
+_PLIST = re.compile(
+    r"</(?:key|name|td|th|dt|b|strong|label)>\s{0,40}(?:</\w{1,10}>\s{0,40}){0,2}<(?:string|value|td|dd)\b[^<>]{0,80}>\s{0,40}(?:<\w{1,10}>)?(?=[^<\s])"
+)
+_CERTAIN_TAGS = ("</key>", "</name>")
+_SIBLING = re.compile(
+    rf"(?:\\{{0,3}}[\"'],?\s{{0,40}}|,?[ \t]*\r?\n[ \t]{{0,40}})(?:\\{{0,3}}[\"'])?{_VALUE}(?:\\{{0,3}}[\"'])?[ \t]{{0,4}}[:=][ \t]{{0,4}}"
+)
+# The name is itself the value of a member: `- name: DB_PASSWORD`.
+_IS_VALUE = re.compile(r"[:=][ \t]{0,4}(?:\\{0,3}[\"'])?\Z")
+# `variable "db_password" { default = "..." }`, `"--password", default="..."`, `PASSWORD FOR bob = '...'`
+_DECLARED = re.compile(
+    r"\\{0,3}[\"']?[ \t]{0,4}:?[ \t]{0,4}\{[^{}]{0,300}?\b(?:default|value|example)\\{0,3}[\"']?[ \t]{0,20}[=:][ \t]{0,4}(?=\\{0,3}[\"'])"
+    r"|\\{0,3}[\"'],[^\n]{0,200}?\bdefault[ \t]?=[ \t]?(?=\\{0,3}[bruf]{0,2}[\"'])"
+    r"|[ \t](?i:for)[ \t]\S{1,80}[ \t]?=[ \t]?(?=\\{0,3}[\"'])"
+    r"|:[ \t]*\r?\n(?:[ \t]+[\w-]{1,30}:[^\n]{0,100}\n){0,5}?[ \t]+(?:default|value|example):[ \t]{1,4}(?=\S)"
+)
+_CELL_END = re.compile(r"[ \t]*[|│┃\t]|,\S")
+_TUPLE = re.compile(r"\{:?\Z")  # `{:password, "..."}`
+_FIRST_ARGUMENT = re.compile(r"\(\s{0,3}[bruf]?\\{0,3}[\"'][#.]?\Z")
+# After an option in a sentence: "the --password option".
+_PROSE = re.compile(
+    r"(?i:and|are|args?|arguments?|as|before|can|file|flags?|for|from|if|in|instead|into|is|may|must"
+    r"|needs?|not|on|options?|or|param(?:eter)?s?|prompts?|should|so|stdin|string|that|the|then|to|values?"
+    r"|was|when|which|will|with|without)[.,:;)]*\Z|[a-z]{1,5}\Z"
+)
+_ENVIRONMENT = re.compile(r"[A-Z][A-Z0-9_.]*\Z")
+_LINE_BEFORE = re.compile(
+    r"(?:^|\\n|[\"'])[ \t]*(?:\d{1,6}(?:→|\t|:|[ ]?\|))?[+ -]?[ \t]*(?:#{1,3} |// |[-*$%] )?(?:export |set |setenv |declare -x |ARG |ENV |env:|[-*] )?\*{0,2}(?:(?:enter|new|current|your|the|db|root|admin|user) )?\Z",
+    re.IGNORECASE | re.MULTILINE,
+)
+_STRING_ENDS = re.compile(r"\\{0,3}[\"'`]")
+_ALONE = re.compile(r"[ \t]*(?:#[^\n]*)?(?:\r?\n|\\n|\Z)")
+
+
+def find(text: str, word: re.Match[str], extents: Extents) -> Iterator[tuple[int, int, str]]:
+    """The secrets of the name with this last word."""
+    start = _beginning(text, word.start())
+    name = text[start : word.end()].lstrip("-.")
+    if not names.is_no_word(name):
+        return
+    weak = names.is_weak(name)
+    for begin, end in _values(text, start, word.end(), name, extents):
+        if weak and not values.is_random(text[begin:end], _LONG):
+            continue
+        yield begin, end, names.kind_of(name)
+    if not weak and _CELL_END.match(text, word.end()) is not None:
+        yield from tables.column(text, start, name)
+
+
+def _beginning(text: str, at: int) -> int:
+    """Where the name begins whose last word is at `at`."""
+    start, least = at, max(at - _LONGEST_NAME, 0)
+    while start > least and (text[start - 1] in _IN_NAME):
+        start -= 1
+    if text[start - 1 : start] == "\\" and text[start] in "nrt":
+        return start + 1  # of an escaped line break
+    if text[start - 1 : start] == "[" and text[start - 2 : start - 1] == "\x1b":
+        return min(at, text.find("m", start) + 1)  # of a colour
+    return start
+
+
+def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Iterator[Span]:
+    direct = _ASSIGNED.match(text, end) if text[end : end + 1] == "=" else None
+    if direct is not None:
+        yield from _assigned(text, start, direct, name, extents)
+        return
+    annotated = _ANNOTATED.match(text, end)
+    if annotated is not None:
+        spans = [*literals.one(text, annotated.end(), name, extents)]
+        if spans:
+            yield from spans
+            return
+    for pattern in (_SIBLING, _PLIST, _DECLARED, _PASSED):
+        found = pattern.match(text, end)
+        if found is not None and _applies(pattern, text, start, found):
+            if pattern is _PLIST:
+                end = text.find("<", found.end())
+                judge = (
+                    values.quoted
+                    if text.startswith(_CERTAIN_TAGS, found.start())
+                    else values.is_said
+                )
+                said = text[found.end() : end].rstrip()
+                if judge(name, said):
+                    yield found.end(), found.end() + len(said)
+                return
+            called = pattern is _PASSED and found[0].lstrip("\\\"')] \t")[:1] in ("(", "{", ".")
+            later = pattern is _PASSED and _is_later(text, start, found)
+            yield from literals.one(text, found.end(), name, extents, phrase=not called, sure=later)
+            return
+    fenced = sentences.fenced(text, end, name, extents)
+    if fenced is not None:
+        yield fenced
+        return
+    found = _ASSIGNED.match(text, end)
+    if found is not None:
+        yield from _assigned(text, start, found, name, extents)
+        return
+    found = _TAG.match(text, end)
+    if found is not None and _is_in_tag(text, start):
+        said = text[found.end() : _end_of_element(text, found, extents)]
+        if values.loud(name, said.strip()):
+            yield found.end(), found.end() + len(said.rstrip())
+        return
+    yield from sentences.find(text, start, end, name, extents)
+
+
+def _assigned(
+    text: str, start: int, found: re.Match[str], name: str, extents: Extents
+) -> Iterator[Span]:
+    at = found.end()
+    if text[start - 2 : start] == "${" and text[at : at + 1] == "?":
+        return  # what a shell says if it is not set
+    credentials = sentences.credentials(text, found.start(1), start, name, extents)
+    if credentials is not None:
+        yield credentials
+        return
+    lines = extents.several_lines(at)
+    if lines is not None:
+        if text[slice(*lines)].strip() and not values.is_masked(text[slice(*lines)].strip()):
+            yield lines
+        return
+    listed = literals.LIST.match(text, at)
+    if listed is not None:
+        yield from literals.listed(text, listed.end(), name, extents)
+    prefix = literals.PREFIX.match(text, at)
+    at = prefix.end() if prefix else at
+    sign = text[start - 1 : start]
+    if sign == ";":
+        name = name.lower()  # `;PWD=` is no working directory
+    parameter = sign in ("?", "&")
+    stops = ";" if sign == ";" or text[start - 2 : start] == "; " else ""
+    if parameter:
+        stops = "&#" if _is_in_query(text, start) else "&"
+    glued = found.end() == found.end(1)
+    direct = found[1] == "=" and glued
+    environment = direct and _ENVIRONMENT.match(name) is not None
+    value = extents.value(at, name=start, stops=stops, shell=environment, plain=parameter)
+    if value.quoted and text[start - 5 : start].lower() == "$env:":
+        value = extents.beyond_ticks(value)
+    said = text[value.begin : value.end]
+    leads = _LINE_BEFORE.search(text, max(start - 60, 0), start) is not None
+    if value.quoted and (leads or extents.opens_quote(start)):
+        whole = blanks.beyond_quotes(text, value, at, start, extents)
+        if whole is not None:
+            yield at, whole
+            return
+    if value.quoted:
+        first = text.find(text[value.begin - 1], value.begin, value.end)
+        if values.quoted(name, said):
+            yield value.begin, value.end
+        elif first > 0 and " " in said and values.quoted(name, text[value.begin : first]):
+            yield value.begin, first  # where a backslash before a quote means nothing
+        yield from literals.changed(text, value.end, name, extents)
+        return
+    yield from literals.further(text, at, name, extents)
+    in_string = direct and extents.opens_quote(start)
+    if found[1] in ("=", ":", "=>", "==") and (
+        leads or sign in ("|", "/") or extents.opens_quote(start)
+    ):
+        stop = extents.rest(value.begin, start)
+        if sign == "/":  # `sed 's/password=.*/password=.../'`
+            stop = max(text.rfind("/", value.begin, stop), value.begin)
+        whole = blanks.end_of(text, value.begin, stop, code=not direct)
+        if whole is None and in_string and _is_unreadable(name, text[value.begin : stop]):
+            whole = stop
+        if whole is not None:
+            yield value.begin, whole
+            return
+    if stops == ";":
+        end = extents.rest(value.begin, start)
+        stop = text.find(";", value.begin, end)
+        end = stop if stop >= 0 else end
+        if " " in text[value.begin : end] and values.quoted(name, text[value.begin : end]):
+            yield value.begin, end
+            return
+    option = text[start : start + 2] == "--"
+    header = found[1] == ":" and name[:2].lower() == "x-"
+    if header and (leads or extents.opens_quote(start)):
+        end = extents.rest(value.begin, start)
+        if values.loud(name, text[value.begin : end]):
+            yield value.begin, end
+        return
+    if (
+        header
+        or (sign == ";" and direct)
+        or (direct and (option or parameter or environment or in_string))
+    ):
+        if values.loud(name, said):
+            yield value.begin, value.end
+        return
+    if found[1][:2] in ("==", "!=") and not any(map(str.isdigit, said[: blanks.LONGEST_LINE])):
+        return  # two variables are compared
+    last = (
+        found[1] in ("=", ":", ":=", "?=", "=>", "→", "->")
+        and _ALONE.match(text, value.end) is not None
+    )
+    literal = found[1] in ("=", ":", "→", "->", "=>") and (
+        glued or (last and found[1] != "=") or _STRING_ENDS.match(text, value.end) is not None
+    )
+    if values.bare(name, said, alone=leads and last, literal=literal):
+        yield value.begin, value.end
+
+
+def _is_unreadable(name: str, said: str) -> bool:
+    """All of a string after the name in it: `'DB_PASSWORD=T ,dP bcI'`."""
+    return (
+        " " in said
+        and len(said) < blanks.LONGEST_LINE
+        and not values.reads_as_words(said)
+        and values.loud(name, said)
+    )
+
+
+def _is_in_query(text: str, at: int) -> bool:
+    """Of an address; in the body of a form `#` is a character like any other."""
+    least = max(at - blanks.LONGEST_LINE, 0)
+    return text.rfind("?", least, at) > max(text.rfind(c, least, at) for c in " '\"\n")
+
+
+def _applies(pattern: re.Pattern[str], text: str, start: int, found: re.Match[str]) -> bool:
+    if pattern is _SIBLING:
+        return _IS_VALUE.search(text, max(start - 20, 0), start) is not None
+    return pattern is not _PASSED or _is_passed(text, start, found)
+
+
+def _is_passed(text: str, start: int, found: re.Match[str]) -> bool:
+    return found[0][0] != "," or _TUPLE.search(text, max(start - 3, 0), start) is not None
+
+
+def _is_later(text: str, start: int, found: re.Match[str]) -> bool:
+    """Not as in `define('DB_PASSWORD', '...')`, `["--password", "..."]`: in `('a', 'password', 'b')` it may be just a word."""
+    if "," not in found[0] or text.startswith("--", start):
+        return False
+    return _FIRST_ARGUMENT.search(text, max(start - 8, 0), start) is None
+
+
+def _end_of_element(text: str, found: re.Match[str], extents: Extents) -> int:
+    """Where the tag is closed; if it is not, the end of the word."""
+    begin = found.end()
+    if found[0].endswith("["):
+        end = text.find("]]>", begin, begin + _LONGEST_ELEMENT)
+    else:
+        end = text.find("<", begin, begin + _LONGEST_ELEMENT)
+        if not text.startswith("/", end + 1):
+            word = extents.value(begin, name=begin, plain=True, stops="<").end
+            return word if values.is_random(text[begin:word]) else begin
+    return end if end >= 0 else extents.line_end(begin)
+
+
+def _is_in_tag(text: str, start: int) -> bool:
+    before = text[max(start - 200, 0) : start]
+    opened = before.rfind("<")
+    if opened < 0 or _GROUP.search(before, 0, opened):
+        return False
+    return ">" not in before[opened:] and (
+        opened + 1 == len(before) or before[opened + 1].isalpha()
+    )
+
+
+def option(text: str, found: re.Match[str], extents: Extents) -> Iterator[tuple[int, int, str]]:
+    """`--token abc`; but `--password options` is prose."""
+    name = found[1].lstrip("-")
+    if not names.means_secret(name):
+        return
+    value = extents.value(found.start(2), name=found.start())
+    said = text[value.begin : value.end]
+    if not value.quoted and _PROSE.match(said):
+        return
+    if values.loud(name, said):
+        yield value.begin, value.end, names.kind_of(name)

@@ -1,0 +1,212 @@
+"""Secrets that are known by where they stand: headers, addresses, options of programs, key files.
+
+Each context has a sign, which RE2 and `re` read alike and which begins where the context does unless
+it says how far back to look; one sample; and one text that it spares. A sign
+has no counted repetitions: many of them together are slow in RE2.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from sess_redaction import assignments, commands, judges, names, pairs, tables
+from sess_redaction.judges import Judge
+
+
+@dataclass(frozen=True)
+class Context:
+    expression: str
+    judge: Judge
+    sample: str
+    spares: str
+    sign: str
+    back: int = 0  # characters before the sign in which the context may begin
+
+    def look(self, text: str, at: int) -> re.Match[str] | None:
+        """The context around a place where its sign was found."""
+        if not self.back:
+            return self.compiled.match(text, at)
+        if self._signed.match(text, at) is None:
+            return None
+        begin = max(text.rfind("\n", 0, at) + 1, at - self.back)
+        return self.compiled.search(text, begin, at + _AHEAD)
+
+    @cached_property
+    def _signed(self) -> re.Pattern[str]:
+        return re.compile(self.sign, re.ASCII)
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        return re.compile(self.expression, re.ASCII)
+
+
+_AHEAD = 4_000
+
+
+CONTEXTS = (
+    Context(
+        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----", judges.pem,
+        "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEpAIBAAKCAQEA" * 4 + "\n-----END RSA PRIVATE KEY-----",
+        'if "-----BEGIN PRIVATE KEY-----" in text:', r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY",
+    ),
+    Context(
+        r"Private-Lines: \d+\r?\n((?:[A-Za-z0-9+/=]+\r?\n)*[A-Za-z0-9+/=]+)",
+        judges.matched("private key"), "Private-Lines: 2\nAAAAgQCkL0aB39\nAAAAgQ==", "Private-Lines: 2",
+        "Private-Lines: ",
+    ),
+    Context(
+        r"://[^\s:/@\"'`<>\[\]{}$]*:", judges.address,
+        "postgres://demo:hunter2@db.example.org/demo", "postgres://demo:$PASSWORD@db.example.org",
+        r"://[^\s:/@\"'`<>\[\]{}$]*:",
+    ),
+    Context(
+        r"://([^\s:/@\"'`<>\[\]{}$\\]{8,200})@[A-Za-z0-9]", judges.token_of_address,
+        "https://" + "0a1b2c3d" * 5 + "@git.example.org/o/r", "https://name@git.example.org",
+        r"://[^\s:/@\"'`<>\[\]{}$\\]+@",
+    ),
+    Context(
+        r"(?i:bearer) {1,4}([\"']?[A-Za-z0-9._~+/=-]{16})", judges.bearer,
+        "Authorization: Bearer " + "aB3.9" * 6, "Bearer authentication-required",
+        "(?i:bearer) ",
+    ),
+    Context(
+        r"(?i:authorization)[\\\"'\]]{0,6}(?:[ \t]{0,4}[:=,][ \t]{0,4}|[ \t]{1,4}(?=[\\\"']))((?:\\{0,4}[\"'])?)"
+        r"(?:(?i:basic|token|digest|apikey|bearer|aws4-hmac-sha256|negotiate|key) {1,4})?(\S)",
+        judges.header, "Authorization: Basic dXNlcjpodW50ZXIy", "Authorization: Basic $CREDENTIALS",
+        r"(?i:authorization)[\\\"'\]]*[ \t]*[:=,\"'\\]",
+    ),
+    Context(
+        r"[?&](?i:sig|signature|x-amz-signature|x-goog-signature|x-amz-credential|code|key)"
+        r"=([^\s&#\"'`<>\\(){}$,;|]{8,})", judges.parameter,
+        "https://a.blob.core.windows.net/c/b?sv=2024&sig=" + "aB3%2" * 9, "?sig=short",
+        "[?&](?i:sig|signature|x-amz-signature|x-goog-signature|x-amz-credential|code|key)=",
+    ),
+    Context(
+        r"(?i:set-cookie|cookie)(?:[\\\"']{0,5}[ \t]{0,4}[:=]|[\\\"']{1,5},) ?[\\\"']{0,5}[\w.-]+="
+        r"(?:[^\s;\"'\\]{0,5}; ?[\w.-]+=){0,20}([^\s;\"\\]{4})", judges.cookies,
+        "Set-Cookie: session=0a1b2c3d4e5f; Path=/", "Cookie: theme=dark",
+        r"(?i:cookie)[\\\"']*[ \t]*[:=,]",
+    ),
+    Context(
+        r" (?:-[uUaA]|--user|--auth)[ =]?[\\\"']{0,6}[\w.@+-]+[:,%](\S)", judges.user_of_curl,
+        "curl -s -u demo:hunter2 https://example.org", "docker run -u 1000:hunter2",
+        r" (?:-[uUaA]|--user|--auth)[ =]?[\\\"']*[\w.@+-]+[:,%]",
+    ),
+    Context(
+        r"(?:machine\s+\S+|default)\s+login\s+\S+\s+password\s+(\S)", judges.value(names.PASSWORD),
+        "machine example.org login demo password hunter2", "machine x login y password $PASS",
+        r"machine\s+\S[^\n]*\n?[^\n]*login|default\s+login",
+    ),
+    Context(
+        r"\"auth\\*\"\s*:\s*\\*\"([A-Za-z0-9+/]{12,}={0,2})\\*\"", judges.matched("token"),
+        '{"auths": {"hub.example.org": {"auth": "ZGVtbzpodW50ZXIy"}}}', '"auth": "basic"',
+        r"\"auth\\*\"\s*:",
+    ),
+    Context(
+        r"(?i:identified(?: with [\w\"']{1,40})? (?:by|as)(?: password)?) {1,4}(\\*[\"'])",
+        judges.value(names.PASSWORD), "CREATE USER x IDENTIFIED BY 'hunter2'", "IDENTIFIED BY '?'",
+        "(?i:identified) (?i:with|by|as)",
+    ),
+    Context(
+        r"(\$(?:2[aby]\$\d\d\$[./A-Za-z0-9]{53}|(?:apr1|1|5|6|y)\$[^\s:$]{1,40}\$[./A-Za-z0-9]{20,}"
+        r"|argon2id?\$[^\s:]{30,}))",
+        judges.matched("password hash"), "demo:$6$salt$" + "aB39xQ7k" * 10, "cost is $6 and $5",
+        r"\$(?:2[aby]|apr1|1|5|6|y|argon2id?)\$",
+    ),
+    Context(
+        r"stats auth [\w.@+-]+:(\S)", judges.value(names.PASSWORD),
+        "stats auth demo:hunter2", "stats auth demo:$PASSWORD", "stats auth ",
+    ),
+    Context(
+        r"(?:enable|privilege \d+|username \S+|neighbor \S+) (?:secret|password) [05789] (\S)",
+        judges.value(names.PASSWORD), "enable secret 0 hunter2", "enable secret 0 $PASSWORD",
+        "(?:secret|password) [05789] ", back=80,
+    ),
+    Context(
+        r"(?:requirepass|masterauth|aws_secret_access_key|:_authToken|:_password) {1,4}([^\s=:])",
+        judges.value(names.PASSWORD), "requirepass hunter2", "requirepass $PASS",
+        r"(?:requirepass|masterauth|aws_secret_access_key|:_authToken|:_password) ",
+    ),
+    Context(
+        rf"(?:\bENV|\bsetenv|config(?:ure)?(?: set| add| --[a-z]{{2,10}})*|\bset -[a-zU]{{1,4}}) [\w./:-]{{0,60}}(?i:{names.WORDS}) {{1,4}}([^\s=:])",
+        judges.rest_of_instruction, "ENV DB_PASSWORD hunter2", "ENV DB_PASSWORD $PASS",
+        r"ENV [A-Z]|setenv |config(?:ure)? |\bset -[a-zU]",
+    ),
+    Context(
+        r"(?:(?i:with|using|use|as|and)|,(?= (?i:pass)))(?: (?:the|my|this|a|user|admin|root|db|database|access|client|auth|bot)){0,2} (?:the )?(?i:password|passphrase|passcode|api key|token|secret) ([^\s\"'`(]|\([^\s)]{6,100}(?:\s|\Z))",
+        judges.word, "log in with password hunter2x", "log in with password authentication",
+        r"(?:(?i:with|using|use|as|and) [a-z ]*|, )(?i:password|passphrase|passcode|api key|token|secret) [^\s\"'`]",
+    ),
+    Context(
+        r"htpasswd -[A-Za-z]*b[A-Za-z]* {1,2}(?:\S{1,200} {1,2})?[^\s-]\S{0,100} {1,2}([^\s-]|-\S{0,80}\d)", judges.value(names.PASSWORD),
+        "htpasswd -b .htpasswd demo hunter2", "htpasswd -b .htpasswd demo $PASS", "htpasswd -[A-Za-z]*b",
+    ),
+    Context(
+        r"(?i:convertto-securestring)(?i: {1,2}-string)? {1,2}(\\*[\"'])", judges.value(names.PASSWORD),
+        "ConvertTo-SecureString 'hunter2x' -AsPlainText", "ConvertTo-SecureString '$pass' -AsPlainText",
+        "(?i:convertto-securestring) ",
+    ),
+    Context(
+        r"(?:put-parameter|put-secret-value|create-secret|update-secret|secret set)[^\n|;]{0,300}? --(?:value|secret-string)[ =]([^\s$-])",
+        judges.value(names.PASSWORD), "aws ssm put-parameter --name /app/key --value hunter2x", "aws ssm put-parameter --value $PASS",
+        "(?:put-parameter|put-secret-value|create-secret|update-secret|secret set) ",
+    ),
+    Context(
+        r"(?i:expect)[^\n]{0,60}(?i:password|passphrase|passcode)[^\n]{0,40}\n\s{0,20}send(?: --)? {1,2}([\"'])",
+        judges.sent, 'expect "Password:"\nsend "hunter2\\r"', 'expect "Password:"\nsend "$pass\\r"',
+        r"(?i:expect)[ \\\"'\(]+[^\n]*(?i:passw|passp|passc)",
+    ),
+    Context(
+        r"\bkind: ?\"?Secret\b", tables.manifest,
+        "kind: Secret\nstringData:\n  value: hunter2", "kind: Secret\nmetadata:\n  name: demo", r"\bkind: ?\"?Secret\b",
+    ),
+    Context(
+        r"(?i:insert) +(?i:(?:or \w+ )?into) +[\w.`\"\\\[\]]{1,80}", tables.inserted,
+        "INSERT INTO users (name, password) VALUES ('a', 'hunter2')", "INSERT INTO users (name, password) VALUES ('a', ?)",
+        r"(?i:insert) +(?i:(?:or \w+ )?into) ",
+    ),
+    Context(
+        rf"[|,\t][ \t]*([\w.-]{{0,60}}(?i:{names.WORDS}))[ \t]*(?=[\r\n])", tables.last_column,
+        "id | password\n---+------\n1 | hunter2", "id | password\n---+------\n1 | string",
+        rf"[|,\t][ \t]*[\w.-]*(?i:{names.WORDS})[ \t]*[\r\n]",
+    ),
+    Context(
+        r"-(?:pass|passin|passout) pass:([^\s$])", judges.value(names.PASSWORD),
+        "openssl rsa -passin pass:hunter2 -in k", "openssl rsa -passin pass:$PASS -in k",
+        "-(?:pass|passin|passout) pass:",
+    ),
+    Context(
+        r"\b(?:echo|printf)(?: -n| -e|(?: \\*[\"'])?%s(?:\\n)?\\*[\"']?)? (\\*'[^\n]{2,300}?'|\\*\"[^\n]{2,300}?\"|[^\s|;&$\"'][^|;&\n$]{2,200}?) ?(?:\||>\() ?[^|\n]{0,200}?"
+        r"(?:--password-stdin|sudo -S|chpasswd|passwd|gh secret set|docker login|gh auth login --with-token|cryptsetup|vault login)",
+        judges.piped, "echo hunter2 | docker login -u demo --password-stdin", "echo $PASS | sudo -S true",
+        r"--password-stdin|sudo -S|chpasswd|\| *(?:sudo )?passwd|\| *(?:gh secret set|gh auth login|docker login|vault login)|cryptsetup", back=400,
+    ),
+    Context(
+        r"(?:^|(?<=[\s\"'`]))[\w.*-]{1,80}:(?:\d{4,5}|\*):[\w.*-]{1,60}:[\w.*-]{1,60}:(\S)", judges.value(names.PASSWORD),
+        "db.example.org:5432:shop:demo:hunter2", "db.example.org:5432:shop:demo:$PASS",
+        r":(?:\d\d\d\d\d?|\*):[A-Za-z*][\w.*-]*:", back=80,
+    ),
+    Context(
+        rf"(?<![\w-])--?([a-z-]{{0,40}}(?i:{names.WORDS})) {{1,2}}([^\s-]|-[^\s-]{{0,80}}\d)", assignments.option,
+        "deploy --api-token 0a1b2c3d4e", "deploy --token-file path",
+        rf"-[a-z-]*(?i:{names.WORDS}) ",
+    ),
+    Context(
+        rf"form-data; name=\\*\"[\w.-]{{0,60}}(?i:(?:{names.WORDS})(?:{names.TAIL})?)\\*\"\r?\n(?:[ \t]*[\w-]{{1,40}}: [^\n]{{0,200}}\n)?[ \t]*\r?\n[ \t]*(\S)", judges.line,
+        'form-data; name="password"\r\n\r\nhunter2', 'form-data; name="password"\r\n\r\n$PASS', "form-data; name=",
+    ),
+    Context(pairs.NAMED, pairs.find, '{"value": "hunter2x", "name": "DB_PASSWORD"}', '{"value": "", "name": "DB_PASSWORD"}', pairs.SIGN),
+    Context(pairs.PRINTED, pairs.printed, "$ printenv DB_PASSWORD\nhunter2x", "$ printenv DB_PASSWORD\n$", pairs.PRINTS),
+    Context(
+        r"(?:`([^`\n]{4,100})`|\"([^\"\n]{4,100})\"|'([^'\n]{4,100})') as (?:the |my |your |its |an? )?(?:[a-z]{1,20} ){0,2}(?i:password|passphrase|passcode|api key|token|secret)\b",
+        judges.called_so, "use `hunter2x` as the admin password", "use `getpass` as the password prompt",
+        "[`\"'] as [a-z ]*(?i:password|passphrase|passcode|api key|token|secret)", back=200,
+    ),
+    Context(
+        r"type=\\{0,3}[\"']?password\b[^<>\n]{0,200}?\bvalue=(\\{0,3}[\"'])", judges.argument,
+        '<input type="password" value="hunter2x">', '<input type="password" value="">', r"type=\\*[\"']?password",
+    ),
+    *(Context(*row) for row in commands.ROWS),
+)  # fmt: skip

@@ -1,0 +1,413 @@
+"""Every secret in a text: what each rule finds by itself, joined where they overlap.
+
+RE2 screens the text for places where a rule may apply, all rules at once and in linear time; without
+it `re` does, more slowly. Only these places are looked at closely. Every rule sees the text as it
+was, so none can hide a secret from another; only the net, the last, sees what the others found.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any
+
+from sess_redaction import assignments, casts, contexts, net, values
+from sess_redaction.extents import MASK, Extents
+from sess_redaction.shapes import SHAPES, Shape
+
+EDITION = 7  # increased when the rules find more, so that sites are drawn again
+Found = tuple[int, int, str]  # begin, end, kind
+Layer = tuple[
+    list[int], list[int]
+]  # places in a text that was read through, and in the one as it was
+
+# Bytes searched at a time: a secret may begin inside another one that has no end, and searching
+# for that end again after each match would take quadratic time.
+_WINDOW = 32_768
+_OVERLAP = 1_024
+_MEMORY = 64 << 20  # bytes that RE2 may use for its states; it takes only what it needs
+_COLOUR = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])?")
+# What precedes lines in the output of `cat -n`, `grep -n` and `diff`, in quotations, comments and logs.
+_MARGIN = re.compile(
+    r"^(?:\d{4}-\d\d-\d\d[T ][\d:.,]{5,18}(?:Z|[+-]\d\d:?\d\d)?[ \t](?:\[?[A-Z]{3,8}\]?:?[ \t]|[\w.-]{1,40} {1,20}\| )?"
+    r"|\^?[0-9a-f]{7,40} (?:[\w./-]{1,100} +)?\([^()\n]{1,60} \d{4}-\d\d-\d\d [\d:]{8} [+-]\d{4} +\d{1,6}\) ?"
+    r"|(?:[ \t]{0,8}\d{1,6}(?:→|\t|:(?!\d)|[ ]?\|[ ]?)|[\w./][\w./-]{0,100}:\d{1,6}:|[\w./-]{0,100}\.\w{1,12}-\d{1,6}-)(?:[+-](?![+-]{2}) ?)?"
+    r"|[\w./-]{0,100}[./][\w-]{1,20}:(?! [^ ]|[\d/:])|[\w./-]{0,100}\.(?:env|ya?ml|json|toml|ini|cfg|conf|py|[jt]sx?|sh|md|txt|sql|csv|log|xml)(?:\.\w{1,12})?:(?![\d/:])|--(?!-) ?"
+    r"|[+-](?![+-]{2}) ?|(?:> ?)+|[ \t]{0,20}(?:#|//|\*|--) ?"
+    r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,60} \S{1,60}: |[\w.-]{1,40} {1,20}\| "
+    r"|\[\d{4}-\d\d-\d\d[T ][\d:.,+-]{5,24}Z?\][ \t](?:[\w.]{1,30}:?[ \t])?)",
+    re.MULTILINE,
+)
+# Where a narrow terminal broke a word.
+_BROKEN = re.compile(r"([\w+/=.$-]{1,400}+)(\r?\n[ \t]{0,12})([\w+/=.$-]{4,})", re.ASCII)
+# A notebook has each line in a string of its own.
+_ESCAPE = re.compile(
+    r"('\\''|\\n\",\r?\n[ \t]*\"|\\(?:[\"\\/nrt`$]|'(?!\\'')|x1b|u[0-9a-fA-F]{4}))"
+)
+_ESCAPES = re.compile(
+    r"\\[\"\\nrt`']|\\x1b|\\u[0-9a-fA-F]{4}"
+)  # what hides the lines and quotes of a text
+_MOST_CHARACTERS = 10_000
+_MOST_LAYERS = 3
+_ENTITY = re.compile(r"(&(?:lt|gt|amp|quot|apos|#39|#x27|#34|#x22);)")
+_ENTITIES = {
+    "&lt;": "<", "&gt;": ">", "&amp;": "&", "&quot;": '"', "&#34;": '"', "&#x22;": '"', "&apos;": "'", "&#39;": "'", "&#x27;": "'",
+}  # fmt: skip
+_ENDS_SEQUENCE = re.compile(r"(?:\x1b\[[0-9;]*m|\\[nrt])\Z")
+_BY_PREFIX = [shape for shape in SHAPES if not shape.sign]
+_BACK = 60
+_DEEP = 4_096  # characters
+_AHEAD = 100
+_NARROW = 40
+_ABOVE, _BELOW = 400, 1_200  # characters around a place that are read without their margins
+_MORE = re.compile(r"[\w+/=-]*", re.ASCII)
+_IN_BASE64 = re.compile(r"[A-Za-z0-9+/]{60}\Z")
+_IN_WORD = re.compile(r"[\w-]", re.ASCII)
+
+
+def find(text: str, own: Iterable[tuple[str, re.Pattern[str]]] = ()) -> list[Found]:
+    """The secrets in order; none overlaps another. `own` are the user's rules."""
+    encoded = text.encode("utf-8", "surrogatepass")
+    found: list[Found] = []
+    places: list[int] = []
+    place = _screen()(encoded, 0)
+    if place >= 0:
+        found += _in_lines(text, places, encoded, place)
+        if "\\" in text and not all(_is_for_net(text, place) for place in places):
+            found += _unescaped(text)
+    if "&" in text and _ENTITY.search(text) is not None:
+        found += _without_entities(text)
+    if own:
+        found += _by_rules(text, own)
+    if "\x1b" in text:
+        found += _through(text, _COLOUR, own)
+    found = _joined(text, found) if found else found
+    caught = net.find(text, places, found) if places else []
+    return _joined(text, found + caught) if caught else found
+
+
+def _in_lines(
+    text: str, places: list[int], encoded: bytes | None = None, place: int | None = None
+) -> Iterator[Found]:
+    """What the built-in rules find, also where each line has something before it."""
+    yield from _in(text, places, encoded, place)
+    for begin, end in _with_margins(text, places):
+        for first, last, kind in _through(text[begin:end], _MARGIN, ()):
+            yield begin + first, begin + last, kind
+
+
+def _is_for_net(text: str, place: int) -> bool:
+    """No other rule applies to a name that no value may follow."""
+    return assignments.NAME.match(text, place) is not None and not _valued().match(text, place)
+
+
+def _with_margins(text: str, places: list[int]) -> list[tuple[int, int]]:
+    """The lines around these places, if theirs begins as one of a listing, a diff or a comment."""
+    around: list[tuple[int, int]] = []
+    for place in places:
+        if around and place < around[-1][1] - _BELOW // 2:
+            continue
+        line = text.rfind("\n", max(place - _ABOVE, 0), place) + 1
+        if (not line and place > _ABOVE) or _MARGIN.match(text, line) is None:
+            continue
+        if _is_for_net(text, place):
+            continue
+        begin = text.find("\n", line - _ABOVE, line) + 1 if line > _ABOVE else 0
+        end = text.find("\n", line + _BELOW)
+        end = len(text) if end < 0 else min(end, line + 2 * _BELOW)
+        if around and begin <= around[-1][1]:
+            around[-1] = around[-1][0], end
+        else:
+            around.append((begin, end))
+    return around
+
+
+def _in(
+    text: str, places: list[int], encoded: bytes | None = None, place: int | None = None
+) -> Iterator[Found]:
+    """`place` is where the first rule may apply, if that is known; `places` is told of each."""
+    first = _screen()
+    encoded = text.encode("utf-8", "surrogatepass") if encoded is None else encoded
+    plain = len(encoded) == len(text)
+    extents = Extents(text)
+    begin = end = 0  # of what reaches furthest so far
+    at = passed = 0  # the same place in the text and in its bytes
+    place = first(encoded, 0) if place is None else place
+    while place >= 0:
+        at = place if plain else at + _length(encoded[passed:place])
+        passed = place
+        places.append(at)
+        for found in _at(text, at, extents):
+            if found[1] > end:
+                begin, end, _ = found
+            yield found
+        following = place + 1
+        if begin <= at < end - _DEEP:
+            # A long secret is not read again from each place in it.
+            skipped = text[at : end - _DEEP].encode("utf-8", "surrogatepass")
+            following = place + len(skipped)
+        place = first(encoded, following)
+
+
+def _length(encoded: bytes) -> int:
+    return len(encoded.decode("utf-8", "surrogatepass"))
+
+
+def _at(text: str, at: int, extents: Extents) -> Iterator[Found]:
+    word = assignments.NAME.match(text, at)
+    if word is not None:
+        yield from assignments.find(text, word, extents)
+    if word is None or _IN_WORD.match(text, word.end()) is not None:
+        yield from _shaped(text, at)
+    signs = _contexts().match(text, at)
+    if signs is None or signs.lastindex is None:
+        return
+    for context, sign in zip(contexts.CONTEXTS, signs.groups(), strict=True):
+        match = context.look(text, at) if sign is not None else None
+        if match is not None:
+            yield from context.judge(text, match, extents)
+
+
+def _by_rules(text: str, own: Iterable[tuple[str, re.Pattern[str]]]) -> Iterator[Found]:
+    for kind, pattern in own:
+        for match in pattern.finditer(text):
+            begin, end = match.span(1 if pattern.groups and match[1] is not None else 0)
+            if end > begin:
+                yield begin, end, kind
+
+
+def _shaped(text: str, at: int) -> Iterator[Found]:
+    begins = _begins_word(text, at)
+    match = _shapes().match(text, at) if begins else None
+    if match is not None:
+        yield from _whole(text, match, _BY_PREFIX[(match.lastindex or 1) - 1])
+    more = _MORE.match(text, match.end()) if match is not None else None
+    if begins and (more is None or text[more.end() : more.end() + 1] in ("\r", "\n")):
+        yield from _broken(text, at, whole=match is not None)
+    sign = _signs().match(text, at)
+    if sign is not None:
+        shape, expression = _by_sign()[(sign.lastindex or 1) - 1]
+        match = expression.search(text, max(at - _BACK, 0), at + _AHEAD)
+        if match is not None and _begins_word(text, match.start()):
+            yield from _whole(text, match, shape)
+
+
+def _whole(text: str, match: re.Match[str], shape: Shape) -> Iterator[Found]:
+    begin, end = match.span()
+    more = _MORE.match(text, end)
+    end = more.end() if more is not None and text[end - 1] != "." else end
+    secret = text[begin:end]
+    if shape.with_digit and (not any(c.isdigit() for c in secret) or values.is_placeholder(secret)):
+        return
+    yield begin, end, shape.kind
+
+
+def _broken(text: str, at: int, *, whole: bool) -> Iterator[Found]:
+    """A shape that goes on in the next line."""
+    line = _BROKEN.match(text, at)
+    if line is None or at - text.rfind("\n", 0, at) + len(line[1]) < _NARROW:
+        return
+    if whole and not any(map(str.isdigit, line[3])):
+        return  # the next line begins with a word
+    match = _shapes().match(line[1] + line[3])
+    if match is not None and match.end() > len(line[1]):
+        for _, end, kind in _whole(match.string, match, _BY_PREFIX[(match.lastindex or 1) - 1]):
+            yield at, at + end + len(line[2]), kind
+
+
+def _begins_word(text: str, at: int) -> bool:
+    """Even right after the `m` of a colour or the `n` of an escaped newline."""
+    if text[at - 1 : at] in ("+", "/") and _IN_BASE64.search(text, max(at - 80, 0), at):
+        return False  # of an image
+    if not at or not (text[at - 1].isascii() and text[at - 1].isalnum()):
+        return True
+    return _ENDS_SEQUENCE.search(text, max(at - 24, 0), at) is not None
+
+
+def _through(
+    text: str, ignored: re.Pattern[str], own: Iterable[tuple[str, re.Pattern[str]]]
+) -> Iterator[Found]:
+    """What is found when some characters are taken out, where it is in the whole text."""
+    pieces, kept = [], 0
+    starts, origins = [0], [0]
+    for match in ignored.finditer(text):
+        pieces.append(text[kept : match.start()])
+        kept = match.end()
+        starts.append(starts[-1] + len(pieces[-1]))
+        origins.append(kept)
+    pieces.append(text[kept:])
+    plain = "".join(pieces)
+    found = [
+        *(_in_lines(plain, []) if ignored is _COLOUR else _in(plain, [])),
+        *_by_rules(plain, own),
+    ]
+    for begin, end, kind in found:
+        yield _origin(begin, starts, origins), _origin(end - 1, starts, origins) + 1, kind
+
+
+def _unescaped(text: str) -> Iterator[Found]:
+    """What is found when JSON in it is read as the text that it stands for, and JSON in that again."""
+    layers: list[tuple[list[str], list[str]]] = []
+    while len(layers) < _MOST_LAYERS and _ESCAPES.search(text) is not None:
+        pieces = _ESCAPE.split(text)
+        read = _read(pieces, _CHARACTERS)
+        text = "".join(read)
+        layers.append((read, pieces))
+        found = [*_in_lines(text, [])]
+        if "\x1b" in text:
+            found += _through(text, _COLOUR, ())
+        if found:
+            places = [(_starts(one), _starts(other)) for one, other in reversed(layers)]
+            for begin, end, kind in found:
+                span = begin, end
+                for layer in places:
+                    span = _origin(span[0], *layer), _origin(span[1], *layer)
+                yield *span, kind
+
+
+def _without_entities(text: str) -> Iterator[Found]:
+    """What is found in the text that HTML or XML stands for."""
+    pieces = _ENTITY.split(text)
+    read = _read(pieces, _ENTITIES)
+    found = [*_in_lines("".join(read), [])]
+    if found:
+        starts, origins = _starts(read), _starts(pieces)
+        for begin, end, kind in found:
+            yield _origin(begin, starts, origins), _origin(end, starts, origins), kind
+
+
+def _read(pieces: list[str], characters: Mapping[str, str]) -> list[str]:
+    """With a character instead of every second piece, which is an escape."""
+    read = pieces.copy()
+    read[1::2] = map(characters.__getitem__, pieces[1::2])
+    return read
+
+
+def _starts(pieces: list[str]) -> list[int]:
+    return [0, *accumulate(map(len, pieces))]
+
+
+class _Characters(dict[str, str]):
+    """By escape, as they are met."""
+
+    def __missing__(self, escape: str) -> str:
+        if escape[0] == "'":
+            character = "'"  # how a shell writes it inside its own quotes
+        elif escape[1] in "ux":
+            character = chr(int(f"0x{escape[2:]}", 0))
+        else:
+            character = {"n": "\n", "r": "\r", "t": "\t"}.get(escape[1], escape[1])
+        if len(self) < _MOST_CHARACTERS:
+            self[escape] = character
+        return character
+
+
+_CHARACTERS = _Characters()
+
+
+def _origin(at: int, starts: list[int], origins: list[int]) -> int:
+    piece = bisect_right(starts, at) - 1
+    return origins[piece] + at - starts[piece]
+
+
+def _with_masks(found: Found, starts: list[int], ends: list[int]) -> Found:
+    """Extended so that no part of a mask of an earlier pass is left."""
+    begin, end, kind = found
+    first, last = bisect_right(ends, begin), bisect_left(starts, end)
+    if first >= last:
+        return found
+    return min(begin, starts[first]), max(end, ends[last - 1]), kind
+
+
+def _joined(text: str, found: list[Found]) -> list[Found]:
+    if "[redacted: " in text:
+        masks = [mask.span() for mask in MASK.finditer(text)]
+        starts, ends = [one for one, _ in masks], [one for _, one in masks]
+        found = [_with_masks(one, starts, ends) for one in found]
+    found.sort(key=lambda one: (one[0], -one[1]))
+    whole: list[Found] = []
+    for begin, end, kind in found:
+        if whole and begin < whole[-1][1]:
+            first = whole[-1]
+            whole[-1] = (first[0], max(first[1], end), first[2])
+        else:
+            whole.append((begin, end, kind))
+    return [one for one in whole if not values.is_masked(text[one[0] : one[1]])]
+
+
+# -- the screen
+
+
+def expressions() -> list[str]:
+    return [
+        assignments.SCREEN,
+        casts.SCREEN,
+        *(shape.screened for shape in SHAPES),
+        *(context.sign for context in contexts.CONTEXTS),
+    ]
+
+
+@lru_cache(maxsize=1)
+def _shapes() -> re.Pattern[str]:
+    """All that begin in a known way; the number of the group tells which."""
+    each = (f"({_ungrouped(shape.expression)})" for shape in _BY_PREFIX)
+    return re.compile("|".join(each), re.ASCII)
+
+
+@lru_cache(maxsize=1)
+def _contexts() -> re.Pattern[str]:
+    """Matches everywhere; the groups that took part are the contexts whose signs are there."""
+    signs = (f"(?:(?=({_ungrouped(context.sign)})))?" for context in contexts.CONTEXTS)
+    return re.compile("".join(signs), re.ASCII)
+
+
+@lru_cache(maxsize=1)
+def _valued() -> re.Pattern[str]:
+    """A name that a value may follow."""
+    return re.compile(assignments.SCREEN)
+
+
+@lru_cache(maxsize=1)
+def _signs() -> re.Pattern[str]:
+    return re.compile("|".join(f"({shape.sign})" for shape in SHAPES if shape.sign), re.ASCII)
+
+
+@lru_cache(maxsize=1)
+def _by_sign() -> list[tuple[Shape, re.Pattern[str]]]:
+    return [(shape, re.compile(shape.expression, re.ASCII)) for shape in SHAPES if shape.sign]
+
+
+@lru_cache(maxsize=1)
+def _screen() -> Callable[[bytes, int], int]:
+    """The start of the next candidate; -1 if there is none."""
+    whole = "|".join(f"(?:{_ungrouped(one)})" for one in expressions()).encode()
+    search = _compiled(whole).search
+
+    def first(text: bytes, at: int) -> int:
+        size = len(text)
+        while True:
+            found = search(text, at, at + _WINDOW)
+            if found is not None:
+                return int(found.start())
+            if at + _WINDOW >= size:
+                return -1
+            at += _WINDOW - _OVERLAP
+
+    return first
+
+
+def _compiled(expression: bytes) -> Any:
+    try:
+        import re2
+    except ImportError:
+        return re.compile(expression)
+    options = re2.Options()
+    options.max_mem = _MEMORY
+    return re2.compile(expression, options)
+
+
+def _ungrouped(expression: str) -> str:
+    return re.sub(r"(?<!\\)\((?!\?)", "(?:", expression)

@@ -1,0 +1,155 @@
+"""Secrets in a column or a block whose head names them: tables, CSV, SQL, Kubernetes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sess_redaction import names, values
+from sess_redaction.extents import Extents
+
+Found = Iterator[tuple[int, int, str]]
+
+_RULE = re.compile(r"[ \t]*[|├┝╞┡]?[ \t:+|─━═┼╪╇-]*[-─━═]{2,}[ \t:+|─━═┼╪╇-]*[┤┥╡┩]?[ \t]*\Z")
+_CSV_HEAD = re.compile(r"[\w.-]+(?:,[\w. -]+)+\Z", re.ASCII)
+_TABBED_HEAD = re.compile(r"[\w.-]+(?:\t[\w. -]+)+\Z", re.ASCII)
+_CSV_CELL = re.compile(r"\"((?:[^\"]|\"\")*)\"|[^,\r\n]*")
+_CELL = re.compile(r"[^|│┃]*")
+_TABBED_CELL = re.compile(r"[^\t\r\n]*")
+_BAR = re.compile(r"[|│┃]")
+_COMMA = re.compile(",")
+_TAB = re.compile("\t")
+_MOST_ROWS = 200
+_MOST_QUOTES = 8
+_LONGEST_ROW = 4_000  # characters
+_INSERT = re.compile(r"\(([^()]{1,1000})\)\s{0,20}(?i:values)\s{0,20}")
+_ROW = re.compile(r",?\s{0,20}\(")
+_MEMBER = re.compile(r"[ \t]{1,20}[\w.-]{1,100}:[ \t]{1,8}(?=[^\s|>])")
+_MEMBERS = re.compile(r"^[ \t]{0,20}(?:data|stringData):[ \t]*\r?\n", re.MULTILINE)
+_MANIFEST = 20_000  # characters
+_NEXT_MANIFEST = ("\n---", "\nkind: ")
+
+
+def last_column(text: str, found: re.Match[str], _extents: Extents) -> Found:
+    yield from column(text, found.start(1), found[1])
+
+
+def column(text: str, named: int, name: str) -> Found:
+    """`| user | password |` or `user,password`: the same cell of each row below."""
+    start = text.rfind("\n", max(named - _LONGEST_ROW, 0), named) + 1
+    stop = _line_end(text, named)
+    if stop - start > _LONGEST_ROW:
+        return
+    begun = max(text.rfind(quote, start, named) + 1 for quote in "\"'")
+    quote = text[begun - 1] if begun > start else ""
+    start = max(start, begun)
+    head = text[start:stop]
+    at = named - start
+    if _BAR.search(head) is not None:
+        bar, cells = _BAR, _CELL
+        rule = _line_end(text, stop + 1)
+        if not _RULE.match(text, stop + 1, rule - (text[rule - 1] == "\r")):
+            return
+        stop = rule
+    elif _CSV_HEAD.match(head.strip()):
+        bar, cells = _COMMA, _CSV_CELL
+    elif _TABBED_HEAD.match(head.strip()):
+        bar, cells = _TAB, _TABBED_CELL
+    else:
+        return
+    number, count = len(bar.findall(head, 0, at)), len(bar.findall(head))
+    for _ in range(_MOST_ROWS):
+        begin, stop = stop + 1, _line_end(text, stop + 1)
+        if begin >= len(text) or stop - begin > _LONGEST_ROW:
+            return
+        spans = _row(text, begin, stop, cells, count=count + 1, quote=quote)
+        if spans is None:
+            return
+        first, last = spans[number]
+        said = text[first:last].strip(" \t\r`")
+        if names.means_secret(said) and values.reads_as_words(said) and not said[-1].isdigit():
+            return  # another head
+        if said and values.quoted(name, said):
+            first = text.index(said, first)
+            yield first, first + len(said), names.kind_of(name)
+
+
+def _row(
+    text: str, begin: int, end: int, cells: re.Pattern[str], *, count: int, quote: str
+) -> list[tuple[int, int]] | None:
+    """The cells of a row that has as many as the head; it may end with the quote around the table."""
+    end -= text[end - 1] == "\r"
+    for _ in range(_MOST_QUOTES):
+        spans = [*_cells(text, begin, end, cells)]
+        if len(spans) == count:
+            return spans
+        end = text.rfind(quote, begin, end) if quote else -1
+        if end < 0:
+            return None
+    return None
+
+
+def _cells(text: str, begin: int, end: int, cell: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    while begin <= end:
+        found = cell.match(text, begin, end)
+        if found is None:
+            return
+        yield found.span(1) if cell is _CSV_CELL and found[1] is not None else found.span()
+        begin = found.end() + 1
+
+
+def inserted(text: str, found: re.Match[str], extents: Extents) -> Found:
+    """`INSERT INTO users (name, password) VALUES ('bob', '...')`."""
+    columns = _INSERT.search(text, found.end(), found.end() + 200)
+    if columns is None:
+        return
+    named = [one.strip(" \t\r\n`\"[]\\'") for one in columns[1].split(",")]
+    if not any(map(names.means_secret, named)):
+        return
+    row = _ROW.match(text, columns.end())
+    for _ in range(_MOST_ROWS):
+        if row is None:
+            return
+        at = row.end()
+        for name in named:
+            while text[at : at + 1].isspace():
+                at += 1
+            value = extents.value(at, name=at, stops=",)")
+            said = text[value.begin : value.end]
+            if names.means_secret(name) and (values.quoted(name, said) if value.quoted else False):
+                yield value.begin, value.end, names.kind_of(name)
+            quote = value.begin - at
+            at = value.end + quote
+            if text[at : at + 1] != ",":
+                break
+            at += 1
+        row = _ROW.match(text, at + 1)
+
+
+def manifest(text: str, found: re.Match[str], extents: Extents) -> Found:
+    """Every member of `data` and `stringData` in a Kubernetes secret."""
+    begin = max(found.start() - _MANIFEST, 0)
+    end = min(found.end() + _MANIFEST, len(text))
+    begin = max(begin, *(text.rfind(mark, begin, found.start()) for mark in _NEXT_MANIFEST))
+    ends = (text.find(mark, found.end(), end) for mark in _NEXT_MANIFEST)
+    end = min((one for one in ends if one >= 0), default=end)
+    for block in _MEMBERS.finditer(text, begin, end):
+        at = block.end()
+        while at < end and text[at : at + 1] in (" ", "\t"):
+            stop = _line_end(text, at)
+            member = _MEMBER.match(text, at, stop)
+            if member is not None:
+                value = extents.value(member.end(), name=at)
+                last = value.end if value.quoted else stop
+                said = text[value.begin : last].rstrip()
+                if len(said) >= _LEAST and not values.is_placeholder(said):
+                    yield value.begin, value.begin + len(said), "secret"
+            at = stop + 1
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+_LEAST = 4

@@ -1,6 +1,0 @@
-"""Finds secrets in text: by shape, by name, by context and by the user's rules."""
-
-from sess_schema.redaction.homes import HOME
-from sess_schema.redaction.redactor import Redactor, Rule
-
-__all__ = ["HOME", "Redactor", "Rule"]
