@@ -25,7 +25,7 @@ from tests import golden_home
 from tests.golden_home import GoldenWorld, Part, database
 
 IDS = (
-    "SELECT native_id FROM sessions UNION SELECT native_id FROM turns"
+    "SELECT native_id FROM sessions UNION SELECT native_id FROM records"
     " UNION SELECT call_id FROM events UNION SELECT message_id FROM usage"
     " UNION SELECT request_id FROM usage"
 )
@@ -137,7 +137,7 @@ def words_wanted(agent: str, record: int) -> int:
 
 
 def records(world: GoldenWorld) -> int:
-    (count,) = world.sql("SELECT count(*) FROM turns")[0]
+    (count,) = world.sql("SELECT count(*) FROM records")[0]
     return count
 
 

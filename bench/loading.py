@@ -74,7 +74,7 @@ import json, pathlib, resource, sys
 import apsw
 from sess_schema.connection import open_reader, open_writer
 {USED}
-TABLES = ("sources", "sessions", "chunks", "turns", "events", "event_texts", "usage", "files",
+TABLES = ("sources", "sessions", "chunks", "records", "events", "event_texts", "usage", "files",
           "edits", "commits", "digests")
 FULL_TEXT = ("INSERT INTO event_index (rowid, text, input, output, marks)"
              " SELECT id, text, input, output, marks FROM event_texts WHERE id BETWEEN ? AND ?")

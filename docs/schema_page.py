@@ -49,8 +49,8 @@ TABLES = """\
 ## Tables
 
 `retired` is 0 if the row is in its file now, or else the generation of the file in which it
-disappeared. `turns` are records as the agent wrote them; `copy_of` is the record that owns the
-events.
+disappeared. A row of `records` is one record as the agent wrote it; `copy_of` is the record that
+owns its events.
 
 Foreign keys are enforced between `sources`, `chunks`, `sessions`, `session_sources`, `warnings` and
 `database_rows`. The large tables have none: SQLite cannot add one to an existing table without

@@ -198,8 +198,8 @@ class World:
         """(type, text, status) of a session's shown events."""
         return self.sql(
             "SELECT e.type, x.text || x.input || x.output, e.status FROM sessions s"
-            " JOIN turns t ON t.session_id = s.id"
-            " JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
+            " JOIN records t ON t.session_id = s.id"
+            " JOIN events e ON e.record_id = coalesce(t.copy_of, t.id)"
             " JOIN event_texts x ON x.id = e.id"
             " WHERE s.native_id = ? AND t.retired = 0 AND t.superseded = 0 AND e.retired = 0"
             " GROUP BY e.id"
@@ -225,18 +225,18 @@ class World:
             "SELECT s.native_id, t.line, e.block, e.type, e.label, e.tool, e.status, e.ts,"
             " e.duration_ms, e.summary, e.images, e.call_id, e.pointer, e.retired, x.text, x.input,"
             " x.output, x.marks FROM events e JOIN event_texts x ON x.id = e.id"
-            " JOIN sessions s ON s.id = e.session_id JOIN turns t ON t.id = e.turn_id"
+            " JOIN sessions s ON s.id = e.session_id JOIN records t ON t.id = e.record_id"
             " ORDER BY 1, 2, 3, x.text, e.call_id, e.retired, 4, e.ts"
         )
         sessions = self.sql(
             "SELECT native_id, home, alias, kind, call_id, project, title, git_branch, models,"
-            " project_from, version, started_at, ended_at, turns, events, prompts, tool_calls"
+            " project_from, version, started_at, ended_at, records, events, prompts, tool_calls"
             " FROM sessions ORDER BY 1, 2"
         )
-        turns = self.sql(
+        records = self.sql(
             f"SELECT {path}, t.line, t.offset, t.length, t.kind, t.role, t.native_id, t.parent_id,"
             " t.ts, t.ts_from, t.digest, t.retired, t.copy_of IS NULL"
-            " FROM turns t JOIN sources p ON p.id = t.source_id ORDER BY 1, 2, 3, t.retired"
+            " FROM records t JOIN sources p ON p.id = t.source_id ORDER BY 1, 2, 3, t.retired"
         )
         usage = self.sql(
             "SELECT message_id, request_id, model, ts, input_tokens, output_tokens FROM usage"
@@ -252,14 +252,14 @@ class World:
         edits = self.sql(
             "SELECT s.native_id, t.line, e.block, e.kind, e.call_id, d.number, d.path, d.added,"
             " d.removed, length(d.data) FROM events e LEFT JOIN edits d ON d.event_id = e.id"
-            " JOIN sessions s ON s.id = e.session_id JOIN turns t ON t.id = e.turn_id"
+            " JOIN sessions s ON s.id = e.session_id JOIN records t ON t.id = e.record_id"
             " ORDER BY 1, 2, 3, e.call_id, d.number, e.retired, 4"
         )
         return {
             "events": events,
             "edits": edits,
             "sessions": sessions,
-            "turns": turns,
+            "records": records,
             "usage": usage,
             "warnings": warnings,
             "sources": sources,

@@ -238,7 +238,7 @@ def _events(world: GoldenWorld, session: int) -> dict:
     (files,) = world.sql(f"{count} files x {of_event}", session)
     (edits,) = world.sql(f"{count} edits x {of_event}", session)
     (copied,) = world.sql(
-        f"{count} turns WHERE session_id = ? AND retired = 0 AND copy_of IS NOT NULL", session
+        f"{count} records WHERE session_id = ? AND retired = 0 AND copy_of IS NOT NULL", session
     )
     return {
         "events": types,

@@ -20,7 +20,7 @@ from sess_common.program import say
 from sess_schema import __version__, connection
 
 _LIBRARIES = ("apsw", "orjson", "zstandard", "watchdog", "typer", "rich", "google-re2", "comrak")
-_TABLES = ("sources", "sessions", "turns", "events", "usage", "chunks", "warnings")
+_TABLES = ("sources", "sessions", "records", "events", "usage", "chunks", "warnings")
 
 
 def write(path: str, checks: Sequence[Check]) -> None:

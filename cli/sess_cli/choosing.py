@@ -15,7 +15,7 @@ from sess_cli.options import (
     Projects,
     SessionIds,
     Since,
-    Transcript,
+    TranscriptNumber,
     Until,
     Utc,
     Yes,
@@ -112,7 +112,7 @@ class Editing:
         bool,
         typer.Option("--force", help="Cut despite warnings, or soon after the agent has written."),
     ] = False
-    source: Transcript = None
+    source: TranscriptNumber = None
     as_json: AsJson = False
 
 

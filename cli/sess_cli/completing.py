@@ -86,7 +86,7 @@ def _projects(db: apsw.Connection, typed: str) -> Found:
 
     home = os.path.expanduser("~")
     for (path,) in db.execute(
-        "SELECT project FROM sessions WHERE project <> '' AND turns > 0 GROUP BY project"
+        "SELECT project FROM sessions WHERE project <> '' AND records > 0 GROUP BY project"
         " ORDER BY max(ended_at) DESC"
     ):
         if typed.startswith("~") and path.startswith(home + os.sep):
@@ -198,7 +198,9 @@ _FIXED: dict[str, Callable[[], Found]] = {
 _LISTED: dict[str, Callable[[], Iterable[str]]] = {"--fields": _json_fields, "--by": _groups}
 _MODELS = "SELECT value FROM sessions, json_each(models) GROUP BY 1 ORDER BY count(*) DESC"
 _INDEXED: dict[str, Callable[[apsw.Connection, str], Found]] = {
-    "--agent": _sql("SELECT agent FROM sessions WHERE turns > 0 GROUP BY 1 ORDER BY count(*) DESC"),
+    "--agent": _sql(
+        "SELECT agent FROM sessions WHERE records > 0 GROUP BY 1 ORDER BY count(*) DESC"
+    ),
     "--project": _projects,
     "--tool": _sql(
         "SELECT tool FROM event_sums WHERE tool <> '' GROUP BY 1 ORDER BY sum(calls) DESC, 1"

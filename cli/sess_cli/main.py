@@ -19,7 +19,7 @@ from sess_schema import __version__
 # the verb, unless the module registers it.
 VERBS = {
     "search": "search", "list": "list_", "show": "show", "stats": "stats",
-    "statusline": "statusline", "export": "export", "import": "import_", "turns": "turns",
+    "statusline": "statusline", "export": "export", "import": "import_", "records": "records",
     "cut": "cut", "pick": "pick", "truncate": "truncate", "rm": "rm", "undo": "undo",
     "suggest": "suggest", "prune": "prune", "state": "state", "history": "history",
     "resume": "resume", "handoff": "handoff", "record": "record", "restore": "restore",

@@ -44,7 +44,7 @@ SessionId = Annotated[
     str,
     typer.Argument(metavar="ID", help="Session ID, its first 4 or more characters, or `last`."),
 ]
-Transcript = Annotated[
+TranscriptNumber = Annotated[
     str | None,
     typer.Option("--source", metavar="N", help="Which transcript, if there are several."),
 ]

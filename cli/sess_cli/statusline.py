@@ -131,7 +131,7 @@ def _spent(db: apsw.Connection, where: str, value: int) -> Spent:
 
 def _key(db: apsw.Connection, session: str) -> int | None:
     found: int | None = db.execute(
-        "SELECT id FROM sessions WHERE native_id = ? AND turns > 0 ORDER BY home <> '' LIMIT 1",
+        "SELECT id FROM sessions WHERE native_id = ? AND records > 0 ORDER BY home <> '' LIMIT 1",
         (session,),
     ).get
     return found

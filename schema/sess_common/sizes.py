@@ -10,7 +10,7 @@ _PARTS = {
     "chunks": "archive",
     "event_texts": "texts",
     "event_index": "full text",
-    "turns": "records",
+    "records": "records",
     "database_rows": "records",
     "events": "events",
     "files": "events",

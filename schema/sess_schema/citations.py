@@ -38,23 +38,24 @@ _EVENTS = (
     f"SELECT e.id, {shown.CURRENT}, coalesce(t.native_id, (SELECT"
     " concat_ws(char(10), t.offset, iif(t.ts_from IS NULL, t.ts, ''), t.kind, x.text, x.input)"
     " FROM event_texts x WHERE x.id = e.id)), e.type, (SELECT count(*) FROM events b"
-    " WHERE b.turn_id = e.turn_id AND b.type = e.type AND b.block < e.block"
+    " WHERE b.record_id = e.record_id AND b.type = e.type AND b.block < e.block"
     " AND b.unjoined IS NULL), e.unjoined, e.call_id"
     f" FROM {shown.EVENTS} WHERE {{}} ORDER BY 2 DESC, t.offset, e.id"
 )
 _ALL = _EVENTS.format("t.session_id = ?1")
 # Events that may share a name: those of the same record, and of other records with its id.
 _RECORD = (
-    "SELECT t.native_id, t.native_key, t.offset FROM events e JOIN turns t ON t.id = e.turn_id"
+    "SELECT t.native_id, t.native_key, t.offset FROM events e JOIN records t ON t.id = e.record_id"
     " WHERE e.id = ?2 AND +t.session_id = ?1"
 )
 _COPIED_RECORD = (
-    "SELECT t.native_id, t.native_key, t.offset FROM events e JOIN turns t ON t.copy_of = e.turn_id"
+    "SELECT t.native_id, t.native_key, t.offset FROM events e"
+    " JOIN records t ON t.copy_of = e.record_id"
     " WHERE e.id = ?2 AND +t.session_id = ?1 ORDER BY t.retired > 0, t.offset LIMIT 1"
 )
 _OF_RECORD = _EVENTS.format("t.native_key = ?3 AND t.native_id = ?2 AND +t.session_id = ?1")
 _OF_PLACE = _EVENTS.format("t.session_id = ?1 AND t.offset = ?2 AND t.native_id IS NULL")
-_OWNER = "SELECT t.session_id FROM events e JOIN turns t ON t.id = e.turn_id WHERE e.id = ?"
+_OWNER = "SELECT t.session_id FROM events e JOIN records t ON t.id = e.record_id WHERE e.id = ?"
 
 
 @dataclass(frozen=True, slots=True)

@@ -158,8 +158,8 @@ def _copied(
     found: dict[SessionId, dict[EventId, tuple[SessionId, Tally]]] = defaultdict(dict)
     for session, event, owner, prompt, call, failed, denied in db.execute(
         f"SELECT t.session_id, e.id, e.session_id, {sums.PROMPT}, e.type = 'tool_use',"
-        " e.status IS 'error', e.status IS 'denied' FROM turns t JOIN events e"
-        " ON e.turn_id = t.copy_of JOIN sessions s ON s.id = t.session_id"
+        " e.status IS 'error', e.status IS 'denied' FROM records t JOIN events e"
+        " ON e.record_id = t.copy_of JOIN sessions s ON s.id = t.session_id"
         f" WHERE t.copy_of IS NOT NULL AND {shown.CURRENT} AND {sums.COUNTED_EVENTS}"
         " AND t.session_id IN (SELECT value FROM json_each(?)) AND e.session_id <> t.session_id",
         (members,),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sess_schema.queries.search import Hit
     from sess_schema.queries.sessions import SessionRow
     from sess_schema.queries.tally import Tally
-    from sess_schema.queries.turns import Turn, Turns
+    from sess_schema.queries.transcripts import Record, Transcript
     from sess_schema.session.reader import Entry
 
 
@@ -60,21 +60,21 @@ def event(
     }
 
 
-def turn(row: Turn, turns: Turns) -> dict[str, Any]:
+def record(row: Record, transcript: Transcript) -> dict[str, Any]:
     """One record of a transcript, with its calls and results."""
     return {
-        **turn_fields(row),
+        **record_fields(row),
         "calls": [{"id": call.id or None, "tool": call.tool} for call in row.calls],
         "results": [{"id": call.id or None, "tool": call.tool} for call in row.results],
-        "answered_by": sorted(turns.answers[row.number]),
-        "answers": sorted(turns.callers[row.number]),
+        "answered_by": sorted(transcript.answers[row.number]),
+        "answers": sorted(transcript.callers[row.number]),
     }
 
 
-def turn_fields(row: Turn) -> dict[str, Any]:
+def record_fields(row: Record) -> dict[str, Any]:
     return {
         "number": row.number,
-        "turn": row.id,
+        "record": row.id,
         "parent": row.parent_id,
         "role": row.role,
         "kind": row.kind,

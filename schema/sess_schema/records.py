@@ -18,7 +18,7 @@ _MOST_KEPT = 8 << 20  # bytes; the line of a document may be one chunk of any si
 _DEEPEST = 100  # levels of nesting that readers can handle
 
 
-class Records:
+class RecordReader:
     """Reads single records; neighbours share one unpacked chunk."""
 
     def __init__(self, db: apsw.Connection) -> None:

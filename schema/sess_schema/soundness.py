@@ -214,7 +214,7 @@ def _records_without_bytes(
 ) -> Iterator[Finding]:
     """Each record of a conversation in a document or database is a piece of its own."""
     for source, path, line, offset, length in db.execute(
-        "SELECT s.id, s.path, t.line, t.offset, t.length FROM sources s JOIN turns t"
+        "SELECT s.id, s.path, t.line, t.offset, t.length FROM sources s JOIN records t"
         " ON t.source_id = s.id AND t.retired = 0 WHERE s.part_of IS NOT NULL AND NOT EXISTS"
         " (SELECT 1 FROM chunks c WHERE c.source_id = s.id AND c.retired = 0"
         " AND c.offset = t.offset) ORDER BY s.id, t.offset"
@@ -267,10 +267,10 @@ def remove_dangling(db: apsw.Connection) -> None:
     while dangling(db):
         for one in references.REFERENCES:
             table, column, _ = one
-            if (table, column) == ("turns", "copy_of"):
-                db.execute(f"UPDATE turns SET copy_of = NULL WHERE {_is_dangling(*one)}")
-            elif (table, column) == ("events", "result_turn_id"):
-                db.execute(f"UPDATE events SET result_turn_id = NULL WHERE {_is_dangling(*one)}")
+            if (table, column) == ("records", "copy_of"):
+                db.execute(f"UPDATE records SET copy_of = NULL WHERE {_is_dangling(*one)}")
+            elif (table, column) == ("events", "result_record_id"):
+                db.execute(f"UPDATE events SET result_record_id = NULL WHERE {_is_dangling(*one)}")
             else:
                 db.execute(f"DELETE FROM {table} WHERE {_is_dangling(*one)}")
 

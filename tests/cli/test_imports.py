@@ -30,7 +30,7 @@ FORBIDDEN = {
     ("list", "--no-sync"): HEAVY | {"orjson"},
     ("stats", "--no-sync", "--since", "7d", "--json"): HEAVY | DATACLASSES | {"orjson"},
     ("show", "last", "--no-sync"): HEAVY - {"zstandard"},
-    ("turns", "last", "--no-sync"): HEAVY - {"zstandard"},
+    ("records", "last", "--no-sync"): HEAVY - {"zstandard"},
     ("resume", "last", "--no-sync"): HEAVY | {"orjson"},
     ("state", "last", "--no-sync"): HEAVY - {"zstandard"},
 }

@@ -62,7 +62,7 @@ def test_the_largest_counts_that_are_taken_can_be_summed(world):
     "error",
     [
         apsw.SQLError("integer overflow"),
-        apsw.ConstraintError("NOT NULL constraint failed: turns.kind"),
+        apsw.ConstraintError("NOT NULL constraint failed: records.kind"),
         apsw.TooBigError("string or blob too big"),
         apsw.MismatchError("datatype mismatch"),
         apsw.NoMemError("out of memory"),

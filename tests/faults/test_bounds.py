@@ -10,7 +10,7 @@ import pytest
 from tests.at_length import amount
 
 from sess_common.decode import decode, is_crowded
-from sessiond.engines.lines import MOST_TURNS, LogReader
+from sessiond.engines.lines import MOST_RECORDS, LogReader
 from sessiond.reading.tracked import Progress
 from sessiond.sourcekit import bounds
 from sessiond.sourcekit.base import Record, SessionSpec
@@ -43,8 +43,8 @@ def test_short_lines_are_read_in_slices_of_bounded_length(tmp_path):
     file = tmp_path / "short.jsonl"
     file.write_bytes(b"5\n" * 20_000 + b"{}\n" * 20_000)
     found = list(slices(file))
-    assert max(len(one.turns) for one in found) == MOST_TURNS
-    assert [turn.line for one in found for turn in one.turns] == list(range(1, 40_001))
+    assert max(len(one.records) for one in found) == MOST_RECORDS
+    assert [placed.line for one in found for placed in one.records] == list(range(1, 40_001))
     assert b"".join(one.raw for one in found) == file.read_bytes()
     assert [one.progress.checkpoint.offset for one in found[:-1]] == [
         one.start for one in found[1:]

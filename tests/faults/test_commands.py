@@ -96,7 +96,7 @@ class Upgrade(Sync):
 
 
 class Mend(Sync):
-    """`repair` of rows: lost turns, wrong sums and full text, with the transcripts gone."""
+    """`repair` of rows: lost records, wrong sums and full text, with the transcripts gone."""
 
     def prepare(self, world):
         two_sessions(world)
@@ -108,7 +108,7 @@ class Mend(Sync):
             triggers = list(db.execute("SELECT name, sql FROM sqlite_schema WHERE type='trigger'"))
             for name, _ in triggers:
                 db.execute(f"DROP TRIGGER {name}")
-            db.execute("DELETE FROM turns WHERE line = 2")
+            db.execute("DELETE FROM records WHERE line = 2")
             db.execute("UPDATE event_sums SET prompts = 9")
             for _, made in triggers:
                 db.execute(made)

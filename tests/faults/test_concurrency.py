@@ -30,8 +30,8 @@ def read(index, stop, states, errors):
                     "SELECT count(*) FROM event_index WHERE event_index MATCH 'everywhere'"
                 ).get
                 lines = db.execute("SELECT sum(lines) FROM sources").get
-                turns = db.execute("SELECT count(*) FROM turns").get
-                states.add((events, texts, indexed, found, lines, turns))
+                records = db.execute("SELECT count(*) FROM records").get
+                states.add((events, texts, indexed, found, lines, records))
                 db.execute("COMMIT")
     except Exception as error:
         errors.append(error)

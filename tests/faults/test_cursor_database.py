@@ -295,7 +295,7 @@ def test_a_missing_database_is_gone_until_it_comes_back(world, good, database, t
     shutil.copy(kept, database)
     world.run("sessiond", "sync", check=0)
     assert_well(world, database)
-    assert world.sql("SELECT count(*) FROM turns WHERE native_id = 'c1-1'") == [(1,)]
+    assert world.sql("SELECT count(*) FROM records WHERE native_id = 'c1-1'") == [(1,)]
 
 
 def test_another_file_in_its_place_is_read_as_such(world, good, database, tmp_path):
@@ -308,7 +308,7 @@ def test_another_file_in_its_place_is_read_as_such(world, good, database, tmp_pa
     assert_well(world, database, ["c1", "c3"])
     assert listed(world) == {"c1": False, "c2": True, "c3": False}
     assert len(world.shown("c2")) == 5
-    twice = "SELECT native_id FROM turns WHERE retired = 0 AND native_id IS NOT NULL"
+    twice = "SELECT native_id FROM records WHERE retired = 0 AND native_id IS NOT NULL"
     assert world.sql(f"{twice} GROUP BY session_id, native_id HAVING count(*) > 1") == []
 
 

@@ -50,11 +50,11 @@ def test_every_commit_leads_to_the_same_end(world, tmp_path, monkeypatch):
         patch.setattr(Store, "commit", kept)
         expected = lived(world, keep)
     assert len(keep.made) > 4
-    turns = 0
+    records = 0
     for number, (copy, step) in enumerate(keep.made):
         other = type(world)(tmp_path / "other")
-        turns, before = assert_a_moment(other, copy), turns
-        assert turns >= before
+        records, before = assert_a_moment(other, copy), records
+        assert records >= before
         goes_on(other, copy, step)
         assert facts(other) == expected, f"commit {number} of {len(keep.made)}"
         other.check()
@@ -66,12 +66,12 @@ def assert_a_moment(other, copy):
     """Offsets and rows agree. Returns the number of records."""
     shutil.copytree(copy, other.state)
     other.check()
-    for lines, turns in other.sql(
-        "SELECT s.lines - s.blank_lines, (SELECT count(DISTINCT line) FROM turns t"
+    for lines, records in other.sql(
+        "SELECT s.lines - s.blank_lines, (SELECT count(DISTINCT line) FROM records t"
         " WHERE t.source_id = s.id AND t.retired = 0) FROM sources s WHERE s.state = 'live'"
     ):
-        assert lines == turns
-    return other.sql("SELECT count(*) FROM turns")[0][0]
+        assert lines == records
+    return other.sql("SELECT count(*) FROM records")[0][0]
 
 
 def goes_on(other, copy, step):

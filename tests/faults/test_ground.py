@@ -48,7 +48,7 @@ def write_after(world, change, *, again=True):
 
 
 def lines(world):
-    return world.sql("SELECT count(*) FROM turns")[0][0]
+    return world.sql("SELECT count(*) FROM records")[0][0]
 
 
 def remove_lock(state):
@@ -126,7 +126,7 @@ def test_an_index_that_is_taken_away_is_saved(world, t, change, again):
     assert saved.stat().st_mode & 0o777 == 0o600
     with closing(apsw.Connection(str(saved))) as db:
         assert db.pragma("integrity_check") == "ok"
-        assert db.execute("SELECT count(*) FROM turns").get == 5
+        assert db.execute("SELECT count(*) FROM records").get == 5
     (world.state / "index.db").unlink(missing_ok=True)
     world.run("sessiond", "salvage", saved, check=0)
     assert world.restored(t.path) == content

@@ -217,7 +217,7 @@ def test_many_empty_files_are_nothing_to_read(world, good):
     for number in range(500):
         (good.path.parent / f"{number:08d}-1111-4111-8111-111111111111.jsonl").touch()
     first = world.ingest()
-    assert (first.seen, first.changed, first.turns, first.skipped) == (501, 501, 1, [])
+    assert (first.seen, first.changed, first.records, first.skipped) == (501, 501, 1, [])
     assert world.ingest().changed == 0
     assert world.sql("SELECT count(*) FROM sessions") == [(1,)]
     assert world.sql("SELECT count(*) FROM sources") == [(501,)]
@@ -259,7 +259,7 @@ def test_a_huge_line_needs_bounded_memory(world, good, measured, megabytes):
     assert (done.code, done.stderr) == (0, "")
     assert done.megabytes < 350
     assert world.found("behind") == ["behind it"]
-    assert world.sql("SELECT max(line), count(*) FROM turns WHERE source_id = 2") == [(2, 2)]
+    assert world.sql("SELECT max(line), count(*) FROM records WHERE source_id = 2") == [(2, 2)]
     assert world.restored(t.path) == t.path.read_bytes()
 
 

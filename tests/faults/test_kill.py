@@ -75,7 +75,7 @@ def assert_as_undisturbed(world, tmp_path, mask=None):
 
 @pytest.mark.parametrize("seed", seeds(1, 8))
 def test_killing_the_daemon_changes_nothing(world, tmp_path, seed):
-    """After kill -9 again and again: the same events, turns, usage and checkpoints as without."""
+    """After kill -9 again and again: the same events, records, usage and checkpoints as without."""
     kill_often(world, amount(12, 40), seed)
     assert_as_undisturbed(world, tmp_path)
 

@@ -168,7 +168,7 @@ def test_a_daemon_that_was_frozen_catches_up(world, start, until):
     assert world.found("frozen") == []
     process.send_signal(signal.SIGCONT)
     until(lambda: len(world.found("frozen")) == count)
-    assert world.sql("SELECT count(*), count(DISTINCT native_id) FROM turns") == [
+    assert world.sql("SELECT count(*), count(DISTINCT native_id) FROM records") == [
         (count + 1, count + 1)
     ]
 

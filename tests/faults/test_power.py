@@ -53,12 +53,12 @@ def check(world, committed):
     same = {path for path in committed if now.get(path, -1) >= committed[path]}
     generations = dict(world.sql("SELECT path, generation FROM sources"))
     assert {path for path in committed if generations.get(path) == 1} <= same
-    ((lines, turns),) = world.sql(
+    ((lines, records),) = world.sql(
         "SELECT (SELECT sum(lines - blank_lines) FROM sources WHERE state = 'live'),"
-        " (SELECT count(DISTINCT source_id || ' ' || line) FROM turns JOIN sources s"
+        " (SELECT count(DISTINCT source_id || ' ' || line) FROM records JOIN sources s"
         " ON s.id = source_id WHERE retired = 0 AND s.state = 'live')"
     )
-    assert lines == turns
+    assert lines == records
 
 
 @pytest.mark.parametrize("seed", seeds(1, 6))

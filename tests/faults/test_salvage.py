@@ -226,7 +226,7 @@ def test_a_lost_piece_is_named_and_the_rest_stays(world):
 @pytest.mark.parametrize(
     ("sql", "said"),
     [
-        ("DELETE FROM turns WHERE line = 1", "removed 1 row that led nowhere"),
+        ("DELETE FROM records WHERE line = 1", "removed 1 row that led nowhere"),
         ("DELETE FROM events WHERE type = 'user'", "removed 1 row that led nowhere"),
         ("UPDATE event_texts SET text = 'other' WHERE text = 'hello'", "built the full-text"),
         ("UPDATE event_sums SET prompts = 9", "summed everything up again"),

@@ -11,7 +11,7 @@ from tests.golden_home import GoldenWorld
 from sess_schema.connection import open_writer
 
 SPENT = "SELECT sum(input_tokens), sum(output_tokens), count(*) FROM usage"
-LEFT = "SELECT native_id, retired, line FROM turns WHERE retired > 0 ORDER BY retired, line, id"
+LEFT = "SELECT native_id, retired, line FROM records WHERE retired > 0 ORDER BY retired, line, id"
 
 
 def move_aside(world):
@@ -83,7 +83,7 @@ def test_records_that_left_a_conversation_are_read_again(tmp_path):
             path.write_text(json.dumps(records[:1]), "utf-8")
     world.ingest()
     left = (
-        "SELECT s.path, t.retired, count(*) FROM turns t JOIN sources s ON s.id = t.source_id"
+        "SELECT s.path, t.retired, count(*) FROM records t JOIN sources s ON s.id = t.source_id"
         " JOIN chunks c ON c.source_id = s.id AND c.retired = t.retired AND c.offset = t.offset"
         " WHERE t.retired > 0 GROUP BY 1, 2 ORDER BY 1, 2"
     )

@@ -47,13 +47,13 @@ def test_conversations_of_an_unmasked_index_are_masked(tmp_path):
     for part in world.parts:
         world.lay(part)
     world.ingest()
-    word, turns = chosen_word(world), world.sql("SELECT count(*) FROM turns")
+    word, records = chosen_word(world), world.sql("SELECT count(*) FROM records")
     for path in world.root.rglob("*.json"):
         path.unlink()
     world.ingest()
     salvage_masked(world, f"patterns = ['(?i){word}']\n")
     assert word.encode() not in everything(world).lower()
-    assert world.sql("SELECT count(*) FROM turns") == turns
+    assert world.sql("SELECT count(*) FROM records") == records
 
 
 def test_what_was_masked_stays_masked_with_the_setting_off(world):

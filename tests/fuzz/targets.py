@@ -104,8 +104,8 @@ def log(agent: str, data: bytes) -> None:
         read = b""
         for one in LogReader(file.fileno(), spec, parser, Progress()).slices():
             read += one.raw
-            for turn in one.turns:
-                assert [*damage.misfits(turn.record)] == []
+            for placed in one.records:
+                assert [*damage.misfits(placed.record)] == []
             assert [p.reason for p in one.problems if CRASHED.search(p.reason)] == []
             json.dumps(parser.state())
         assert raw.startswith(read)

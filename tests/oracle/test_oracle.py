@@ -7,14 +7,14 @@ from tests import golden_home
 from tests.oracle import claude, codex, cursor
 
 SAID = (
-    "SELECT s.native_id, s.prompts, s.tool_calls, (SELECT count(DISTINCT e.id) FROM turns t"
-    " JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id) WHERE t.session_id = s.id"
+    "SELECT s.native_id, s.prompts, s.tool_calls, (SELECT count(DISTINCT e.id) FROM records t"
+    " JOIN events e ON e.record_id = coalesce(t.copy_of, t.id) WHERE t.session_id = s.id"
     " AND t.retired = 0 AND t.superseded = 0 AND e.retired = 0 AND e.type = 'tool_use'"
     " AND e.unjoined IS NULL AND e.status IN ('error', 'denied')),"
     " strftime('%Y-%m-%dT%H:%M:%fZ', s.started_at / 1000.0, 'unixepoch'),"
     " strftime('%Y-%m-%dT%H:%M:%fZ', s.ended_at / 1000.0, 'unixepoch'),"
     " iif(s.title_rank > 1, s.title, NULL)"
-    " FROM sessions s WHERE s.kind = 'main' AND s.turns > 0"
+    " FROM sessions s WHERE s.kind = 'main' AND s.records > 0"
 )
 SPENT = (
     "SELECT s.native_id, sum(u.input_tokens), sum(u.cache_write_tokens), sum(u.cache_read_tokens),"

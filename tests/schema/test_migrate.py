@@ -16,7 +16,7 @@ from sess_schema import migrate
 from sess_schema.connection import open_reader, open_writer
 
 TABLES = {
-    "sources", "chunks", "sessions", "session_sources", "turns", "events", "event_texts",
+    "sources", "chunks", "sessions", "session_sources", "records", "events", "event_texts",
     "event_index", "files", "commits", "usage", "warnings", "migrations",
 }  # fmt: skip
 # Files of `migrations/` that a release has, and what they must stay: name and beginning of SHA-256.

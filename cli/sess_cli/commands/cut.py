@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     import apsw
 
     from sess_cli.edit.target import Target
-    from sess_schema.queries.turns import Turns
+    from sess_schema.queries.transcripts import Transcript
 
 
 def cut(
     session: SessionId,
     numbers: Annotated[
         str | None,
-        typer.Argument(metavar="[N]...", help="Records by number: 5-7,9. See `sess turns`."),
+        typer.Argument(metavar="[N]...", help="Records by number: 5-7,9. See `sess records`."),
     ] = None,
     *,
     match: Annotated[
@@ -42,7 +42,7 @@ def cut(
     """
     from sess_cli import fresh
     from sess_cli.edit import cutting, running, target
-    from sess_schema.queries import turns as records
+    from sess_schema.queries import transcripts
 
     if not (numbers or match or event):
         from sess_common.errors import SessError
@@ -52,7 +52,7 @@ def cut(
         chosen = target.find(db, session, options.source)
 
         def plan(db: apsw.Connection) -> cutting.Cut:
-            found = records.read(db, chosen.source)
+            found = transcripts.read(db, chosen.source)
             seeds = _seeds(
                 db, chosen, found, numbers=numbers, match=match or [], events=event or []
             )
@@ -64,7 +64,7 @@ def cut(
 def _seeds(
     db: apsw.Connection,
     target: Target,
-    turns: Turns,
+    transcript: Transcript,
     *,
     numbers: str | None,
     match: list[str],
@@ -75,13 +75,13 @@ def _seeds(
     from sess_cli.edit.plan import parse_range
     from sess_common.errors import Exit, SessError
 
-    seeds = parse_range(numbers, len(turns.all)) if numbers else set()
+    seeds = parse_range(numbers, len(transcript.records)) if numbers else set()
     for pattern in match:
-        found = cutting.matching(db, turns, target.session.key, pattern)
+        found = cutting.matching(db, transcript, target.session.key, pattern)
         if not found:
             raise SessError(f'no record matches "{pattern}"', code=Exit.NOTHING_FOUND)
         seeds |= found
     for given in events:
         event = cited.event_of(db, target.session, given.rpartition("#")[2])
-        seeds |= turns.of_event(event)
+        seeds |= transcript.of_event(event)
     return seeds

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import Relink, SessionId, Transcript, Utc
+from sess_cli.options import Relink, SessionId, TranscriptNumber, Utc
 
 if TYPE_CHECKING:
     import apsw
 
     from sess_cli.edit.target import Target
     from sess_cli.picker.marks import Marks
-    from sess_schema.queries.turns import Turns
+    from sess_schema.queries.transcripts import Transcript
 
 
 _SUGGESTED = 5  # the best ones are marked
@@ -34,7 +34,7 @@ def pick(
         bool,
         typer.Option("--force", help="Cut despite warnings, or soon after the agent has written."),
     ] = False,
-    source: Transcript = None,
+    source: TranscriptNumber = None,
     utc: Utc = False,
 ) -> None:
     """Mark records of a transcript on the screen, and cut them.
@@ -45,11 +45,11 @@ def pick(
     from sess_cli import choosing, fresh
     from sess_cli.edit import cutting, running, target
     from sess_common.program import say
-    from sess_schema.queries import turns as records
+    from sess_schema.queries import transcripts
 
     with fresh.open_with_sessions() as db:
         chosen = target.find(db, session, source)
-        marks = _marks(db, chosen, records.read(db, chosen.source), suggest=not no_suggest)
+        marks = _marks(db, chosen, transcripts.read(db, chosen.source), suggest=not no_suggest)
         marks.relink = relink
         agreed = _on_screen(marks, utc=utc) if _has_screen() else _in_lines(marks, utc=utc)
         if not agreed or not marks.chosen:
@@ -58,23 +58,23 @@ def pick(
         options = choosing.Editing(dry_run, yes, force)
 
         def plan(db: apsw.Connection) -> cutting.Cut:
-            found = records.read(db, chosen.source)
+            found = transcripts.read(db, chosen.source)
             return cutting.planned(db, chosen, found, marks.chosen, relink=marks.relink)
 
         running.run(plan, options)
 
 
-def _marks(db: apsw.Connection, target: Target, turns: Turns, *, suggest: bool) -> Marks:
+def _marks(db: apsw.Connection, target: Target, transcript: Transcript, *, suggest: bool) -> Marks:
     from sess_cli.edit import cutting
     from sess_cli.edit.suggest import suggestions
     from sess_cli.picker.marks import Marks
 
     session = target.session.key
-    found = suggestions(db, turns, session)[:_SUGGESTED] if suggest else []
+    found = suggestions(db, transcript, session)[:_SUGGESTED] if suggest else []
     return Marks(
-        turns.of(session),
-        lambda chosen: cutting.plan_of(db, target, turns, chosen),
-        {one.turn.number: one for one in found},
+        transcript.of(session),
+        lambda chosen: cutting.plan_of(db, target, transcript, chosen),
+        {one.record.number: one for one in found},
     )
 
 

@@ -46,7 +46,10 @@ def record(
     from sess_common.program import counted, say
 
     if sys.stdin.isatty():
-        raise SessError("nothing to record: stdin is a terminal", hint="`your-agent | sess record`")
+        raise SessError(
+            "nothing to record: stdin is a terminal",
+            hint="`your-agent | sess record`; `sess records` lists those of a session",
+        )
     recorder = _recorder(project, model, provider, session, teammate)
     skipped, failure = _write(recorder, title)
     if failure is not None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import AsJson, NoSync, Transcript
+from sess_cli.options import AsJson, NoSync, TranscriptNumber
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +31,7 @@ def restore(
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Write it to where the agent had it.")
     ] = False,
-    source: Transcript = None,
+    source: TranscriptNumber = None,
     generation: Annotated[
         int | None,
         typer.Option("--generation", metavar="N", help="An earlier content; see --list."),

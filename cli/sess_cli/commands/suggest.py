@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import AsJson, NoSync, SessionId, Transcript
+from sess_cli.options import AsJson, NoSync, SessionId, TranscriptNumber
 
 if TYPE_CHECKING:
     from sess_cli.edit.suggest import Suggestion
@@ -22,7 +22,7 @@ def suggest(
     min_score: Annotated[
         float, typer.Option("--min-score", metavar="X", help="Only suggestions from this score on.")
     ] = 0.0,
-    source: Transcript = None,
+    source: TranscriptNumber = None,
     as_json: AsJson = False,
     no_sync: NoSync = False,
 ) -> None:
@@ -36,11 +36,11 @@ def suggest(
     from sess_cli.edit import suggest as heuristics
     from sess_cli.edit import target
     from sess_common.program import say
-    from sess_schema.queries import turns
+    from sess_schema.queries import transcripts
 
     with fresh.open_with_sessions(sync=not no_sync) as db:
         chosen = target.find(db, session, source)
-        found = heuristics.suggestions(db, turns.read(db, chosen.source), chosen.session.key)
+        found = heuristics.suggestions(db, transcripts.read(db, chosen.source), chosen.session.key)
     found = [one for one in found if one.score >= min_score]
     shown = found[:top] if top else found
     if as_json:
@@ -58,10 +58,10 @@ def _show(target: Target, found: list[Suggestion], total: int) -> None:
 
     terminal = Terminal()
     for one in found:
-        terminal.write(listing.row(terminal, one.turn))
+        terminal.write(listing.row(terminal, one.record))
         reason = layout.cut(terminal.line(one.reason), (terminal.width or 120) - 14)
         terminal.write(f"{one.score:>13.2f}  {terminal.style(reason, 'yellow')}")
-    tokens = listing.tokens(sum(one.turn.tokens for one in found))
+    tokens = listing.tokens(sum(one.record.tokens for one in found))
     more = f", {total - len(found)} more with --top 0" if total > len(found) else ""
     terminal.write(f"\n{len(found)} suggested{more}; about {tokens} tokens")
     numbers = ",".join(map(str, sorted({number for one in found for number in one.to_cut})))
@@ -73,7 +73,7 @@ def _write_json(target: Target, found: list[Suggestion]) -> None:
     from sess_schema import objects
 
     for one in found:
-        turn = objects.turn_fields(one.turn)
+        record = objects.record_fields(one.record)
         triggers = [
             {"id": trigger.id, "score": round(trigger.score, 6), "reason": trigger.reason}
             for trigger in one.triggers
@@ -81,7 +81,7 @@ def _write_json(target: Target, found: list[Suggestion]) -> None:
         json_line(
             {
                 "session": target.session.session,
-                **turn,
+                **record,
                 "score": one.score,
                 "triggers": triggers,
             }

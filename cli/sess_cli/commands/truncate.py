@@ -38,13 +38,13 @@ def truncate(
     from sess_cli.edit import running, target, truncating
     from sess_cli.edit.ids import checked
     from sess_common.program import counted, say
-    from sess_schema.queries import turns as records
+    from sess_schema.queries import transcripts
 
     with fresh.open_with_sessions() as db:
         chosen = target.find(db, checked(session), options.source)
 
     def plan(db: apsw.Connection) -> Cut:
-        found = records.read(db, chosen.source)
+        found = transcripts.read(db, chosen.source)
         cut = truncating.planned(db, chosen, found, before_user)
         if cut is None:
             say(f"the session has no more than {counted(before_user, 'prompt')}: nothing to do")

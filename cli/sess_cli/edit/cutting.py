@@ -17,8 +17,8 @@ from sess_cli.edit.target import DATABASE, DOCUMENT, Target
 from sess_common import decode
 from sess_common.errors import Exit, SessError
 from sess_schema import archive, masks
-from sess_schema.queries.turns import Turn, Turns
-from sess_schema.records import Records
+from sess_schema.queries.transcripts import Record, Transcript
+from sess_schema.records import RecordReader
 
 if TYPE_CHECKING:
     import apsw
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 _COPIES = (
     "SELECT DISTINCT s.native_id FROM json_each(?1) j"
-    " JOIN turns t ON t.id = j.value OR t.copy_of = j.value JOIN sessions s ON s.id = t.session_id"
+    " JOIN records t ON t.id = j.value OR t.copy_of = j.value"
+    " JOIN sessions s ON s.id = t.session_id"
     " WHERE t.source_id <> ?2 AND t.retired = 0 ORDER BY 1"
 )
 _NEAR = 4  # records between one and another that only repeats it
@@ -55,28 +56,35 @@ class Cut:
 
 
 def planned(
-    db: apsw.Connection, target: Target, turns: Turns, chosen: Iterable[int], *, relink: bool
+    db: apsw.Connection,
+    target: Target,
+    transcript: Transcript,
+    chosen: Iterable[int],
+    *,
+    relink: bool,
 ) -> Cut:
     seeds = set(chosen)
     if not seeds:
         raise SessError("nothing to cut", hint="name records: `5-7,9`, --match or --event")
     _check_editable(target)
-    whole = plan_of(db, target, turns, seeds)
-    if len(whole.gone) == len(turns.all):
+    whole = plan_of(db, target, transcript, seeds)
+    if len(whole.gone) == len(transcript.records):
         raise SessError("this would cut every record", hint="`sess rm` deletes a whole session")
     return Cut(target, whole, relink, _also_in(db, target, whole))
 
 
 def _also_in(db: apsw.Connection, target: Target, cut: Plan) -> tuple[str, ...]:
-    keys = json.dumps([turn.key for turn in cut.removed()])
+    keys = json.dumps([record.key for record in cut.removed()])
     return tuple(name for (name,) in db.execute(_COPIES, (keys, target.source)))
 
 
-def plan_of(db: apsw.Connection, target: Target, turns: Turns, chosen: Iterable[int]) -> Plan:
+def plan_of(
+    db: apsw.Connection, target: Target, transcript: Transcript, chosen: Iterable[int]
+) -> Plan:
     """What goes with the chosen records, those that only repeat one of them included."""
-    first = plan(turns, chosen)
-    repeats = _repeats(db, target, turns, first)
-    return plan(turns, first.chosen, repeats) if repeats else first
+    first = plan(transcript, chosen)
+    repeats = _repeats(db, target, transcript, first)
+    return plan(transcript, first.chosen, repeats) if repeats else first
 
 
 def perform(db: apsw.Connection, cut: Cut, *, force: bool) -> tuple[Edit, int]:
@@ -87,20 +95,20 @@ def perform(db: apsw.Connection, cut: Cut, *, force: bool) -> tuple[Edit, int]:
         cut.command,
         session=target.session.session,
         agent=target.session.agent,
-        cut=[cut.plan.turns.at(number).id for number in sorted(cut.plan.chosen)],
-        pulled=[cut.plan.turns.at(number).id for number in sorted(cut.plan.pulled)],
+        cut=[cut.plan.transcript.at(number).id for number in sorted(cut.plan.chosen)],
+        pulled=[cut.plan.transcript.at(number).id for number in sorted(cut.plan.pulled)],
         lines=target.kind != DOCUMENT,
     )
     if target.kind == DATABASE:
-        return sidecar.write(db, target, cut.plan.turns, gone, change), 0
+        return sidecar.write(db, target, cut.plan.transcript, gone, change), 0
     with live.opened(target.path, force=force) as file:
         content = archived(db, target.whole, file, whole=target.kind == DOCUMENT)
         parents = new_parents(cut.plan) if cut.relink else {}
         if target.kind == DOCUMENT:
             swaps = _document_swaps(db, target, cut.plan, parents, file)
         else:
-            swaps = pieces.without_lines(file.fd, cut.plan.turns, cut.plan.gone)
-            swaps += pieces.relinked(file.fd, cut.plan.turns, parents)
+            swaps = pieces.without_lines(file.fd, cut.plan.transcript, cut.plan.gone)
+            swaps += pieces.relinked(file.fd, cut.plan.transcript, parents)
         edit = file.rewrite(pieces.around(swaps, content.size), change, content)
         return edit, file.size - content.size
 
@@ -130,25 +138,27 @@ def archived(
     return Content(at, log.digest_of(file.fd, at))
 
 
-def matching(db: apsw.Connection, turns: Turns, session: SessionId, pattern: str) -> set[int]:
+def matching(
+    db: apsw.Connection, transcript: Transcript, session: SessionId, pattern: str
+) -> set[int]:
     """The records of a session with a text that a regular expression matches."""
     try:
         found = re.compile(pattern)
     except re.error as error:
         raise SessError(f'not a regular expression: "{pattern}": {error}') from None
     return {
-        turn.number
-        for turn in turns.of(session)
-        if any(found.search(text) for text in texts_of(db, turn))
+        record.number
+        for record in transcript.of(session)
+        if any(found.search(text) for text in texts_of(db, record))
     }
 
 
-def texts_of(db: apsw.Connection, turn: Turn) -> list[str]:
+def texts_of(db: apsw.Connection, record: Record) -> list[str]:
     """What a record says in full: its words, inputs of its calls, outputs of its results."""
-    results = {result.event for result in turn.results}
-    calls = {call.event for call in turn.calls}
+    results = {result.event for result in record.results}
+    calls = {call.event for call in record.calls}
     texts = []
-    for event in turn.events:
+    for event in record.events:
         row = db.execute("SELECT text, input, output FROM event_texts WHERE id = ?", (event,))
         text, given, output = row.fetchone() or ("", "", "")
         if event in results:
@@ -172,7 +182,7 @@ def _check_editable(target: Target) -> None:
     if target.kind == DATABASE and target.session.agent != sidecar.AGENT:
         raise SessError(
             f'"{target.path}" is a database of {target.session.agent}, which is never written to',
-            hint="`sess turns` and `sess suggest` work, cutting does not",
+            hint="`sess records` and `sess suggest` work, cutting does not",
         )
 
 
@@ -183,11 +193,11 @@ def _document_swaps(
     parents: Mapping[int, str | None],
     file: LiveFile,
 ) -> list[pieces.Swap]:
-    stored = Records(db)
-    values = [_value(stored, target.source, turn) for turn in cut.turns.all]
+    stored = RecordReader(db)
+    values = [_value(stored, target.source, record) for record in cut.transcript.records]
     try:
         text = b"".join(log.pieces(file.fd, 0, file.size)).decode()
-        moved = {n - 1: (cut.turns.at(n).parent_id, parent) for n, parent in parents.items()}
+        moved = {n - 1: (cut.transcript.at(n).parent_id, parent) for n, parent in parents.items()}
         swaps = elements.without(text, values, {number - 1 for number in cut.gone}, moved)
     except (ValueError, IndexError, RecursionError):
         swaps = None
@@ -199,28 +209,30 @@ def _document_swaps(
     return swaps
 
 
-def _value(stored: Records, source: SourceId, turn: Turn) -> Any:
+def _value(stored: RecordReader, source: SourceId, record: Record) -> Any:
     try:
-        return decode.decode(stored.bytes_of((source, 0, turn.offset, turn.length)).strip())[0]
+        return decode.decode(stored.bytes_of((source, 0, record.offset, record.length)).strip())[0]
     except ValueError:
         return None
 
 
-def _repeats(db: apsw.Connection, target: Target, turns: Turns, cut: Plan) -> dict[int, set[int]]:
+def _repeats(
+    db: apsw.Connection, target: Target, transcript: Transcript, cut: Plan
+) -> dict[int, set[int]]:
     """Records near one that goes that say nothing but what it says, as in Codex's rollouts."""
     if target.kind != "log":
         return {}
-    stored = Records(db)
+    stored = RecordReader(db)
     found: dict[int, set[int]] = {}
-    for turn in cut.removed():
-        near = turns.all[max(0, turn.number - 1 - _NEAR) : turn.number + _NEAR]
+    for record in cut.removed():
+        near = transcript.records[max(0, record.number - 1 - _NEAR) : record.number + _NEAR]
         silent = [one for one in near if not one.events and one.number not in cut.gone]
         if not silent:
             continue
-        said = {text for text in texts_of(db, turn) if len(text) >= _SHORTEST_REPEATED}
+        said = {text for text in texts_of(db, record) if len(text) >= _SHORTEST_REPEATED}
         for one in silent:
             if said & _strings(_value(stored, target.source, one)):
-                found.setdefault(turn.number, set()).add(one.number)
+                found.setdefault(record.number, set()).add(one.number)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Prints records of a transcript in rows: `sess turns`, `sess cut` and `sess suggest`."""
+"""Prints records of a transcript in rows: `sess records`, `sess cut` and `sess suggest`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sess_cli.edit.cutting import Cut
 from sess_cli.edit.target import Target
 from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal
-from sess_schema.queries.turns import Turn, Turns
+from sess_schema.queries.transcripts import Record, Transcript
 
 COLOURS = {"user": "green", "assistant": "cyan", "tool": "magenta", "system": "dim"}
 _PIPED_WIDTH = 120
@@ -25,50 +25,55 @@ def tokens(count: int) -> str:
     return f"{count / 1e6:.1f}M"
 
 
-def shown_preview(turn: Turn) -> str:
-    return turn.preview or f"({turn.kind})"
+def shown_preview(record: Record) -> str:
+    return record.preview or f"({record.kind})"
 
 
 def lines(
-    terminal: Terminal, target: Target, turns: Turns, *, graph: bool, utc: bool
+    terminal: Terminal, target: Target, transcript: Transcript, *, graph: bool, utc: bool
 ) -> Iterator[str]:
-    shown = turns.of(target.session.key)
+    shown = transcript.of(target.session.key)
     yield terminal.line(f"{target.session.session}  {target.session.agent}")
     yield terminal.line(layout.home_short(target.name))
-    total = sum(turn.tokens for turn in shown)
+    total = sum(record.tokens for record in shown)
     yield f"{amounts.plural(len(shown), 'record')}, about {tokens(total)} tokens"
     yield ""
-    ties = _ties(turns) if graph else {}
-    for turn in shown:
-        yield row(terminal, turn, utc=utc, ties=ties.get(turn.number, "") if graph else None)
+    ties = _ties(transcript) if graph else {}
+    for record in shown:
+        yield row(terminal, record, utc=utc, ties=ties.get(record.number, "") if graph else None)
 
 
 def row(
-    terminal: Terminal, turn: Turn, *, utc: bool = False, ties: str | None = None, mark: str = ""
+    terminal: Terminal,
+    record: Record,
+    *,
+    utc: bool = False,
+    ties: str | None = None,
+    mark: str = "",
 ) -> str:
     """One record in one line."""
-    time = amounts.clock(turn.ts, utc=utc, seconds=True) if turn.ts is not None else ""
-    role = terminal.style(f"{turn.role:<9}", COLOURS[turn.role])
-    start = f"{mark}{turn.number:>5}  "
-    middle = f"  {tokens(turn.tokens):>6}  {time:<8}  "
+    time = amounts.clock(record.ts, utc=utc, seconds=True) if record.ts is not None else ""
+    role = terminal.style(f"{record.role:<9}", COLOURS[record.role])
+    start = f"{mark}{record.number:>5}  "
+    middle = f"  {tokens(record.tokens):>6}  {time:<8}  "
     tied = "" if ties is None else layout.pad(ties, 12) + "  "
     used = len(start) + 9 + len(middle) + layout.cells(tied)
     width = max(20, (terminal.width or _PIPED_WIDTH) - used)
-    preview = layout.cut(terminal.line(shown_preview(turn)), width)
+    preview = layout.cut(terminal.line(shown_preview(record)), width)
     return f"{start}{role}{terminal.style(middle, 'dim')}{tied}{preview}".rstrip()
 
 
-def _ties(turns: Turns) -> dict[int, str]:
+def _ties(transcript: Transcript) -> dict[int, str]:
     """`→ 6` for a call that 6 answers, `← 5` for the result of a call in 5, `→ ?` for no result."""
     found: dict[int, list[str]] = defaultdict(list)
-    answered = {(edge.caller, edge.call.event) for edge in turns.edges}
-    for edge in turns.edges:
+    answered = {(edge.caller, edge.call.event) for edge in transcript.edges}
+    for edge in transcript.edges:
         found[edge.answer].append(f"← {edge.caller}")
-    for turn in turns.all:
-        for call in turn.calls:
-            if (turn.number, call.event) not in answered:
-                found[turn.number].append("→ ?")
-    for edge in turns.edges:
+    for record in transcript.records:
+        for call in record.calls:
+            if (record.number, call.event) not in answered:
+                found[record.number].append("→ ?")
+    for edge in transcript.edges:
         found[edge.caller].append(f"→ {edge.answer}")
     return {number: ", ".join(dict.fromkeys(ties)) for number, ties in found.items()}
 
@@ -80,17 +85,17 @@ def cut_lines(terminal: Terminal, cut: Cut) -> Iterator[str]:
     yield f"{amounts.plural(len(plan.gone), 'record')} to cut{with_them}:"
     gone = plan.removed()
     hidden = len(gone) - _FIRST - _LAST if len(gone) > _MOST else 0
-    for place, turn in enumerate(gone):
+    for place, record in enumerate(gone):
         if hidden and place == _FIRST:
             yield f"   … {hidden:,} more; --json lists them all"
         if hidden and _FIRST <= place < _FIRST + hidden:
             continue
         mark = (
             terminal.style("-", "red")
-            if turn.number in plan.chosen
+            if record.number in plan.chosen
             else terminal.style("+", "yellow")
         )
-        yield row(terminal, turn, mark=mark)
+        yield row(terminal, record, mark=mark)
     left = plan.before - plan.saved
     yield f"about {tokens(plan.before)} tokens before, {tokens(left)} after"
     for text in cut.warnings:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from sess_cli.edit.live import Piece
 from sess_common.errors import SessError
-from sess_schema.queries.turns import Turn, Turns
+from sess_schema.queries.transcripts import Record, Transcript
 
 _LOOK = 4096
 
@@ -39,35 +39,35 @@ def around(swaps: Iterable[Swap], size: int) -> list[Piece]:
     return pieces
 
 
-def without_lines(fd: int, turns: Turns, gone: Iterable[int]) -> list[Swap]:
+def without_lines(fd: int, transcript: Transcript, gone: Iterable[int]) -> list[Swap]:
     """Records of a log taken out with their newlines. Several may be glued into one line."""
     cut = set(gone)
-    by_line: dict[int, list[Turn]] = defaultdict(list)
+    by_line: dict[int, list[Record]] = defaultdict(list)
     for number in cut:
-        by_line[turns.at(number).line].append(turns.at(number))
+        by_line[transcript.at(number).line].append(transcript.at(number))
     together: dict[int, int] = defaultdict(int)
-    for turn in turns.all:
-        if turn.line in by_line:
-            together[turn.line] += 1
+    for record in transcript.records:
+        if record.line in by_line:
+            together[record.line] += 1
     swaps = []
     for line, records in by_line.items():
         if len(records) == together[line]:
-            first = min(turn.offset for turn in records)
-            last = max(turn.offset + turn.length for turn in records)
+            first = min(record.offset for record in records)
+            last = max(record.offset + record.length for record in records)
             swaps.append(Swap(_line_start(fd, first), _line_end(fd, last)))
         else:
-            swaps += [Swap(turn.offset, turn.offset + turn.length) for turn in records]
+            swaps += [Swap(record.offset, record.offset + record.length) for record in records]
     return swaps
 
 
-def relinked(fd: int, turns: Turns, parents: Mapping[int, str | None]) -> list[Swap]:
+def relinked(fd: int, transcript: Transcript, parents: Mapping[int, str | None]) -> list[Swap]:
     """New values for the field that names a record's parent, and for nothing else."""
     found = []
     for number, parent in parents.items():
-        turn = turns.at(number)
-        raw = os.pread(fd, turn.length, turn.offset)
-        start, end, new = other_parent(raw, turn.parent_id, parent)
-        found.append(Swap(turn.offset + start, turn.offset + end, new))
+        record = transcript.at(number)
+        raw = os.pread(fd, record.length, record.offset)
+        start, end, new = other_parent(raw, record.parent_id, parent)
+        found.append(Swap(record.offset + start, record.offset + end, new))
     return found
 
 

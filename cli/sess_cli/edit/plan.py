@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from sess_schema.queries.turns import Call, Turn, Turns
+from sess_schema.queries.transcripts import Call, Record, Transcript
 
 UNANSWERED, PARENTLESS = "unanswered", "parentless"
 
@@ -25,7 +25,7 @@ class Warning(NamedTuple):  # noqa: A001 - it is one, for people
 class Plan:
     """A cut, by the numbers of records."""
 
-    turns: Turns
+    transcript: Transcript
     chosen: frozenset[int]
     pulled: frozenset[int]
     warnings: list[Warning]
@@ -37,29 +37,31 @@ class Plan:
     @property
     def before(self) -> int:
         """Tokens of all records."""
-        return sum(turn.tokens for turn in self.turns.all)
+        return sum(record.tokens for record in self.transcript.records)
 
     @property
     def saved(self) -> int:
-        return sum(self.turns.at(number).tokens for number in self.gone)
+        return sum(self.transcript.at(number).tokens for number in self.gone)
 
-    def removed(self) -> list[Turn]:
-        return [self.turns.at(number) for number in sorted(self.gone)]
+    def removed(self) -> list[Record]:
+        return [self.transcript.at(number) for number in sorted(self.gone)]
 
 
-def plan(turns: Turns, chosen: Iterable[int], repeats: dict[int, set[int]] | None = None) -> Plan:
+def plan(
+    transcript: Transcript, chosen: Iterable[int], repeats: dict[int, set[int]] | None = None
+) -> Plan:
     """`repeats`: records that only repeat another one, by its number."""
     seeds = frozenset(chosen)
-    gone = closure(turns, seeds, repeats or {})
+    gone = closure(transcript, seeds, repeats or {})
     return Plan(
-        turns,
+        transcript,
         seeds,
         frozenset(gone - seeds),
-        [*_unanswered(turns, gone), *_parentless(turns, gone)],
+        [*_unanswered(transcript, gone), *_parentless(transcript, gone)],
     )
 
 
-def closure(turns: Turns, seeds: Iterable[int], repeats: dict[int, set[int]]) -> set[int]:
+def closure(transcript: Transcript, seeds: Iterable[int], repeats: dict[int, set[int]]) -> set[int]:
     """The seeds, and every record with a result of a call that goes, until nothing is added."""
     gone: set[int] = set()
     waiting = [*seeds]
@@ -67,14 +69,14 @@ def closure(turns: Turns, seeds: Iterable[int], repeats: dict[int, set[int]]) ->
         number = waiting.pop()
         if number not in gone:
             gone.add(number)
-            waiting.extend(turns.answers[number] | repeats.get(number, set()))
+            waiting.extend(transcript.answers[number] | repeats.get(number, set()))
     return gone
 
 
-def _unanswered(turns: Turns, gone: set[int]) -> list[Warning]:
+def _unanswered(transcript: Transcript, gone: set[int]) -> list[Warning]:
     """Calls that stay while their last result goes."""
     answers: dict[tuple[int, Call], set[int]] = defaultdict(set)
-    for edge in turns.edges:
+    for edge in transcript.edges:
         if edge.caller not in gone:
             answers[edge.caller, edge.call].add(edge.answer)
     return [
@@ -89,33 +91,33 @@ def _unanswered(turns: Turns, gone: set[int]) -> list[Warning]:
     ]
 
 
-def _parentless(turns: Turns, gone: set[int]) -> list[Warning]:
+def _parentless(transcript: Transcript, gone: set[int]) -> list[Warning]:
     """Records that follow one that goes."""
-    cut = {turns.at(number).native_id: number for number in gone}
-    kept = {turn.native_id for turn in turns.all if turn.number not in gone}
+    cut = {transcript.at(number).native_id: number for number in gone}
+    kept = {record.native_id for record in transcript.records if record.number not in gone}
     return [
         Warning(
             PARENTLESS,
-            turn.number,
-            cut[turn.parent_id],
-            f"{turn.number} follows {cut[turn.parent_id]}, which goes",
+            record.number,
+            cut[record.parent_id],
+            f"{record.number} follows {cut[record.parent_id]}, which goes",
         )
-        for turn in turns.all
-        if turn.number not in gone
-        and turn.parent_id in cut
-        and turn.parent_id not in kept
-        and turn.parent_id is not None
+        for record in transcript.records
+        if record.number not in gone
+        and record.parent_id in cut
+        and record.parent_id not in kept
+        and record.parent_id is not None
     ]
 
 
 def new_parents(cut: Plan) -> dict[int, str | None]:
     """Whom the records without a parent follow instead: the next ancestor that stays."""
-    above = {turn.native_id: turn.parent_id for turn in cut.removed() if turn.native_id}
+    above = {record.native_id: record.parent_id for record in cut.removed() if record.native_id}
     found: dict[int, str | None] = {}
     for warning in cut.warnings:
         if warning.kind == PARENTLESS:
             seen = set[str | None]()
-            parent = cut.turns.at(warning.number).parent_id
+            parent = cut.transcript.at(warning.number).parent_id
             while parent in above and parent not in seen:
                 seen.add(parent)
                 parent = above[parent]
@@ -136,7 +138,7 @@ def parse_range(text: str, count: int) -> set[int]:
         if low < 1 or high > count:
             raise SessError(
                 f"no record {part.strip()}: there are 1 to {count:,}",
-                hint="`sess turns` lists them",
+                hint="`sess records` lists them",
             )
         numbers.update(range(low, high + 1))
     return numbers

@@ -121,6 +121,6 @@ def _write_json(cut: Cut, edit: Edit | None = None) -> None:
                 for one in plan.warnings
                 if one.text in cut.warnings
             ],
-            "records": [objects.turn(turn, plan.turns) for turn in plan.removed()],
+            "records": [objects.record(record, plan.transcript) for record in plan.removed()],
         }
     )

@@ -10,8 +10,8 @@ from sess_cli.edit import live, log
 from sess_cli.edit.log import Change, Edit
 from sess_cli.edit.target import Target
 from sess_common import decode
-from sess_schema.queries.turns import Turn, Turns
-from sess_schema.records import Records
+from sess_schema.queries.transcripts import Record, Transcript
+from sess_schema.records import RecordReader
 
 if TYPE_CHECKING:
     import apsw
@@ -25,15 +25,19 @@ def path_of(database: str) -> str:
 
 
 def write(
-    db: apsw.Connection, target: Target, turns: Turns, gone: Iterable[Turn], change: Change
+    db: apsw.Connection,
+    target: Target,
+    transcript: Transcript,
+    gone: Iterable[Record],
+    change: Change,
 ) -> Edit:
     """Write the records that stay, after those of other conversations that are there already."""
     path = path_of(target.path)
-    cut = {turn.id for turn in gone}
+    cut = {record.id for record in gone}
     for edit in log.entries():  # what earlier cuts took out stays out
         if (edit.path, edit.session, edit.state) == (path, change.session, log.DONE):
             cut |= {*edit.cut, *edit.pulled}
-    kept = [turn for turn in turns.all if turn.id not in cut]
+    kept = [record for record in transcript.records if record.id not in cut]
     lines = _lines(db, target, kept)
     if not os.path.exists(path):
         return live.create(path, lines, change)
@@ -45,10 +49,10 @@ def write(
         return file.rewrite([*others, *lines], change)
 
 
-def _lines(db: apsw.Connection, target: Target, turns: Iterable[Turn]) -> Iterator[bytes]:
-    stored = Records(db)
-    for turn in turns:
-        yield stored.bytes_of((target.source, 0, turn.offset, turn.length)).strip() + b"\n"
+def _lines(db: apsw.Connection, target: Target, records: Iterable[Record]) -> Iterator[bytes]:
+    stored = RecordReader(db)
+    for record in records:
+        yield stored.bytes_of((target.source, 0, record.offset, record.length)).strip() + b"\n"
 
 
 def _composer(line: bytes) -> object:

@@ -14,7 +14,7 @@ import apsw
 
 from sess_cli.edit.lexicon import Correction, correction
 from sess_schema.ids import SessionId
-from sess_schema.queries.turns import Turn, Turns
+from sess_schema.queries.transcripts import Record, Transcript
 
 COSTLY = 2000  # tokens
 STREAK = 3  # edits of one file in a row
@@ -40,7 +40,7 @@ class Trigger(NamedTuple):
 class Suggestion:
     """A record that may be worth cutting."""
 
-    turn: Turn
+    record: Record
     triggers: list[Trigger]  # the strongest first
     to_cut: frozenset[int]  # the record itself; of a result, the record with its call
 
@@ -53,17 +53,19 @@ class Suggestion:
         return " + ".join(trigger.reason for trigger in self.triggers)
 
 
-def suggestions(db: apsw.Connection, turns: Turns, session: SessionId) -> list[Suggestion]:
+def suggestions(
+    db: apsw.Connection, transcript: Transcript, session: SessionId
+) -> list[Suggestion]:
     """The records with a reason to cut them, the best reason first."""
-    shown = turns.of(session)
-    talk = [turn for turn in shown if turn.role != "system"]
+    shown = transcript.of(session)
+    talk = [record for record in shown if record.role != "system"]
     corrections = _corrections(db, talk)
     found: dict[int, dict[str, Trigger]] = defaultdict(dict)
     for number, trigger in (
         *_costly(talk),
         *_repeated_edits(db, talk),
-        *_corrected(turns, talk, corrections),
-        *_failed_then_corrected(turns, talk, corrections),
+        *_corrected(transcript, talk, corrections),
+        *_failed_then_corrected(transcript, talk, corrections),
         *_drift(talk),
     ):
         known = found[number].get(trigger.id)
@@ -71,26 +73,28 @@ def suggestions(db: apsw.Connection, turns: Turns, session: SessionId) -> list[S
             found[number][trigger.id] = trigger
     listed = []
     for number, triggers in found.items():
-        turn = turns.at(number)
-        callers = turns.callers[number] if turn.role == "tool" else ()
+        record = transcript.at(number)
+        callers = transcript.callers[number] if record.role == "tool" else ()
         strongest_first = sorted(triggers.values(), key=lambda one: -one.score)
-        listed.append(Suggestion(turn, strongest_first, frozenset(callers or (number,))))
-    return sorted(listed, key=lambda one: (-one.score, one.turn.number))
+        listed.append(Suggestion(record, strongest_first, frozenset(callers or (number,))))
+    return sorted(listed, key=lambda one: (-one.score, one.record.number))
 
 
-def _costly(talk: list[Turn]) -> Iterator[tuple[int, Trigger]]:
-    for turn in talk:
-        if turn.role != "user" and turn.tokens >= COSTLY:
-            score = 0.6 + 0.4 * min(turn.tokens / COSTLY, 3)
-            yield turn.number, Trigger("high_token_cost", score, f"{turn.tokens:,} tokens")
+def _costly(talk: list[Record]) -> Iterator[tuple[int, Trigger]]:
+    for record in talk:
+        if record.role != "user" and record.tokens >= COSTLY:
+            score = 0.6 + 0.4 * min(record.tokens / COSTLY, 3)
+            yield record.number, Trigger("high_token_cost", score, f"{record.tokens:,} tokens")
 
 
-def _repeated_edits(db: apsw.Connection, talk: list[Turn]) -> Iterator[tuple[int, Trigger]]:
-    calls = {call.event: turn.number for turn in talk for call in turn.calls}
+def _repeated_edits(db: apsw.Connection, talk: list[Record]) -> Iterator[tuple[int, Trigger]]:
+    calls = {call.event: record.number for record in talk for call in record.calls}
     edited: list[tuple[int, str]] = []
     paths = dict[int, str](db.execute(_EDITS, (json.dumps([*calls]),)))
-    for turn in talk:
-        edited += [(turn.number, paths[call.event]) for call in turn.calls if call.event in paths]
+    for record in talk:
+        edited += [
+            (record.number, paths[call.event]) for call in record.calls if call.event in paths
+        ]
     streak: list[int] = []
     for at, (number, path) in enumerate(edited):
         streak.append(number)
@@ -102,56 +106,56 @@ def _repeated_edits(db: apsw.Connection, talk: list[Turn]) -> Iterator[tuple[int
             streak = []
 
 
-def _corrections(db: apsw.Connection, talk: list[Turn]) -> dict[int, Correction | None]:
+def _corrections(db: apsw.Connection, talk: list[Record]) -> dict[int, Correction | None]:
     """What each prompt corrects, by its number; results are no prompts."""
     found: dict[int, Correction | None] = {}
-    for turn in talk:
-        prompts = [*db.execute(_PROMPTS, (json.dumps(turn.events),))]
+    for record in talk:
+        prompts = [*db.execute(_PROMPTS, (json.dumps(record.events),))]
         if prompts:
             text = "\n".join(str(db.execute(_TEXT, (event,)).get) for (event,) in prompts)
-            found[turn.number] = correction(text)
+            found[record.number] = correction(text)
     return found
 
 
 def _corrected(
-    turns: Turns, talk: list[Turn], corrections: dict[int, Correction | None]
+    transcript: Transcript, talk: list[Record], corrections: dict[int, Correction | None]
 ) -> Iterator[tuple[int, Trigger]]:
     """What came right before a correction; of a result, the record with its call."""
-    last: Turn | None = None
-    for turn in talk:
-        told = corrections.get(turn.number)
+    last: Record | None = None
+    for record in talk:
+        told = corrections.get(record.number)
         if told is not None and last is not None:
             score = 0.8 + 0.6 * told.weight
-            reason = f"corrected in {turn.number}: \u201c{told.phrase}\u201d"
-            callers = turns.callers[last.number] if last.role == "tool" else ()
+            reason = f"corrected in {record.number}: \u201c{told.phrase}\u201d"
+            callers = transcript.callers[last.number] if last.role == "tool" else ()
             for number in callers or (last.number,):
                 yield number, Trigger("user_correction_follows_up", score, reason)
-        last = None if turn.number in corrections else turn
+        last = None if record.number in corrections else record
 
 
 def _failed_then_corrected(
-    turns: Turns, talk: list[Turn], corrections: dict[int, Correction | None]
+    transcript: Transcript, talk: list[Record], corrections: dict[int, Correction | None]
 ) -> Iterator[tuple[int, Trigger]]:
     """Calls that failed before the next prompt corrects."""
-    failed: list[Turn] = []
-    for turn in talk:
-        if turn.number in corrections:
-            if corrections[turn.number] is not None:
-                reason = f"failed, then corrected in {turn.number}"
+    failed: list[Record] = []
+    for record in talk:
+        if record.number in corrections:
+            if corrections[record.number] is not None:
+                reason = f"failed, then corrected in {record.number}"
                 for result in failed:
-                    for number in turns.callers[result.number]:
+                    for number in transcript.callers[result.number]:
                         yield number, Trigger("tool_use_error_then_correction", 1.3, reason)
             failed = []
-        elif turn.results and (turn.failed or _FAILURE.search(turn.preview)):
-            failed.append(turn)
+        elif record.results and (record.failed or _FAILURE.search(record.preview)):
+            failed.append(record)
 
 
-def _drift(talk: list[Turn]) -> Iterator[tuple[int, Trigger]]:
-    run: list[Turn] = []
-    for turn in [*talk, None]:
-        if turn is not None and turn.role == "assistant" and not turn.calls:
-            if turn.tokens:  # thinking alone is no answer
-                run.append(turn)
+def _drift(talk: list[Record]) -> Iterator[tuple[int, Trigger]]:
+    run: list[Record] = []
+    for record in [*talk, None]:
+        if record is not None and record.role == "assistant" and not record.calls:
+            if record.tokens:  # thinking alone is no answer
+                run.append(record)
             continue
         if len(run) >= DRIFT:
             reason = f"{len(run)} answers in a row without a call"

@@ -19,7 +19,7 @@ _SQL = (
     "SELECT p.id, coalesce(w.path, p.path), p.state, iif(w.id IS NULL, 'log', w.kind),"
     " coalesce(w.id, p.id), p.path FROM session_sources m JOIN sources p ON p.id = m.source_id"
     " LEFT JOIN sources w ON w.id = p.part_of WHERE m.session_id = ? AND p.kind = 'transcript'"
-    " AND EXISTS (SELECT 1 FROM turns t WHERE t.session_id = m.session_id AND t.source_id = p.id"
+    " AND EXISTS (SELECT 1 FROM records t WHERE t.session_id = m.session_id AND t.source_id = p.id"
     " AND t.retired = 0) ORDER BY p.state = 'gone', p.id"
 )
 
@@ -29,7 +29,7 @@ class Target:
     """One transcript of a session."""
 
     session: SessionRow
-    source: SourceId  # whose turns are the records
+    source: SourceId  # whose records are meant
     path: str  # of the file
     state: str
     kind: str  # log, document, database

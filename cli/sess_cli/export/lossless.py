@@ -14,12 +14,13 @@ from sess_cli.export.story import Item, Story
 from sess_common import decode, times
 from sess_schema import __version__, objects
 from sess_schema.archive import Damaged
-from sess_schema.records import Records, is_too_deep
+from sess_schema.records import RecordReader, is_too_deep
 
 FORMAT, SEVERAL, VERSION = "sessiond-session", "sessiond-sessions", 2
-_TURNS = (
+_RECORDS = (
     "SELECT t.line, t.kind, t.native_id, t.parent_id, t.ts, p.path,"
-    " t.source_id, t.retired, t.offset, t.length FROM turns t JOIN sources p ON p.id = t.source_id"
+    " t.source_id, t.retired, t.offset, t.length FROM records t"
+    " JOIN sources p ON p.id = t.source_id"
     " WHERE t.session_id = ? AND t.retired = 0 ORDER BY t.source_id, t.offset, t.id"
 )
 
@@ -111,9 +112,9 @@ def item_object(story: Story, item: Item) -> dict[str, Any]:
 
 def _records(story: Story) -> Iterator[dict[str, Any]]:
     """The session's records as the agent wrote them."""
-    records = Records(story.db)
+    records = RecordReader(story.db)
     for line, kind, native_id, parent_id, ts, path, *place in story.db.execute(
-        _TURNS, (story.row.key,)
+        _RECORDS, (story.row.key,)
     ):
         record: dict[str, Any] = {
             "source": story.cleaned(path),

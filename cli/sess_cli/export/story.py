@@ -374,7 +374,7 @@ class Story:
             for source, offset, *sums in self.db.execute(
                 "SELECT t.source_id, t.offset, 1, u.input_tokens, u.output_tokens,"
                 " u.cache_write_tokens, u.cache_read_tokens, coalesce(u.cost_nano, 0),"
-                " u.cost_nano IS NULL FROM usage u JOIN turns t ON t.id = u.turn_id"
+                " u.cost_nano IS NULL FROM usage u JOIN records t ON t.id = u.record_id"
                 " WHERE u.session_id = ? AND u.counted ORDER BY 1 DESC, 2 DESC",
                 (self.row.key,),
             )

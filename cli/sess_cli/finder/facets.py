@@ -70,7 +70,7 @@ class Choices:
     def _read(self, db: apsw.Connection, _request: str) -> None:
         self._show("agent", tuple(Choice(one, Filter("agent", one)) for one in sessions.agents(db)))
         # No directory name contains a NUL, and a filter with one is an error.
-        real = "FROM sessions WHERE turns > 0 AND project != '' AND NOT instr(project, char(0))"
+        real = "FROM sessions WHERE records > 0 AND project != '' AND NOT instr(project, char(0))"
         projects = _most_used(db, "project", real)
         self._show(
             "project", tuple(Choice(layout.home_short(p), Filter("project", p)) for p in projects)

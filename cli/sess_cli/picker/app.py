@@ -19,7 +19,7 @@ from sess_cli.edit.listing import shown_preview, tokens
 from sess_cli.finder import looks
 from sess_cli.picker.marks import CHOSEN, PULLED, SUGGESTED, Marks
 from sess_cli.render import amounts, layout
-from sess_schema.queries.turns import Turn
+from sess_schema.queries.transcripts import Record
 
 _THEMES = ("ansi-dark", "textual-ansi")
 _ROLES = {
@@ -53,14 +53,14 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
         self.cursor = 0
 
     def on_mount(self) -> None:
-        self.virtual_size = Size(0, len(self._marks.turns))
+        self.virtual_size = Size(0, len(self._marks.records))
 
     @property
-    def turn(self) -> Turn:
-        return self._marks.turns[self.cursor]
+    def record(self) -> Record:
+        return self._marks.records[self.cursor]
 
     def move_to(self, place: int) -> None:
-        self.cursor = max(0, min(place, len(self._marks.turns) - 1))
+        self.cursor = max(0, min(place, len(self._marks.records) - 1))
         top, height = self.scroll_offset.y, max(1, self.size.height)
         if self.cursor < top:
             self.scroll_to(y=self.cursor, animate=False)
@@ -70,10 +70,10 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         place = y + self.scroll_offset.y
-        if place >= len(self._marks.turns):
+        if place >= len(self._marks.records):
             return Strip.blank(self.size.width)
         width = self.scrollable_content_region.width
-        strip = looks.strip(self._pieces(self._marks.turns[place]), width)
+        strip = looks.strip(self._pieces(self._marks.records[place]), width)
         if place == self.cursor:
             rest = width - strip.cell_length
             segments = [
@@ -82,16 +82,16 @@ class Rows(ScrollView, can_focus=True, inherit_bindings=False):
             return Strip([*segments, Segment(" " * rest, looks.CHOSEN)], width)
         return strip
 
-    def _pieces(self, turn: Turn) -> list[looks.Piece]:
-        mark = self._marks.mark(turn.number)
-        gone = turn.number in self._marks.plan.gone
-        time = "" if turn.ts is None else amounts.clock(turn.ts, utc=self._utc, seconds=True)
-        preview = layout.cut(looks.line(shown_preview(turn)), 400)
+    def _pieces(self, record: Record) -> list[looks.Piece]:
+        mark = self._marks.mark(record.number)
+        gone = record.number in self._marks.plan.gone
+        time = "" if record.ts is None else amounts.clock(record.ts, utc=self._utc, seconds=True)
+        preview = layout.cut(looks.line(shown_preview(record)), 400)
         return [
             (f" {mark} ", _MARKS.get(mark, looks.PLAIN)),
-            (f"{turn.number:>5}  ", looks.DIM),
-            (f"{turn.role:<9}", _ROLES[turn.role]),
-            (f" {tokens(turn.tokens):>6}  {time:<8}  ", looks.DIM),
+            (f"{record.number:>5}  ", looks.DIM),
+            (f"{record.role:<9}", _ROLES[record.role]),
+            (f" {tokens(record.tokens):>6}  {time:<8}  ", looks.DIM),
             (preview, looks.DIM + Style(strike=True) if gone else looks.PLAIN),
         ]
 
@@ -149,7 +149,9 @@ class Picker(App[bool]):
 
     def on_mount(self) -> None:
         self.rows.focus()
-        suggested = [at for at, turn in enumerate(self.marks.turns) if self.marks.why(turn.number)]
+        suggested = [
+            at for at, record in enumerate(self.marks.records) if self.marks.why(record.number)
+        ]
         self.call_after_refresh(self.rows.move_to, suggested[0] if suggested else 0)
         self.call_after_refresh(self.show)
 
@@ -164,11 +166,11 @@ class Picker(App[bool]):
         trouble = marks.trouble()
         self.trouble.update(Text(trouble, Style(color="red"), no_wrap=True, overflow="ellipsis"))
         self.trouble.display = bool(trouble)
-        why = looks.line(marks.why(self.rows.turn.number))
+        why = looks.line(marks.why(self.rows.record.number))
         self.why.update(Text(why, Style(color="yellow")))
         self.why.display = bool(why)
         legend = Text(no_wrap=True, overflow="ellipsis")
-        used = {marks.mark(turn.number) for turn in marks.turns}
+        used = {marks.mark(record.number) for record in marks.records}
         for mark, what in ((CHOSEN, "marked"), (SUGGESTED, "suggested"), (PULLED, "goes with it")):
             if mark in used:
                 legend.append(f"{mark} ", _MARKS[mark]).append(f"{what}   ", looks.DIM)
@@ -199,11 +201,11 @@ class Picker(App[bool]):
         self.show()
 
     def action_last(self) -> None:
-        self.rows.move_to(len(self.marks.turns) - 1)
+        self.rows.move_to(len(self.marks.records) - 1)
         self.show()
 
     def action_mark(self) -> None:
-        self.marks.toggle(self.rows.turn.number)
+        self.marks.toggle(self.rows.record.number)
         self.show()
 
     def action_mark_and_move(self) -> None:

@@ -15,9 +15,9 @@ from sess_common.program import say
 def pick(marks: Marks, *, utc: bool) -> bool:
     """Ask for numbers until they are right; an empty line keeps the marks, its end aborts."""
     terminal = Terminal()
-    for turn in marks.turns:
-        terminal.write(listing.row(terminal, turn, utc=utc, mark=marks.mark(turn.number)))
-        if why := marks.why(turn.number):
+    for record in marks.records:
+        terminal.write(listing.row(terminal, record, utc=utc, mark=marks.mark(record.number)))
+        if why := marks.why(record.number):
             terminal.write(f"          {terminal.line(why)}")
     terminal.write(marks.header())
     marked = ",".join(map(str, sorted(marks.chosen)))
@@ -30,7 +30,7 @@ def pick(marks: Marks, *, utc: bool) -> bool:
             return True
         try:
             marks.chosen.clear()
-            for number in parse_range(line, len(marks.plan.turns.all)):
+            for number in parse_range(line, len(marks.plan.transcript.records)):
                 marks.toggle(number)
         except SessError as error:
             say(f"sess: {error.message}")

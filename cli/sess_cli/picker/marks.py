@@ -9,7 +9,7 @@ from sess_cli.edit.listing import tokens
 from sess_cli.edit.plan import PARENTLESS, Plan
 from sess_cli.edit.suggest import Suggestion
 from sess_cli.render import amounts
-from sess_schema.queries.turns import Turn
+from sess_schema.queries.transcripts import Record
 
 CHOSEN, SUGGESTED, PULLED, KEPT = "x", "◆", "+", " "
 
@@ -18,7 +18,7 @@ CHOSEN, SUGGESTED, PULLED, KEPT = "x", "◆", "+", " "
 class Marks:
     """The marks on the records of a session; suggested records are marked from the start."""
 
-    turns: list[Turn]
+    records: list[Record]
     plan_of: Callable[[Iterable[int]], Plan]
     suggestions: dict[int, Suggestion] = field(default_factory=dict)
     relink: bool = False
@@ -55,9 +55,9 @@ class Marks:
             return f"suggested: {self.suggestions[number].reason}"
         for one in self.suggestions.values():
             if number in one.to_cut:
-                return f"suggested: its result in {one.turn.number} has {one.reason}"
+                return f"suggested: its result in {one.record.number} has {one.reason}"
         if number in self.plan.pulled:
-            callers = sorted(self.plan.turns.callers[number] & self.plan.gone)
+            callers = sorted(self.plan.transcript.callers[number] & self.plan.gone)
             if callers:
                 return f"goes with {callers[0]}, whose call it answers"
             return "goes with the record that it repeats"
@@ -71,8 +71,8 @@ class Marks:
     def header(self) -> str:
         """How much there is, and how much is left."""
         plan = self.plan
-        left = len(plan.turns.all) - len(plan.gone)
-        counts = f"{len(plan.turns.all):,} records"
+        left = len(plan.transcript.records) - len(plan.gone)
+        counts = f"{len(plan.transcript.records):,} records"
         used = f"{tokens(plan.before)} tokens"
         if not plan.gone:
             return f"{counts}, about {used}; nothing is marked"

@@ -59,9 +59,9 @@ class ReadAhead:
             file.path: (number, source.progress.checkpoint, source.stat)
             for number, (file, source) in enumerate(files)
         }
-        agents = list({id(file.source): file.source for file, _ in files}.values())
+        agents = list({id(file.agent): file.agent for file, _ in files}.values())
         numbers = {id(agent): number for number, agent in enumerate(agents)}
-        jobs = [(numbers[id(file.source)], *_job(file, source, index)) for file, source in files]
+        jobs = [(numbers[id(file.agent)], *_job(file, source, index)) for file, source in files]
         patterns = None if mask is None else mask.patterns
         self._process: Popen[bytes] | None = _start(
             marshal.dumps((settle, patterns, [*map(_flat_agent, agents)], jobs))

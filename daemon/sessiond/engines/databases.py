@@ -22,7 +22,7 @@ CLOCK_STEP_NS = 50_000_000
 
 def read_database(file: Candidate, source: Tracked, index: apsw.Connection) -> Iterator[Step]:
     """Yield a step for each changed conversation, then the final steps."""
-    assert file.source.databases is not None
+    assert file.agent.databases is not None
     last_write = max(file.stat.mtime_ns, file.sidecar_ns)
     unsettled = time.time_ns() - last_write < CLOCK_STEP_NS
     known = KnownRows(index, source)
@@ -30,7 +30,7 @@ def read_database(file: Candidate, source: Tracked, index: apsw.Connection) -> I
         state = dict(source.parser_state(index)) if source.id else {}
         try:
             with Foreign(file.path, live=live) as foreign:
-                for conversation in file.source.databases.conversations(foreign, known, state):
+                for conversation in file.agent.databases.conversations(foreign, known, state):
                     yield ChangeConversation(file, source, conversation)
         except Changed:
             continue
@@ -58,7 +58,7 @@ def return_parts(index: apsw.Connection, source: Tracked, parts: Sequence[Tracke
     present = {
         source_id
         for (source_id,) in index.execute(
-            "SELECT DISTINCT t.source_id FROM database_rows r JOIN turns t ON t.id = r.turn_id"
+            "SELECT DISTINCT t.source_id FROM database_rows r JOIN records t ON t.id = r.record_id"
             " WHERE r.source_id = ? AND r.place <> ?",
             (source.id, NO_PLACE),
         )

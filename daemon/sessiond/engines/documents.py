@@ -59,7 +59,7 @@ def read_document(
         return
     try:
         stat = Stat.of(os.fstat(fd))
-        streams = file.source.streams
+        streams = file.agent.streams
         data = _whole(fd, stat) if not streams and stat.size <= PIECE else None
         given = _elements(fd) if streams else _once(fd, stat) if data is None else (data,)
         yield from _changes(file, source, index, given)
@@ -80,7 +80,7 @@ def read_document(
 def _changes(
     file: Candidate, source: Tracked, index: apsw.Connection, given: Iterable[bytes]
 ) -> Iterator[Step]:
-    documents = file.source.documents
+    documents = file.agent.documents
     assert documents is not None
     known, is_new = KnownRows(index, source), source.id is None
     seen = set[str]()

@@ -18,7 +18,7 @@ _FACT = "excluded_projects"
 def excluded_project(rules: Exclude, step: Step) -> str | None:
     """The excluded project that a step's content belongs to."""
     if isinstance(step, AddSlice):
-        found = step.spec.project or _folder(turn.record for turn in step.slice_.turns)
+        found = step.spec.project or _folder(placed.record for placed in step.slice_.records)
     elif isinstance(step, ChangeConversation):
         change = step.conversation
         records = (item.record for item in change.items if item.record is not None)

@@ -7,7 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from sess_schema.edits import Edit
-from sessiond.engines.slices import Problem, Slice, Turn
+from sessiond.engines.slices import PlacedRecord, Problem, Slice
 from sessiond.engines.steps import (
     AddSlice,
     CompareLog,
@@ -132,7 +132,7 @@ def _flat_slice(slice_: Slice) -> Flat:
         slice_.start,
         b"" if slice_.packed is not None else slice_.raw,
         slice_.packed,
-        [(t.offset, t.length, t.line, _flat_record(t.record), t.digest) for t in slice_.turns],
+        [(t.offset, t.length, t.line, _flat_record(t.record), t.digest) for t in slice_.records],
         list(map(_problem_values, slice_.problems)),
         flat_progress(slice_.progress),
         slice_.unfinished,
@@ -141,12 +141,15 @@ def _flat_slice(slice_: Slice) -> Flat:
 
 
 def _slice_of(values: Flat) -> Slice:
-    start, raw, packed, turns, problems, progress, unfinished, size = values
+    start, raw, packed, records, problems, progress, unfinished, size = values
     return Slice(
         start,
         raw,
         packed,
-        [Turn(at, length, line, _record_of(r), digest) for at, length, line, r, digest in turns],
+        [
+            PlacedRecord(at, length, line, _record_of(r), digest)
+            for at, length, line, r, digest in records
+        ],
         [Problem(*one) for one in problems],
         progress_of(progress),
         unfinished,

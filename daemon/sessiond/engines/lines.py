@@ -14,7 +14,7 @@ import orjson
 from sess_common import decode
 from sess_schema import archive, labels
 from sess_schema.masks import hidden
-from sessiond.engines.slices import Problem, Slice, Turn, content_digest, hash64
+from sessiond.engines.slices import PlacedRecord, Problem, Slice, content_digest, hash64
 from sessiond.engines.steps import (
     AddSlice,
     CompareLog,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 HEAD = 64 << 10  # enough to identify the session of a file
 SETTLE_SECONDS = 2.0  # an unfinished last line is taken as it is after this time
 PREVIEW = 100
-MOST_TURNS = 4096  # of a slice
+MOST_RECORDS = 4096  # of a slice
 PACK_AHEAD = 64 << 10  # the writer packs smaller slices, together with the last chunk
 
 
@@ -88,8 +88,8 @@ def _may_be_rewritten(source: Tracked, stat: Stat) -> bool:
 def _identify(file: Candidate, fd: int, mask: Masker | None) -> SessionSpec:
     head = tail.read_at(fd, HEAD, 0)
     if mask is None:
-        return file.source.identify(file.path, head)
-    return mask.spec(file.source.identify(file.path, mask.lines(head)))
+        return file.agent.identify(file.path, head)
+    return mask.spec(file.agent.identify(file.path, mask.lines(head)))
 
 
 def read_new(
@@ -130,7 +130,7 @@ def _slices(
         yield Finish(file, source, stat, empty=True)
         return
     spec = _identify(file, fd, mask)
-    parser = file.source.parser(spec, source.parser_state(index))
+    parser = file.agent.parser(spec, source.parser_state(index))
     unsettled, empty = False, True
     for slice_ in LogReader(fd, spec, parser, source.progress, edges, mask=mask).slices():
         if slice_.unfinished and not (settle_all or _rests(stat)):
@@ -189,7 +189,7 @@ class LogReader:
         self._lines = progress.lines
         self._blank = progress.blank_lines
         self._nameless = (0, 0)  # the line of the last record without an id; others in that line
-        self._turns: list[Turn] = []
+        self._records: list[PlacedRecord] = []
         self._problems: list[Problem] = []
 
     def slices(self) -> Iterator[Slice]:
@@ -223,7 +223,7 @@ class LogReader:
             else:
                 self._blank += 1
             at = end + 1
-            if len(self._turns) >= MOST_TURNS and at < len(data):
+            if len(self._records) >= MOST_RECORDS and at < len(data):
                 yield self._slice(start + began, data[began:at])
                 began = at
         yield self._slice(start + began, data[began:] if began else data)
@@ -249,9 +249,9 @@ class LogReader:
         if raw and len(raw) <= 2 * tail.BLOCK and (len(raw) >= PACK_AHEAD or start == 0):
             packed = archive.pack(raw)
         progress = Progress(self._checkpoint, self._lines, self._blank, self._parser.state())
-        turns, problems = self._turns, self._problems
-        self._turns, self._problems = [], []
-        return Slice(start, raw, packed, turns, problems, progress, unfinished, len(raw))
+        records, problems = self._records, self._problems
+        self._records, self._problems = [], []
+        return Slice(start, raw, packed, records, problems, progress, unfinished, len(raw))
 
     def _as_read(self, start: int, length: int) -> bytes:
         """What the file has at a place: its marks are compared with the file, not the archive."""
@@ -334,7 +334,7 @@ class LogReader:
         digest = content_digest(record)
         if not record.native_id:
             digest = self._digest_of_place(digest)
-        self._turns.append(Turn(offset, len(raw), self._lines, record, digest))
+        self._records.append(PlacedRecord(offset, len(raw), self._lines, record, digest))
 
     def _digest_of_place(self, digest: int) -> int:
         """A record without an id is a copy only in a copy of its whole file."""
@@ -364,4 +364,4 @@ class LogReader:
         self._problem(offset, head, reason)
         digest = self._digest_of_place(hash64(b"%d" % length, head))
         record = Record("oversize", events=[Event("system", reason, label=labels.OVERSIZE)])
-        self._turns.append(Turn(offset, length, self._lines, record, digest))
+        self._records.append(PlacedRecord(offset, length, self._lines, record, digest))

@@ -11,7 +11,7 @@ from sessiond.sourcekit.base import Record
 
 
 @dataclass(slots=True)
-class Turn:
+class PlacedRecord:
     """A record with its place in the file and the hash that identifies copies of it."""
 
     offset: int
@@ -20,7 +20,7 @@ class Turn:
     record: Record
     digest: int
     id: RecordId = NO_RECORD  # when stored
-    copy_of: RecordId | None = None  # the turn that owns its events
+    copy_of: RecordId | None = None  # the record that owns its events
 
 
 @dataclass(slots=True)
@@ -36,7 +36,7 @@ class Slice:
     start: int
     raw: bytes  # not needed once it is packed
     packed: bytes | None
-    turns: list[Turn]
+    records: list[PlacedRecord]
     problems: list[Problem]
     progress: Progress
     unfinished: bytes = b""  # the last line, if the writer left it without a newline

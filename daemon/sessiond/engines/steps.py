@@ -20,7 +20,7 @@ class Summary:
     changed: int = 0
     read_bytes: int = 0
     total_bytes: int = 0
-    turns: int = 0
+    records: int = 0
     warnings: int = 0
     gone: int = 0
     directories: int = 0
@@ -34,7 +34,7 @@ class Step:
     """A unit of work for the writer; each kind is a subclass."""
 
     file: Candidate
-    source: Tracked
+    row: Tracked  # of `sources`
 
     @property
     def weight(self) -> int:

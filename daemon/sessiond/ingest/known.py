@@ -32,7 +32,7 @@ class Known:
     def of(self, file: Candidate) -> Tracked:
         """The source of a file, new if nobody has read it yet."""
         return self.sources.get(file.path) or Tracked(
-            file.path, file.source.agent, file.kind, edition=file.source.edition
+            file.path, file.agent.agent, file.kind, edition=file.agent.edition
         )
 
     def parts_of(self, source: Tracked) -> list[Tracked]:

@@ -259,7 +259,7 @@ class Ingest(StepWriter):
                     if self._batch.is_due(step):
                         self._batch.commit()
                         gc.collect()  # the parts of a transaction know it, and it them
-                        self._write_note(step.file, step.source)
+                        self._write_note(step.file, step.row)
                     if self.stop.is_set():
                         break
                 self._batch.commit()

@@ -64,7 +64,7 @@ class StepWriter:
 
     def _write(self, step: Step, summary: Summary) -> None:
         now = self._store.transaction
-        source = step.source
+        source = step.row
         self._known.sources[source.path] = source
         if self.exclude.projects and self._leave_out(step):
             return
@@ -73,9 +73,9 @@ class StepWriter:
                 now.add_slice(source, spec, slice_)
                 if source.failures:  # only failures in a row count
                     source.save_state(now.db, LIVE)
-                summary.turns += len(slice_.turns)
+                summary.records += len(slice_.records)
                 summary.warnings += len(slice_.problems)
-                slice_.turns.clear()  # their texts may be large, and indexing them takes memory too
+                slice_.records.clear()  # their texts may be large, and indexing takes memory too
             case CompareLog():
                 self._compare(step, summary)
             case ReplaceAttachment():
@@ -89,7 +89,7 @@ class StepWriter:
                     return
                 if self.mask is not None:
                     self.mask.conversation(conversation)
-                summary.turns += now.conversations.apply(source, part_source, conversation)
+                summary.records += now.conversations.apply(source, part_source, conversation)
             case ReplaceDocument(data=data, offset=offset):
                 self._return_parts(source)
                 now.chunks.replace_document(source, data, offset)
@@ -108,7 +108,7 @@ class StepWriter:
 
     def _leave_out(self, step: Step) -> bool:
         """Whether a step is of an excluded project; of a file, it excludes the rest, too."""
-        source, project = step.source, excluded_project(self.exclude, step)
+        source, project = step.row, excluded_project(self.exclude, step)
         if project is not None and source.kind != "database":
             source.save_state(self._store.db, EXCLUDED, project)
         return project is not None or source.state == EXCLUDED
@@ -119,7 +119,7 @@ class StepWriter:
         return_parts(self._store.db, source, self._known.parts_of(source))
 
     def _finish(self, step: Finish, summary: Summary) -> None:
-        now, source = self._store.transaction, step.source
+        now, source = self._store.transaction, step.row
         if step.empty:
             now.chunks.drop_unfinished(source)
         if step.unsettled or step.partial:  # without a stat the file is read again
@@ -130,7 +130,7 @@ class StepWriter:
             source.save_stat(now.db, step.stat, step.file.sidecar_ns)
 
     def _fail(self, step: Fail, summary: Summary) -> None:
-        source, problem = step.source, self._told(step.problem)
+        source, problem = step.row, self._told(step.problem)
         if step.crashed:
             self._count_crash(source, step.file.stat, problem)
         else:
@@ -146,7 +146,7 @@ class StepWriter:
 
     def _compare(self, step: Step, summary: Summary) -> None:
         """Compare a changed log with its archive: append to it, or reread it as a rewrite."""
-        source = step.source
+        source = step.row
         fd, stat = tail.open_log(source.path)  # what is compared is what is read
         try:
             kept = comparing.common_prefix(self._store.db, source, fd)

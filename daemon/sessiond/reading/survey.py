@@ -27,7 +27,7 @@ from sessiond.sourcekit.base import Source
 class Candidate:
     """A file that may have new data."""
 
-    source: Source
+    agent: Source
     path: str
     kind: str
     stat: Stat

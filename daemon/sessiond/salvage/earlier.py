@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from sess_schema import archive
 from sess_schema.ids import NO_SOURCE
 from sessiond.engines.lines import HEAD, LogReader
-from sessiond.engines.slices import Turn
+from sessiond.engines.slices import PlacedRecord
 from sessiond.reading import tail
 from sessiond.reading.tracked import Progress, Tracked
 from sessiond.salvage.finds import Piece
@@ -64,8 +64,8 @@ def _read(
             spec = mask.spec(spec)
         parser = agent.parser(spec, {})
         for slice_ in LogReader(file.fileno(), spec, parser, Progress(), mask=mask).slices():
-            if slice_.turns:
-                transaction.turns.write(log, spec, slice_.turns)
+            if slice_.records:
+                transaction.records.write(log, spec, slice_.records)
 
 
 def read_left(
@@ -73,18 +73,18 @@ def read_left(
     part: Tracked,
     spec: SessionSpec,
     pieces: list[Piece],
-    turn_of: Callable[[int, Piece], Turn],
+    placed_of: Callable[[int, Piece], PlacedRecord],
 ) -> None:
     """Read the records that left a conversation, by the generation that they left in."""
     db, latest = transaction.db, part.generation
     for number in sorted({piece.retired for piece in pieces if piece.retired > 0}):
         gone = [piece for piece in pieces if piece.retired == number]
-        turns = [turn_of(line, piece) for line, piece in enumerate(gone, 1)]
-        transaction.turns.write(part, spec, turns)
+        records = [placed_of(line, piece) for line, piece in enumerate(gone, 1)]
+        transaction.records.write(part, spec, records)
         part.generation = number
         session = transaction.sessions.get(part.agent, spec)
-        for turn in turns:
-            transaction.copies.retire(turn.id, session.id, number)
-            db.execute("UPDATE turns SET retired = ? WHERE id = ?", (number, turn.id))
+        for placed in records:
+            transaction.copies.retire(placed.id, session.id, number)
+            db.execute("UPDATE records SET retired = ? WHERE id = ?", (number, placed.id))
         transaction.events.detach_lost(part.id or NO_SOURCE, number)
     part.generation = latest

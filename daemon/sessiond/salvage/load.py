@@ -18,7 +18,7 @@ import apsw
 from sess_common import decode
 from sess_schema import archive
 from sess_schema.ids import NO_SOURCE, SourceId
-from sessiond.engines.slices import Turn, content_digest
+from sessiond.engines.slices import PlacedRecord, content_digest
 from sessiond.reading.territory import HEAD
 from sessiond.reading.tracked import GONE, WHOLES, Tracked, now_ms
 from sessiond.salvage.earlier import read_earlier, read_left
@@ -193,7 +193,7 @@ def _add_earlier(db: apsw.Connection, known: SourceId, source: Source) -> bool:
     numbers = {old: new for new, old in enumerate(sorted({one.retired for one in missing}), 2)}
     missing = [piece._replace(retired=numbers[piece.retired]) for piece in missing]
     newer = len(numbers)
-    for table in ("chunks", "turns", "warnings"):
+    for table in ("chunks", "records", "warnings"):
         db.execute(
             f"UPDATE {table} SET retired = retired + ? WHERE source_id = ? AND retired > 0",
             (newer, known),
@@ -263,21 +263,21 @@ def _load_conversation(
         except Exception:
             parser = None  # it has no logs: the text of its records is all there is
 
-    def turn_of(number: int, piece: Piece) -> Turn:
+    def placed_of(number: int, piece: Piece) -> PlacedRecord:
         raw = archive.unpack(piece.data).rstrip(b"\r\n")
         record = _record(parser, raw)
         if mask is not None:
             mask.record(record)
         record.session = None
-        return Turn(piece.offset, len(raw), number, record, content_digest(record))
+        return PlacedRecord(piece.offset, len(raw), number, record, content_digest(record))
 
-    read_left(store.transaction, part, spec, source.chunks, turn_of)
-    turns = [turn_of(number, piece) for number, piece in enumerate(_live(source), 1)]
-    store.transaction.turns.write(part, spec, turns)
+    read_left(store.transaction, part, spec, source.chunks, placed_of)
+    records = [placed_of(number, piece) for number, piece in enumerate(_live(source), 1)]
+    store.transaction.records.write(part, spec, records)
     part.save_state(db, GONE)
     db.execute(
         "UPDATE sources SET lines = ?, generation = ? WHERE id = ?",
-        (len(turns), source.generation, part.id),
+        (len(records), source.generation, part.id),
     )
 
 

@@ -15,7 +15,8 @@ import apsw
 from sess_schema import migrate, soundness, sums
 
 _LAST = 10  # the version of its tables; indexes of earlier ones are searched page by page
-_THEN: dict[str, str] = {}  # what a table or column of today was called
+# What a table or column of today was called.
+_THEN = {"records": "turns", "record_id": "turn_id", "result_record_id": "result_turn_id"}
 _MADE_ANEW = frozenset(
     {
         *("migrations", "facts", "usage_sums", "event_sums", "spans", "stale_sums"),
@@ -43,7 +44,7 @@ def copy(db: apsw.Connection, file: str) -> int | None:
         return None
     with closing(_opened(file)) as old, db:
         _copy_rows(db, old)
-    return int(db.execute("SELECT count(*) FROM sessions WHERE turns > 0").get)
+    return int(db.execute("SELECT count(*) FROM sessions WHERE records > 0").get)
 
 
 def _opened(file: str) -> apsw.Connection:

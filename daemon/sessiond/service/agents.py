@@ -100,7 +100,7 @@ def _counts(db: apsw.Connection) -> dict[str, tuple[int, int | None]]:
     return {
         agent: (count, last)
         for agent, count, last in db.execute(
-            "SELECT agent, count(*), max(ended_at) FROM sessions WHERE turns > 0 GROUP BY agent"
+            "SELECT agent, count(*), max(ended_at) FROM sessions WHERE records > 0 GROUP BY agent"
         )
     }
 

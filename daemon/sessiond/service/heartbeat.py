@@ -30,7 +30,7 @@ class Heart:
             "version": __version__,
             "started_at": _now(),
             "hints": 0,
-            "turns": 0,
+            "records": 0,
             "read_bytes": 0,
             "overflows": 0,
             "pending_bytes": 0,
@@ -52,11 +52,11 @@ class Heart:
         """Whether a reader keeps the WAL from shrinking."""
         return bool(self._facts.get("wal_pinned"))
 
-    def beat(self, *, error: str | None = None, hints: int = 0, turns: int = 0, read_bytes: int = 0,
-             **facts: Any) -> None:  # fmt: skip
+    def beat(self, *, error: str | None = None, hints: int = 0, records: int = 0,
+             read_bytes: int = 0, **facts: Any) -> None:  # fmt: skip
         self._facts["error"] = error
         self._facts["hints"] += hints
-        self._facts["turns"] += turns
+        self._facts["records"] += records
         self._facts["read_bytes"] += read_bytes
         self._facts.update(facts)
         self._unwritten = True

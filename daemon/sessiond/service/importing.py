@@ -189,7 +189,7 @@ def _report(home: paths.Home, file: Handed, *, done: bool, as_json: bool, quiet:
         found = list(
             db.execute(
                 "SELECT DISTINCT s.native_id, coalesce(s.title, s.first_prompt) FROM sources p"
-                " JOIN turns t ON t.source_id = p.id JOIN sessions s ON s.id = t.session_id"
+                " JOIN records t ON t.source_id = p.id JOIN sessions s ON s.id = t.session_id"
                 " WHERE (p.path = ?1 OR p.part_of = (SELECT id FROM sources WHERE path = ?1))"
                 " AND t.retired = 0 AND (s.prompts > 0 OR s.tool_calls > 0 OR EXISTS (SELECT 1"
                 " FROM events e WHERE e.session_id = s.id AND e.type NOT IN ('system', 'summary')))"

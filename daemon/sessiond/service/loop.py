@@ -260,7 +260,7 @@ class Service:
             overflows=self._watcher.overflows,
             hints=len(hints.paths),
             read_bytes=summary.read_bytes,
-            turns=summary.turns,
+            records=summary.records,
         )
 
     def _ingest_hinted(self, ingest: Ingest, hinted: set[str], due: set[str]) -> Summary:
@@ -295,7 +295,7 @@ class Service:
         seen = survey(there, self._territory.roots - places.keys())
         seen.skipped = [entry for entry in seen.skipped if entry[0] not in hinted]
         summary = ingest.ingest(seen, force=force)
-        self._pace.read(seen.files, changed=summary.turns > 0)
+        self._pace.read(seen.files, changed=summary.records > 0)
         summary.gone += ingest.mark_deleted(list(places))
         return summary
 

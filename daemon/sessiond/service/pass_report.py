@@ -29,7 +29,7 @@ def facts_of(summary: Summary, seconds: float, roots: Sequence[str]) -> Facts:
         "seen": summary.seen,
         "changed": summary.changed,
         "read_bytes": summary.read_bytes,
-        "turns": summary.turns,
+        "records": summary.records,
         "warnings": summary.warnings,
         "gone": summary.gone,
         "skipped": [{"path": path, "reason": why} for path, why in summary.skipped],
@@ -69,7 +69,7 @@ def _in_words(
     *,
     seen: int,
     changed: int = 0,
-    turns: int = 0,
+    records: int = 0,
     read_bytes: int = 0,
     seconds: float = 0.0,
     warnings: int = 0,
@@ -79,7 +79,7 @@ def _in_words(
     rate = f", {read_bytes / 1e6 / seconds:.0f} MB/s" if read_bytes > 1e6 else ""
     line = (
         f"{counted(seen, 'file')} seen, {changed:,} changed,"
-        f" {counted(turns, 'record')} read ({read_bytes / 1e6:.1f} MB{rate}) in {seconds:.1f} s"
+        f" {counted(records, 'record')} read ({read_bytes / 1e6:.1f} MB{rate}) in {seconds:.1f} s"
     )
     if warnings:
         line += f"; {counted(warnings, 'warning')} (see `sess doctor`)"

@@ -83,9 +83,9 @@ def index_facts(db: apsw.Connection, home: paths.Home) -> dict[str, Any]:
 
     counts = {
         table: db.execute(f"SELECT count(*) FROM {table}").get
-        for table in ("sources", "turns", "events", "warnings")
+        for table in ("sources", "records", "events", "warnings")
     }
-    sessions = db.execute("SELECT count(*) FROM sessions WHERE turns > 0").get
+    sessions = db.execute("SELECT count(*) FROM sessions WHERE records > 0").get
     return {
         "path": str(home.index),
         "bytes": size(""),
@@ -105,8 +105,8 @@ def source_facts(db: apsw.Connection) -> Iterator[dict[str, Any]]:
         "SELECT source_id, reason, sum(times) FROM warnings WHERE retired <= 0 GROUP BY 1, 2"
     ):
         reasons.setdefault(source_id, {})[reason] = count
-    turns: dict[int, int] = dict(
-        iter(db.execute("SELECT source_id, count(*) FROM turns WHERE retired = 0 GROUP BY 1"))
+    records: dict[int, int] = dict(
+        iter(db.execute("SELECT source_id, count(*) FROM records WHERE retired = 0 GROUP BY 1"))
     )
     for row in db.execute(
         "SELECT id, agent, kind, path, state, error, generation, offset, lines, blank_lines"
@@ -134,7 +134,7 @@ def source_facts(db: apsw.Connection) -> Iterator[dict[str, Any]]:
             "lag_seconds": max(0.0, round(time.time() - written, 1)) if lag else 0.0,
             "lines": lines,
             "blank_lines": blank,
-            "turns": turns.get(source_id, 0),
+            "records": records.get(source_id, 0),
             "warnings": reasons.get(source_id, {}),
         }
 
@@ -175,7 +175,7 @@ def _print_index(index: dict[str, Any]) -> None:
     sizes = f"{_size(index['bytes'])} + {_size(index['wal_bytes'])} WAL"
     print(f"index    {_shown(index['path'])}, {sizes}")
     print(
-        f"         {counted(index['sessions'], 'session')}, {counted(index['turns'], 'record')},"
+        f"         {counted(index['sessions'], 'session')}, {counted(index['records'], 'record')},"
         f" {counted(index['events'], 'event')} from {counted(index['sources'], 'source')}"
     )
     checked, backed_up = _when(index["last_check"]), _when(index["last_backup"])
@@ -205,7 +205,7 @@ def _print_sources(
         for source in sources:
             print(
                 f"{source['state']:<10} {_size(source['indexed_bytes']):>9}"
-                f" {source['turns']:>7} records  {_shown(source['path'])}"
+                f" {source['records']:>7} records  {_shown(source['path'])}"
             )
 
 

@@ -82,7 +82,7 @@ class KnownRows:
             for (key,) in self._db.execute(
                 "SELECT r.key FROM json_each(?) k CROSS JOIN database_rows r"
                 " ON r.source_id = ? AND r.key = k.value"
-                " JOIN turns t ON t.id = r.turn_id AND t.retired = 0 ORDER BY t.offset",
+                " JOIN records t ON t.id = r.record_id AND t.retired = 0 ORDER BY t.offset",
                 (json.dumps(list(keys)), self._whole.id),
             )
         ]

@@ -1,1 +1,1 @@
-"""Writes one transaction: turns, copies, events, usage, titles, links, sums, chunks."""
+"""Writes one transaction: records, copies, events, usage, titles, links, sums, chunks."""

@@ -27,8 +27,9 @@ _STORED = f"e.id IN (SELECT id FROM events WHERE {_NAMED} ORDER BY id DESC LIMIT
 # what forks share or are about to share.
 _STORED_NEAR = (
     f"e.id IN (SELECT id FROM events WHERE {_NAMED}"
-    " AND (session_id = ?4 OR unjoined IS NOT NULL OR turn_id IN (SELECT value FROM json_each(?5))"
-    " OR EXISTS (SELECT 1 FROM turns WHERE copy_of = turn_id))"
+    " AND (session_id = ?4 OR unjoined IS NOT NULL"
+    " OR record_id IN (SELECT value FROM json_each(?5))"
+    " OR EXISTS (SELECT 1 FROM records WHERE copy_of = record_id))"
     " ORDER BY id DESC LIMIT ?3) ORDER BY e.id"
 )
 _by_id = attrgetter("id")

@@ -9,15 +9,15 @@ import apsw
 
 from sess_schema import archive
 from sess_schema.ids import NO_SOURCE, RecordId
-from sessiond.engines.slices import Problem, Turn, content_digest
+from sessiond.engines.slices import PlacedRecord, Problem, content_digest
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Conversation, Item, Record
 from sessiond.writing.chunks import Chunks
 from sessiond.writing.copies import Copies
 from sessiond.writing.event_rows import AWAITS_PERSON, EventRows, Row, content_of, row_of
 from sessiond.writing.events import EventWriter
+from sessiond.writing.records import RecordWriter
 from sessiond.writing.sessions import Session
-from sessiond.writing.turns import TurnWriter
 from sessiond.writing.usage import UsageWriter
 
 PLACE_BITS = 32
@@ -26,7 +26,7 @@ HEADER, SESSION = "header", "session"  # where the time of a record without one 
 
 
 class Lines:
-    """Archives records as lines, and writes their turns.
+    """Archives records as lines, and writes their rows.
 
     The offset of a line is its number in the conversation, shifted to leave room for any length,
     so the archive and everything shown follow the order of the conversation.
@@ -35,7 +35,7 @@ class Lines:
     def __init__(
         self,
         db: apsw.Connection,
-        turns: TurnWriter,
+        records: RecordWriter,
         chunks: Chunks,
         *,
         copies: Copies,
@@ -43,7 +43,7 @@ class Lines:
         usage: UsageWriter,
     ) -> None:
         self._db = db
-        self._turns = turns
+        self._records = records
         self._chunks = chunks
         self._copies = copies
         self._events = events
@@ -62,8 +62,8 @@ class Lines:
             return []
         lines = {key: number for number, key in enumerate(change.order, 1)}
         new.sort(key=lambda pair: lines[pair[0].key])
-        turns = [
-            Turn(
+        records = [
+            PlacedRecord(
                 _place(lines[item.key]),
                 item.size,
                 lines[item.key],
@@ -72,27 +72,27 @@ class Lines:
             )
             for item, record in new
         ]
-        self._turns.write(part, change.spec, turns)
+        self._records.write(part, change.spec, records)
         self._db.executemany(
             "INSERT INTO chunks (source_id, retired, offset, length, data) VALUES (?, 0, ?, ?, ?)",
             [
-                (part.id, turn.offset, item.size + 1, archive.pack(item.line() + b"\n"))
-                for turn, (item, _) in zip(turns, new, strict=True)
+                (part.id, placed.offset, item.size + 1, archive.pack(item.line() + b"\n"))
+                for placed, (item, _) in zip(records, new, strict=True)
             ],
         )
-        for turn, (item, record) in zip(turns, new, strict=True):
-            self._warn(part, (turn.line, turn.offset), item, record)
-        return [(item, turn.id) for turn, (item, _) in zip(turns, new, strict=True)]
+        for placed, (item, record) in zip(records, new, strict=True):
+            self._warn(part, (placed.line, placed.offset), item, record)
+        return [(item, placed.id) for placed, (item, _) in zip(records, new, strict=True)]
 
-    def rewrite(self, part: Tracked, turn_id: RecordId, item: Item) -> None:
+    def rewrite(self, part: Tracked, record_id: RecordId, item: Item) -> None:
         """Update the line of a record that changed in place."""
         record = item.record
         assert record is not None
         ((line, offset),) = self._db.execute(
-            "SELECT line, offset FROM turns WHERE id = ?", (turn_id,)
+            "SELECT line, offset FROM records WHERE id = ?", (record_id,)
         )
         self._db.execute(
-            "UPDATE turns SET length = ?, kind = ?, role = ?, parent_id = ?, ts = ?, ts_from = ?,"
+            "UPDATE records SET length = ?, kind = ?, role = ?, parent_id = ?, ts = ?, ts_from = ?,"
             " digest = ? WHERE id = ?",
             (
                 item.size,
@@ -102,7 +102,7 @@ class Lines:
                 record.ts,
                 record.ts_from,
                 content_digest(record),
-                turn_id,
+                record_id,
             ),
         )
         self._db.execute(
@@ -125,14 +125,14 @@ class Lines:
         problems = [Problem(*at, warning, preview) for warning in record.warnings]
         self._chunks.add_problems(part, problems)
 
-    def retire(self, part: Tracked, session: Session, turn_ids: Sequence[RecordId]) -> None:
+    def retire(self, part: Tracked, session: Session, record_ids: Sequence[RecordId]) -> None:
         """Keep records that left the conversation in the index, under a generation number."""
-        if not turn_ids:
+        if not record_ids:
             return
         part.generation += 1
-        for turn_id in turn_ids:
-            self._copies.retire(turn_id, session.id, part.generation)
-            offset = self._db.execute("SELECT offset FROM turns WHERE id = ?", (turn_id,)).get
+        for record_id in record_ids:
+            self._copies.retire(record_id, session.id, part.generation)
+            offset = self._db.execute("SELECT offset FROM records WHERE id = ?", (record_id,)).get
             for table in ("chunks", "warnings"):
                 self._db.execute(
                     f"UPDATE {table} SET retired = ?"
@@ -140,16 +140,16 @@ class Lines:
                     (part.generation, part.id, offset),
                 )
             self._db.execute(
-                "UPDATE turns SET retired = ? WHERE id = ?", (part.generation, turn_id)
+                "UPDATE records SET retired = ? WHERE id = ?", (part.generation, record_id)
             )
         self._events.detach_lost(part.id or NO_SOURCE, part.generation)
 
-    def discard(self, part: Tracked, session: Session, turn_ids: Sequence[RecordId]) -> None:
+    def discard(self, part: Tracked, session: Session, record_ids: Sequence[RecordId]) -> None:
         """Remove records that are added again in this transaction, read by a newer edition."""
-        if not turn_ids:
+        if not record_ids:
             return
-        self.retire(part, session, turn_ids)
-        self._copies.purge(f"VALUES {','.join(f'({turn_id})' for turn_id in turn_ids)}")
+        self.retire(part, session, record_ids)
+        self._copies.purge(f"VALUES {','.join(f'({record_id})' for record_id in record_ids)}")
         for table in ("chunks", "warnings"):
             self._db.execute(
                 f"DELETE FROM {table} WHERE source_id = ? AND retired = ?",
@@ -160,23 +160,23 @@ class Lines:
     def arrange(self, whole: Tracked, part: Tracked, change: Conversation) -> None:
         """Give every stored line its current place and time in the conversation."""
         places, times = [], []
-        for key, line, turn_id, offset, ts, ts_from in self._db.execute(
+        for key, line, record_id, offset, ts, ts_from in self._db.execute(
             "SELECT k.value, k.key + 1, t.id, t.offset, t.ts, t.ts_from FROM json_each(?) k"
             " CROSS JOIN database_rows r ON r.source_id = ? AND r.key = k.value"
-            " JOIN turns t ON t.id = r.turn_id AND t.source_id = ? AND t.retired = 0",
+            " JOIN records t ON t.id = r.record_id AND t.source_id = ? AND t.retired = 0",
             (json.dumps(change.order), whole.id, part.id),
         ):
             if offset != _place(line):
-                places.append((line, offset, turn_id))
+                places.append((line, offset, record_id))
             if (ts is None or ts_from is not None) and (ts, ts_from) != _time(key, change):
-                times.append((*_time(key, change), turn_id))
+                times.append((*_time(key, change), record_id))
         self._move(part, places)
-        for ts, ts_from, turn_id in times:
+        for ts, ts_from, record_id in times:
             self._db.execute(
-                "UPDATE turns SET ts = ?, ts_from = ? WHERE id = ?", (ts, ts_from, turn_id)
+                "UPDATE records SET ts = ?, ts_from = ? WHERE id = ?", (ts, ts_from, record_id)
             )
-            self._db.execute("UPDATE events SET ts = ? WHERE turn_id = ?", (ts, turn_id))
-            self._usage.redate(turn_id)
+            self._db.execute("UPDATE events SET ts = ? WHERE record_id = ?", (ts, record_id))
+            self._usage.redate(record_id)
 
     def _move(self, part: Tracked, places: list[tuple[int, int, int]]) -> None:
         if not places:
@@ -199,8 +199,8 @@ class Lines:
         for table, row_id, line in found:
             self._db.execute(f"UPDATE {table} SET offset = ? WHERE id = ?", (_place(line), row_id))
         self._db.executemany(
-            "UPDATE turns SET offset = ?, line = ? WHERE id = ?",
-            [(_place(line), line, turn_id) for line, _, turn_id in places],
+            "UPDATE records SET offset = ?, line = ? WHERE id = ?",
+            [(_place(line), line, record_id) for line, _, record_id in places],
         )
 
 
@@ -217,7 +217,7 @@ def _place(line: int) -> int:
 
 
 class Revision:
-    """Sets the events of a stored turn to the record's current content."""
+    """Sets the events of a stored record to its current content."""
 
     def __init__(
         self, db: apsw.Connection, rows: EventRows, copies: Copies, usage: UsageWriter
@@ -227,25 +227,25 @@ class Revision:
         self._copies = copies
         self._usage = usage
 
-    def apply(self, session: Session, turn_id: RecordId, record: Record, *, stale: bool) -> bool:
-        """False if other records are joined with the turn: it must become a new one.
+    def apply(self, session: Session, record_id: RecordId, record: Record, *, stale: bool) -> bool:
+        """False if other records are joined with it: it must become a new one.
 
         `stale`: an older edition of the reader read it.
         """
-        if self._is_joined(turn_id, record):
-            if stale or not self._says_the_same(turn_id, record):
+        if self._is_joined(record_id, record):
+            if stale or not self._says_the_same(record_id, record):
                 return False
-            self._date(turn_id, record.ts)
-            self._spend(session, turn_id, record)
+            self._date(record_id, record.ts)
+            self._spend(session, record_id, record)
             return True
-        self._separate_from_copies(session, turn_id)
+        self._separate_from_copies(session, record_id)
         rows = self._rows
-        old = {row.block: row for row in rows.stored("e.turn_id = ?", turn_id)}
-        hidden = self._db.execute("SELECT retired FROM turns WHERE id = ?", (turn_id,)).get
+        old = {row.block: row for row in rows.stored("e.record_id = ?", record_id)}
+        hidden = self._db.execute("SELECT retired FROM records WHERE id = ?", (record_id,)).get
         for block, event in enumerate(record.events):
             row = old.pop(block, None)
             event_id = row.id if row else rows.new_id()
-            new = row_of(event_id, session.id, (turn_id, block), record, event)
+            new = row_of(event_id, session.id, (record_id, block), record, event)
             new.retired = hidden  # a better source has the session
             if row is None:
                 rows.add(new)
@@ -258,55 +258,57 @@ class Revision:
         for row in old.values():
             self._forget_details(row)
             rows.drop(row)
-        self._spend(session, turn_id, record)
+        self._spend(session, record_id, record)
         return True
 
-    def _spend(self, session: Session, turn_id: RecordId, record: Record) -> None:
+    def _spend(self, session: Session, record_id: RecordId, record: Record) -> None:
         if record.model and record.model not in session.models:
             session.models.append(record.model)
         if record.usage is not None:
-            self._usage.add(session, turn_id, record, record.usage)
-            self._usage.turns_written()
+            self._usage.add(session, record_id, record, record.usage)
+            self._usage.records_written()
 
-    def _says_the_same(self, turn_id: RecordId, record: Record) -> bool:
+    def _says_the_same(self, record_id: RecordId, record: Record) -> bool:
         """Whether only what is around the content changed: its time, or what it used."""
-        stored = self._db.execute("SELECT digest FROM turns WHERE id = ?", (turn_id,)).get
+        stored = self._db.execute("SELECT digest FROM records WHERE id = ?", (record_id,)).get
         return bool(stored == content_digest(record))
 
-    def _date(self, turn_id: RecordId, ts: int | None) -> None:
-        """Give the events and answers in a turn another time; recorded durations stay."""
-        if self._db.execute("SELECT ts FROM turns WHERE id = ?", (turn_id,)).get == ts:
+    def _date(self, record_id: RecordId, ts: int | None) -> None:
+        """Give the events and answers in a record another time; recorded durations stay."""
+        if self._db.execute("SELECT ts FROM records WHERE id = ?", (record_id,)).get == ts:
             return
         computed = self._db.execute(
-            "SELECT id FROM events WHERE ?1 IN (turn_id, result_turn_id) AND turn_id"
-            " <> result_turn_id AND (duration_ms IS NULL OR duration_ms = answered - ts)"
+            "SELECT id FROM events WHERE ?1 IN (record_id, result_record_id) AND record_id"
+            " <> result_record_id AND (duration_ms IS NULL OR duration_ms = answered - ts)"
             f" AND NOT {AWAITS_PERSON}",
-            (turn_id,),
+            (record_id,),
         ).fetchall()
-        self._db.execute("UPDATE events SET ts = ? WHERE turn_id = ?", (ts, turn_id))
-        self._db.execute("UPDATE events SET answered = ? WHERE result_turn_id = ?", (ts, turn_id))
+        self._db.execute("UPDATE events SET ts = ? WHERE record_id = ?", (ts, record_id))
+        self._db.execute(
+            "UPDATE events SET answered = ? WHERE result_record_id = ?", (ts, record_id)
+        )
         self._db.executemany(
             "UPDATE events SET duration_ms = iif(answered >= ts, answered - ts, NULL) WHERE id = ?",
             computed,
         )
 
-    def _is_joined(self, turn_id: RecordId, record: Record) -> bool:
+    def _is_joined(self, record_id: RecordId, record: Record) -> bool:
         """Whether a call and its result are in two records, or another record is a copy."""
         return bool(record.results) or bool(
             self._db.execute(
-                "SELECT EXISTS (SELECT 1 FROM events WHERE result_turn_id = ?1)"
+                "SELECT EXISTS (SELECT 1 FROM events WHERE result_record_id = ?1)"
                 " OR EXISTS (SELECT 1 FROM events"
-                " WHERE turn_id = ?1 AND result_turn_id IS NOT NULL)"
-                " OR EXISTS (SELECT 1 FROM turns WHERE native_key = short_key(?2)"
+                " WHERE record_id = ?1 AND result_record_id IS NOT NULL)"
+                " OR EXISTS (SELECT 1 FROM records WHERE native_key = short_key(?2)"
                 " AND native_id = ?2 AND digest = ?3 AND id <> ?1 AND retired = 0)",
-                (turn_id, record.native_id, content_digest(record)),
+                (record_id, record.native_id, content_digest(record)),
             ).get
         )
 
-    def _separate_from_copies(self, session: Session, turn_id: RecordId) -> None:
+    def _separate_from_copies(self, session: Session, record_id: RecordId) -> None:
         """Its content no longer equals that of its copies."""
-        self._copies.retire(turn_id, session.id, 0)
-        self._db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (turn_id,))
+        self._copies.retire(record_id, session.id, 0)
+        self._db.execute("UPDATE records SET copy_of = NULL WHERE id = ?", (record_id,))
 
     def _forget_details(self, row: Row) -> None:
         for table in ("files", "commits", "edits"):

@@ -90,21 +90,23 @@ class ConversationWriter:
         seen: list[tuple[Item, RecordId | None]] = []
         new: list[tuple[Item, Record]] = []
         for item in change.items:
-            turn_id = stored.get(item.key)
+            record_id = stored.get(item.key)
             if item.record is None:
-                lost += [turn_id] if turn_id else []
+                lost += [record_id] if record_id else []
                 seen.append((item, None))
                 continue
             self._lines.date_record(item.record, item.key, change)
             stale_item = item.key in stale
-            if turn_id and self._revision.apply(session, turn_id, item.record, stale=stale_item):
-                self._lines.rewrite(part, turn_id, item)
+            if record_id and self._revision.apply(
+                session, record_id, item.record, stale=stale_item
+            ):
+                self._lines.rewrite(part, record_id, item)
                 for link in item.record.links:  # it may name its subagent only later
                     self._sessions.link(part.agent, change.spec, session, link)
-                seen.append((item, turn_id))
+                seen.append((item, record_id))
             else:
-                if turn_id:
-                    (again if stale_item else lost).append(turn_id)
+                if record_id:
+                    (again if stale_item else lost).append(record_id)
                 new.append((item, item.record))
         self._lines.retire(part, session, lost)
         self._lines.discard(part, session, again)
@@ -112,7 +114,7 @@ class ConversationWriter:
             self._lines.arrange(whole, part, change)
         seen += self._lines.add(part, change, new)
         self._remember(whole, seen)
-        return sum(turn_id is not None for _, turn_id in seen)
+        return sum(record_id is not None for _, record_id in seen)
 
     # -- the session
 
@@ -168,7 +170,7 @@ class ConversationWriter:
             "SELECT min(ts) FILTER (WHERE ts_from IS NOT 'session'),"
             " max(ts) FILTER (WHERE ts_from IS NOT 'session'), count(*)"
             " FILTER (WHERE source_id = ?)"
-            " FROM turns WHERE session_id = ? AND retired = 0",
+            " FROM records WHERE session_id = ? AND retired = 0",
             (part.id, session.id),
         )
         if not outranked:
@@ -196,8 +198,8 @@ class ConversationWriter:
     def _has_events(self, session: Session, part: Tracked) -> bool:
         return bool(
             self._db.execute(
-                "SELECT EXISTS (SELECT 1 FROM turns t JOIN events e"
-                " ON e.turn_id = coalesce(t.copy_of, t.id)"
+                "SELECT EXISTS (SELECT 1 FROM records t JOIN events e"
+                " ON e.record_id = coalesce(t.copy_of, t.id)"
                 " WHERE t.session_id = ? AND t.source_id = ?)",
                 (session.id, part.id),
             ).get
@@ -214,25 +216,25 @@ class ConversationWriter:
     # -- `database_rows`
 
     def _stored(self, whole: Tracked, keys: list[str]) -> tuple[dict[str, RecordId], set[str]]:
-        """The turns of the records with these keys, and which only an older edition read."""
-        turns, stale = dict[str, RecordId](), set[str]()
-        for key, turn_id, place in self._db.execute(
-            "SELECT r.key, r.turn_id, r.place FROM json_each(?) k CROSS JOIN database_rows r"
-            " ON r.source_id = ? AND r.key = k.value WHERE r.turn_id IS NOT NULL",
+        """The ids of the records with these keys, and the keys that only an older edition read."""
+        records, stale = dict[str, RecordId](), set[str]()
+        for key, record_id, place in self._db.execute(
+            "SELECT r.key, r.record_id, r.place FROM json_each(?) k CROSS JOIN database_rows r"
+            " ON r.source_id = ? AND r.key = k.value WHERE r.record_id IS NOT NULL",
             (json.dumps(keys), whole.id),
         ):
-            turns[key] = turn_id
+            records[key] = record_id
             if place < NO_PLACE:
                 stale.add(key)
-        return turns, stale
+        return records, stale
 
     def _remember(self, whole: Tracked, items: Iterable[tuple[Item, RecordId | None]]) -> None:
         self._db.executemany(
             "INSERT OR REPLACE INTO database_rows"
-            " (source_id, key, place, digest, turn_id, alias, ts) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            " (source_id, key, place, digest, record_id, alias, ts) VALUES (?, ?, ?, ?, ?, ?, ?)",
             [
-                (whole.id, item.key, item.place, item.digest, turn_id, item.alias, item.ts)
-                for item, turn_id in items
+                (whole.id, item.key, item.place, item.digest, record_id, item.alias, item.ts)
+                for item, record_id in items
             ],
         )
 

@@ -13,52 +13,52 @@ import apsw
 
 from sess_schema.ids import RecordId, SessionId, SourceId
 from sess_schema.short_keys import short_key
-from sessiond.engines.slices import Turn, hash64
+from sessiond.engines.slices import PlacedRecord, hash64
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Event
 from sessiond.writing.event_rows import Numbers, clean
 from sessiond.writing.events import EventWriter
+from sessiond.writing.record_rows import TWIN, RecordRows, Twin
 from sessiond.writing.session_facts import SessionFacts
 from sessiond.writing.sessions import Session, Sessions
-from sessiond.writing.turn_rows import TWIN, TurnRows, Twin
 from sessiond.writing.usage import UsageWriter
 
 _IMAGE = "[image]"  # the text of a prompt without words
 _REMEMBERED = 100_000  # blocks; more are read again when they are asked for
-# Whether a session has the turn `o` or a copy. Without the plus sign SQLite would read the session.
+# Whether a session has the record `o` or a copy. Without the plus sign SQLite would read all of it.
 _HERE = (
-    "(o.session_id = ?2 AND o.retired = 0 OR EXISTS (SELECT 1 FROM turns t"
+    "(o.session_id = ?2 AND o.retired = 0 OR EXISTS (SELECT 1 FROM records t"
     " WHERE t.copy_of = o.id AND +t.session_id = ?2 AND t.retired = 0))"
 )
 _SHOWN = (
-    "SELECT e.turn_id, e.type, x.text, x.input, e.images, o.digest"
-    " FROM events e JOIN event_texts x ON x.id = e.id JOIN turns o ON o.id = e.turn_id"
-    f" WHERE e.ts = ?1 AND e.retired = 0 AND e.unjoined IS NULL AND {_HERE} ORDER BY e.turn_id"
+    "SELECT e.record_id, e.type, x.text, x.input, e.images, o.digest"
+    " FROM events e JOIN event_texts x ON x.id = e.id JOIN records o ON o.id = e.record_id"
+    f" WHERE e.ts = ?1 AND e.retired = 0 AND e.unjoined IS NULL AND {_HERE} ORDER BY e.record_id"
 )
 _ANSWERED = (
-    "SELECT e.result_turn_id, e.status, x.output, e.overflow, o.digest"
-    " FROM events e JOIN event_texts x ON x.id = e.id JOIN turns o ON o.id = e.result_turn_id"
+    "SELECT e.result_record_id, e.status, x.output, e.overflow, o.digest"
+    " FROM events e JOIN event_texts x ON x.id = e.id JOIN records o ON o.id = e.result_record_id"
     f" WHERE e.call_key = short_key(?3) AND e.call_id = ?3 AND e.answered = ?1 AND e.retired = 0"
     f" AND {_HERE}"
-    " ORDER BY e.result_turn_id"
+    " ORDER BY e.result_record_id"
 )
 
 
 class _Moment:
-    """Turns, oldest first, by what they say: blocks by their words, whole records by digest."""
+    """Records, oldest first, by what they say: blocks by their words, whole records by digest."""
 
     def __init__(self) -> None:
         self._said: dict[int, dict[RecordId, int]] = {}
         self._images: dict[str, dict[RecordId, int]] = {}  # by type of event: images in a block
         self._whole: dict[int, RecordId] = {}
 
-    def add(self, turn_id: RecordId, digest: int, words: int) -> None:
-        self._said.setdefault(words, {})[turn_id] = 0
-        self._whole.setdefault(digest, turn_id)
+    def add(self, record_id: RecordId, digest: int, words: int) -> None:
+        self._said.setdefault(words, {})[record_id] = 0
+        self._whole.setdefault(digest, record_id)
 
-    def add_images(self, turn_id: RecordId, type_: str, images: int) -> None:
+    def add_images(self, record_id: RecordId, type_: str, images: int) -> None:
         pictured = self._images.setdefault(type_, {})
-        pictured[turn_id] = max(images, pictured.get(turn_id, 0))
+        pictured[record_id] = max(images, pictured.get(record_id, 0))
 
     def with_words(self, words: int) -> dict[RecordId, int]:
         return self._said.get(words, {})
@@ -77,7 +77,7 @@ class Replays:
     one time on every line is read in a time that grows with its length, and not with its square.
     """
 
-    def __init__(self, db: apsw.Connection, rows: TurnRows) -> None:
+    def __init__(self, db: apsw.Connection, rows: RecordRows) -> None:
         self._db = db
         self._rows = rows
         # By session, time and, of results, call.
@@ -97,17 +97,17 @@ class Replays:
             self._moments = {}
             self._blocks = 0
 
-    def original(self, session: Session, turn: Turn) -> RecordId | None:
-        """The turn that a record repeats, or repeats some blocks of."""
-        record = turn.record
+    def original(self, session: Session, placed: PlacedRecord) -> RecordId | None:
+        """The stored record that one repeats, or repeats some blocks of."""
+        record = placed.record
         assert record.ts is not None
         shown = self._shown(session.id, record.ts) if record.events else None
         answers = [self._answers(session.id, record.ts, r.call_id) for r in record.results]
         for moment in (shown, *answers):
-            whole = moment.whole(turn.digest) if moment else None
+            whole = moment.whole(placed.digest) if moment else None
             if whole is not None:
                 return whole
-        # For each block the turns that have it, and how many images it must have at least.
+        # For each block the records that have it, and how many images it must have at least.
         blocks: list[tuple[dict[RecordId, int], int]] = []
         for event in record.events:
             assert shown is not None
@@ -121,32 +121,32 @@ class Replays:
         fewest, _ = min(blocks, key=lambda block: len(block[0]))
         return next(
             (
-                turn_id
-                for turn_id in fewest
-                if all(turns.get(turn_id, -1) >= images for turns, images in blocks)
+                record_id
+                for record_id in fewest
+                if all(records.get(record_id, -1) >= images for records, images in blocks)
             ),
             None,
         )
 
-    def add(self, session: Session, turn: Turn) -> None:
+    def add(self, session: Session, placed: PlacedRecord) -> None:
         """A new record that is no copy: later ones may repeat it."""
-        record = turn.record
+        record = placed.record
         if not self._moments or record.ts is None:
             return
         if record.events and (shown := self._moments.get((session.id, record.ts, None))):
             for event in record.events:
-                self._say(shown, turn.id, turn.digest, event)
+                self._say(shown, placed.id, placed.digest, event)
         if record.ts_from is not None:
             return
         for result in record.results:
             if answered := self._moments.get((session.id, record.ts, result.call_id)):
                 said = _result(result.status, result.output, result.overflow)
-                answered.add(turn.id, turn.digest, said)
+                answered.add(placed.id, placed.digest, said)
                 self._blocks += 1
 
-    def _say(self, moment: _Moment, turn_id: RecordId, digest: int, event: Event) -> None:
-        moment.add(turn_id, digest, _words(event.type, event.text, event.input))
-        moment.add_images(turn_id, event.type, event.images)
+    def _say(self, moment: _Moment, record_id: RecordId, digest: int, event: Event) -> None:
+        moment.add(record_id, digest, _words(event.type, event.text, event.input))
+        moment.add_images(record_id, event.type, event.images)
         self._blocks += 1
 
     def _shown(self, session_id: SessionId, ts: int) -> _Moment:
@@ -154,9 +154,9 @@ class Replays:
         if (known := self._moments.get(key)) is not None:
             return known
         moment = self._new(key)
-        for turn_id, type_, text, input_, images, digest in self._read(_SHOWN, ts, session_id):
-            moment.add(turn_id, digest, _words(type_, text, input_))
-            moment.add_images(turn_id, type_, images)
+        for record_id, type_, text, input_, images, digest in self._read(_SHOWN, ts, session_id):
+            moment.add(record_id, digest, _words(type_, text, input_))
+            moment.add_images(record_id, type_, images)
         return moment
 
     def _answers(self, session_id: SessionId, ts: int, call_id: str) -> _Moment:
@@ -164,10 +164,10 @@ class Replays:
         if (known := self._moments.get(key)) is not None:
             return known
         moment = self._new(key)
-        for turn_id, status, output, overflow, digest in self._read(
+        for record_id, status, output, overflow, digest in self._read(
             _ANSWERED, ts, session_id, call_id
         ):
-            moment.add(turn_id, digest, _result(status, output, overflow))
+            moment.add(record_id, digest, _result(status, output, overflow))
         return moment
 
     def _new(self, key: tuple[SessionId, int, str | None]) -> _Moment:
@@ -201,17 +201,17 @@ def _hash(*parts: str) -> int:
     return hash64(*[part.encode("utf-8", "replace") for part in parts])
 
 
-_EVENTS = "(SELECT id FROM events WHERE turn_id IN purged)"
+_EVENTS = "(SELECT id FROM events WHERE record_id IN purged)"
 _NUMBERS = (
-    "SELECT id, turn_id, iif(unjoined IS NULL, type, 'result'), coalesce(call_id, row_number()"
-    " OVER (PARTITION BY turn_id, type, call_id IS NULL ORDER BY block) - 1)"
-    " FROM events WHERE turn_id IN purged"
+    "SELECT id, record_id, iif(unjoined IS NULL, type, 'result'), coalesce(call_id, row_number()"
+    " OVER (PARTITION BY record_id, type, call_id IS NULL ORDER BY block) - 1)"
+    " FROM events WHERE record_id IN purged"
 )
 
 
 @dataclass(slots=True)
 class Alike:
-    """Turns with one id and the same words, oldest first."""
+    """Records with one id and the same words, oldest first."""
 
     twins: deque[Twin] = field(default_factory=deque)
     returning: deque[Twin] = field(default_factory=deque)  # they left the file that is being read
@@ -221,7 +221,7 @@ Twins = dict[tuple[str | None, int], Alike]  # by native id and digest
 
 
 class Copies:
-    """Finds the twins of records; each is a turn, and one of them owns the events.
+    """Finds the twins of records; one of them owns the events.
 
     Whatever is read first, it is the one in the session that started first.
     """
@@ -229,7 +229,7 @@ class Copies:
     def __init__(
         self,
         db: apsw.Connection,
-        rows: TurnRows,
+        rows: RecordRows,
         *,
         sessions: Sessions,
         events: EventWriter,
@@ -248,14 +248,16 @@ class Copies:
         self._by_name: dict[str, list[Twin]] = {}
         self._replays = Replays(db, rows)
 
-    def begin(self, source: Tracked, turns: list[Turn]) -> Twins:
-        """Stored turns of the agent by native id and digest, which a fork or a link may copy."""
+    def begin(self, source: Tracked, records: list[PlacedRecord]) -> Twins:
+        """Stored records of the agent by native id and digest, which a fork or a link may copy."""
         self._by_id, self._by_name = {}, {}
         self._replays.begin(source.id)
-        self._retires = any(turn.record.retires for turn in turns)
+        self._retires = any(placed.record.retires for placed in records)
         known: Twins = {}
-        named = [short_key(turn.record.native_id) for turn in turns if turn.record.native_id]
-        nameless = [turn.digest for turn in turns if not turn.record.native_id]
+        named = [
+            short_key(placed.record.native_id) for placed in records if placed.record.native_id
+        ]
+        nameless = [placed.digest for placed in records if not placed.record.native_id]
         for condition, wanted in (
             ("native_key IN (SELECT value FROM json_each(?))", named),
             ("native_id IS NULL AND digest IN (SELECT value FROM json_each(?))", nameless),
@@ -263,7 +265,7 @@ class Copies:
             if not wanted:
                 continue
             for native_id, digest, *rest in self._db.execute(
-                f"SELECT native_id, digest, {TWIN} FROM turns WHERE {condition}"
+                f"SELECT native_id, digest, {TWIN} FROM records WHERE {condition}"
                 " AND (SELECT agent FROM sources s WHERE s.id = source_id) = ? ORDER BY id",
                 (json.dumps(wanted), source.agent),
             ):
@@ -275,12 +277,14 @@ class Copies:
                     alike.returning.append(twin)
         return known
 
-    def add(self, session: Session, twin: Twin, turn: Turn, original: Twin | None) -> None:
-        """Add a turn of the current slice that is not in the index yet."""
+    def add(
+        self, session: Session, twin: Twin, placed: PlacedRecord, original: Twin | None
+    ) -> None:
+        """Add a record of the current slice that is not in the index yet."""
         if self._retires:
-            self._note(turn.record.native_id, twin)
+            self._note(placed.record.native_id, twin)
         if original is None:
-            self._replays.add(session, turn)
+            self._replays.add(session, placed)
         elif original.session_id != session.id or twin.copy_of is None:
             self._replays.forget()  # the session shows what another one says, or owns it now
 
@@ -292,7 +296,7 @@ class Copies:
     def standing(
         self, native_id: str, source_id: SourceId | None, session_id: SessionId
     ) -> list[RecordId]:
-        """Turns of a log that are shown and have a native id of the current slice."""
+        """Records of a log that are shown and have a native id of the current slice."""
         return [
             twin.id
             for twin in self._by_name.get(native_id, ())
@@ -304,9 +308,9 @@ class Copies:
         twin.retired = twin.superseded = 0
         self._replays.forget()
 
-    def replayed(self, session: Session, turn: Turn) -> Twin | None:
+    def replayed(self, session: Session, placed: PlacedRecord) -> Twin | None:
         """Find the original of a record that a compaction repeats: new id, same time and text."""
-        record = turn.record
+        record = placed.record
         if (
             record.ts is None
             or record.ts_from is not None
@@ -315,13 +319,13 @@ class Copies:
             or not (record.events or record.results)
         ):
             return None
-        turn_id = self._replays.original(session, turn)
-        return None if turn_id is None else self._rows.twin(turn_id)
+        record_id = self._replays.original(session, placed)
+        return None if record_id is None else self._rows.twin(record_id)
 
     def owner_of(
-        self, session: Session, turn: Turn, turn_id: RecordId, twin: Twin | None
+        self, session: Session, placed: PlacedRecord, record_id: RecordId, twin: Twin | None
     ) -> RecordId | None:
-        """The turn that owns the events of a new one; None if it owns them itself.
+        """The record that owns the events of a new copy; None if it owns them itself.
 
         It takes them over from a twin if its session started first or the twin has left.
         """
@@ -330,20 +334,20 @@ class Copies:
         owner = self._root(twin)
         if owner.session_id == session.id and not owner.is_gone:
             return owner.id
-        new = (False, int(turn.record.forked), *session.age())
+        new = (False, int(placed.record.forked), *session.age())
         above = self._sessions.by_id(owner.session_id)
         old = (owner.is_gone, owner.forked, *above.age())
         if new >= old:
             return owner.id
-        self._events.replace_words(owner.id, turn.record)
-        self.hand_over(owner.id, owner.session_id, turn_id, session.id, turn.record.ts)
-        owner.copy_of = turn_id
-        if turn.record.native_id:
-            self._facts.records_arrived([turn.record.native_id], above, session)
+        self._events.replace_words(owner.id, placed.record)
+        self.hand_over(owner.id, owner.session_id, record_id, session.id, placed.record.ts)
+        owner.copy_of = record_id
+        if placed.record.native_id:
+            self._facts.records_arrived([placed.record.native_id], above, session)
         return None
 
     def _root(self, twin: Twin) -> Twin:
-        """The turn that owns a copy's events."""
+        """The record that owns a copy's events."""
         while twin.copy_of is not None:
             twin = self._rows.twin(twin.copy_of)
         return twin
@@ -356,58 +360,60 @@ class Copies:
         session_id: SessionId,
         ts: int | None,
     ) -> None:
-        """Make another turn, of the time `ts`, the owner of a copied record's events and usage."""
+        """Make another record, of the time `ts`, the owner of a copy's events and usage."""
         db = self._db
         self._replays.forget()
         self._usage.save()
         self._events.change_owner(old, new, session_id)
         self._facts.count_again(old_session, session_id)
         db.execute(
-            "UPDATE events SET turn_id = ?, session_id = ?, retired = 0 WHERE turn_id = ?",
+            "UPDATE events SET record_id = ?, session_id = ?, retired = 0 WHERE record_id = ?",
             (new, session_id, old),
         )
-        db.execute("UPDATE events SET result_turn_id = ? WHERE result_turn_id = ?", (new, old))
-        db.execute("UPDATE usage SET turn_id = ? WHERE turn_id = ?", (new, old))
-        db.execute("UPDATE turns SET copy_of = ? WHERE copy_of = ?", (new, old))
-        db.execute("UPDATE turns SET copy_of = NULL WHERE id = ?", (new,))
-        db.execute("UPDATE turns SET copy_of = ? WHERE id = ?", (new, old))
+        db.execute("UPDATE events SET result_record_id = ? WHERE result_record_id = ?", (new, old))
+        db.execute("UPDATE usage SET record_id = ? WHERE record_id = ?", (new, old))
+        db.execute("UPDATE records SET copy_of = ? WHERE copy_of = ?", (new, old))
+        db.execute("UPDATE records SET copy_of = NULL WHERE id = ?", (new,))
+        db.execute("UPDATE records SET copy_of = ? WHERE id = ?", (new, old))
         self._events.take_time((old, old_session), (new, session_id), ts)
 
-    def supersede(self, turn_id: RecordId, session_id: SessionId, generation: int) -> None:
+    def supersede(self, record_id: RecordId, session_id: SessionId, generation: int) -> None:
         """Retire a record that a later record of its file replaced or took back."""
-        self._db.execute("UPDATE turns SET superseded = 1 WHERE id = ?", (turn_id,))
-        if turn_id in self._by_id:
-            self._by_id[turn_id].superseded = 1
-        self.retire(turn_id, session_id, generation)
+        self._db.execute("UPDATE records SET superseded = 1 WHERE id = ?", (record_id,))
+        if record_id in self._by_id:
+            self._by_id[record_id].superseded = 1
+        self.retire(record_id, session_id, generation)
 
-    def retire(self, turn_id: RecordId, session_id: SessionId, generation: int) -> None:
+    def retire(self, record_id: RecordId, session_id: SessionId, generation: int) -> None:
         """Retire a record that left its source; a copy inherits its events, if there is one."""
         self._replays.forget()
         copies: list[tuple[bool, Any, RecordId, SessionId, int | None]] = [
             (bool(superseded), self._sessions.by_id(holder).age(), copy, holder, ts)
             for copy, holder, ts, superseded in self._db.execute(
-                "SELECT id, session_id, ts, superseded FROM turns"
+                "SELECT id, session_id, ts, superseded FROM records"
                 " WHERE copy_of = ? AND retired = 0",
-                (turn_id,),
+                (record_id,),
             )
         ]
         # Events that nobody shows are those of the first session that did, as all others are.
-        here = (True, self._sessions.by_id(session_id).age(), turn_id, session_id, None)
+        here = (True, self._sessions.by_id(session_id).age(), record_id, session_id, None)
         superseded, _, heir, holder, ts = min((*copies, here))
-        if heir != turn_id:
-            self.hand_over(turn_id, session_id, heir, holder, ts)
-            if turn_id in self._by_id:
-                self._by_id[turn_id].copy_of = heir
+        if heir != record_id:
+            self.hand_over(record_id, session_id, heir, holder, ts)
+            if record_id in self._by_id:
+                self._by_id[record_id].copy_of = heir
         if superseded:
-            self._db.execute("UPDATE events SET retired = ? WHERE turn_id = ?", (generation, heir))
-            if heir != turn_id:
+            self._db.execute(
+                "UPDATE events SET retired = ? WHERE record_id = ?", (generation, heir)
+            )
+            if heir != record_id:
                 self._events.mark(heir, gone=True)
 
-    def purge(self, turns: str) -> None:
-        """Remove the turns that a query selects, with their events and usage.
+    def purge(self, records: str) -> None:
+        """Remove the records that a query selects, with their events and usage.
 
         What is read again keeps its numbers. Copies that stay inherit the events; the ids of the
-        turns remain in the temporary table `purged`.
+        records remain in the temporary table `purged`.
         """
         db = self._db
         rows = self._events.rows
@@ -415,22 +421,22 @@ class Copies:
         self._rows.new_id()
         db.execute("CREATE TEMP TABLE IF NOT EXISTS purged (id INTEGER PRIMARY KEY)")
         db.execute("DELETE FROM purged")
-        db.execute(f"INSERT INTO purged {turns}")
+        db.execute(f"INSERT INTO purged {records}")
         copied: list[Any] = db.execute(
-            "SELECT DISTINCT t.id, t.session_id FROM turns c JOIN turns t ON t.id = c.copy_of"
+            "SELECT DISTINCT t.id, t.session_id FROM records c JOIN records t ON t.id = c.copy_of"
             " WHERE t.id IN purged AND c.id NOT IN purged AND c.retired = 0"
         ).fetchall()
-        for turn_id, session_id in copied:
-            self.retire(turn_id, session_id, 0)
+        for record_id, session_id in copied:
+            self.retire(record_id, session_id, 0)
         numbers: Numbers = {
-            (turn, type_, name): id_ for id_, turn, type_, name in db.execute(_NUMBERS)
+            (record_id, type_, name): id_ for id_, record_id, type_, name in db.execute(_NUMBERS)
         }
         rows.unindex(numbers.values())
         rows.reuse(numbers)
-        places = db.execute("SELECT source_id, offset, id FROM turns WHERE id IN purged")
+        places = db.execute("SELECT source_id, offset, id FROM records WHERE id IN purged")
         self._rows.reuse({(source, offset): id_ for source, offset, id_ in places})
         for table in ("files", "commits", "edits"):
             db.execute(f"DELETE FROM {table} WHERE event_id IN {_EVENTS}")
         db.execute(f"DELETE FROM event_texts WHERE id IN {_EVENTS}")
-        for table, column in (("events", "turn_id"), ("usage", "turn_id"), ("turns", "id")):
+        for table, column in (("events", "record_id"), ("usage", "record_id"), ("records", "id")):
             db.execute(f"DELETE FROM {table} WHERE {column} IN purged")

@@ -23,7 +23,8 @@ from sessiond.sourcekit.base import Event, Record
 _LOAD = (
     f"SELECT {', '.join(f'e.{name}' for name in COLUMNS)}, c.retired OR c.superseded,"
     " r.session_id, r.retired OR r.superseded"
-    " FROM events e JOIN turns c ON c.id = e.turn_id LEFT JOIN turns r ON r.id = e.result_turn_id"
+    " FROM events e JOIN records c ON c.id = e.record_id"
+    " LEFT JOIN records r ON r.id = e.result_record_id"
 )
 _LOADED = (*COLUMNS, "call_retired", "result_session", "result_retired")
 _LAST_ID = "SELECT coalesce(max(id), 0) FROM events"
@@ -56,7 +57,7 @@ AWAITS_PERSON = f"(status IS 'denied' OR kind IS '{kinds.QUESTION}')"
 class Row(StoredEvent):
     """An event that is being written."""
 
-    # The current state of the turns of the call and the result.
+    # The current state of the records of the call and the result.
     call_retired: int = 0
     result_session: SessionId | None = None
     result_retired: int | None = None
@@ -78,13 +79,13 @@ def row_of(
     record: Record,
     event: Event,
 ) -> Row:
-    """A new event; its place is its turn and its number in it."""
-    turn_id, block = place
+    """A new event; its place is its record and its number in it."""
+    record_id, block = place
     return Row(
         *_facts_of(event),
         id=event_id,
         session_id=session_id,
-        turn_id=turn_id,
+        record_id=record_id,
         block=block,
         ts=record.ts,
         chars=event.chars(),
@@ -99,7 +100,7 @@ def content_of(row: Row) -> tuple[object, ...]:
     return row.ts, *(clean(fact) if isinstance(fact, str) else fact for fact in facts)
 
 
-# Ids of events by turn, type (or `result`), and call or place among those of its type.
+# Ids of events by record, type (or `result`), and call or place among those of its type.
 Numbers = dict[tuple[RecordId, str, str | int], EventId]
 
 
@@ -263,7 +264,7 @@ class EventRows:
         """Give events that are added again the ids under which they were removed."""
         self._numbers = numbers
 
-    def id_of(self, turn_id: RecordId, events: list[Event], block: int) -> EventId:
+    def id_of(self, record_id: RecordId, events: list[Event], block: int) -> EventId:
         """The id of one of a record's events."""
         if not self._numbers:
             return self.new_id()
@@ -271,11 +272,11 @@ class EventRows:
         name = event.call_id or sum(
             one.type == event.type and one.call_id is None for one in events[:block]
         )
-        return self._numbers.pop((turn_id, event.type, name), None) or self.new_id()
+        return self._numbers.pop((record_id, event.type, name), None) or self.new_id()
 
-    def id_of_result(self, turn_id: RecordId, call_id: str) -> EventId:
+    def id_of_result(self, record_id: RecordId, call_id: str) -> EventId:
         """The id of a result that is an event of its own."""
-        return self._numbers.pop((turn_id, "result", call_id), None) or self.new_id()
+        return self._numbers.pop((record_id, "result", call_id), None) or self.new_id()
 
     def first_new_id(self) -> int:
         """The first event id that this transaction assigns."""

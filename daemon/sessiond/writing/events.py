@@ -12,7 +12,7 @@ import apsw
 from sess_schema.edits import hunks_of, with_hunks, without_hunks
 from sess_schema.ids import RecordId, SessionId, SourceId
 from sess_schema.session.event import FACTS
-from sessiond.engines.slices import Turn
+from sessiond.engines.slices import PlacedRecord
 from sessiond.sourcekit.base import LINK_PROMPT, Event, Record, Result, SessionSpec
 from sessiond.writing.calls import ANSWER, ORPHAN, Calls
 from sessiond.writing.chunks import Chunks
@@ -35,13 +35,17 @@ class EventWriter:
         self.rows = EventRows(db)
         self._calls = Calls(self.rows)
         self._prompts: list[tuple[Session, Session, str]] = []
-        # When a copy was written, by its session and the turn that it is a copy of.
+        # When a copy was written, by its session and the record that it is a copy of.
         self._shared: dict[tuple[SessionId, RecordId], int | None] = {}
         self._attachments: str | None = None
         self.reshaped: set[SessionId] = set()  # sessions that gained or lost events outside `add`
 
     def begin(
-        self, spec: SessionSpec, turns: list[Turn], main: Session, twins: Iterable[RecordId]
+        self,
+        spec: SessionSpec,
+        records: list[PlacedRecord],
+        main: Session,
+        twins: Iterable[RecordId],
     ) -> None:
         """Look up the stored calls that this slice may complete, or copies of which it has."""
         self._attachments = spec.attachments
@@ -49,8 +53,8 @@ class EventWriter:
         self._shared.clear()
         wanted: set[str] = set()
         apart = False  # it has records of other sessions
-        for turn in turns:
-            record = turn.record
+        for placed in records:
+            record = placed.record
             for event in record.events:
                 if event.call_id:
                     wanted.add(event.call_id)
@@ -59,22 +63,22 @@ class EventWriter:
             apart = apart or record.sidechain or record.session is not None
         self._calls.begin(wanted, None if apart else main.id, twins)
 
-    def add(self, session: Session, turn_id: RecordId, record: Record) -> None:
-        """Add the events of a new turn, and count those that are new to the session."""
+    def add(self, session: Session, record_id: RecordId, record: Record) -> None:
+        """Add the events of a new record, and count those that are new to the session."""
         for block, event in enumerate(record.events):
-            if event.call_id and self._complete_orphan(session, turn_id, block, record, event):
+            if event.call_id and self._complete_orphan(session, record_id, block, record, event):
                 continue
-            self._add_event(session, turn_id, block, record, event)
+            self._add_event(session, record_id, block, record, event)
             session.count(event.type)
         for block, result in enumerate(record.results, len(record.events)):
-            if self._answer(session, turn_id, block, record, result):
+            if self._answer(session, record_id, block, record, result):
                 session.events += 1  # but nobody called anything
 
     def _add_event(
-        self, session: Session, turn_id: RecordId, block: int, record: Record, event: Event
+        self, session: Session, record_id: RecordId, block: int, record: Record, event: Event
     ) -> None:
-        event_id = self.rows.id_of(turn_id, record.events, block)
-        self._keep(row_of(event_id, session.id, (turn_id, block), record, event))
+        event_id = self.rows.id_of(record_id, record.events, block)
+        self._keep(row_of(event_id, session.id, (record_id, block), record, event))
 
     def _keep(self, row: Row) -> None:
         self.rows.add(row)
@@ -82,7 +86,7 @@ class EventWriter:
             self._calls.add(row)
 
     def _complete_orphan(
-        self, session: Session, turn_id: RecordId, block: int, record: Record, event: Event
+        self, session: Session, record_id: RecordId, block: int, record: Record, event: Event
     ) -> bool:
         """Complete the event of a call whose result came first."""
         row = self._calls.orphan(event.call_id, session.id)
@@ -92,7 +96,7 @@ class EventWriter:
         self._calls.complete(row)
         for name in _OF_CALL:
             setattr(row, name, getattr(event, name))
-        row.turn_id, row.block, row.ts, row.files = turn_id, block, record.ts, event.files
+        row.record_id, row.block, row.ts, row.files = record_id, block, record.ts, event.files
         row.edits = with_hunks(event.edits, hunks_of(self.rows.edits(row)))
         row.duration_ms = _duration(row.duration_ms, _own_time(record), row.answered)
         self.rows.replace(row)
@@ -100,7 +104,7 @@ class EventWriter:
         return True
 
     def _answer(
-        self, session: Session, turn_id: RecordId, block: int, record: Record, result: Result
+        self, session: Session, record_id: RecordId, block: int, record: Record, result: Result
     ) -> bool:
         """Join a result with its call; True if it becomes a separate event instead.
 
@@ -109,18 +113,18 @@ class EventWriter:
         """
         call = self._call_of(session, result)
         if call is not None and self._rank(call, session, 0) < self._rank_of_result(call):
-            if call.result_turn_id is not None:
+            if call.result_record_id is not None:
                 self._detach(call, ANSWER)
-            self._join(call, session, turn_id, record, result)
+            self._join(call, session, record_id, record, result)
             return False
-        event_id = self.rows.id_of_result(turn_id, result.call_id)
-        row = Row("tool_use", id=event_id, session_id=session.id, turn_id=turn_id, block=block)
+        event_id = self.rows.id_of_result(record_id, result.call_id)
+        row = Row("tool_use", id=event_id, session_id=session.id, record_id=record_id, block=block)
         row.unjoined = ORPHAN if call is None else ANSWER
         if call is not None:
             row.tool, row.summary, row.kind = call.tool, call.summary, call.kind
         row.call_id, row.ts = result.call_id, record.ts
         self._keep(row)
-        self._join(row, session, turn_id, record, result)
+        self._join(row, session, record_id, record, result)
         started = self._started(session.id, call) if call else None
         row.duration_ms = _duration(result.duration_ms, started, row.answered)
         return True
@@ -138,16 +142,16 @@ class EventWriter:
         """Detach the result from a call and make it a separate event."""
         self.rows.load(call)
         assert call.result_session is not None
-        assert call.result_turn_id is not None
-        row = Row("tool_use", id=self.rows.new_id(), turn_id=call.result_turn_id)
+        assert call.result_record_id is not None
+        row = Row("tool_use", id=self.rows.new_id(), record_id=call.result_record_id)
         row.session_id = call.result_session
         row.unjoined = unjoined
         row.status, row.output = call.status, call.output
         row.call_id, row.overflow = call.call_id, call.overflow
-        row.result_turn_id, row.result_pointer = call.result_turn_id, call.result_pointer
+        row.result_record_id, row.result_pointer = call.result_record_id, call.result_pointer
         row.retired = call.result_retired or 0
         row.result_session, row.result_retired = call.result_session, call.result_retired
-        row.ts, row.answered = self._time_of(call.result_turn_id), call.answered
+        row.ts, row.answered = self._time_of(call.result_record_id), call.answered
         if unjoined == ANSWER:
             row.tool, row.summary, row.duration_ms = call.tool, call.summary, call.duration_ms
             row.kind = call.kind
@@ -156,7 +160,7 @@ class EventWriter:
         self._keep(row)
         self._reshape(row)
         call.status, call.output = "pending", ""
-        call.result_turn_id = call.result_pointer = call.overflow = call.duration_ms = None
+        call.result_record_id = call.result_pointer = call.overflow = call.duration_ms = None
         call.answered = None
         call.result_session = call.result_retired = None
         self.rows.replace(call)
@@ -164,18 +168,18 @@ class EventWriter:
     def detach_lost(self, source_id: SourceId, generation: int) -> None:
         """Detach results from calls where a rewrite removed one of the two."""
         lost = (
-            "SELECT id FROM turns WHERE source_id = ?1 AND retired = ?2 AND session_id IN"
+            "SELECT id FROM records WHERE source_id = ?1 AND retired = ?2 AND session_id IN"
             " (SELECT session_id FROM session_sources WHERE source_id = ?1)"
         )
         self._calls.begin(())
         for row in self.rows.stored(
-            f"e.result_turn_id IN ({lost}) AND e.unjoined IS NULL AND c.retired = 0",
+            f"e.result_record_id IN ({lost}) AND e.unjoined IS NULL AND c.retired = 0",
             source_id,
             generation,
         ):
             self._detach(row, ANSWER)
         for row in self.rows.stored(
-            f"e.turn_id IN ({lost}) AND r.retired = 0 AND e.turn_id <> e.result_turn_id",
+            f"e.record_id IN ({lost}) AND r.retired = 0 AND e.record_id <> e.result_record_id",
             source_id,
             generation,
         ):
@@ -190,14 +194,15 @@ class EventWriter:
         }:
             self._rejoin_calls(call_id)
 
-    def rejoin_taken_back(self, turn_ids: list[RecordId]) -> None:
-        """Choose results again after a log took turns back that forks may still have."""
+    def rejoin_taken_back(self, record_ids: list[RecordId]) -> None:
+        """Choose results again after a log took records back that forks may still have."""
         found: list[Any] = self._db.execute(
             "SELECT DISTINCT call_id FROM events WHERE call_id IS NOT NULL AND id IN ("
-            " SELECT e.id FROM json_each(?1) j JOIN turns t ON t.id = j.value"
-            " JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
-            " UNION SELECT e.id FROM json_each(?1) j JOIN events e ON e.result_turn_id = j.value)",
-            (json.dumps(turn_ids),),
+            " SELECT e.id FROM json_each(?1) j JOIN records t ON t.id = j.value"
+            " JOIN events e ON e.record_id = coalesce(t.copy_of, t.id)"
+            " UNION SELECT e.id FROM json_each(?1) j"
+            " JOIN events e ON e.result_record_id = j.value)",
+            (json.dumps(record_ids),),
         ).fetchall()
         for (call_id,) in found:
             self._calls.reload(call_id)
@@ -206,12 +211,14 @@ class EventWriter:
 
     def _rejoin_calls(self, call_id: str) -> None:
         for call in self._calls.newest(call_id):
-            if call.result_retired and self._is_superseded(call.result_turn_id):
+            if call.result_retired and self._is_superseded(call.result_record_id):
                 self._detach(call, ANSWER)
             self._rejoin_call(call, self._calls.results(call_id))
 
-    def _is_superseded(self, turn_id: RecordId | None) -> bool:
-        return bool(self._db.execute("SELECT superseded FROM turns WHERE id = ?", (turn_id,)).get)
+    def _is_superseded(self, record_id: RecordId | None) -> bool:
+        return bool(
+            self._db.execute("SELECT superseded FROM records WHERE id = ?", (record_id,)).get
+        )
 
     def _rejoin_call(self, call: Row, results: list[Row]) -> None:
         if not results:
@@ -226,13 +233,13 @@ class EventWriter:
                     best, rank = row, other
         if best is None:
             return
-        if call.result_turn_id is not None:
+        if call.result_record_id is not None:
             self._detach(call, ANSWER)
         self.rows.load(call)
         self.rows.load(best)
         call.status, call.output = best.status, best.output
         call.images += best.images
-        call.result_turn_id, call.result_pointer = best.result_turn_id, best.result_pointer
+        call.result_record_id, call.result_pointer = best.result_record_id, best.result_pointer
         call.result_session, call.result_retired = best.session_id, 0
         call.overflow = best.overflow
         started = self._started(best.session_id, call)
@@ -249,13 +256,15 @@ class EventWriter:
         self._reshape(row)
 
     def _reshape(self, row: Row) -> None:
-        """Mark every session that shows the row's turn: its number of events changed."""
+        """Mark every session that shows the row's record: its number of events changed."""
         self.reshaped.add(row.session_id)
-        self.reshaped |= {session for session, turn in self._shared if turn == row.turn_id}
+        self.reshaped |= {
+            session for session, record_id in self._shared if record_id == row.record_id
+        }
         self.reshaped |= {
             session
             for (session,) in self._db.execute(
-                "SELECT session_id FROM turns WHERE copy_of = ?", (row.turn_id,)
+                "SELECT session_id FROM records WHERE copy_of = ?", (row.record_id,)
             )
         }
 
@@ -279,25 +288,25 @@ class EventWriter:
         return max(shared, key=lambda row: (row.status == "pending", row.id), default=None)
 
     def _shares(self, session: Session, row: Row) -> bool:
-        return (session.id, row.turn_id) in self._shared or (
+        return (session.id, row.record_id) in self._shared or (
             self._db.execute(
-                "SELECT 1 FROM turns WHERE copy_of = ? AND session_id = ?",
-                (row.turn_id, session.id),
+                "SELECT 1 FROM records WHERE copy_of = ? AND session_id = ?",
+                (row.record_id, session.id),
             ).get
             is not None
         )
 
     def _join(
-        self, row: Row, session: Session, turn_id: RecordId, record: Record, result: Result
+        self, row: Row, session: Session, record_id: RecordId, record: Record, result: Result
     ) -> None:
         self.rows.load(row)
-        row.result_turn_id, row.result_pointer = turn_id, result.pointer
+        row.result_record_id, row.result_pointer = record_id, result.pointer
         row.result_session, row.result_retired = session.id, 0
         row.status, row.output = result.status, result.output
         row.images += result.images
         row.answered = _own_time(record)
         # A record with both has one time, which says nothing about how long it took.
-        started = self._started(session.id, row) if row.turn_id != turn_id else None
+        started = self._started(session.id, row) if row.record_id != record_id else None
         row.duration_ms = _duration(result.duration_ms, started, row.answered)
         if result.overflow and self._attachments:
             row.overflow = os.path.join(self._attachments, result.overflow)
@@ -309,17 +318,17 @@ class EventWriter:
     def change_owner(self, old: RecordId, new: RecordId, session_id: SessionId) -> None:
         """Apply a change of owner to the cached rows, so that they do not undo it."""
         for row in self._calls:
-            if row.turn_id == old:
-                row.turn_id, row.session_id = new, session_id
+            if row.record_id == old:
+                row.record_id, row.session_id = new, session_id
                 row.call_retired = row.retired = 0
-            if row.result_turn_id == old:
-                row.result_turn_id, row.result_session = new, session_id
+            if row.result_record_id == old:
+                row.result_record_id, row.result_session = new, session_id
                 row.result_retired = 0
 
-    def replace_words(self, turn_id: RecordId, record: Record) -> None:
+    def replace_words(self, record_id: RecordId, record: Record) -> None:
         """Take the words of a copy that becomes the owner: its JSON may have another order."""
         self.flush()
-        for row in self.rows.stored("e.turn_id = ? AND e.unjoined IS NULL", turn_id):
+        for row in self.rows.stored("e.record_id = ? AND e.unjoined IS NULL", record_id):
             event = record.events[row.block]
             cached = (one for one in self._calls.of(row.call_id) if one.id == row.id)
             kept = next(cached, row)
@@ -332,31 +341,31 @@ class EventWriter:
     def take_time(
         self, old: tuple[RecordId, SessionId], new: tuple[RecordId, SessionId], ts: int | None
     ) -> None:
-        """Give events the time of the turn that took them over: copies may have new timestamps.
+        """Give events the time of the record that took them over: copies may have new timestamps.
 
-        `old` and `new` are the turns with their sessions. Recorded durations stay.
+        `old` and `new` are the records with their sessions. Recorded durations stay.
         """
-        before = self._db.execute("SELECT ts FROM turns WHERE id = ?", (old[0],)).get
+        before = self._db.execute("SELECT ts FROM records WHERE id = ?", (old[0],)).get
         if before == ts:
             return
-        self._db.execute("UPDATE events SET ts = ? WHERE turn_id = ?", (ts, new[0]))
-        self._db.execute("UPDATE events SET answered = ? WHERE result_turn_id = ?", (ts, new[0]))
-        for row in self.rows.stored("e.result_turn_id = ?", new[0]):
+        self._db.execute("UPDATE events SET ts = ? WHERE record_id = ?", (ts, new[0]))
+        self._db.execute("UPDATE events SET answered = ? WHERE result_record_id = ?", (ts, new[0]))
+        for row in self.rows.stored("e.result_record_id = ?", new[0]):
             call = row if row.unjoined is None else self._original(row)
-            if call is None or call.turn_id == new[0] or row.awaits_person():
+            if call is None or call.record_id == new[0] or row.awaits_person():
                 continue
             computed = _duration(None, self._started(old[1], call), before)
             if row.duration_ms in (None, computed):
                 took = _duration(None, self._started(new[1], call), ts)
                 self._db.execute("UPDATE events SET duration_ms = ? WHERE id = ?", (took, row.id))
         for row in [row for row in self._calls if row.stored]:
-            if new[0] in (row.turn_id, row.result_turn_id):
+            if new[0] in (row.record_id, row.result_record_id):
                 ((row.ts, row.answered, row.duration_ms),) = self._db.execute(
                     "SELECT ts, answered, duration_ms FROM events WHERE id = ?", (row.id,)
                 )
 
-    def _time_of(self, turn_id: RecordId) -> int | None:
-        ts: int | None = self._db.execute("SELECT ts FROM turns WHERE id = ?", (turn_id,)).get
+    def _time_of(self, record_id: RecordId) -> int | None:
+        ts: int | None = self._db.execute("SELECT ts FROM records WHERE id = ?", (record_id,)).get
         return ts
 
     def _original(self, answer: Row) -> Row | None:
@@ -367,30 +376,30 @@ class EventWriter:
         """When a call began, by the session's own copy of it."""
         if session_id == call.session_id:
             return call.ts
-        if (session_id, call.turn_id) in self._shared:
-            return self._shared[session_id, call.turn_id]
+        if (session_id, call.record_id) in self._shared:
+            return self._shared[session_id, call.record_id]
         copies = self._db.execute(
-            "SELECT ts FROM turns WHERE copy_of = ? AND session_id = ? LIMIT 1",
-            (call.turn_id, session_id),
+            "SELECT ts FROM records WHERE copy_of = ? AND session_id = ? LIMIT 1",
+            (call.record_id, session_id),
         )
         return next((ts for (ts,) in copies), call.ts)
 
-    def mark(self, turn_id: RecordId, *, gone: bool) -> None:
-        """Note in cached rows that a stored turn was taken back, or is in its file again."""
+    def mark(self, record_id: RecordId, *, gone: bool) -> None:
+        """Note in cached rows that a stored record was taken back, or is in its file again."""
         for (call_id,) in self._db.execute(
-            "SELECT call_id FROM events WHERE turn_id = ?1 AND call_id IS NOT NULL UNION"
-            " SELECT call_id FROM events WHERE result_turn_id = ?1 AND call_id IS NOT NULL",
-            (turn_id,),
+            "SELECT call_id FROM events WHERE record_id = ?1 AND call_id IS NOT NULL UNION"
+            " SELECT call_id FROM events WHERE result_record_id = ?1 AND call_id IS NOT NULL",
+            (record_id,),
         ):
             for row in self._calls.of(call_id):
-                if row.turn_id == turn_id:
+                if row.record_id == record_id:
                     row.call_retired = row.retired = int(gone)
-                if row.result_turn_id == turn_id:
+                if row.result_record_id == record_id:
                     row.result_retired = int(gone)
 
-    def note_copy(self, session: Session, turn_id: RecordId, ts: int | None) -> None:
-        """The session has a copy of a turn that another session owns."""
-        self._shared.setdefault((session.id, turn_id), ts)
+    def note_copy(self, session: Session, record_id: RecordId, ts: int | None) -> None:
+        """The session has a copy of a record that another session owns."""
+        self._shared.setdefault((session.id, record_id), ts)
 
     def fill_overflow(self, path: str) -> None:
         """Fill in an overflowed output whose file arrived after the line that mentions it."""

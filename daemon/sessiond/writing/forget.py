@@ -74,9 +74,9 @@ def _delete(store: Store, ids: str) -> list[str]:
             f" WHERE p.id IN ({members}) AND w.kind = 'document' AND w.id NOT IN ({gone or 0})"
         )
     ]
-    transaction.copies.purge(f"SELECT id FROM turns WHERE session_id IN ({ids})")
+    transaction.copies.purge(f"SELECT id FROM records WHERE session_id IN ({ids})")
     transaction.flush()  # copies of these records now own what they showed
-    db.execute("DELETE FROM database_rows WHERE turn_id IN purged")
+    db.execute("DELETE FROM database_rows WHERE record_id IN purged")
     for table in ("chunks", "warnings"):
         db.execute(f"DELETE FROM {table} WHERE source_id IN ({gone})")
     for table in ("usage", "leaf_titles", "session_sources"):

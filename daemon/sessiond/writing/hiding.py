@@ -9,20 +9,20 @@ from typing import Any
 import apsw
 
 from sess_schema.ids import NO_SOURCE, RecordId, SessionId, SourceId
-from sessiond.engines.slices import Turn
+from sessiond.engines.slices import PlacedRecord
 from sessiond.reading.tracked import Progress, Tracked
 from sessiond.sourcekit.base import Retire, SessionSpec
 from sessiond.writing.copies import Copies
 from sessiond.writing.events import EventWriter
+from sessiond.writing.record_rows import RecordRows
 from sessiond.writing.session_facts import SessionFacts
 from sessiond.writing.sessions import Session, Sessions
-from sessiond.writing.turn_rows import TurnRows
 
 _HERE = "source_id = ?1 AND session_id = ?2 AND offset < ?3"
 _STANDS = "retired = 0 AND superseded = 0"
 # A prompt may be in a record that is a copy of another session's.
 _PROMPTED = (
-    "EXISTS (SELECT 1 FROM events e WHERE e.turn_id = coalesce(t.copy_of, t.id)"
+    "EXISTS (SELECT 1 FROM events e WHERE e.record_id = coalesce(t.copy_of, t.id)"
     " AND e.type = 'user')"
 )
 
@@ -30,13 +30,13 @@ _PROMPTED = (
 class Superseding:
     """Records that a later record of the same log replaces or takes back.
 
-    Their lines are still in the file, so the turns stay; only their events are retired.
+    Their lines are still in the file, so the records stay; only their events are retired.
     """
 
     def __init__(
         self,
         db: apsw.Connection,
-        rows: TurnRows,
+        rows: RecordRows,
         *,
         copies: Copies,
         events: EventWriter,
@@ -48,13 +48,15 @@ class Superseding:
         self._events = events
         self._facts = facts
 
-    def apply(self, source: Tracked, session: Session, turn: Turn, operation: Retire) -> None:
+    def apply(
+        self, source: Tracked, session: Session, placed: PlacedRecord, operation: Retire
+    ) -> None:
         back = bool(operation.onward or operation.prompts)
         find = self._onward if back else self._replaced
-        named = find(source, session, turn, operation)
-        for turn_id in named:
-            self._copies.supersede(turn_id, session.id, source.generation)
-            self._events.mark(turn_id, gone=True)
+        named = find(source, session, placed, operation)
+        for record_id in named:
+            self._copies.supersede(record_id, session.id, source.generation)
+            self._events.mark(record_id, gone=True)
         if named:
             self._facts.count_again(session.id)
             self._facts.prompts_changed(session)
@@ -62,28 +64,28 @@ class Superseding:
             self._events.rejoin_taken_back(named)
 
     def _replaced(
-        self, source: Tracked, session: Session, turn: Turn, operation: Retire
+        self, source: Tracked, session: Session, placed: PlacedRecord, operation: Retire
     ) -> list[RecordId]:
-        """Turns with the id of the operation; without a query if it is that of the record."""
+        """Records with the id of the operation; without a query if it is that of the record."""
         native_id = operation.native_id
-        if native_id is not None and native_id == turn.record.native_id:
+        if native_id is not None and native_id == placed.record.native_id:
             standing = self._copies.standing(native_id, source.id, session.id)
             if standing:
                 self._rows.flush()
             return standing
         self._rows.flush()
-        # Without the plus signs SQLite would read every turn of the session.
+        # Without the plus signs SQLite would read every record of the session.
         return self._ids(
             "native_key = short_key(?4) AND native_id = ?4 AND +source_id = ?1"
             " AND +session_id = ?2 AND offset < ?3",
-            (source.id, session.id, turn.offset, native_id),
+            (source.id, session.id, placed.offset, native_id),
         )
 
     def _onward(
-        self, source: Tracked, session: Session, turn: Turn, operation: Retire
+        self, source: Tracked, session: Session, placed: PlacedRecord, operation: Retire
     ) -> list[RecordId]:
         self._rows.flush()
-        here = (source.id, session.id, turn.offset)
+        here = (source.id, session.id, placed.offset)
         if operation.prompts:
             start = self._nth_prompt(here, operation.prompts)
         else:
@@ -92,13 +94,13 @@ class Superseding:
         return self._ids(f"{_HERE} AND offset >= ?4", (*here, start))
 
     def _ids(self, condition: str, values: tuple[object, ...]) -> list[RecordId]:
-        query = f"SELECT id FROM turns WHERE {condition} AND {_STANDS}"
-        return [turn_id for (turn_id,) in self._db.execute(query, values)]
+        query = f"SELECT id FROM records WHERE {condition} AND {_STANDS}"
+        return [record_id for (record_id,) in self._db.execute(query, values)]
 
     def _nth_prompt(self, here: tuple[object, ...], count: int) -> int:
         """The offset of the nth prompt from the end, or of the first if there are fewer."""
         offsets: list[Any] = self._db.execute(
-            f"SELECT offset FROM turns t WHERE {_HERE} AND {_STANDS} AND {_PROMPTED}"
+            f"SELECT offset FROM records t WHERE {_HERE} AND {_STANDS} AND {_PROMPTED}"
             " ORDER BY offset DESC LIMIT ?4",
             (*here, count),
         ).fetchall()
@@ -107,7 +109,7 @@ class Superseding:
     def _first_of(self, here: tuple[object, ...], native_id: str | None) -> int | None:
         """The offset of a record, if it is known."""
         offset = self._db.execute(
-            "SELECT min(offset) FROM turns WHERE native_key = short_key(?4) AND native_id = ?4"
+            "SELECT min(offset) FROM records WHERE native_key = short_key(?4) AND native_id = ?4"
             f" AND +source_id = ?1 AND +session_id = ?2 AND offset < ?3 AND {_STANDS}",
             (*here, native_id),
         ).get
@@ -121,12 +123,13 @@ _OUTRANKED = (
 )
 
 _LIVE = (
-    "SELECT id, copy_of IS NOT NULL OR EXISTS (SELECT 1 FROM turns c WHERE c.copy_of = turns.id)"
-    " FROM turns WHERE session_id = ? AND source_id = ? AND retired = 0"
+    "SELECT id, copy_of IS NOT NULL"
+    " OR EXISTS (SELECT 1 FROM records c WHERE c.copy_of = records.id)"
+    " FROM records WHERE session_id = ? AND source_id = ? AND retired = 0"
 )
 _RETIRE = (
-    "UPDATE events SET retired = ? WHERE turn_id IN (SELECT value FROM json_each(?))",
-    "UPDATE turns SET retired = ? WHERE id IN (SELECT value FROM json_each(?))",
+    "UPDATE events SET retired = ? WHERE record_id IN (SELECT value FROM json_each(?))",
+    "UPDATE records SET retired = ? WHERE id IN (SELECT value FROM json_each(?))",
 )
 
 
@@ -189,10 +192,10 @@ class Mirrors:
         for source_id, generation, _ in outranked:
             db.execute("UPDATE sources SET kind = 'mirror' WHERE id = ?", (source_id,))
             live: list[Any] = db.execute(_LIVE, (session_id, source_id)).fetchall()
-            for turn_id in [turn_id for turn_id, is_shared in live if is_shared]:
-                self._copies.retire(turn_id, session_id, generation)
-                db.execute("UPDATE turns SET retired = ? WHERE id = ?", (generation, turn_id))
-            alone = json.dumps([turn_id for turn_id, is_shared in live if not is_shared])
+            for record_id in [record_id for record_id, is_shared in live if is_shared]:
+                self._copies.retire(record_id, session_id, generation)
+                db.execute("UPDATE records SET retired = ? WHERE id = ?", (generation, record_id))
+            alone = json.dumps([record_id for record_id, is_shared in live if not is_shared])
             for update in _RETIRE:
                 db.execute(update, (generation, alone))
         self._facts.count_again(session_id)
@@ -222,7 +225,7 @@ class Rewriting:
         self._facts = facts
 
     def rewind(self, source: Tracked, kept: int) -> None:
-        """Retire every turn of the source, to read it again from the first byte."""
+        """Retire every record of the source, to read it again from the first byte."""
         db = self._db
         source.generation += 1
         db.execute(
@@ -234,10 +237,10 @@ class Rewriting:
         source.save_progress(db, Progress())
 
     def retire_records(self, source: Tracked) -> None:
-        """Retire every turn of the source under its generation."""
+        """Retire every record of the source under its generation."""
         db, new = self._db, source.generation
         db.execute(
-            "UPDATE turns SET retired = ? WHERE source_id = ? AND retired = 0 AND session_id IN"
+            "UPDATE records SET retired = ? WHERE source_id = ? AND retired = 0 AND session_id IN"
             " (SELECT session_id FROM session_sources WHERE source_id = ?)",
             (new, source.id, source.id),
         )
@@ -256,15 +259,15 @@ class Rewriting:
             self._facts.take_back_titles(session_id)
 
     def finish(self, source: Tracked) -> None:
-        """After rereading: hand over or retire the events of turns that are gone."""
+        """After rereading: hand over or retire the events of records that are gone."""
         db = self._db
         members = "SELECT session_id FROM session_sources WHERE source_id = ?"
         lost = db.execute(
-            "SELECT id, session_id FROM turns WHERE source_id = ? AND retired = ?"
+            "SELECT id, session_id FROM records WHERE source_id = ? AND retired = ?"
             f" AND copy_of IS NULL AND session_id IN ({members})",
             (source.id, source.generation, source.id),
         )
-        for turn_id, session_id in list(lost):
-            self._copies.retire(turn_id, session_id, source.generation)
+        for record_id, session_id in list(lost):
+            self._copies.retire(record_id, session_id, source.generation)
         self._events.detach_lost(source.id or NO_SOURCE, source.generation)
         self._facts.count_again(*(key for (key,) in db.execute(members, (source.id,))))

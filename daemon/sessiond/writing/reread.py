@@ -26,9 +26,9 @@ from sessiond.reading import tail
 from sessiond.reading.tracked import Progress, Tracked, load_all
 from sessiond.sourcekit.base import LINK_META, TITLE_AI, Source
 from sessiond.sourcekit.known_rows import GONE, STALE
+from sessiond.writing.record_rows import same_moment
 from sessiond.writing.sessions import Session
 from sessiond.writing.transaction import Store, Transaction
-from sessiond.writing.turn_rows import same_moment
 
 if TYPE_CHECKING:
     from sessiond.sourcekit.masking import Masker
@@ -41,14 +41,14 @@ log = logging.getLogger("sessiond")
 _NEAR = (
     "SELECT parent_id FROM sessions WHERE id = ?1 AND parent_id IS NOT NULL"
     " UNION SELECT id FROM sessions WHERE parent_id = ?1"
-    " UNION SELECT o.session_id FROM turns t JOIN turns o"
+    " UNION SELECT o.session_id FROM records t JOIN records o"
     " ON o.native_key = t.native_key AND o.native_id = t.native_id"
     " WHERE t.session_id = ?1"
-    f" UNION SELECT o.session_id FROM turns t JOIN turns o ON {same_moment('o', 't')}"
+    f" UNION SELECT o.session_id FROM records t JOIN records o ON {same_moment('o', 't')}"
     " WHERE t.session_id = ?1"
-    " UNION SELECT l.session_id FROM turns t JOIN leaf_titles l ON l.leaf = t.native_id"
+    " UNION SELECT l.session_id FROM records t JOIN leaf_titles l ON l.leaf = t.native_id"
     " WHERE t.session_id = ?1"
-    " UNION SELECT t.session_id FROM leaf_titles l JOIN turns t"
+    " UNION SELECT t.session_id FROM leaf_titles l JOIN records t"
     " ON t.native_key = short_key(l.leaf) AND t.native_id = l.leaf"
     " WHERE l.session_id = ?1"
 )
@@ -201,7 +201,7 @@ def _read_family(
         transaction.facts.take_back_titles(session)
         transaction.facts.count_again(session)
     transaction.copies.purge(
-        f"SELECT id FROM turns WHERE session_id IN {members} AND source_id IN ({ids})"
+        f"SELECT id FROM records WHERE session_id IN {members} AND source_id IN ({ids})"
         " AND retired = 0",
     )
     db.execute(f"DELETE FROM warnings WHERE source_id IN ({ids}) AND retired = 0")
@@ -209,8 +209,8 @@ def _read_family(
         _read_log(transaction, sources[one.agent], one, mask)
     # What left a file long ago follows the owner of its copies.
     db.execute(
-        "UPDATE turns SET copy_of = (SELECT coalesce(o.copy_of, o.id) FROM turns o"
-        " WHERE o.id = turns.copy_of) WHERE copy_of IN purged AND retired > 0"
+        "UPDATE records SET copy_of = (SELECT coalesce(o.copy_of, o.id) FROM records o"
+        " WHERE o.id = records.copy_of) WHERE copy_of IN purged AND retired > 0"
     )
 
 
@@ -235,8 +235,8 @@ def _read_log(
         parser = source.parser(spec, {})
         for slice_ in LogReader(fd, spec, parser, Progress(), mask=mask).slices():
             transaction.chunks.add_problems(tracked, slice_.problems)
-            if slice_.turns:
-                transaction.turns.write(tracked, spec, slice_.turns)
+            if slice_.records:
+                transaction.records.write(tracked, spec, slice_.records)
             tracked.save_progress(db, slice_.progress)
     if tracked.progress.checkpoint.offset == marks.offset and marks.tail_hash is not None:
         # The marks are of the file, which the archive equals only outside its masks.

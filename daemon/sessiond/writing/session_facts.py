@@ -127,7 +127,7 @@ class SessionFacts:
             (self._sessions.by_id(holder).native_id, position, str(title))
             for holder, position, title in self._db.execute(
                 "SELECT l.session_id, l.position, l.title FROM leaf_titles l"
-                " JOIN turns t ON t.native_id = l.leaf"
+                " JOIN records t ON t.native_id = l.leaf"
                 " WHERE t.session_id = ? AND t.copy_of IS NULL",
                 (session.id,),
             )
@@ -138,7 +138,7 @@ class SessionFacts:
         return {
             session_id
             for (session_id,) in self._db.execute(
-                "SELECT session_id FROM turns WHERE copy_of IS NULL"
+                "SELECT session_id FROM records WHERE copy_of IS NULL"
                 " AND native_key IN (SELECT short_key(value) FROM json_each(?1))"
                 " AND native_id IN (SELECT value FROM json_each(?1))",
                 (json.dumps(native_ids),),
@@ -154,8 +154,8 @@ class SessionFacts:
     def _count(self, also: Iterable[SessionId]) -> None:
         for session_id in self._recounted.union(also):
             session = self._sessions.by_id(session_id)
-            session.turns = self._db.execute(
-                "SELECT count(*) FROM turns WHERE session_id = ?", (session_id,)
+            session.records = self._db.execute(
+                "SELECT count(*) FROM records WHERE session_id = ?", (session_id,)
             ).get
             counts = self._db.execute(_COUNTS, (session_id, session.kind))
             session.events, session.prompts, session.tool_calls = next(iter(counts))

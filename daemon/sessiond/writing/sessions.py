@@ -44,7 +44,7 @@ class Session:
     version: str | None = None
     started_at: int | None = None
     ended_at: int | None = None
-    turns: int = 0
+    records: int = 0
     events: int = 0
     prompts: int = 0
     tool_calls: int = 0
@@ -56,7 +56,7 @@ class Session:
 
     def learn(self, record: Record) -> None:
         """Take what a record gives about its whole session."""
-        self.turns += 1
+        self.records += 1
         if record.ts is not None and record.ts_from is None:
             if self.opened_at is None:
                 self.opened_at = record.ts

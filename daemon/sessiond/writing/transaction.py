@@ -23,10 +23,10 @@ from sessiond.writing.chunks import Chunks
 from sessiond.writing.copies import Copies
 from sessiond.writing.events import EventWriter
 from sessiond.writing.hiding import Mirrors, Rewriting, Superseding
+from sessiond.writing.record_rows import RecordRows
+from sessiond.writing.records import RecordWriter
 from sessiond.writing.session_facts import SessionFacts
 from sessiond.writing.sessions import Sessions
-from sessiond.writing.turn_rows import TurnRows
-from sessiond.writing.turns import TurnWriter
 from sessiond.writing.usage import Bills, UsageWriter
 
 if TYPE_CHECKING:
@@ -44,12 +44,12 @@ class Transaction:
         self.events = events = EventWriter(db, sessions, self.chunks)
         self.usage = usage = UsageWriter(db, sessions, pricer=pricer)
         self.bills = Bills(db, pricer)
-        rows = TurnRows(db, self._turns_written)
+        rows = RecordRows(db, self._records_written)
         self.copies = copies = Copies(
             db, rows, sessions=sessions, events=events, usage=usage, facts=facts
         )
         self._mirrors = Mirrors(db, copies, facts)
-        self.turns = TurnWriter(
+        self.records = RecordWriter(
             db,
             rows,
             sessions=sessions,
@@ -71,7 +71,7 @@ class Transaction:
         events, copies, usage = self.events, self.copies, self.usage
         return ConversationWriter(
             self.db,
-            Lines(self.db, self.turns, self.chunks, copies=copies, events=events, usage=usage),
+            Lines(self.db, self.records, self.chunks, copies=copies, events=events, usage=usage),
             Revision(self.db, events.rows, copies, usage),
             sessions=self.sessions,
             mirrors=self._mirrors,
@@ -80,8 +80,8 @@ class Transaction:
             facts=self.facts,
         )
 
-    def _turns_written(self) -> None:
-        self.usage.turns_written()
+    def _records_written(self) -> None:
+        self.usage.records_written()
         self.events.flush()
 
     def flush(self) -> None:
@@ -100,8 +100,8 @@ class Transaction:
         source.save_identity(self.db)
         self.chunks.add(source, slice_)
         self.chunks.add_problems(source, slice_.problems)
-        if slice_.turns:
-            self.turns.write(source, spec, slice_.turns)
+        if slice_.records:
+            self.records.write(source, spec, slice_.records)
         source.save_progress(self.db, slice_.progress)
 
     def replace_attachment(self, source: Tracked, fd: int) -> int:
@@ -191,7 +191,7 @@ class Batch:
             self._bytes, self._mixed = 0, False
         elif self._last is not None and step.file.path != self._last.file.path:
             self._mixed = True
-        self._last = Step(step.file, step.source)
+        self._last = Step(step.file, step.row)
         try:
             yield
         except Stopped:

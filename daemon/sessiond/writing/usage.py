@@ -2,7 +2,7 @@
 
 A row is the best line of one request; without a request id every line has its own row. Of the rows
 for one response, one is counted. Which one, and which session owns it, depends only on the rows and
-turns, so it is the same in whatever order files are read.
+records, so it is the same in whatever order files are read.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from sess_schema.short_keys import short_key
 from sessiond.engines.slices import content_digest, hash64
 from sessiond.prices.pricing import PRICED, Pricer
 from sessiond.sourcekit.base import Record, Usage
+from sessiond.writing.record_rows import same_moment
 from sessiond.writing.sessions import Session, Sessions
-from sessiond.writing.turn_rows import same_moment
 
 COLUMNS = (
-    "session_id", "turn_id", "response_uid", "message_id", "request_id", "model", "ts",
+    "session_id", "record_id", "response_uid", "message_id", "request_id", "model", "ts",
     "stop_reason", "input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens",
     "cache_read_tokens", "web_searches", "service_tier", "speed", "geo", "cost_usd",
     "context_window", "reasoning_tokens", "fallback",
@@ -39,13 +39,13 @@ _SAVE = (
 _NOTHING_SAID = hash64(b"assistant", b"")  # too common to identify a line
 _TWINS = (
     "SELECT u.id, t.session_id, t.forked, t.id"
-    " FROM usage u JOIN turns o ON o.id = u.turn_id"
-    " JOIN turns t ON t.native_key = o.native_key AND t.native_id = o.native_id"
+    " FROM usage u JOIN records o ON o.id = u.record_id"
+    " JOIN records t ON t.native_key = o.native_key AND t.native_id = o.native_id"
     " WHERE u.{column} IN (SELECT value FROM json_each(?1))"
     " UNION ALL "
     "SELECT u.id, t.session_id, t.forked, t.id"
-    " FROM usage u JOIN turns o ON o.id = u.turn_id"
-    f" JOIN turns t ON {same_moment('t', 'o')}"
+    " FROM usage u JOIN records o ON o.id = u.record_id"
+    f" JOIN records t ON {same_moment('t', 'o')}"
     " WHERE u.{column} IN (SELECT value FROM json_each(?1))"
     " AND o.digest NOT IN (SELECT value FROM json_each(?2))"
 )
@@ -59,7 +59,7 @@ _REPEATED = (
     " WHERE u.message_id IS NOT NULL GROUP BY u.message_id HAVING count(*) > 1"
 )
 
-# By session: whether its line is marked as a copy, and its turn.
+# By session: whether its line is marked as a copy, and its record.
 Held = dict[SessionId, tuple[int, RecordId]]
 
 
@@ -67,7 +67,7 @@ class Line(NamedTuple):
     """A line's counts; the fields are `COLUMNS`."""
 
     session_id: SessionId
-    turn_id: RecordId
+    record_id: RecordId
     response_uid: int
     message_id: str | None
     request_id: str | None
@@ -109,7 +109,7 @@ class Line(NamedTuple):
 
     def replaces(self, old: Line) -> bool:
         """Also if it counts less, where a record changed in place."""
-        return self.turn_id == old.turn_id or self.finality() >= old.finality()
+        return self.record_id == old.record_id or self.finality() >= old.finality()
 
     def priced(self) -> tuple[Any, ...]:
         return tuple(getattr(self, name) for name in PRICED)
@@ -130,12 +130,12 @@ class UsageWriter:
         self._moved: set[int] = set()  # responses with a copied line
         self._messages: set[str] = set()  # of this transaction
         self._silent = {_NOTHING_SAID}  # digests of lines that say nothing: many have each
-        self._written = True  # the turns of all lines are in the index
+        self._written = True  # the records of all lines are in the index
         self._chosen = True  # and owners were chosen since the last one
 
-    def add(self, session: Session, turn_id: RecordId, record: Record, usage: Usage) -> None:
+    def add(self, session: Session, record_id: RecordId, record: Record, usage: Usage) -> None:
         line = Line(
-            session.id, turn_id, _response(session, record, usage), usage.message_id,
+            session.id, record_id, _response(session, record, usage), usage.message_id,
             usage.request_id, usage.model, record.ts, usage.stop_reason, usage.input_tokens,
             usage.output_tokens, usage.cache_write_tokens, usage.cache_write_1h_tokens,
             usage.cache_read_tokens, usage.web_searches, usage.service_tier, usage.speed,
@@ -154,7 +154,9 @@ class UsageWriter:
         if best is None or line.replaces(best):
             self._best[line.response_uid] = line
 
-    def note_copy(self, session: Session, _turn_id: RecordId, record: Record, usage: Usage) -> None:
+    def note_copy(
+        self, session: Session, _record_id: RecordId, record: Record, usage: Usage
+    ) -> None:
         """Another session has a copy of the line and may own the response."""
         response = _response(session, record, usage)
         self._holders.setdefault(response, set()).add(session.id)
@@ -168,8 +170,8 @@ class UsageWriter:
         if not record.events and not record.results:
             self._silent.add(content_digest(record))
 
-    def turns_written(self) -> None:
-        """The turns of all lines so far are in the index; owners depend on them."""
+    def records_written(self) -> None:
+        """The records of all lines so far are in the index; owners depend on them."""
         self._written, self._chosen = True, False
 
     def save(self) -> None:
@@ -241,9 +243,9 @@ class UsageWriter:
         if not shared:
             return
         twins = self._twins("response_uid", list(shared))
-        for row_id, uid, owner, turn_id in list(
+        for row_id, uid, owner, record_id in list(
             self._db.execute(
-                "SELECT id, response_uid, session_id, turn_id FROM usage"
+                "SELECT id, response_uid, session_id, record_id FROM usage"
                 " WHERE response_uid IN (SELECT value FROM json_each(?))",
                 (json.dumps(list(shared)),),
             )
@@ -252,17 +254,17 @@ class UsageWriter:
             held = self._alike(certain, twins.get(row_id, {}))
             first = min(certain | set(held), key=lambda s: self._rank(s, held))
             # The owner's own line, so that the row moves with it if an even earlier one is read.
-            _, turn = held.get(first, (0, turn_id))
+            _, holding = held.get(first, (0, record_id))
             self._db.execute(
-                "UPDATE usage SET session_id = ?, turn_id = ?, sidechain = ? WHERE id = ?",
-                (first, turn, self._is_sidechain(first), row_id),
+                "UPDATE usage SET session_id = ?, record_id = ?, sidechain = ? WHERE id = ?",
+                (first, holding, self._is_sidechain(first), row_id),
             )
             self._date(row_id)
 
-    def redate(self, turn_id: RecordId) -> None:
+    def redate(self, record_id: RecordId) -> None:
         """The line got another time, because it borrows that of its session."""
         rows: list[Any] = self._db.execute(
-            "SELECT id FROM usage WHERE turn_id = ?", (turn_id,)
+            "SELECT id FROM usage WHERE record_id = ?", (record_id,)
         ).fetchall()
         for (row_id,) in rows:
             self._date(row_id)
@@ -271,7 +273,7 @@ class UsageWriter:
         """Take the time of the owner's line, and the price of that day."""
         for ts, *values in self._db.execute(
             f"SELECT t.ts, {', '.join(f'u.{name}' for name in PRICED)} FROM usage u"
-            " JOIN turns t ON t.id = u.turn_id WHERE u.id = ? AND t.ts IS NOT u.ts",
+            " JOIN records t ON t.id = u.record_id WHERE u.id = ? AND t.ts IS NOT u.ts",
             (row_id,),
         ):
             values[PRICED.index("ts")] = ts
@@ -289,11 +291,11 @@ class UsageWriter:
     def _twins(self, column: str, values: list[Any]) -> dict[int, Held]:
         """By row, the sessions that have its line."""
         found: dict[int, Held] = {}
-        for row_id, session_id, forked, turn_id in self._db.execute(
+        for row_id, session_id, forked, record_id in self._db.execute(
             _TWINS.format(column=column), (json.dumps(values), json.dumps([*self._silent]))
         ):
             sessions = found.setdefault(row_id, {})
-            twin = forked, turn_id
+            twin = forked, record_id
             sessions[session_id] = min(twin, sessions.get(session_id, twin))
         return found
 
@@ -393,7 +395,7 @@ def _chosen(lines: dict[int, Line]) -> int:
     named = [row for row, line in lines.items() if line.request_id is not None]
     if named:
         nameless.append(min(named, key=lambda row: _moment(lines[row])))
-    return max(nameless, key=lambda row: (*lines[row].finality(), lines[row].turn_id))
+    return max(nameless, key=lambda row: (*lines[row].finality(), lines[row].record_id))
 
 
 def _moment(line: Line) -> tuple[int, str]:
@@ -407,17 +409,18 @@ _ALONE = (
 )
 _ROWS = (
     f"SELECT id, {', '.join(PRICED)} FROM usage"
-    " WHERE session_id = ? AND counted AND model IS ? ORDER BY ts, turn_id"
+    " WHERE session_id = ? AND counted AND model IS ? ORDER BY ts, record_id"
 )
 _PRICE = (
     "UPDATE usage SET model = ?, cost_usd = ?, cost_nano = ?, cost_source = ?, saved_nano = ?"
     " WHERE id = ?"
 )
 _ADD = (
-    "INSERT INTO usage (session_id, turn_id, response_uid, model, ts, input_tokens, output_tokens,"
-    " cache_write_tokens, cache_write_1h_tokens, cache_read_tokens, web_searches, sidechain)"
-    " SELECT session_id, id, ?, ?, ts, 0, 0, 0, 0, 0, 0, ? FROM turns WHERE session_id = ?"
-    " AND retired = 0 AND superseded = 0 ORDER BY role IS 'assistant' DESC, offset DESC LIMIT 1"
+    "INSERT INTO usage (session_id, record_id, response_uid, model, ts, input_tokens,"
+    " output_tokens, cache_write_tokens, cache_write_1h_tokens, cache_read_tokens, web_searches,"
+    " sidechain) SELECT session_id, id, ?, ?, ts, 0, 0, 0, 0, 0, 0, ? FROM records"
+    " WHERE session_id = ? AND retired = 0 AND superseded = 0"
+    " ORDER BY role IS 'assistant' DESC, offset DESC LIMIT 1"
 )
 
 

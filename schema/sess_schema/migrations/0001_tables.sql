@@ -69,7 +69,7 @@ CREATE TABLE database_rows (
     key       TEXT    NOT NULL,
     place     INTEGER NOT NULL,                 -- its rowid there, -1 where it is gone
     digest    INTEGER NOT NULL,                 -- of its value
-    turn_id   INTEGER,                          -- NULL: it tells nothing
+    record_id INTEGER,                          -- NULL: it tells nothing
     alias     TEXT,                             -- the id that it gives itself, where it differs
     ts        INTEGER,                          -- its time, to find its place among the others
     PRIMARY KEY (source_id, key)
@@ -116,7 +116,7 @@ CREATE TABLE sessions (
     version      TEXT,
     started_at   INTEGER,                       -- earliest dated record
     ended_at     INTEGER,                       -- latest dated record
-    turns        INTEGER NOT NULL DEFAULT 0,    -- 0: only known from a link, not read yet
+    records      INTEGER NOT NULL DEFAULT 0,    -- 0: only known from a link, not read yet
     events       INTEGER NOT NULL DEFAULT 0,    -- as shown: copies from another session included
     prompts      INTEGER NOT NULL DEFAULT 0,
     tool_calls   INTEGER NOT NULL DEFAULT 0,
@@ -159,7 +159,7 @@ CREATE INDEX leaf_titles_by_session ON leaf_titles (session_id);
 -- == Records and events
 
 -- One record as the agent wrote it.
-CREATE TABLE turns (
+CREATE TABLE records (
     id         INTEGER PRIMARY KEY,
     source_id  INTEGER NOT NULL,
     session_id INTEGER NOT NULL,
@@ -175,54 +175,54 @@ CREATE TABLE turns (
     ts_from    TEXT,                            -- NULL its own, else previous, mtime
     digest     INTEGER NOT NULL,                -- of what it says; of place and bytes without native id
     forked     INTEGER NOT NULL DEFAULT 0,      -- the agent itself calls it a copy
-    copy_of    INTEGER,                         -- the turn that owns the events
+    copy_of    INTEGER,                         -- the record that owns the events
     -- 1: a later record of the same file replaced or withdrew this one
     superseded INTEGER NOT NULL DEFAULT 0,
     native_key INTEGER                          -- short key of native_id, NULL without one
 ) STRICT;
-CREATE INDEX turns_by_session ON turns (session_id, source_id, offset);
-CREATE INDEX turns_by_owner ON turns (copy_of) WHERE copy_of IS NOT NULL;
+CREATE INDEX records_by_session ON records (session_id, source_id, offset);
+CREATE INDEX records_by_owner ON records (copy_of) WHERE copy_of IS NOT NULL;
 -- By short keys, because an index over random ids costs a page for each record.
-CREATE INDEX turns_by_native_key ON turns (native_key) WHERE native_key IS NOT NULL;
-CREATE INDEX turns_by_digest ON turns (digest) WHERE native_id IS NULL;
+CREATE INDEX records_by_native_key ON records (native_key) WHERE native_key IS NOT NULL;
+CREATE INDEX records_by_digest ON records (digest) WHERE native_id IS NULL;
 -- For copies with other ids: few records say the same at one time, and times come in order.
-CREATE INDEX turns_by_moment ON turns (ts, digest & 65535) WHERE ts IS NOT NULL;
+CREATE INDEX records_by_moment ON records (ts, digest & 65535) WHERE ts IS NOT NULL;
 
 -- What a person would say happened.
 CREATE TABLE events (
-    id             INTEGER PRIMARY KEY,
-    session_id     INTEGER NOT NULL,            -- the session it was first written in
-    turn_id        INTEGER NOT NULL,            -- the record it comes from
-    block          INTEGER NOT NULL,            -- order inside the turn
-    result_turn_id INTEGER,                     -- the record its result comes from
-    retired        INTEGER NOT NULL DEFAULT 0,
-    type           TEXT    NOT NULL,            -- user, assistant, thinking, tool_use, system, summary
-    label          TEXT,                        -- finer kind: command, compact, hook_success, ...
-    tool           TEXT,
-    status         TEXT,                        -- ok, error, denied, pending
-    ts             INTEGER,
-    duration_ms    INTEGER,
-    summary        TEXT,                        -- a tool's input in one line
-    images         INTEGER NOT NULL DEFAULT 0,
-    call_id        TEXT,
-    pointer        TEXT,                        -- JSON pointer to the input inside the raw record
-    result_pointer TEXT,                        -- and to the result inside the result's record
-    overflow       TEXT,                        -- path the full output was saved under
-    chars          INTEGER NOT NULL DEFAULT 0,  -- that the model wrote
+    id               INTEGER PRIMARY KEY,
+    session_id       INTEGER NOT NULL,          -- the session it was first written in
+    record_id        INTEGER NOT NULL,          -- the record it comes from
+    block            INTEGER NOT NULL,          -- order inside the record
+    result_record_id INTEGER,                   -- the record its result comes from
+    retired          INTEGER NOT NULL DEFAULT 0,
+    type             TEXT    NOT NULL,          -- user, assistant, thinking, tool_use, system, summary
+    label            TEXT,                      -- finer kind: command, compact, hook_success, ...
+    tool             TEXT,
+    status           TEXT,                      -- ok, error, denied, pending
+    ts               INTEGER,
+    duration_ms      INTEGER,
+    summary          TEXT,                      -- a tool's input in one line
+    images           INTEGER NOT NULL DEFAULT 0,
+    call_id          TEXT,
+    pointer          TEXT,                      -- JSON pointer to the input inside the raw record
+    result_pointer   TEXT,                      -- and to the result inside the result's record
+    overflow         TEXT,                      -- path the full output was saved under
+    chars            INTEGER NOT NULL DEFAULT 0, -- that the model wrote
     -- what a tool call does: shell, read, write, edit, search, fetch, agent, plan, question,
     -- mcp, other
-    kind           TEXT,
+    kind             TEXT,
     -- why a result is a separate event: `orphan` if its call is unknown, `answer` if the call is
     -- joined with a result in another session; NULL for everything else
-    unjoined       TEXT,
-    answered       INTEGER,                     -- when the result of a call arrived
-    call_key       INTEGER                      -- short key of call_id, NULL without one
+    unjoined         TEXT,
+    answered         INTEGER,                   -- when the result of a call arrived
+    call_key         INTEGER                    -- short key of call_id, NULL without one
 ) STRICT;
-CREATE INDEX events_by_turn ON events (turn_id);
+CREATE INDEX events_by_record ON events (record_id);
 CREATE INDEX events_by_session ON events (session_id, ts);
 CREATE INDEX events_by_time ON events (ts);
 CREATE INDEX events_by_call ON events (call_key) WHERE call_key IS NOT NULL;
-CREATE INDEX events_by_result ON events (result_turn_id) WHERE result_turn_id IS NOT NULL;
+CREATE INDEX events_by_result ON events (result_record_id) WHERE result_record_id IS NOT NULL;
 CREATE INDEX events_by_overflow ON events (overflow) WHERE overflow IS NOT NULL;
 -- Results that arrived in another quarter of an hour than their call.
 CREATE INDEX events_by_answer ON events (session_id, answered)
@@ -309,7 +309,7 @@ END;
 CREATE TABLE usage (
     id                    INTEGER PRIMARY KEY,
     session_id            INTEGER NOT NULL,
-    turn_id               INTEGER NOT NULL,     -- the line whose counts won
+    record_id             INTEGER NOT NULL,     -- the line whose counts won
     response_uid          INTEGER NOT NULL UNIQUE, -- begins with the short key of the message
     message_id            TEXT,
     request_id            TEXT,
@@ -342,7 +342,7 @@ CREATE TABLE usage (
     fallback              INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX usage_by_session ON usage (session_id, ts);
-CREATE INDEX usage_by_turn ON usage (turn_id);
+CREATE INDEX usage_by_record ON usage (record_id);
 CREATE INDEX usage_by_time ON usage (ts);
 CREATE INDEX usage_fallback ON usage (session_id) WHERE fallback > 0;
 
@@ -526,7 +526,7 @@ LEFT JOIN (
         sum(input_tokens + output_tokens + cache_write_tokens + cache_read_tokens) AS tokens
     FROM usage_sums GROUP BY session_id
 ) c ON c.session_id = s.id
-WHERE s.turns > 0;
+WHERE s.records > 0;
 
 -- One row per event: a prompt, an answer, a thought, a tool call with its result, a notice.
 CREATE VIEW v_events AS

@@ -131,10 +131,10 @@ def _branch(value: str, _setting: Setting) -> Condition:
 def _session(db: apsw.Connection, value: str, setting: Setting) -> Condition:
     """Includes what it shares with the session it was forked from."""
     key = sessions.resolve(db, value).key
-    turns = "SELECT coalesce(copy_of, id) FROM turns WHERE session_id = ?"
+    records = "SELECT coalesce(copy_of, id) FROM records WHERE session_id = ?"
     if not setting.superseded:
-        turns += " AND retired = 0"
-    where = f"turn_id IN ({turns})"
+        records += " AND retired = 0"
+    where = f"record_id IN ({records})"
     return Condition(f"e.{where}", (key,), range=range_of(where, (key,)))
 
 

@@ -332,7 +332,7 @@ def _sessions(db: apsw.Connection) -> dict[SessionId, Session]:
     rows: dict[SessionId, tuple[Any, ...]] = {
         row[0]: row
         for row in db.execute(
-            "SELECT id, parent_id, turns > 0, project, agent, git_branch FROM sessions"
+            "SELECT id, parent_id, records > 0, project, agent, git_branch FROM sessions"
         )
     }
     found = {}

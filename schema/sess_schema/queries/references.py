@@ -12,25 +12,25 @@ import apsw
 
 # (table, column, referenced table); NULL refers to nothing.
 REFERENCES = (
-    ("turns", "source_id", "sources"),
-    ("turns", "session_id", "sessions"),
-    ("turns", "copy_of", "turns"),
+    ("records", "source_id", "sources"),
+    ("records", "session_id", "sessions"),
+    ("records", "copy_of", "records"),
     ("events", "session_id", "sessions"),
-    ("events", "turn_id", "turns"),
-    ("events", "result_turn_id", "turns"),
+    ("events", "record_id", "records"),
+    ("events", "result_record_id", "records"),
     ("events", "id", "event_texts"),
     ("event_texts", "id", "events"),
     ("files", "event_id", "events"),
     ("commits", "event_id", "events"),
     ("edits", "event_id", "events"),
     ("usage", "session_id", "sessions"),
-    ("usage", "turn_id", "turns"),
+    ("usage", "record_id", "records"),
     ("usage_sums", "session_id", "sessions"),
     ("event_sums", "session_id", "sessions"),
     ("spans", "session_id", "sessions"),
     ("digests", "session_id", "sessions"),
     ("leaf_titles", "session_id", "sessions"),
-    ("database_rows", "turn_id", "turns"),
+    ("database_rows", "record_id", "records"),
 )
 
 

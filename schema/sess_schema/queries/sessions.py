@@ -51,7 +51,7 @@ _TALKS = (
     f"(s.prompts > 0 OR s.tool_calls > 0 OR EXISTS (SELECT 1 FROM {shown.EVENTS}"
     f" WHERE t.session_id = s.id AND {shown.CURRENT} AND e.type NOT IN ('system', 'summary')))"
 )
-_ORPHAN = "(s.kind = 'subagent' AND coalesce(p.turns, 0) = 0)"
+_ORPHAN = "(s.kind = 'subagent' AND coalesce(p.records, 0) = 0)"
 _COLUMNS = (
     "s.id, s.agent, s.native_id, s.home, s.alias, s.kind, s.parent_id, p.native_id, s.call_id,"
     " s.agent_type, s.project, s.title, s.git_branch, s.models, s.version,"
@@ -152,7 +152,7 @@ class Listing:
 
     def _where(self) -> tuple[str, list[object]]:
         where, values = condition(self.agents, self.projects)
-        where += " AND s.turns > 0"
+        where += " AND s.records > 0"
         if not self.every:
             kinds = f"(s.kind = 'main' OR {_ORPHAN})" if self.orphans else "s.kind = 'main'"
             where += f" AND {kinds} AND {_TALKS} AND NOT {_WARMUP}"
@@ -179,13 +179,15 @@ class Listing:
 
 
 def any_session(db: apsw.Connection) -> bool:
-    return bool(db.execute("SELECT EXISTS (SELECT 1 FROM sessions WHERE turns > 0)").get)
+    return bool(db.execute("SELECT EXISTS (SELECT 1 FROM sessions WHERE records > 0)").get)
 
 
 def agents(db: apsw.Connection) -> list[str]:
     return [
         agent
-        for (agent,) in db.execute("SELECT DISTINCT agent FROM sessions WHERE turns > 0 ORDER BY 1")
+        for (agent,) in db.execute(
+            "SELECT DISTINCT agent FROM sessions WHERE records > 0 ORDER BY 1"
+        )
     ]
 
 
@@ -196,12 +198,12 @@ def by_key(db: apsw.Connection, key: SessionId) -> SessionRow:
 
 def is_read(db: apsw.Connection, key: SessionId) -> bool:
     """False for the parent of a subagent whose own transcript was never found."""
-    return bool(db.execute("SELECT turns > 0 FROM sessions WHERE id = ?", (key,)).get)
+    return bool(db.execute("SELECT records > 0 FROM sessions WHERE id = ?", (key,)).get)
 
 
 def children(db: apsw.Connection, key: SessionId) -> list[SessionRow]:
     """Subagents of a session, in the order they started."""
-    return [*_rows(db, "s.parent_id = ? AND s.turns > 0 ORDER BY s.started_at, s.id", (key,))]
+    return [*_rows(db, "s.parent_id = ? AND s.records > 0 ORDER BY s.started_at, s.id", (key,))]
 
 
 def family(db: apsw.Connection, key: SessionId) -> list[SessionId]:
@@ -235,19 +237,19 @@ def resolve(db: apsw.Connection, given: str) -> SessionRow:
 def _guesses(db: apsw.Connection, given: str) -> Iterator[Iterable[SessionRow]]:
     """What an id may mean, the most certain first. It is only compared, never used as a path."""
     # An id shared by subagents of several sessions means the session without a parent.
-    yield _rows(db, "s.native_id = ? AND s.home = '' AND s.turns > 0", (given,))
-    yield _rows(db, "s.native_id = ? AND s.turns > 0", (given,))
-    yield _rows(db, "s.alias = ? AND s.turns > 0", (given,))
+    yield _rows(db, "s.native_id = ? AND s.home = '' AND s.records > 0", (given,))
+    yield _rows(db, "s.native_id = ? AND s.records > 0", (given,))
+    yield _rows(db, "s.alias = ? AND s.records > 0", (given,))
     parent, slash, child = given.rpartition("/")
     begins = "substr({}, 1, length(?)) = ?"
     if slash and parent and child:
-        yield _rows(db, "s.home = ? AND s.native_id = ? AND s.turns > 0", (parent, child))
+        yield _rows(db, "s.home = ? AND s.native_id = ? AND s.records > 0", (parent, child))
         inside = f"({begins.format('s.home')} OR {begins.format('p.native_id')})"
         named = f"({begins.format('s.native_id')} OR {begins.format('s.native_id')})"
         bare = _AGENT + child
         yield _rows(
             db,
-            f"s.turns > 0 AND {inside} AND {named}",
+            f"s.records > 0 AND {inside} AND {named}",
             (parent, parent, parent, parent, child, child, bare, bare),
         )
         return
@@ -256,11 +258,11 @@ def _guesses(db: apsw.Connection, given: str) -> Iterator[Iterable[SessionRow]]:
     bare = _AGENT + given
     yield _rows(
         db,
-        f"s.turns > 0 AND ({begins.format('s.native_id')} OR {begins.format('s.native_id')})"
+        f"s.records > 0 AND ({begins.format('s.native_id')} OR {begins.format('s.native_id')})"
         " ORDER BY s.ended_at DESC",
         (given, given, bare, bare),
     )
-    yield _rows(db, f"s.turns > 0 AND {begins.format('s.alias')}", (given, given))
+    yield _rows(db, f"s.records > 0 AND {begins.format('s.alias')}", (given, given))
     if given != (lower := given.lower()):  # an ID as some programs print it
         yield from _guesses(db, lower)
 
@@ -282,7 +284,7 @@ class ShortIds:
 
     def __init__(self, db: apsw.Connection) -> None:
         self._taken: dict[str, list[tuple[str, str]]] = {}
-        for native_id, home in db.execute("SELECT native_id, home FROM sessions WHERE turns > 0"):
+        for native_id, home in db.execute("SELECT native_id, home FROM sessions WHERE records > 0"):
             self._taken.setdefault(native_id[: _base(native_id)], []).append((native_id, home))
 
     def of(self, row: SessionRow) -> str:

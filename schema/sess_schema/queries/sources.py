@@ -35,7 +35,7 @@ _SELECT = (
 # A conversation is restored with the document that it is in, unless it has left it.
 _DOCUMENT = (
     "(SELECT w.id FROM sources w WHERE w.id = p.part_of AND w.kind = 'document'"
-    " AND EXISTS (SELECT 1 FROM database_rows d JOIN turns t ON t.id = d.turn_id"
+    " AND EXISTS (SELECT 1 FROM database_rows d JOIN records t ON t.id = d.record_id"
     " WHERE d.source_id = w.id AND d.place <> -1 AND t.source_id = p.id))"
 )
 

@@ -18,7 +18,7 @@ def forks(db: apsw.Connection, sessions: Sequence[SessionId]) -> set[SessionId]:
     return {
         session
         for (session,) in db.execute(
-            "SELECT DISTINCT t.session_id FROM turns t JOIN turns o ON o.id = t.copy_of"
+            "SELECT DISTINCT t.session_id FROM records t JOIN records o ON o.id = t.copy_of"
             " WHERE t.copy_of IS NOT NULL AND o.session_id <> t.session_id"
             " AND t.session_id IN (SELECT value FROM json_each(?))",
             (json.dumps([*sessions]),),

@@ -36,10 +36,10 @@ class StoredEvent(EventFacts):
 
     id: EventId = NO_EVENT
     session_id: SessionId = NO_SESSION  # the session that had it first
-    turn_id: RecordId = NO_RECORD
+    record_id: RecordId = NO_RECORD
     block: int = 0  # its number in its record
     ts: int | None = None
-    result_turn_id: RecordId | None = None
+    result_record_id: RecordId | None = None
     result_pointer: str | None = None
     overflow: str | None = None  # the file with the full output
     retired: int = 0

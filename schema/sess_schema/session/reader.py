@@ -12,7 +12,7 @@ import apsw
 
 from sess_schema import citations
 from sess_schema.archive import Damaged
-from sess_schema.records import Records
+from sess_schema.records import RecordReader
 from sess_schema.session import shown
 from sess_schema.session.event import COLUMNS, TEXTS, StoredEvent
 
@@ -26,8 +26,9 @@ _SELECT = (
     f"SELECT {', '.join(f'e.{name}' for name in COLUMNS)}, o.ts_from,"
     f" {', '.join(f'substr(x.{name}, 1, ?2)' for name in TEXTS)},"
     " o.source_id, o.retired, o.offset, o.length, r.source_id, r.retired, r.offset, r.length"
-    " FROM events e JOIN turns o ON o.id = e.turn_id JOIN event_texts x ON x.id = e.id"
-    " LEFT JOIN turns r ON r.id = e.result_turn_id WHERE e.id IN (SELECT value FROM json_each(?1))"
+    " FROM events e JOIN records o ON o.id = e.record_id JOIN event_texts x ON x.id = e.id"
+    " LEFT JOIN records r ON r.id = e.result_record_id"
+    " WHERE e.id IN (SELECT value FROM json_each(?1))"
 )
 _NAMES = (*COLUMNS, "ts_from", *TEXTS)
 
@@ -44,7 +45,7 @@ class Entry(StoredEvent):
 
 
 class Reader:
-    """Reads one session; all archive reads go through the same `Records`."""
+    """Reads one session; all archive reads go through the same `RecordReader`."""
 
     def __init__(
         self,
@@ -52,13 +53,13 @@ class Reader:
         session: SessionId,
         *,
         superseded: bool = False,
-        records: Records | None = None,
+        records: RecordReader | None = None,
     ) -> None:
         """`superseded`: include events since rewritten, replaced or retracted."""
         self._db = db
         self._session = session
         self._superseded = superseded
-        self.records = records or Records(db)
+        self.records = records or RecordReader(db)
 
     @cached_property
     def places(self) -> dict[EventId, tuple[int, int]]:

@@ -7,7 +7,7 @@ stored there, so both sessions show them and a search finds them once.
 from __future__ import annotations
 
 # `t` is the session's record, `e` an event of it.
-EVENTS = "turns t JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
+EVENTS = "records t JOIN events e ON e.record_id = coalesce(t.copy_of, t.id)"
 # Neither rewritten since, nor replaced or retracted by a later record of the same file.
 CURRENT = "t.retired = 0 AND t.superseded = 0 AND e.retired = 0"
 IN_ORDER = "ORDER BY t.source_id, t.offset, t.id, e.block, e.id"

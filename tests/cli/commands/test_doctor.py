@@ -62,12 +62,12 @@ def test_rows_without_their_owner_are_exit_code_4(world):
     t.append(t.prompt("hello"), t.answer("hello"))
     world.ingest()
     with closing(apsw.Connection(str(world.state / "index.db"))) as db:
-        db.execute("DELETE FROM turns WHERE role = 'assistant'")
+        db.execute("DELETE FROM records WHERE role = 'assistant'")
     found = checks(world, code=4)["references"]
     assert found["state"] == "fail"
     assert found["details"] == [
-        "1 of events.turn_id are not in turns",
-        "1 of usage.turn_id are not in turns",
+        "1 of events.record_id are not in records",
+        "1 of usage.record_id are not in records",
     ]
 
 
@@ -161,7 +161,7 @@ def test_fix_mends_the_index_and_the_modes(world):
     t.append(t.prompt("hello"), t.answer("hello"))
     world.ingest()
     with closing(apsw.Connection(str(world.state / "index.db"))) as db:
-        db.execute("DELETE FROM turns WHERE role = 'assistant'")
+        db.execute("DELETE FROM records WHERE role = 'assistant'")
     (world.state / "index.db").chmod(0o644)
     checks(world, code=4)
     found = checks(world, "--fix", "--deep", code=0)

@@ -283,5 +283,5 @@ def test_what_is_not_listed_is_counted(months, sess):
     done = sess("list", "-n", "2")
     assert done.stderr == "2 of 3 sessions; -n 0 lists all\n"
     assert sess("list").stderr == ""
-    ((every,),) = months.sql("SELECT count(*) FROM sessions WHERE turns > 0")
+    ((every,),) = months.sql("SELECT count(*) FROM sessions WHERE records > 0")
     assert every == 3 + 1

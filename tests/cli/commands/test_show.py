@@ -298,7 +298,7 @@ def test_a_damaged_archive_is_one_clear_line_in_every_command(world, tmp_path):
     incomplete = "sess: incomplete: "
     for said, *command in (
         ("", "show", "1111", "--full"),  # the texts are in the index
-        ("", "turns", "1111"),
+        ("", "records", "1111"),
         (incomplete, "show", "1111", "--json"),
         (incomplete, "history", "1111", "--json"),
         (incomplete, "handoff", "1111"),

@@ -27,8 +27,8 @@ def test_no_column_is_lost_to_a_repeated_name(story, sess):
 
 
 def test_the_tables_of_the_model_can_be_asked(story, sess):
-    """sources, sessions, turns, events, usage and warnings are there."""
-    for table in ("sources", "sessions", "turns", "events", "usage", "warnings"):
+    """sources, sessions, records, events, usage and warnings are there."""
+    for table in ("sources", "sessions", "records", "events", "usage", "warnings"):
         (row,) = sess.json("sql", f"SELECT count(*) AS n FROM {table}")
         assert row["n"] >= 0
 
@@ -51,7 +51,7 @@ def test_a_table_fits_a_terminal(story, sess):
     assert code == 0
     assert text.splitlines()[1] == "0" * 76 + "…  1"
     text, code = sess.on_terminal("sql", "--no-sync", "SELECT * FROM events LIMIT 2")
-    assert text.splitlines()[0] == "id              1"
+    assert text.splitlines()[0] == "id                1"
     assert max(map(len, text.splitlines())) <= 80
 
 

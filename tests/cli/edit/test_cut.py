@@ -18,8 +18,8 @@ from sess_cli.edit import cutting, target, undoing
 from sess_cli.edit.plan import closure, parse_range, plan
 from sess_common.errors import SessError
 from sess_schema.connection import open_reader
-from sess_schema.queries import turns as records
-from sess_schema.queries.turns import Call, Edge, Turn, Turns
+from sess_schema.queries import transcripts
+from sess_schema.queries.transcripts import Call, Edge, Record, Transcript
 
 SESSION = "11111111-1111-4111-8111-111111111111"
 
@@ -175,7 +175,7 @@ def test_a_line_added_after_the_index_was_read_survives(world, talk, monkeypatch
     before = lines(talk.path)
     with closing(open_reader(world.state / "index.db")) as db:
         chosen = target.find(db, SESSION)
-        cut = cutting.planned(db, chosen, records.read(db, chosen.source), [7], relink=False)
+        cut = cutting.planned(db, chosen, transcripts.read(db, chosen.source), [7], relink=False)
         talk.append(talk.prompt("one more thing"))
         edit, appended = cutting.perform(db, cut, force=True)
     assert appended == len(lines(talk.path)[-1])
@@ -201,7 +201,7 @@ def test_records_are_numbered_by_their_place_in_the_file(world, talk):
     talk.append(b"\n", b"{broken\n", {"type": "summary", "summary": "Mud", "leafUuid": "x"})
     rest(talk.path)
     before = lines(talk.path)
-    listed = world.run("sess", "turns", SESSION, "--json", check=0).stdout.splitlines()
+    listed = world.run("sess", "records", SESSION, "--json", check=0).stdout.splitlines()
     assert [json.loads(line)["number"] for line in listed] == [*range(1, 10)]
     assert [json.loads(line)["role"] for line in listed] == [
         *("user", "assistant", "tool", "assistant", "assistant", "tool", "assistant"),
@@ -276,14 +276,14 @@ def test_any_cut_of_any_transcript(tmp_path_factory, monkeypatch, script, picks)
     world.ingest()
     with closing(open_reader(world.state / "index.db")) as db:
         chosen = target.find(db, SESSION)
-        found = records.read(db, chosen.source)
-        seeds = {pick % len(found.all) + 1 for pick in picks} - {len(found.all)}
+        found = transcripts.read(db, chosen.source)
+        seeds = {pick % len(found.records) + 1 for pick in picks} - {len(found.records)}
         assume(seeds)
         cut = cutting.planned(db, chosen, found, seeds, relink=False)
         edit, appended = cutting.perform(db, cut, force=False)
     assert appended == 0
     written = [line for line in before.splitlines(keepends=True) if line.strip()]
-    assert len(written) == len(found.all)
+    assert len(written) == len(found.records)
     kept = [line for number, line in enumerate(written, 1) if number not in cut.plan.gone]
     after = t.path.read_bytes()
     assert [line for line in after.splitlines(keepends=True) if line.strip()] == kept
@@ -295,16 +295,18 @@ def test_any_cut_of_any_transcript(tmp_path_factory, monkeypatch, script, picks)
             makers = {n for n, made in enumerate(calls, 1) if call in made}
             assert not makers or makers - cut.plan.gone, (number, call)
     world.ingest()
-    assert world.sql("SELECT count(*) FROM turns WHERE retired = 0") == [(len(kept),)]
+    assert world.sql("SELECT count(*) FROM records WHERE retired = 0") == [(len(kept),)]
     undoing.undo(edit)
     assert t.path.read_bytes() == before
 
 
-def _turns(edges, count):
-    turns = [
-        Turn(n, n, 1, f"id{n}", None, "x", "user", None, 0, 0, n, 0) for n in range(1, count + 1)
+def _transcript(edges, count):
+    transcript = [
+        Record(n, n, 1, f"id{n}", None, "x", "user", None, 0, 0, n, 0) for n in range(1, count + 1)
     ]
-    return Turns(turns, [Edge(a, b, Call(f"c{i}", None, i)) for i, (a, b) in enumerate(edges)])
+    return Transcript(
+        transcript, [Edge(a, b, Call(f"c{i}", None, i)) for i, (a, b) in enumerate(edges)]
+    )
 
 
 @given(
@@ -313,14 +315,14 @@ def _turns(edges, count):
 )
 def test_the_closure_ends_on_any_graph(edges, seeds):
     """Cycles included; it has the seeds, follows every call, and adds nothing else."""
-    turns = _turns(edges, 12)
-    gone = closure(turns, seeds, {})
+    transcript = _transcript(edges, 12)
+    gone = closure(transcript, seeds, {})
     reached = set(seeds)
     for _ in range(12):
         reached |= {b for a, b in edges if a in reached}
     assert gone == reached
-    assert closure(turns, gone, {}) == gone
-    for warning in plan(turns, seeds).warnings:
+    assert closure(transcript, gone, {}) == gone
+    for warning in plan(transcript, seeds).warnings:
         assert warning.number not in gone
         assert warning.about in gone
 

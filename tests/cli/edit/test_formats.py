@@ -15,7 +15,7 @@ from tests.golden_home import clean
 from sess_cli.edit import cutting, elements, log, pieces, sidecar, target, undoing
 from sess_common.errors import SessError
 from sess_schema.connection import open_reader
-from sess_schema.queries import sessions, turns
+from sess_schema.queries import sessions, transcripts
 
 LOGS = ("claude", "codex", "copilot", "droid", "gemini", "jcode", "kimi", "kiro", "pi", "qwen")
 DOCUMENTS = ("amp", "claude-web", "continue", "gemini")
@@ -33,7 +33,7 @@ def home(tmp_path, monkeypatch, request):
 
 
 def targets(db, kind):
-    for (key,) in db.execute("SELECT id FROM sessions WHERE turns > 0 ORDER BY id").fetchall():
+    for (key,) in db.execute("SELECT id FROM sessions WHERE records > 0 ORDER BY id").fetchall():
         try:
             chosen = target.find(db, sessions.by_key(db, key).session, "1")
         except SessError:
@@ -48,8 +48,8 @@ def test_a_record_of_any_log(home):
     done = 0
     with closing(open_reader(home.state / "index.db")) as db:
         for chosen in targets(db, target.LOG):
-            found = turns.read(db, chosen.source)
-            said = [turn.number for turn in found.all if turn.events]
+            found = transcripts.read(db, chosen.source)
+            said = [record.number for record in found.records if record.events]
             for number in said[:3]:
                 try:
                     cut = cutting.planned(db, chosen, found, [number], relink=True)
@@ -62,9 +62,9 @@ def test_a_record_of_any_log(home):
                     after = file.read()
                 changed = {warning.number for warning in cut.plan.warnings}
                 kept = [
-                    before[turn.offset : turn.offset + turn.length]
-                    for turn in found.all
-                    if turn.number not in cut.plan.gone | changed
+                    before[record.offset : record.offset + record.length]
+                    for record in found.records
+                    if record.number not in cut.plan.gone | changed
                 ]
                 assert all(line in after for line in kept)
                 assert len(after.splitlines()) == len(before.splitlines()) - len(cut.plan.gone)
@@ -81,18 +81,18 @@ def test_a_record_of_a_document(home):
     done = 0
     with closing(open_reader(home.state / "index.db")) as db:
         for chosen in targets(db, target.DOCUMENT):
-            found = turns.read(db, chosen.source)
-            if len(found.all) < 3:
+            found = transcripts.read(db, chosen.source)
+            if len(found.records) < 3:
                 continue
             with open(chosen.path, "rb") as file:
                 before = file.read()
-            cut = cutting.planned(db, chosen, found, [found.all[1].number], relink=False)
+            cut = cutting.planned(db, chosen, found, [found.records[1].number], relink=False)
             edit, _ = cutting.perform(db, cut, force=False)
             with open(chosen.path, "rb") as file:
                 after = json.loads(file.read())
             home.ingest()
-            live = "SELECT count(*) FROM turns WHERE source_id = ? AND retired = 0"
-            assert home.sql(live, chosen.source) == [(len(found.all) - len(cut.plan.gone),)]
+            live = "SELECT count(*) FROM records WHERE source_id = ? AND retired = 0"
+            assert home.sql(live, chosen.source) == [(len(found.records) - len(cut.plan.gone),)]
             assert after != json.loads(before)
             undoing.undo(edit)
             with open(chosen.path, "rb") as file:
@@ -108,12 +108,13 @@ def test_what_is_left_of_a_cursor_conversation_goes_beside_its_database(home):
     with closing(open_reader(home.state / "index.db")) as db:
         found = [one for one in targets(db, target.DATABASE) if one.path.endswith(".vscdb")]
         several = [one for one in found if one.path == found[0].path]
-        first, second = [one for one in several if len(turns.read(db, one.source).all) > 3][:2]
+        large = [one for one in several if len(transcripts.read(db, one.source).records) > 3]
+        first, second = large[:2]
         with open(first.path, "rb") as file:
             database = file.read()
 
         def cut(chosen, number):
-            records = turns.read(db, chosen.source)
+            records = transcripts.read(db, chosen.source)
             plan = cutting.planned(db, chosen, records, [number], relink=False)
             edit, _ = cutting.perform(db, plan, force=True)
             return edit, plan.plan.gone
@@ -123,13 +124,13 @@ def test_what_is_left_of_a_cursor_conversation_goes_beside_its_database(home):
                 return [json.loads(line)["composerId"] for line in file]
 
         made, gone = cut(first, 1)
-        count = len(turns.read(db, first.source).all)
+        count = len(transcripts.read(db, first.source).records)
         assert made.before is None
         assert left() == [first.session.session] * (count - len(gone))
         _, other = cut(second, 1)
-        assert left().count(second.session.session) == len(turns.read(db, second.source).all) - len(
-            other
-        )
+        assert left().count(second.session.session) == len(
+            transcripts.read(db, second.source).records
+        ) - len(other)
         again, more = cut(first, count)
         assert left().count(first.session.session) == count - len(gone | more)
         undoing.undo(again)
@@ -145,7 +146,7 @@ def test_other_databases_are_refused(home):
         chosen = next(targets(db, target.DATABASE))
         beside = sorted(os.listdir(os.path.dirname(chosen.path)))
         with pytest.raises(SessError, match=r"is a database of .*, which is never written to"):
-            cutting.planned(db, chosen, turns.read(db, chosen.source), [1], relink=False)
+            cutting.planned(db, chosen, transcripts.read(db, chosen.source), [1], relink=False)
     assert sorted(os.listdir(os.path.dirname(chosen.path))) == beside
     assert log.entries() == []
 

@@ -118,7 +118,7 @@ def test_a_file_with_other_sessions_is_not_deleted(tmp_path, agent):
     """A database, or an export of many conversations: the agent itself must delete one of them."""
     world = clean(tmp_path, agent)
     before = content(world.root)
-    session = world.sql("SELECT native_id FROM sessions WHERE turns > 0 ORDER BY id")[0][0]
+    session = world.sql("SELECT native_id FROM sessions WHERE records > 0 ORDER BY id")[0][0]
     done = world.run("sess", "rm", session, "--yes", check=2)
     assert done.stderr.startswith(f'sess: "{session}" has no file of its own: "')
     assert content(world.root) == before
@@ -157,7 +157,7 @@ def test_a_file_with_one_conversation_is_deleted(tmp_path):
     ((session, path),) = world.sql(
         "SELECT s.native_id, w.path FROM sessions s JOIN session_sources m ON m.session_id = s.id"
         " JOIN sources p ON p.id = m.source_id JOIN sources w ON w.id = p.part_of"
-        " WHERE s.turns > 0 AND w.path LIKE '%' || s.native_id || '.json' ORDER BY s.id LIMIT 1"
+        " WHERE s.records > 0 AND w.path LIKE '%' || s.native_id || '.json' ORDER BY s.id LIMIT 1"
     )
     before = content(world.root)
     rest(path)

@@ -12,7 +12,7 @@ from sess_cli.edit import target
 from sess_cli.edit.lexicon import PHRASES, correction
 from sess_cli.edit.suggest import suggestions
 from sess_schema.connection import open_reader
-from sess_schema.queries import sessions, turns
+from sess_schema.queries import sessions, transcripts
 
 SESSION = "11111111-1111-4111-8111-111111111111"
 
@@ -23,9 +23,9 @@ def found(world, *said):
     world.ingest()
     with closing(open_reader(world.state / "index.db")) as db:
         chosen = target.find(db, SESSION)
-        told = suggestions(db, turns.read(db, chosen.source), chosen.session.key)
+        told = suggestions(db, transcripts.read(db, chosen.source), chosen.session.key)
     return [
-        (one.turn.number, {trigger.id: round(trigger.score, 3) for trigger in one.triggers})
+        (one.record.number, {trigger.id: round(trigger.score, 3) for trigger in one.triggers})
         for one in told
     ]
 
@@ -173,12 +173,12 @@ def test_sessions_of_every_kind_of_source(tmp_path, agent):
     with closing(open_reader(world.state / "index.db")) as db:
         rows = [
             sessions.by_key(db, key)
-            for (key,) in db.execute("SELECT id FROM sessions WHERE turns > 0")
+            for (key,) in db.execute("SELECT id FROM sessions WHERE records > 0")
         ]
         for row in rows:
             chosen = target.find(db, row.session, "1")
-            told = turns.read(db, chosen.source)
-            assert [turn.number for turn in told.all] == [*range(1, len(told.all) + 1)]
+            told = transcripts.read(db, chosen.source)
+            assert [record.number for record in told.records] == [*range(1, len(told.records) + 1)]
             assert all(edge.caller <= edge.answer for edge in told.edges)
             assert suggestions(db, told, row.key) is not None
         assert rows

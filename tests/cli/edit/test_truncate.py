@@ -18,7 +18,7 @@ from tests.waiting import wait_until
 from sess_cli.edit import target, truncating
 from sess_common.errors import SessError
 from sess_schema.connection import open_reader
-from sess_schema.queries import turns as records
+from sess_schema.queries import transcripts
 
 
 @pytest.fixture
@@ -221,24 +221,24 @@ def test_any_truncation_is_sound(tmp_path_factory, happenings, count):
     ingest(world)
     with closing(open_reader(world.state / "index.db")) as db:
         found = target.find(db, SESSION)
-        turns = records.read(db, found.source)
+        transcript = transcripts.read(db, found.source)
         try:
-            cut = truncating.planned(db, found, turns, count)
+            cut = truncating.planned(db, found, transcript, count)
         except SessError:
             return  # every record would go
-    prompts = [turn.number for turn in turns.all if turn.kind == "user"]
+    prompts = [record.number for record in transcript.records if record.kind == "user"]
     if cut is None:
         assert len(prompts) <= count
         return
     gone = cut.plan.gone
     assert [number for number in prompts if number not in gone] == prompts[:count]
     first = prompts[count] if count else 1
-    answers = {edge.answer for edge in turns.edges if edge.caller in gone}
+    answers = {edge.answer for edge in transcript.edges if edge.caller in gone}
     assert {number for number in gone if number < first} <= answers  # before their calls
     assert cut.warnings == []
-    for edge in turns.edges:
+    for edge in transcript.edges:
         assert (edge.caller in gone) == (edge.answer in gone)
-    assert not any(turns.at(number).kind == "mode_change" for number in gone)
+    assert not any(transcript.at(number).kind == "mode_change" for number in gone)
 
 
 def test_a_long_end_is_not_listed_in_full(world):

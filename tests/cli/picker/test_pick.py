@@ -12,7 +12,7 @@ from sess_cli.commands.pick import _marks
 from sess_cli.edit import target
 from sess_cli.picker.app import Picker
 from sess_schema.connection import open_reader
-from sess_schema.queries import turns
+from sess_schema.queries import transcripts
 
 SESSION = "11111111-1111-4111-8111-111111111111"
 
@@ -40,7 +40,7 @@ def pick(world, script, *, suggest=False, size=(100, 20)):
 
     async def main(db):
         chosen = target.find(db, SESSION)
-        marks = _marks(db, chosen, turns.read(db, chosen.source), suggest=suggest)
+        marks = _marks(db, chosen, transcripts.read(db, chosen.source), suggest=suggest)
         app = Picker(marks, utc=True)
         async with app.run_test(size=size) as pilot:
             await pilot.pause()

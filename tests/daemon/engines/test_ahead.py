@@ -76,7 +76,7 @@ def test_every_step_survives_the_way_between_processes(tmp_path, agent):
     for file in logs_of(world):
         for step in read_log(file, Tracked(file.path, agent, file.kind), None, settle_all=True):
             moved = marshal.loads(marshal.dumps(handover.flat(step)))
-            again = handover.step_of(file, step.source, moved)
+            again = handover.step_of(file, step.row, moved)
             if hasattr(again, "slice_") and again.slice_.packed is not None:
                 again.slice_.raw = step.slice_.raw
             assert again == step
@@ -216,8 +216,8 @@ def test_an_agent_is_handed_over_once(world, monkeypatch):
     monkeypatch.setattr(ahead, "_start", sent.append)
     files = logs_of(world)
     for file in files:
-        file.source.environ = {"HOME": "~", "KETTLE": "on"}
-    known = [(file, Tracked(file.path, file.source.agent, file.kind)) for file in files]
+        file.agent.environ = {"HOME": "~", "KETTLE": "on"}
+    known = [(file, Tracked(file.path, file.agent.agent, file.kind)) for file in files]
     ahead.ReadAhead(known, None, settle=True)
     _, _, agents, jobs = marshal.loads(sent[0])
     assert (len(agents), len(jobs)) == (1, 8)

@@ -27,7 +27,7 @@ def ids(world):
     return dict(
         world.sql(
             "SELECT x.text || x.input || x.output, e.id FROM events e JOIN event_texts x USING (id)"
-            " JOIN turns t ON t.id = e.turn_id WHERE e.retired = 0 AND t.retired = 0"
+            " JOIN records t ON t.id = e.record_id WHERE e.retired = 0 AND t.retired = 0"
         )
     )
 

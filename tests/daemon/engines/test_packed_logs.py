@@ -37,7 +37,7 @@ def known(world):
 
 
 def events(world):
-    return world.sql("SELECT id, turn_id, ts FROM events WHERE retired = 0 ORDER BY id")
+    return world.sql("SELECT id, record_id, ts FROM events WHERE retired = 0 ORDER BY id")
 
 
 def sources(world):

@@ -121,7 +121,7 @@ def test_a_replay_with_new_uuids_is_the_same_record(world):
     t.append({**call, "uuid": "new-3"}, {**result, "uuid": "new-4"})
     world.ingest()
     assert world.shown(t.session) == [("tool_use", "lsa b c", "ok"), ("user", "/compact", None)]
-    assert world.sql("SELECT count(*) FROM turns") == [(7,)]
+    assert world.sql("SELECT count(*) FROM records") == [(7,)]
 
 
 def test_a_hard_link_is_found_once(world):
@@ -203,7 +203,7 @@ ODD_LINES = {
 
 @pytest.mark.parametrize("line", ODD_LINES.values(), ids=ODD_LINES.keys())
 def test_an_odd_line_costs_only_itself(world, line):
-    """Whatever stands between two good lines: both are read, it is a turn, the bytes come back."""
+    """Whatever stands two good lines: both are read, it is a record, the bytes come back."""
     t = world.transcript()
     t.append(t.prompt("before"), line + b"\n", t.prompt("after"))
     world.ingest()
@@ -212,7 +212,7 @@ def test_an_odd_line_costs_only_itself(world, line):
     assert texts[-1] == "after"
     if b"ok" in line:
         assert any(text.endswith("ok") for text in texts[1:-1])
-    assert world.sql("SELECT DISTINCT line FROM turns ORDER BY 1") == [(1,), (2,), (3,)]
+    assert world.sql("SELECT DISTINCT line FROM records ORDER BY 1") == [(1,), (2,), (3,)]
     assert world.restored(t.path) == t.path.read_bytes()
     world.check()
 
@@ -261,14 +261,14 @@ def test_an_unfinished_last_line_waits_and_is_read_once(world):
 
 
 def test_a_line_too_long_to_parse_is_kept_and_the_rest_is_read(world):
-    """A 40 MB line is a turn with a warning; the next line is searchable, the bytes come back."""
+    """A 40 MB line is a record with a warning; the next line is searchable, the bytes come back."""
     t = world.transcript()
     t.append(t.prompt("before"), b'{"x":"' + b"y" * (40 << 20) + b'"}\n', t.prompt("after"))
     world.ingest()
-    assert world.sql("SELECT line, kind, length FROM turns ORDER BY line") == [
-        (1, "user", world.sql("SELECT length FROM turns WHERE line = 1")[0][0]),
+    assert world.sql("SELECT line, kind, length FROM records ORDER BY line") == [
+        (1, "user", world.sql("SELECT length FROM records WHERE line = 1")[0][0]),
         (2, "oversize", (40 << 20) + 8),
-        (3, "user", world.sql("SELECT length FROM turns WHERE line = 3")[0][0]),
+        (3, "user", world.sql("SELECT length FROM records WHERE line = 3")[0][0]),
     ]
     assert world.sql("SELECT reason FROM warnings") == [
         ("line of 40 MiB is archived but not searchable",)
@@ -416,7 +416,7 @@ def test_a_subagent_finds_a_parent_that_is_not_named_by_a_uuid(world):
     child.append(child.prompt("look around", isSidechain=True, agentId="abc"))
     world.ingest()
     assert world.sql(
-        "SELECT p.native_id, p.turns FROM sessions c JOIN sessions p ON p.id = c.parent_id"
+        "SELECT p.native_id, p.records FROM sessions c JOIN sessions p ON p.id = c.parent_id"
     ) == [("my-session", 1)]
 
 

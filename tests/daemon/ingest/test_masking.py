@@ -79,9 +79,9 @@ def test_rows_are_those_of_an_unmasked_index(world, tmp_path):
     """Apart from the texts: offsets, lines, kinds, times and tokens are the same."""
     t = secretive(world.transcript())
     ingest(world, Masker())
-    rows = "SELECT line, offset, length, kind, role, ts, native_id FROM turns ORDER BY id"
-    events = "SELECT turn_id, type, tool, status, kind, block FROM events ORDER BY id"
-    sums = "SELECT native_id, turns, prompts, tool_calls, started_at FROM sessions"
+    rows = "SELECT line, offset, length, kind, role, ts, native_id FROM records ORDER BY id"
+    events = "SELECT record_id, type, tool, status, kind, block FROM events ORDER BY id"
+    sums = "SELECT native_id, records, prompts, tool_calls, started_at FROM sessions"
     masked = [world.sql(query) for query in (rows, events, sums)]
     world.state = tmp_path / "plain"
     ingest(world)
@@ -190,7 +190,7 @@ def test_a_second_process_masks_too(world, monkeypatch):
 def test_every_agent_is_masked(tmp_path, agent):
     """A word of its prompts, masked by the user's rule: no trace of it, the same sessions."""
     counted = (
-        "SELECT native_id, turns, prompts, tool_calls, started_at, ended_at FROM sessions"
+        "SELECT native_id, records, prompts, tool_calls, started_at, ended_at FROM sessions"
         " ORDER BY native_id"
     )
     world = GoldenWorld(tmp_path, agent)

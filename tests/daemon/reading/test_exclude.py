@@ -24,7 +24,7 @@ def ingest(world, **rules):
 
 
 def sessions(world):
-    return {name for (name,) in world.sql("SELECT native_id FROM sessions WHERE turns > 0")}
+    return {name for (name,) in world.sql("SELECT native_id FROM sessions WHERE records > 0")}
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_what_a_rule_covers(rule, project, covered):
     assert Exclude(projects=folders([rule])).has_project(project) is covered
 
 
-OTHERS = "SELECT native_id FROM sessions WHERE turns > 0 AND project IS NOT ?"
+OTHERS = "SELECT native_id FROM sessions WHERE records > 0 AND project IS NOT ?"
 
 
 @pytest.mark.parametrize(

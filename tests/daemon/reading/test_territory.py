@@ -40,7 +40,7 @@ def owners(*agents: Agent) -> dict[str, str]:
     """File name by agent, as a walk of all roots finds them."""
     territory = Territory(agents)
     seen = survey(territory.places, territory.roots)
-    return {Path(file.path).name: file.source.agent for file in seen.files}
+    return {Path(file.path).name: file.agent.agent for file in seen.files}
 
 
 def write(path: Path, text: str) -> Path:
@@ -108,7 +108,7 @@ def test_real_agents_share_any_folder(tmp_path):
     write(folder / "b.jsonl", json.dumps(cursor) + "\n")
     write(folder / "agent-transcripts" / "c.jsonl", json.dumps(error) + "\n")
     seen = survey([Place(str(folder), tuple(all_sources(Config())))])
-    found = {Path(file.path).name: file.source.agent for file in seen.files}
+    found = {Path(file.path).name: file.agent.agent for file in seen.files}
     assert found == {"a.jsonl": "claude", "b.jsonl": "cursor", "c.jsonl": "cursor"}
     assert seen.skipped == []
 

@@ -16,6 +16,7 @@ from tests.schema import corpus
 from sess_common.errors import Exit
 from sess_schema.connection import open_writer
 from sess_schema.migrate import PreRelease
+from sessiond.salvage import pre_release
 
 STORED = Path(__file__).with_name("pre_release.db.zst")  # of one log and one chat of a database
 HOME = "/home/kim"
@@ -122,6 +123,29 @@ def test_it_is_copied_whole_and_kept(world, index, fresh):
     assert told(world) == told(fresh)
     world.run("sess", "check", check=0)
     world.check()
+
+
+def test_what_has_another_name_today_is_copied_too(world, index):
+    """A column that it lacked would mark every log to be read again."""
+    with closing(open_writer(world.root / "new.db")) as new:
+        assert pre_release.copy(new, str(index)) == 2
+        unread = "SELECT count(*) FROM sources WHERE edition = 0 AND part_of IS NULL"
+        pairs = [
+            ("SELECT * FROM turns ORDER BY id", "SELECT * FROM records ORDER BY id"),
+            ("SELECT id, turns FROM sessions", "SELECT id, records FROM sessions"),
+            (
+                "SELECT id, turn_id, result_turn_id FROM events",
+                "SELECT id, record_id, result_record_id FROM events",
+            ),
+            ("SELECT id, turn_id FROM usage", "SELECT id, record_id FROM usage"),
+            ("SELECT key, turn_id FROM database_rows", "SELECT key, record_id FROM database_rows"),
+        ]
+        with closing(apsw.Connection(str(index))) as old:
+            assert new.execute(unread).get == old.execute(unread).get
+            for then, today in pairs:
+                rows = old.execute(then).fetchall()
+                assert rows
+                assert new.execute(today).fetchall() == rows
 
 
 def test_it_may_lie_elsewhere_and_the_files_may_still_exist(world, index, fresh):

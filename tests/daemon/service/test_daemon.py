@@ -158,7 +158,7 @@ def test_status_tells_per_source(world, daemon):
     assert lines[0]["running"] is True
     assert lines[0]["pid"] == daemon.pid
     source = lines[2]
-    assert (source["state"], source["lag_bytes"], source["turns"]) == ("live", 0, 2)
+    assert (source["state"], source["lag_bytes"], source["records"]) == ("live", 0, 2)
     assert list(source["warnings"].values()) == [1]
     daemon.terminate()
     daemon.wait(LIMIT)

@@ -29,7 +29,7 @@ MOST_RECORDS, MOST_DOCUMENTS, MOST_DATABASES = 200, 40, 12  # spoilt, for each a
 MOST_DAMAGES = 8  # of files, for each agent
 CRASH = re.compile(r"^\w*(Error|Exception|Iteration|Exit)\b|^parser failed")
 PER_FILE = (
-    "SELECT s.path, count(t.id) FROM sources s LEFT JOIN turns t ON t.source_id = s.id"
+    "SELECT s.path, count(t.id) FROM sources s LEFT JOIN records t ON t.source_id = s.id"
     " WHERE s.state = 'live' GROUP BY s.id"
 )
 

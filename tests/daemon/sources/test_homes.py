@@ -85,7 +85,7 @@ def test_a_call_shows_the_input_that_was_indexed(tmp_path, agent):
 
 def again(world):
     """How many records one more pass reads."""
-    return world.ingest().turns
+    return world.ingest().records
 
 
 @every_agent

@@ -140,7 +140,7 @@ def test_one_module_is_enough(teapot, world, monkeypatch):
     world.state.mkdir(mode=0o700, exist_ok=True)
     with closing(open_writer(world.state / "index.db")) as db:
         summary = Ingest(Store(db)).reconcile(Territory(every).places)
-    assert (summary.turns, summary.skipped) == (5, [])
+    assert (summary.records, summary.skipped) == (5, [])
     with closing(open_reader(world.state / "index.db")) as db:
         row = sessions.resolve(db, "pot-1")
     assert (row.agent, row.title, row.project) == ("teapot", "brew some tea", "/code/pot")

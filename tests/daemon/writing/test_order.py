@@ -119,7 +119,7 @@ def comparable(world):
     dump["owners"] = world.sql(
         "SELECT u.message_id, s.native_id, t.line, t.session_id = u.session_id, u.ts, u.counted,"
         " u.sidechain FROM usage u JOIN sessions s ON s.id = u.session_id"
-        " JOIN turns t ON t.id = u.turn_id ORDER BY 1, 2, 3"
+        " JOIN records t ON t.id = u.record_id ORDER BY 1, 2, 3"
     )
     return dump
 

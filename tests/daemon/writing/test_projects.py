@@ -34,7 +34,7 @@ def projects(world):
     return {
         session: (project, how)
         for session, project, how in world.sql(
-            "SELECT native_id, project, project_from FROM sessions WHERE turns > 0"
+            "SELECT native_id, project, project_from FROM sessions WHERE records > 0"
         )
     }
 

@@ -118,7 +118,7 @@ def test_results_of_one_call_and_moment_are_replays_only_with_the_same_words(wor
     world.ingest()
     results = "SELECT output FROM event_texts WHERE output <> '' ORDER BY id"
     assert world.sql(results) == [("one",), ("two",)]
-    assert world.sql("SELECT count(*) FROM turns WHERE copy_of IS NOT NULL") == [(1,)]
+    assert world.sql("SELECT count(*) FROM records WHERE copy_of IS NOT NULL") == [(1,)]
     world.check()
 
 
@@ -130,7 +130,7 @@ def test_records_of_two_agents_are_never_copies_of_each_other(world):
     sessions = world.sql("SELECT agent, events FROM sessions ORDER BY 1")
     assert sessions == [(agent, 1) for agent in sorted(agents.stdout.split())]
     assert world.found("kettle") == ["put the kettle on"] * len(sessions)
-    assert world.sql("SELECT count(*) FROM turns WHERE copy_of IS NOT NULL") == [(0,)]
+    assert world.sql("SELECT count(*) FROM records WHERE copy_of IS NOT NULL") == [(0,)]
 
 
 class Row(int):
@@ -149,7 +149,7 @@ def test_rows_of_one_message_are_grouped_without_comparing_each_with_each(reques
     """A thousand rows with one message id take less than a thousand comparisons."""
     nothing = usage.Line(*[0] * len(usage.COLUMNS))
     lines = {
-        Row(number): nothing._replace(turn_id=number, request_id=request_id and f"req{number}")
+        Row(number): nothing._replace(record_id=number, request_id=request_id and f"req{number}")
         for number in range(1000)
     }
     Row.compared = 0

@@ -27,7 +27,7 @@ def grow_old(world):
     with closing(opened(world.state / "index.db")) as db:
         db.execute("UPDATE sources SET edition = 0")
         db.execute("UPDATE events SET label = 'old', duration_ms = 1")
-        db.execute("UPDATE turns SET digest = digest / 2, kind = 'old'")
+        db.execute("UPDATE records SET digest = digest / 2, kind = 'old'")
         db.execute("UPDATE usage SET input_tokens = 7, chars = 9")
 
 
@@ -37,7 +37,7 @@ def again(world, report=lambda _text: None):
 
 
 def numbers(world):
-    return world.sql("SELECT id, turn_id, type FROM events ORDER BY id")
+    return world.sql("SELECT id, record_id, type FROM events ORDER BY id")
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -165,8 +165,8 @@ def test_a_document_is_read_anew_in_place(tmp_path):
     fresh, before = world.dump(), numbers(world)
     grow_old(world)
     again(world)
-    assert world.ingest().turns == 2
+    assert world.ingest().records == 2
     assert world.dump() == fresh
     assert numbers(world) == before
-    assert world.ingest().turns == 0
+    assert world.ingest().records == 0
     world.check()

@@ -20,7 +20,7 @@ def test_a_truncated_file_keeps_what_was_cut_but_does_not_show_it(world):
     os.truncate(t.path, size - len(t.encode(t.prompt("three"))))
     world.ingest()
     assert texts(world, t.session) == ["one", "two"]
-    assert world.sql("SELECT events, turns FROM sessions") == [(2, 3)]
+    assert world.sql("SELECT events, records FROM sessions") == [(2, 3)]
     assert world.sql(
         "SELECT text, retired FROM events e JOIN event_texts USING (id) WHERE retired"
     ) == [("three", 2)]
@@ -72,7 +72,7 @@ def test_event_ids_survive_a_rewrite(world):
     world.ingest()
     after = dict(world.sql("SELECT text, id FROM event_texts"))
     assert after == ids
-    assert world.sql("SELECT line, retired FROM turns ORDER BY id") == [(1, 0), (2, 2), (2, 0)]
+    assert world.sql("SELECT line, retired FROM records ORDER BY id") == [(1, 0), (2, 2), (2, 0)]
 
 
 def test_a_record_cut_from_the_original_lives_on_in_its_fork(world):
@@ -166,5 +166,5 @@ def test_a_touched_file_reads_nothing_again(world):
     world.ingest()
     before = world.dump()
     os.utime(t.path)
-    assert world.ingest().turns == 0
+    assert world.ingest().records == 0
     assert world.dump() == before

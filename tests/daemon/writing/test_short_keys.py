@@ -59,7 +59,7 @@ def test_equal_keys_change_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(short_keys, "crc32", lambda _: 7)
     assert ingested(tmp_path / "all") == usual
     with closing(apsw.Connection(str(tmp_path / "all" / "state" / "index.db"))) as db:
-        assert db.execute("SELECT DISTINCT native_key FROM turns WHERE native_id <> ''").get == 7
+        assert db.execute("SELECT DISTINCT native_key FROM records WHERE native_id <> ''").get == 7
 
 
 def test_responses_with_one_message_id_stay_apart():
@@ -88,7 +88,7 @@ def test_nothing_is_looked_for_in_a_whole_table(world):
             for sql, values in asked.items()
             if sql.startswith(("SELECT", "UPDATE", "DELETE", "INSERT"))
             for *_, detail in db.execute(f"EXPLAIN QUERY PLAN {sql}", values)
-            if re.match(r"SCAN (?:turns|events|usage|[cetou])$", detail)
+            if re.match(r"SCAN (?:records|events|usage|[cetou])$", detail)
         ]
     assert any("native_key IN" in sql for sql in asked)
     assert scans == []

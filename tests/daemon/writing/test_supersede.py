@@ -58,8 +58,8 @@ def test_a_replaced_record_is_neither_shown_nor_counted_nor_found(world):
     """The line stays in the archive; its event leaves the session, its counts and the search."""
     written(world, prompt(1, "apples"), answer(2, "pears"), prompt(1, "plums"))
     assert world.texts() == ["pears", "plums"]
-    assert world.sql("SELECT turns, events, prompts FROM sessions") == [(4, 2, 1)]
-    assert world.sql("SELECT native_id, superseded FROM turns WHERE superseded") == [
+    assert world.sql("SELECT records, events, prompts FROM sessions") == [(4, 2, 1)]
+    assert world.sql("SELECT native_id, superseded FROM records WHERE superseded") == [
         (prompt(1, "")["id"], 1)
     ]
     found = world.run("sess", "search", "apples", "--no-sync")

@@ -128,7 +128,7 @@ def test_the_best_line_counts_in_whichever_file_it_is(world, order):
     both_orders(world, order, (early, lines[0]), (late, lines[1]))
     assert outputs(world) == [(B, 80)]
     [(session,)] = world.sql(
-        "SELECT s.native_id FROM usage u JOIN turns t ON t.id = u.turn_id"
+        "SELECT s.native_id FROM usage u JOIN records t ON t.id = u.record_id"
         " JOIN sessions s ON s.id = t.session_id"
     )
     assert session == A

@@ -105,7 +105,7 @@ def prints(db: apsw.Connection, rows: Iterable[SessionRow], options: str) -> dic
     facts_of: dict[int, list[Any]] = defaultdict(list)
     below: dict[int, list[int]] = defaultdict(list)
     for key, parent, *facts in db.execute(
-        "SELECT id, parent_id, title, project, git_branch, models, turns, events, prompts,"
+        "SELECT id, parent_id, title, project, git_branch, models, records, events, prompts,"
         " tool_calls, started_at, ended_at, call_id, agent_type FROM sessions"
     ):
         facts_of[key] += facts

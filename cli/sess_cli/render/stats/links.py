@@ -33,7 +33,7 @@ class Links:
     @cached_property
     def _ordered(self) -> list[str]:
         """All ids: those that begin most alike are neighbours."""
-        known = self._db.execute("SELECT DISTINCT native_id FROM sessions WHERE turns > 0")
+        known = self._db.execute("SELECT DISTINCT native_id FROM sessions WHERE records > 0")
         return sorted(one for (one,) in known)
 
     def event(self, native_id: str, event: EventId | None) -> str:

@@ -45,7 +45,7 @@ _ABOUT = (
     " x.text, x.input, x.output, x.marks"
 )
 _EVENT = f"SELECT {_ABOUT} FROM events e JOIN event_texts x ON x.id = e.id WHERE e.id = ?"
-_TIME_FROM = "SELECT t.ts_from FROM events e JOIN turns t ON t.id = e.turn_id WHERE e.id = ?"
+_TIME_FROM = "SELECT t.ts_from FROM events e JOIN records t ON t.id = e.record_id WHERE e.id = ?"
 _WITHOUT_INPUT = 120
 _FIRST_NEWEST = 200  # matches; later ones are read in larger parts
 _FIELDS = ("text", "input", "output")
@@ -212,12 +212,12 @@ class Results:
     @cached_property
     def _any_copies(self) -> bool:
         return bool(
-            self._db.execute("SELECT EXISTS (SELECT 1 FROM turns WHERE copy_of IS NOT NULL)").get
+            self._db.execute("SELECT EXISTS (SELECT 1 FROM records WHERE copy_of IS NOT NULL)").get
         )
 
     def _copies(self, event: EventId) -> Iterator[SessionId]:
         for (session,) in self._db.execute(
-            "SELECT t.session_id FROM events e JOIN turns t ON t.copy_of = e.turn_id"
+            "SELECT t.session_id FROM events e JOIN records t ON t.copy_of = e.record_id"
             " WHERE e.id = ? AND t.retired = 0",
             (event,),
         ):

@@ -104,7 +104,7 @@ class Families:
     def _parent(self, session: SessionId) -> SessionId | None:
         parent: SessionId | None = self._db.execute(
             "SELECT p.id FROM sessions s JOIN sessions p ON p.id = s.parent_id"
-            " WHERE s.id = ? AND p.turns > 0",
+            " WHERE s.id = ? AND p.records > 0",
             (session,),
         ).get
         return parent

@@ -70,9 +70,9 @@ def _narrowed(asked: Stats, by: str, group: str) -> Stats:
 
 def _responses(db: apsw.Connection, asked: Stats) -> Iterator[tuple[Row, Line]]:
     wanted = scope.responses(db, asked)
-    for key, name, ts, model, turn, reasoned, *counts in db.execute(
+    for key, name, ts, model, event, reasoned, *counts in db.execute(
         f"SELECT u.session_id, s.native_id, u.ts, {MODEL},"
-        " (SELECT min(e.id) FROM events e WHERE e.turn_id = u.turn_id),"
+        " (SELECT min(e.id) FROM events e WHERE e.record_id = u.record_id),"
         " u.reasoning_tokens,"
         " u.input_tokens, u.output_tokens, u.cache_write_tokens, u.cache_write_1h_tokens,"
         f" u.cache_read_tokens, coalesce(u.cost_nano, 0), u.cost_nano IS NULL, 1 {wanted.sql}",
@@ -81,7 +81,7 @@ def _responses(db: apsw.Connection, asked: Stats) -> Iterator[tuple[Row, Line]]:
         tally = Tally(*counts)
         tally.reasoning_tokens = reasoned
         row = Row(_quarter(ts), key, model, None)
-        yield row, Line("response", name, turn, ts, model, None, None, tally)
+        yield row, Line("response", name, event, ts, model, None, None, tally)
 
 
 def _events(

@@ -147,8 +147,8 @@ class CodexHome(World):
         return [
             text
             for (text,) in self.sql(
-                "SELECT x.text || x.input FROM sessions s JOIN turns t ON t.session_id = s.id"
-                " JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id)"
+                "SELECT x.text || x.input FROM sessions s JOIN records t ON t.session_id = s.id"
+                " JOIN events e ON e.record_id = coalesce(t.copy_of, t.id)"
                 " JOIN event_texts x ON x.id = e.id WHERE s.native_id = ? AND e.type = ?"
                 " AND t.retired = 0 AND t.superseded = 0 AND e.retired = 0"
                 " GROUP BY e.id ORDER BY min(t.source_id), min(t.offset), e.block",

@@ -90,7 +90,7 @@ def test_threads_that_start_alike_are_not_copies(home):
         rollout.add(message("user", "hello"), message("assistant", "hi"), tokens((10, 0, 1)))
         rollout.save()
     home.ingest()
-    assert home.sql("SELECT count(*) FROM turns WHERE copy_of IS NOT NULL") == [(0,)]
+    assert home.sql("SELECT count(*) FROM records WHERE copy_of IS NOT NULL") == [(0,)]
     assert home.used() == [(PARENT, 10, 0, 1), (FORK, 10, 0, 1)]
 
 
@@ -238,4 +238,4 @@ def test_turn_ids_that_are_not_unique_belong_to_their_thread(home):
         rollout = Rollout(home, number, hours=number)
         rollout.add(event("task_started", turn_id="1"), message("user", "hi")).save()
     home.ingest()
-    assert home.sql("SELECT count(*) FROM turns WHERE copy_of IS NOT NULL") == [(0,)]
+    assert home.sql("SELECT count(*) FROM records WHERE copy_of IS NOT NULL") == [(0,)]

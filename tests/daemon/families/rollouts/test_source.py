@@ -237,7 +237,7 @@ def test_a_rollout_that_was_packed_in_place_is_the_same_source(home):
     home.ingest()
     before, plain = home.dump(), rollout.path.read_bytes()
     pack(rollout.path)
-    assert (home.ingest().turns, home.ingest().gone) == (0, 0)
+    assert (home.ingest().records, home.ingest().gone) == (0, 0)
     assert home.dump() == before
     assert home.restored(rollout.path) == plain
 
@@ -249,7 +249,7 @@ def test_a_packed_rollout_that_is_unpacked_and_grows_is_read_further(home):
     assert home.texts(THREAD) == ["fly"]
     rollout.turn(2, "higher").save()
     rollout.path.with_name(rollout.path.name + ".zst").unlink()
-    assert home.ingest().turns == 4
+    assert home.ingest().records == 4
     assert home.texts(THREAD) == ["fly", "higher"]
 
 
@@ -273,7 +273,7 @@ def test_an_archived_rollout_is_the_same_source(home, packed):
     archive.mkdir()
     path.rename(archive / path.name)
     found = home.ingest()
-    assert (found.turns, found.gone) == (0, 0)
+    assert (found.records, found.gone) == (0, 0)
     assert home.sql("SELECT id, state, offset FROM sources") == before
     assert home.sql("SELECT path FROM sources") == [(str(archive / rollout.path.name),)]
     assert home.texts(THREAD) == ["fly"]

@@ -39,8 +39,8 @@ def test_a_fork_from_before_keeps_what_was_said(world):
     fork.append(*({**line, "sessionId": FORK} for line in (asked, partial)))
     world.ingest()
     shown = (
-        "SELECT x.text FROM sessions s JOIN turns t ON t.session_id = s.id JOIN events e"
-        " ON e.turn_id = coalesce(t.copy_of, t.id) JOIN event_texts x ON x.id = e.id"
+        "SELECT x.text FROM sessions s JOIN records t ON t.session_id = s.id JOIN events e"
+        " ON e.record_id = coalesce(t.copy_of, t.id) JOIN event_texts x ON x.id = e.id"
         " WHERE s.native_id = ? AND t.superseded = 0 AND e.retired = 0 ORDER BY t.offset"
     )
     assert world.sql(shown, t.session) == [("brew",), ("Of course.",)]

@@ -40,7 +40,7 @@ def test_an_answer_that_ends_after_its_calls_keeps_its_events(world):
     )
     world.ingest()
     assert events(world) == before
-    assert world.sql("SELECT count(*) FROM turns WHERE retired > 0") == [(0,)]
+    assert world.sql("SELECT count(*) FROM records WHERE retired > 0") == [(0,)]
     world.check()
 
 
@@ -68,14 +68,14 @@ def test_a_project_is_read_as_soon_as_it_is_registered(world):
     with closing(database(world.root / "shed" / "data" / "crush.db")) as db:
         db.execute("UPDATE sessions SET id = 'shed-' || id")
         db.execute("UPDATE messages SET id = 'shed-' || id, session_id = 'shed-' || session_id")
-    assert world.ingest().turns == 0
+    assert world.ingest().records == 0
     registry = world.root / ".local/share/crush/projects.json"
     listed = json.loads(registry.read_text())
     listed["projects"].append(
         {"path": str(world.root / "shed"), "data_dir": str(world.root / "shed" / "data")}
     )
     registry.write_text(json.dumps(listed))
-    assert world.ingest().turns > 0
+    assert world.ingest().records > 0
     assert world.sql("SELECT project FROM sessions WHERE native_id = ?", f"shed-{SESSION}") == [
         (str(world.root / "shed"),)
     ]

@@ -42,7 +42,7 @@ def test_the_other_bubbles_are_not_touched_by_a_replacement(cursor):
     cursor.read()
     before = cursor.world.dump()["events"]
     put_bubble(cursor.db, "c", talk[4] | {"text": "another end"})
-    assert cursor.read().turns == 1
+    assert cursor.read().records == 1
     assert [row for row in cursor.world.dump()["events"] if row not in before] != []
     assert len([row for row in cursor.world.dump()["events"] if row not in before]) == 1
 

@@ -59,7 +59,7 @@ def test_a_chat_grows_with_its_roots(index, chat):
         chat.save(TALK[:length])
         index.read()
     assert index.shown() == SHOWN
-    assert index.world.sql("SELECT count(*) FROM turns") == [(4,)]
+    assert index.world.sql("SELECT count(*) FROM records") == [(4,)]
 
 
 def test_a_call_waits_for_its_result(index, chat):
@@ -123,7 +123,7 @@ def test_the_daemon_sees_the_file_beside_a_chat(index, chat):
 def test_the_key_of_a_chat_is_nowhere(index, chat):
     chat.save(TALK)
     index.read()
-    for table in ("sources", "sessions", "turns", "events", "event_texts", "database_rows"):
+    for table in ("sources", "sessions", "records", "events", "event_texts", "database_rows"):
         for row in index.world.sql(f"SELECT * FROM {table}"):
             assert SECRET not in str(row)
     for (packed,) in index.world.sql("SELECT data FROM chunks"):

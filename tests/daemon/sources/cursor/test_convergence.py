@@ -30,7 +30,7 @@ from tests.cursor_databases import (
 
 from sess_schema import archive
 from sess_schema.connection import open_reader, open_writer
-from sess_schema.records import Records
+from sess_schema.records import RecordReader
 from sess_schema.session.reader import Reader
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
@@ -217,13 +217,13 @@ def told(cursor, index):
             shown = [
                 (
                     db.execute(
-                        "SELECT t.native_id FROM events e JOIN turns t ON t.id = e.turn_id"
+                        "SELECT t.native_id FROM events e JOIN records t ON t.id = e.record_id"
                         " WHERE e.id = ?",
                         (entry.id,),
                     ).get,
                     *(entry.type, entry.label, entry.tool, entry.status, entry.ts, entry.summary),
                     *(entry.call_id, entry.pointer, entry.text, entry.input, entry.output),
-                    Records(db).bytes_of(entry.place),
+                    RecordReader(db).bytes_of(entry.place),
                 )
                 for entry in Reader(db, key).entries()
             ]
@@ -245,7 +245,7 @@ def facts(cursor, index, columns):
 
 
 def assert_sound(cursor, index="index.db"):
-    """Each row of the database is one live turn, and each live turn one row."""
+    """Each row of the database is one live record, and each live record one row."""
     with closing(open_writer(cursor.root / index)) as db:
         assert db.pragma("integrity_check") == "ok"
         db.execute("INSERT INTO event_index (event_index, rank) VALUES ('integrity-check', 1)")
@@ -253,8 +253,9 @@ def assert_sound(cursor, index="index.db"):
         known = {
             key: rest
             for key, *rest in db.execute(
-                "SELECT r.key, r.place, r.turn_id, t.retired, s.native_id FROM database_rows r"
-                " LEFT JOIN turns t ON t.id = r.turn_id LEFT JOIN sessions s ON s.id = t.session_id"
+                "SELECT r.key, r.place, r.record_id, t.retired, s.native_id FROM database_rows r"
+                " LEFT JOIN records t ON t.id = r.record_id"
+                " LEFT JOIN sessions s ON s.id = t.session_id"
             )
         }
         for name in cursor.living():
@@ -266,21 +267,23 @@ def assert_sound(cursor, index="index.db"):
             )
             assert {key for key in known if key.startswith(prefix)} == {key for key, *_ in rows}
             for key, rowid, value in rows:
-                place, turn, retired, session = known[key]
+                place, record, retired, session = known[key]
                 assert place == rowid
-                assert (turn is None) == (value is None), key
-                assert turn is None or (retired, session) == (0, name)
+                assert (record is None) == (value is None), key
+                assert record is None or (retired, session) == (0, name)
             path = f"{cursor.path}#{name}"
-            live = "SELECT t.id FROM turns t JOIN sources p ON p.id = t.source_id WHERE p.path = ?"
-            turns = {turn for (turn,) in db.execute(f"{live} AND t.retired = 0", (path,))}
-            assert turns == {turn for key, (_, turn, *_) in known.items()
-                             if turn and key.startswith(prefix)}  # fmt: skip
+            live = (
+                "SELECT t.id FROM records t JOIN sources p ON p.id = t.source_id WHERE p.path = ?"
+            )
+            records = {record for (record,) in db.execute(f"{live} AND t.retired = 0", (path,))}
+            assert records == {record for key, (_, record, *_) in known.items()
+                               if record and key.startswith(prefix)}  # fmt: skip
 
 
 def assert_once(db):
-    twice = "SELECT session_id, native_id FROM turns WHERE retired = 0 GROUP BY 1, 2"
+    twice = "SELECT session_id, native_id FROM records WHERE retired = 0 GROUP BY 1, 2"
     assert list(db.execute(f"{twice} HAVING count(*) > 1")) == []
-    twice = "SELECT turn_id, block FROM events WHERE retired = 0 GROUP BY 1, 2"
+    twice = "SELECT record_id, block FROM events WHERE retired = 0 GROUP BY 1, 2"
     assert list(db.execute(f"{twice} HAVING count(*) > 1")) == []
     twice = "SELECT source_id, offset FROM chunks WHERE retired = 0 GROUP BY 1, 2"
     assert list(db.execute(f"{twice} HAVING count(*) > 1")) == []

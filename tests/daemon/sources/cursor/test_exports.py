@@ -137,7 +137,7 @@ def test_an_export_may_say_when_in_a_timestamp(index, tmp_path, place, written):
     file.write_text(json.dumps(line) + "\n")
     index.world.run("sessiond", "sync", file, check=0)
     assert index.facts("started_at", "ended_at", session="c1") == (1_743_588_000_000,) * 2
-    assert index.world.sql("SELECT ts, ts_from FROM turns") == [(1_743_588_000_000, None)]
+    assert index.world.sql("SELECT ts, ts_from FROM records") == [(1_743_588_000_000, None)]
 
 
 def test_a_timestamp_that_is_none_is_reported_once(index, tmp_path):

@@ -73,7 +73,7 @@ def test_each_generation_tells_its_facts(cursor, make):
 def test_each_generation_is_one_session_of_as_many_turns_as_bubbles(cursor, make):
     session = make(cursor.world.root)
     cursor.read()
-    assert cursor.world.sql("SELECT native_id, turns FROM sessions") == [
+    assert cursor.world.sql("SELECT native_id, records FROM sessions") == [
         (session, len(TALKS[make.__name__]))
     ]
 
@@ -102,7 +102,7 @@ def test_each_generation_is_read_only_once(cursor, make):
     make(cursor.world.root)
     cursor.read()
     before = cursor.world.dump()
-    assert cursor.read().turns == 0
+    assert cursor.read().records == 0
     assert cursor.world.dump() == before
 
 

@@ -157,10 +157,12 @@ def told(world):
     with closing(open_reader(world.state / "index.db")) as db, db:
         bubbles = dict(
             iter(
-                db.execute("SELECT e.id, t.native_id FROM events e JOIN turns t ON t.id = turn_id")
+                db.execute(
+                    "SELECT e.id, t.native_id FROM events e JOIN records t ON t.id = record_id"
+                )
             )
         )
-        sessions = "SELECT id, native_id FROM sessions WHERE agent = 'cursor' AND turns > 0"
+        sessions = "SELECT id, native_id FROM sessions WHERE agent = 'cursor' AND records > 0"
         return {
             composer: [
                 (bubbles[entry.id], entry.type, f"{entry.text}{entry.output}", entry.status)
@@ -205,9 +207,9 @@ def assert_converges(world, outcome):
 def assert_right(world, outcome):
     """No duplicates; what was replaced is not found; what was deleted is said to be gone."""
     assert difference(world, outcome) is None
-    twice = "SELECT session_id, native_id FROM turns WHERE retired = 0 AND native_id IS NOT NULL"
+    twice = "SELECT session_id, native_id FROM records WHERE retired = 0 AND native_id IS NOT NULL"
     assert world.sql(f"{twice} GROUP BY 1, 2 HAVING count(*) > 1") == []
-    events = "SELECT turn_id, block FROM events WHERE retired = 0"
+    events = "SELECT record_id, block FROM events WHERE retired = 0"
     assert world.sql(f"{events} GROUP BY 1, 2 HAVING count(*) > 1") == []
     final = [
         text.rsplit(maxsplit=1)[-1]
@@ -270,7 +272,7 @@ def logical(world, composers):
     details = world.sql(
         "SELECT t.native_id, e.block, e.type, e.label, e.tool, e.ts, e.duration_ms, e.summary,"
         " e.images, e.call_id, x.text, x.input, x.output, x.marks FROM events e"
-        " JOIN event_texts x ON x.id = e.id JOIN turns t ON t.id = e.turn_id"
+        " JOIN event_texts x ON x.id = e.id JOIN records t ON t.id = e.record_id"
         " JOIN sessions s ON s.id = t.session_id"
         " WHERE t.retired = 0 AND e.retired = 0 ORDER BY s.native_id, t.native_id, e.block"
     )
@@ -415,9 +417,9 @@ def test_our_reading_does_not_wake_us(world, write, daemon):
     for _ in range(8):
         world.run("sess", "search", "the", check=0)
     size = a_line_is_read(world, "second")
-    wait_until(lambda: json.loads(status.read_text())["turns"] > before["turns"])
+    wait_until(lambda: json.loads(status.read_text())["records"] > before["records"])
     after = json.loads(status.read_text())
-    assert after["turns"] == before["turns"] + 1
+    assert after["records"] == before["records"] + 1
     assert after["read_bytes"] == before["read_bytes"] + size
     assert after["hints"] - before["hints"] < 8
     assert log.read_text() == logged

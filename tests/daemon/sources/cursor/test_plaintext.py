@@ -106,7 +106,7 @@ def test_a_transcript_that_grows(index):
     write(index.world.root)
     index.read()
     assert index.texts()[-2:] == ["It is fixed.", "thanks"]
-    assert index.world.sql("SELECT count(*) FROM turns WHERE retired = 0") == [(4,)]
+    assert index.world.sql("SELECT count(*) FROM records WHERE retired = 0") == [(4,)]
 
 
 @pytest.mark.parametrize("first", ["text", "better"])

@@ -19,7 +19,7 @@ from tests.daemon.sources.cursor.cursor_home import say
 
 def told(cursor):
     dump = cursor.world.dump()
-    return {part: dump[part] for part in ("events", "sessions", "turns", "usage", "warnings")}
+    return {part: dump[part] for part in ("events", "sessions", "records", "usage", "warnings")}
 
 
 def test_vacuum_changes_nothing(cursor):
@@ -29,7 +29,7 @@ def test_vacuum_changes_nothing(cursor):
     cursor.read()
     before = told(cursor)
     cursor.db.execute("VACUUM")
-    assert cursor.read().turns == 0
+    assert cursor.read().records == 0
     assert told(cursor) == before
 
 
@@ -39,7 +39,7 @@ def test_other_rowids_change_nothing(cursor):
     cursor.read()
     before = told(cursor)
     cursor.db.execute("UPDATE cursorDiskKV SET rowid = 1000 - rowid")
-    assert cursor.read().turns == 0
+    assert cursor.read().records == 0
     assert told(cursor) == before
     rows = dict(cursor.world.sql("SELECT key, place FROM database_rows WHERE key LIKE 'bubble%'"))
     query = "SELECT key, rowid FROM cursorDiskKV WHERE key LIKE 'bubble%'"
@@ -54,7 +54,7 @@ def test_another_file_with_the_same_rows_changes_nothing(cursor, tmp_path):
     cursor.close()
     shutil.copy(cursor.path, tmp_path / "copy")
     os.replace(tmp_path / "copy", cursor.path)
-    assert cursor.read().turns == 0
+    assert cursor.read().records == 0
     assert told(cursor) == before
 
 

@@ -90,7 +90,7 @@ def test_what_a_summary_replaced_is_in_its_archive(index, chat, watched):
     index.read()
     assert index.shown() == [SYSTEM_SHOWN, *FIRST_SHOWN, *REST]
     assert index.facts("prompts", "tool_calls", "title") == (2, 1, "one")
-    assert index.read().turns == 0
+    assert index.read().records == 0
 
 
 def test_without_an_archive_the_turns_have_what_is_missing(index, chat):
@@ -101,7 +101,7 @@ def test_without_an_archive_the_turns_have_what_is_missing(index, chat):
     assert index.facts("prompts", "tool_calls", "title") == (2, 1, "one")
     more = summary(chat, TEXT) + both_turns(chat) + turn(chat, "five")
     chat.save([SYSTEM, SUMMARY, *LATER, user("five")], more=more)
-    assert index.read().turns == 1
+    assert index.read().records == 1
     assert index.texts()[-2:] == ["four", "five"]
 
 

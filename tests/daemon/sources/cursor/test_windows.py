@@ -57,10 +57,10 @@ def test_a_composer_in_a_window_grows_and_changes(cursor, window):
     put_item(window, COMPOSERS, {"allComposers": [talk("c", one)]})
     cursor.read()
     put_item(window, COMPOSERS, {"allComposers": [talk("c", one, two)]})
-    assert cursor.read().turns == 1
+    assert cursor.read().records == 1
     two["text"] = "two and a half"
     put_item(window, COMPOSERS, {"allComposers": [talk("c", one, two)]})
-    assert cursor.read().turns == 1
+    assert cursor.read().records == 1
     assert cursor.texts("c") == ["one", "two and a half"]
 
 
@@ -154,7 +154,7 @@ def test_prompts_that_fell_off_the_list_are_kept(cursor, window):
     put_item(window, GENERATIONS, [generation(f"g{n}", f"p{n}", CREATED + n) for n in range(3)])
     cursor.read()
     put_item(window, GENERATIONS, [generation(f"g{n}", f"p{n}", CREATED + n) for n in range(2, 5)])
-    assert cursor.read().turns == 2
+    assert cursor.read().records == 2
     assert cursor.texts(LIST) == ["p0", "p1", "p2", "p3", "p4"]
 
 

@@ -70,7 +70,7 @@ def test_messages_that_are_written_again_stay_the_same(world):
     after = shown(world, NEW)
     assert after[: len(before)] == before
     assert [text for _, text in after[len(before) :]] == ["Dry again."]
-    assert world.sql("SELECT count(*) FROM turns WHERE retired > 0") == [(0,)]
+    assert world.sql("SELECT count(*) FROM records WHERE retired > 0") == [(0,)]
     world.check()
 
 

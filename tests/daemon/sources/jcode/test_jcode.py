@@ -58,7 +58,7 @@ def test_a_new_name_in_the_index_is_taken(jcode):
     (entries,) = listed["sessions"].values()
     entries[0]["title"] = "The brightest spoon"
     index.write_text(json.dumps(listed))
-    assert jcode.ingest().turns == 0
+    assert jcode.ingest().records == 0
     query = "SELECT title FROM sessions WHERE native_id = ?"
     assert jcode.sql(query, MAIN) == [("The brightest spoon",)]
 

@@ -39,11 +39,11 @@ def test_a_checkpoint_changes_nothing(jcode):
     before = jcode.shown(MAIN)
     assert len(before) == 9
     jcode.snapshot.write_bytes(checkpoint(jcode))
-    assert jcode.ingest().turns == 0  # with both, as after a crash between the two steps
+    assert jcode.ingest().records == 0  # with both, as after a crash between the two steps
     jcode.journal.unlink()
-    assert jcode.ingest().turns == 0
+    assert jcode.ingest().records == 0
     assert jcode.shown(MAIN) == before
-    assert jcode.sql("SELECT count(*) FROM turns WHERE retired > 0") == [(0,)]
+    assert jcode.sql("SELECT count(*) FROM records WHERE retired > 0") == [(0,)]
 
 
 def test_a_checkpoint_while_it_is_read_loses_nothing(jcode):

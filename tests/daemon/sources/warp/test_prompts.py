@@ -24,7 +24,7 @@ def run(world, *statements):
     with closing(database(world.root / ".local/state/warp-terminal/warp.sqlite")) as db:
         for statement in statements:
             db.execute(statement)
-    return world.ingest().turns
+    return world.ingest().records
 
 
 def used(world):

@@ -37,7 +37,7 @@ def test_only_new_messages_of_a_chat_are_written(world):
         chats["tabs"][0]["bubbles"].append({"type": "ai", "id": "b7", "text": "The tide is out."})
         return json.dumps(chats)
 
-    assert put(world, KEY, answer).turns == 1
+    assert put(world, KEY, answer).records == 1
     assert world.found("tide") == ["The tide is out."]
     world.check()
 
@@ -45,7 +45,7 @@ def test_only_new_messages_of_a_chat_are_written(world):
 def test_other_values_change_nothing(world):
     """The editor writes its settings into the same table all the time."""
     before = world.dump()
-    assert put(world, "workbench.view", lambda _: "{}").turns == 0
+    assert put(world, "workbench.view", lambda _: "{}").records == 0
     assert world.dump() == before
 
 

@@ -37,7 +37,7 @@ def change(world, edit):
             "UPDATE threads SET data = ?, updated_at = '2026-07-01T09:09:00Z' WHERE id = ?",
             (packed, THREAD),
         )
-    return world.ingest().turns
+    return world.ingest().records
 
 
 def events(world):

@@ -48,8 +48,8 @@ class Facts:
         for row in rows(db, "SELECT * FROM files"):
             self.files[row["event_id"]].add(row["path"])
         self.committed = {row["event_id"] for row in rows(db, "SELECT * FROM commits")}
-        self.shown = defaultdict(set)  # native id of a session to the turns it shows
-        for row in rows(db, "SELECT * FROM turns"):
+        self.shown = defaultdict(set)  # native id of a session to the records it shows
+        for row in rows(db, "SELECT * FROM records"):
             if row["retired"] == 0:
                 name = self.sessions[row["session_id"]]["native_id"]
                 self.shown[name].add(row["copy_of"] or row["id"])
@@ -100,7 +100,7 @@ def branch(glob):
 
 
 def shown_in(session):
-    return lambda f, e: e.turn_id in f.shown[session]
+    return lambda f, e: e.record_id in f.shown[session]
 
 
 def touches(*globs):

@@ -62,7 +62,7 @@ def test_sessions_are_those_of_the_hits(index, text, options):
     newest = []
     for hit in index.hits(text, sort="newest", **options):
         copies = index.db.execute(
-            "SELECT t.session_id FROM turns t JOIN events e ON e.turn_id = t.copy_of"
+            "SELECT t.session_id FROM records t JOIN events e ON e.record_id = t.copy_of"
             " WHERE e.id = ? AND t.retired = 0",
             (hit.event,),
         )

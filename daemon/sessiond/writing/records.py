@@ -1,4 +1,4 @@
-"""Writes records into `turns`: their sessions, their copies, and the records they take back."""
+"""Writes records into `records`: their sessions, their copies, and the records they take back."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ import apsw
 
 from sess_schema.ids import RecordId, SessionId
 from sess_schema.short_keys import short_key
-from sessiond.engines.slices import Turn
+from sessiond.engines.slices import PlacedRecord
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Record, SessionSpec, Usage
 from sessiond.writing.copies import Alike, Copies
 from sessiond.writing.events import EventWriter
 from sessiond.writing.hiding import Mirrors, Superseding, bare
+from sessiond.writing.record_rows import RecordRows, Twin
 from sessiond.writing.session_facts import SessionFacts
 from sessiond.writing.sessions import Session, Sessions
-from sessiond.writing.turn_rows import TurnRows, Twin
 from sessiond.writing.usage import UsageWriter
 
 
-class TurnWriter:
+class RecordWriter:
     """Writes the records of one source, slice by slice."""
 
     def __init__(
         self,
         db: apsw.Connection,
-        rows: TurnRows,
+        rows: RecordRows,
         *,
         sessions: Sessions,
         copies: Copies,
@@ -50,35 +50,35 @@ class TurnWriter:
         self._outranked: dict[SessionId, bool] = {}  # by session: a better source has it
         self._outranks: set[SessionId] = set()  # sessions that only worse sources had until now
 
-    def write(self, source: Tracked, spec: SessionSpec, turns: list[Turn]) -> None:
+    def write(self, source: Tracked, spec: SessionSpec, records: list[PlacedRecord]) -> None:
         main = self._main(source, spec)
-        known = self._copies.begin(source, turns)
+        known = self._copies.begin(source, records)
         twins = (twin.id for alike in known.values() for twin in alike.twins)
-        self._events.begin(spec, turns, main, twins)
+        self._events.begin(spec, records, main, twins)
         self._chains, self._outranked, self._outranks = {}, {}, set()
-        for turn in turns:  # most records are new lines of the main session: keep that path short
-            record = turn.record
+        for placed in records:  # most are new lines of the main session: keep that path short
+            record = placed.record
             session = main
             if record.sidechain or record.session:
                 session = self._session_of(source, spec, main, record)
-            self._learn(source, spec, session, turn)
+            self._learn(source, spec, session, placed)
             for operation in record.retires:
-                self._superseding.apply(source, session, turn, operation)
-            key = record.native_id, turn.digest
+                self._superseding.apply(source, session, placed, operation)
+            key = record.native_id, placed.digest
             alike = known.get(key)
             twin: Twin | None = None
             if alike is not None:
                 if alike.returning:
-                    self._return(turn, alike.returning.popleft())
+                    self._return(placed, alike.returning.popleft())
                     continue
                 while alike.twins and self._is_past(source, session, alike.twins[0]):
                     alike.twins.popleft()
                 twin = alike.twins[0] if alike.twins else None
             elif source.part_of is None:
-                twin = self._copies.replayed(session, turn)
+                twin = self._copies.replayed(session, placed)
                 if twin is not None and self._is_past(source, session, twin):
                     twin = None
-            added = self._add(source, session, turn, twin)
+            added = self._add(source, session, placed, twin)
             if alike is None:
                 alike = known[key] = Alike(deque([twin] if twin else ()))
             alike.twins.append(added)
@@ -86,7 +86,9 @@ class TurnWriter:
         for session_id, outranked in self._outranked.items():
             if outranked or session_id in self._outranks:
                 self._mirrors.retire(session_id)
-        self._facts.records_arrived([t.record.native_id for t in turns if t.record.native_id], main)
+        self._facts.records_arrived(
+            [t.record.native_id for t in records if t.record.native_id], main
+        )
 
     def _main(self, source: Tracked, spec: SessionSpec) -> Session:
         sessions = self._sessions
@@ -105,7 +107,9 @@ class TurnWriter:
             return self._sessions.get(source.agent, SessionSpec(record.session))
         return main
 
-    def _learn(self, source: Tracked, spec: SessionSpec, session: Session, turn: Turn) -> None:
+    def _learn(
+        self, source: Tracked, spec: SessionSpec, session: Session, placed: PlacedRecord
+    ) -> None:
         """Take what a record gives about its session as a whole."""
         if session.id not in self._outranked:
             new = self._mirrors.enroll(source.id, session.id, spec.fallback)
@@ -116,41 +120,43 @@ class TurnWriter:
                 self._sessions.unlearn(session)  # what worse sources gave
                 self._sessions.get(source.agent, spec)
         if not self._outranked[session.id]:
-            session.learn(turn.record)
-            for title in turn.record.titles:
-                self._facts.entitle(session, title, turn.offset)
-        for link in turn.record.links:
+            session.learn(placed.record)
+            for title in placed.record.titles:
+                self._facts.entitle(session, title, placed.offset)
+        for link in placed.record.links:
             self._sessions.link(source.agent, spec, session, link)
 
-    def _add(self, source: Tracked, session: Session, turn: Turn, twin: Twin | None) -> Twin:
-        record = turn.record
-        turn.id = self._rows.id_at(source, turn.offset)
-        turn.copy_of = self._copies.owner_of(session, turn, turn.id, twin)
-        added = self._rows.add(source, session.id, turn)
+    def _add(
+        self, source: Tracked, session: Session, placed: PlacedRecord, twin: Twin | None
+    ) -> Twin:
+        record = placed.record
+        placed.id = self._rows.id_at(source, placed.offset)
+        placed.copy_of = self._copies.owner_of(session, placed, placed.id, twin)
+        added = self._rows.add(source, session.id, placed)
         if twin is not None:
             self._facts.count_again(session.id)
-            self._events.note_copy(session, turn.copy_of or turn.id, record.ts)
+            self._events.note_copy(session, placed.copy_of or placed.id, record.ts)
             self._events.rejoin(record)
         else:
-            self._events.add(session, turn.id, record)
+            self._events.add(session, placed.id, record)
         if record.usage is not None:
             take = self._usage.note_copy if twin else self._usage.add
-            self._spend(take, session, turn.id, record, record.usage)
-        self._copies.add(session, added, turn, twin)
+            self._spend(take, session, placed.id, record, record.usage)
+        self._copies.add(session, added, placed, twin)
         return added
 
     def _spend(
         self,
         take: Callable[[Session, RecordId, Record, Usage], None],
         session: Session,
-        turn_id: RecordId,
+        record_id: RecordId,
         record: Record,
         spent: Usage,
     ) -> None:
         if record.usage_agent:
             session = self._sessions.sidechain(session, record.usage_agent)
         for usage in (spent, *record.advice):
-            take(session, turn_id, record, usage)
+            take(session, record_id, record, usage)
 
     def _sidechain(self, main: Session, record: Record) -> Session:
         """The subagent of a sidechain record: that of its parent record, or a new one."""
@@ -159,7 +165,7 @@ class TurnWriter:
         parent = self._chains.get(record.parent_id or "")
         if parent is None and record.parent_id:
             for (above,) in self._db.execute(
-                "SELECT t.session_id FROM turns t JOIN sessions s ON s.id = t.session_id"
+                "SELECT t.session_id FROM records t JOIN sessions s ON s.id = t.session_id"
                 " WHERE t.native_key = ? AND t.native_id = ? AND s.parent_id = ? LIMIT 1",
                 (short_key(record.parent_id), record.parent_id, main.id),
             ):
@@ -177,14 +183,14 @@ class TurnWriter:
             twin.is_gone or (session.id in self._outranks and twin.source_id != source.id)
         )
 
-    def _return(self, turn: Turn, twin: Twin) -> None:
+    def _return(self, placed: PlacedRecord, twin: Twin) -> None:
         """Restore the row and events of a record that a rewritten file still contains."""
         self._db.execute(
-            "UPDATE turns SET retired = 0, superseded = 0, offset = ?, length = ?, line = ?"
+            "UPDATE records SET retired = 0, superseded = 0, offset = ?, length = ?, line = ?"
             " WHERE id = ?",
-            (turn.offset, turn.length, turn.line, twin.id),
+            (placed.offset, placed.length, placed.line, twin.id),
         )
-        self._db.execute("UPDATE events SET retired = 0 WHERE turn_id = ?", (twin.id,))
-        turn.id = twin.id
+        self._db.execute("UPDATE events SET retired = 0 WHERE record_id = ?", (twin.id,))
+        placed.id = twin.id
         self._copies.mark_back(twin)
         self._events.mark(twin.id, gone=False)

@@ -20,25 +20,25 @@ _IN_SOURCE = (
     "t.source_id = ?1 AND t.retired = 0 AND t.session_id IN"
     " (SELECT session_id FROM session_sources WHERE source_id = ?1)"
 )
-_TURNS = (
+_RECORDS = (
     "SELECT coalesce(t.copy_of, t.id), t.session_id, t.native_id, t.parent_id, t.kind,"
-    " t.role, t.ts, t.offset, t.length, t.line, t.superseded FROM turns t"
+    " t.role, t.ts, t.offset, t.length, t.line, t.superseded FROM records t"
     f" WHERE {_IN_SOURCE} ORDER BY t.offset, t.id"
 )
 _COLUMNS = (
-    "e.id, e.turn_id, e.result_turn_id, e.type, e.tool, e.call_id, e.unjoined, e.status,"
+    "e.id, e.record_id, e.result_record_id, e.type, e.tool, e.call_id, e.unjoined, e.status,"
     " e.summary, octet_length(x.text), octet_length(x.input), octet_length(x.output),"
     f" substr(x.text, 1, {_PREVIEW}), substr(x.output, 1, {_PREVIEW})"
 )
 _OWN = (
-    f"SELECT DISTINCT {_COLUMNS}, t.offset, e.block FROM turns t"
-    " JOIN events e ON e.turn_id = coalesce(t.copy_of, t.id) JOIN event_texts x ON x.id = e.id"
+    f"SELECT DISTINCT {_COLUMNS}, t.offset, e.block FROM records t"
+    " JOIN events e ON e.record_id = coalesce(t.copy_of, t.id) JOIN event_texts x ON x.id = e.id"
     f" WHERE {_IN_SOURCE} AND (e.retired = 0 OR t.superseded)"
 )
 # Results in this file of calls in another one.
 _ANSWERS = (
-    f"SELECT DISTINCT {_COLUMNS}, t.offset, e.block FROM turns t"
-    " JOIN events e ON e.result_turn_id = coalesce(t.copy_of, t.id)"
+    f"SELECT DISTINCT {_COLUMNS}, t.offset, e.block FROM records t"
+    " JOIN events e ON e.result_record_id = coalesce(t.copy_of, t.id)"
     f" JOIN event_texts x ON x.id = e.id WHERE {_IN_SOURCE} AND (e.retired = 0 OR t.superseded)"
 )
 
@@ -52,11 +52,11 @@ class Call(NamedTuple):
 
 
 @dataclass(slots=True)
-class Turn:
+class Record:
     """One record of a transcript."""
 
     number: int  # its position in the transcript, from 1
-    key: int  # row id of the turn that owns its events
+    key: int  # row id of the record that owns its events
     session: SessionId
     native_id: str | None
     parent_id: str | None
@@ -107,10 +107,10 @@ class Edge(NamedTuple):
 
 
 @dataclass(slots=True)
-class Turns:
+class Transcript:
     """All records of a transcript, in their order."""
 
-    all: list[Turn]
+    records: list[Record]
     edges: list[Edge]
     answers: dict[int, set[int]] = field(init=False)  # who answers the calls of each record
     callers: dict[int, set[int]] = field(init=False)  # whose calls each record answers
@@ -121,23 +121,23 @@ class Turns:
             self.answers[edge.caller].add(edge.answer)
             self.callers[edge.answer].add(edge.caller)
 
-    def of(self, session: SessionId) -> list[Turn]:
-        return [turn for turn in self.all if turn.session == session]
+    def of(self, session: SessionId) -> list[Record]:
+        return [record for record in self.records if record.session == session]
 
     def of_event(self, event: EventId) -> set[int]:
         """The record that an event comes from; of a call, the one that makes it."""
-        holding = [turn for turn in self.all if event in turn.events]
+        holding = [record for record in self.records if event in record.events]
         made = [t for t in holding if event not in {result.event for result in t.results}]
-        return {turn.number for turn in made or holding}
+        return {record.number for record in made or holding}
 
-    def at(self, number: int) -> Turn:
-        return self.all[number - 1]
+    def at(self, number: int) -> Record:
+        return self.records[number - 1]
 
 
 class _Event(NamedTuple):
     id: EventId
-    turn_id: RecordId
-    result_turn_id: RecordId | None
+    record_id: RecordId
+    result_record_id: RecordId | None
     type: str
     tool: str | None
     call_id: str | None
@@ -153,14 +153,14 @@ class _Event(NamedTuple):
     block: int
 
 
-def read(db: apsw.Connection, source: SourceId) -> Turns:
-    turns: list[Turn] = []
-    by_key: dict[int, list[Turn]] = defaultdict(list)
+def read(db: apsw.Connection, source: SourceId) -> Transcript:
+    records: list[Record] = []
+    by_key: dict[int, list[Record]] = defaultdict(list)
     row: tuple[Any, ...]
-    for row in db.execute(_TURNS, (source,)):
-        turn = Turn(len(turns) + 1, *row)
-        turns.append(turn)
-        by_key[turn.key].append(turn)
+    for row in db.execute(_RECORDS, (source,)):
+        record = Record(len(records) + 1, *row)
+        records.append(record)
+        by_key[record.key].append(record)
     events: dict[int, _Event] = {}
     for sql in (_OWN, _ANSWERS):
         for row in db.execute(sql, (source,)):
@@ -171,61 +171,61 @@ def read(db: apsw.Connection, source: SourceId) -> Turns:
             _add_call(by_key, edges, event)
         else:
             _add_words(by_key, event)
-    _join_by_id(turns, edges)
-    return Turns(turns, sorted(edges, key=lambda edge: (edge[:2], edge.call.event)))
+    _join_by_id(records, edges)
+    return Transcript(records, sorted(edges, key=lambda edge: (edge[:2], edge.call.event)))
 
 
-def _add_words(by_key: dict[int, list[Turn]], event: _Event) -> None:
+def _add_words(by_key: dict[int, list[Record]], event: _Event) -> None:
     thinking = event.type == "thinking"
-    for turn in by_key.get(event.turn_id, ()):
-        turn.events.append(event.id)
-        turn.types.add(event.type)
-        turn.octets += 0 if thinking else event.text_octets
-        turn.pieces.append(f"[thinking] {event.text}" if thinking else event.text)
+    for record in by_key.get(event.record_id, ()):
+        record.events.append(event.id)
+        record.types.add(event.type)
+        record.octets += 0 if thinking else event.text_octets
+        record.pieces.append(f"[thinking] {event.text}" if thinking else event.text)
 
 
-def _add_call(by_key: dict[int, list[Turn]], edges: set[Edge], event: _Event) -> None:
+def _add_call(by_key: dict[int, list[Record]], edges: set[Edge], event: _Event) -> None:
     """Add a call to the record that makes it, and its result to the one that has it."""
     call = Call(event.call_id or "", event.tool, event.id)
-    callers = [] if event.unjoined else by_key.get(event.turn_id, [])
-    answering = event.turn_id if event.unjoined else event.result_turn_id
+    callers = [] if event.unjoined else by_key.get(event.record_id, [])
+    answering = event.record_id if event.unjoined else event.result_record_id
     answers = by_key.get(answering, []) if answering else []
-    for turn in callers:
-        turn.events.append(event.id)
-        turn.types.add(event.type)
-        turn.calls.append(call)
-        turn.octets += event.input_octets
-        turn.pieces.append(f"[call: {event.tool or 'unknown'}] {event.summary or ''}")
-    for turn in answers:
-        turn.events.append(event.id)
-        turn.results.append(call)
-        turn.failed = turn.failed or event.status in ("error", "denied")
-        turn.octets += event.output_octets
-        turn.pieces.append(f"[result] {event.output}")
+    for record in callers:
+        record.events.append(event.id)
+        record.types.add(event.type)
+        record.calls.append(call)
+        record.octets += event.input_octets
+        record.pieces.append(f"[call: {event.tool or 'unknown'}] {event.summary or ''}")
+    for record in answers:
+        record.events.append(event.id)
+        record.results.append(call)
+        record.failed = record.failed or event.status in ("error", "denied")
+        record.octets += event.output_octets
+        record.pieces.append(f"[result] {event.output}")
     for caller in callers:
         for one in _nearest(caller, answers):
             edges.add(Edge(caller.number, one.number, call))
 
 
-def _nearest(caller: Turn, answers: list[Turn]) -> list[Turn]:
+def _nearest(caller: Record, answers: list[Record]) -> list[Record]:
     """A record may be in a file twice: each call belongs with the result after it."""
     later = [one for one in answers if one.number > caller.number]
     return later[:1] if len(answers) > 1 and later else answers
 
 
-def _join_by_id(turns: Iterable[Turn], edges: set[Edge]) -> None:
+def _join_by_id(records: Iterable[Record], edges: set[Edge]) -> None:
     """Results that the index keeps apart, as after a fork, belong to the call with their id."""
     called: dict[str, list[tuple[int, Call]]] = defaultdict(list)
-    for turn in turns:
-        for call in turn.calls:
+    for record in records:
+        for call in record.calls:
             if call.id:
-                called[call.id].append((turn.number, call))
+                called[call.id].append((record.number, call))
     joined = {(edge.answer, edge.call.id) for edge in edges}
-    for turn in turns:
-        for result in turn.results:
-            if (turn.number, result.id) in joined or result.id not in called:
+    for record in records:
+        for result in record.results:
+            if (record.number, result.id) in joined or result.id not in called:
                 continue
             candidates = called[result.id]
-            at = bisect_left(candidates, (turn.number,)) - 1
+            at = bisect_left(candidates, (record.number,)) - 1
             number, call = candidates[max(0, at)]
-            edges.add(Edge(number, turn.number, call))
+            edges.add(Edge(number, record.number, call))

@@ -1,4 +1,4 @@
-"""`sess turns`: the records of a transcript, numbered."""
+"""`sess records`: the records of a transcript, numbered."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import AsJson, NoPager, NoSync, SessionId, Transcript, Utc
+from sess_cli.options import AsJson, NoPager, NoSync, SessionId, TranscriptNumber, Utc
 
 if TYPE_CHECKING:
     from sess_cli.edit.target import Target
-    from sess_schema.queries.turns import Turns
+    from sess_schema.queries.transcripts import Transcript
 
 
-def turns(
+def records(
     session: SessionId = "last",
     *,
-    source: Transcript = None,
+    source: TranscriptNumber = None,
     graph: Annotated[
         bool, typer.Option("--graph", help="Show which record answers which call.")
     ] = False,
@@ -31,11 +31,11 @@ def turns(
     """
     from sess_cli import fresh
     from sess_cli.edit import listing, target
-    from sess_schema.queries import turns as records
+    from sess_schema.queries import transcripts
 
     with fresh.open_with_sessions(sync=not no_sync) as db:
         chosen = target.find(db, session, source)
-        found = records.read(db, chosen.source)
+        found = transcripts.read(db, chosen.source)
     if as_json:
         _write_json(chosen, found)
         return
@@ -46,9 +46,9 @@ def turns(
             terminal.write(line)
 
 
-def _write_json(chosen: Target, found: Turns) -> None:
+def _write_json(chosen: Target, found: Transcript) -> None:
     from sess_cli.output import json_line
     from sess_schema import objects
 
-    for turn in found.of(chosen.session.key):
-        json_line({"session": chosen.session.session, **objects.turn(turn, found)})
+    for record in found.of(chosen.session.key):
+        json_line({"session": chosen.session.session, **objects.record(record, found)})

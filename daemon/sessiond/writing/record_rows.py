@@ -1,4 +1,4 @@
-"""Turns as rows: those of the slice that is being read, until a query needs them."""
+"""Records as rows: those of the slice that is being read, until a query needs them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import apsw
 
 from sess_schema.ids import NO_SOURCE, RecordId, SessionId, SourceId
 from sess_schema.short_keys import short_key
-from sessiond.engines.slices import Turn
+from sessiond.engines.slices import PlacedRecord
 from sessiond.reading.tracked import Tracked
 
 _INSERT = (
-    "INSERT INTO turns (id, source_id, session_id, offset, length, line, kind, role,"
+    "INSERT INTO records (id, source_id, session_id, offset, length, line, kind, role,"
     " native_id, native_key, parent_id, ts, ts_from, digest, forked, copy_of)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
@@ -22,7 +22,7 @@ TWIN = "id, session_id, source_id, retired, superseded, forked, copy_of"
 
 
 def same_moment(one: str, other: str) -> str:
-    """In SQL: two turns say the same at the same time, as copies with other ids do."""
+    """In SQL: two records say the same at the same time, as copies with other ids do."""
     return (
         f"{one}.ts = {other}.ts AND {one}.digest & 65535 = {other}.digest & 65535"
         f" AND {one}.digest = {other}.digest"
@@ -31,7 +31,7 @@ def same_moment(one: str, other: str) -> str:
 
 @dataclass(slots=True)
 class Twin:
-    """A turn with the same content as one that is being read; the fields are `TWIN`."""
+    """A record with the same content as one that is being read; the fields are `TWIN`."""
 
     id: RecordId
     session_id: SessionId
@@ -47,21 +47,21 @@ class Twin:
         return bool(self.retired or self.superseded)
 
 
-class TurnRows:
+class RecordRows:
     """The rows of a transaction."""
 
     def __init__(self, db: apsw.Connection, on_flush: Callable[[], None]) -> None:
         self._db = db
-        self._on_flush = on_flush  # what waits for turns to be in the index
+        self._on_flush = on_flush  # what waits for records to be in the index
         self._next_id: int | None = None
         self._rows: list[tuple[Any, ...]] = []
         self._unwritten: dict[RecordId, Twin] = {}
-        # Of removed turns, by source and offset.
+        # Of removed records, by source and offset.
         self._ids: dict[tuple[SourceId, int], RecordId] = {}
 
     def new_id(self) -> RecordId:
         if self._next_id is None:
-            self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM turns").get
+            self._next_id = self._db.execute("SELECT coalesce(max(id), 0) FROM records").get
         self._next_id += 1
         return RecordId(self._next_id)
 
@@ -74,17 +74,17 @@ class TurnRows:
         known = self._ids.pop((source.id or NO_SOURCE, offset), None)
         return known or self.new_id()
 
-    def add(self, source: Tracked, session_id: SessionId, turn: Turn) -> Twin:
+    def add(self, source: Tracked, session_id: SessionId, placed: PlacedRecord) -> Twin:
         """Collect a row; return it as what later records may repeat."""
-        record = turn.record
+        record = placed.record
         self._rows.append(
             (
-                turn.id,
+                placed.id,
                 source.id,
                 session_id,
-                turn.offset,
-                turn.length,
-                turn.line,
+                placed.offset,
+                placed.length,
+                placed.line,
                 record.kind,
                 record.role,
                 record.native_id,
@@ -92,20 +92,20 @@ class TurnRows:
                 record.parent_id,
                 record.ts,
                 record.ts_from,
-                turn.digest,
+                placed.digest,
                 int(record.forked),
-                turn.copy_of,
+                placed.copy_of,
             )
         )
         twin = Twin(
-            turn.id, session_id, source.id or NO_SOURCE, 0, 0, int(record.forked), turn.copy_of
+            placed.id, session_id, source.id or NO_SOURCE, 0, 0, int(record.forked), placed.copy_of
         )
-        self._unwritten[turn.id] = twin
+        self._unwritten[placed.id] = twin
         return twin
 
-    def twin(self, turn_id: RecordId) -> Twin:
-        return self._unwritten.get(turn_id) or Twin(
-            *next(self._db.execute(f"SELECT {TWIN} FROM turns WHERE id = ?", (turn_id,)))
+    def twin(self, record_id: RecordId) -> Twin:
+        return self._unwritten.get(record_id) or Twin(
+            *next(self._db.execute(f"SELECT {TWIN} FROM records WHERE id = ?", (record_id,)))
         )
 
     def flush(self) -> None:
