@@ -259,7 +259,7 @@ def _load(home: paths.Home, index: Path, file: str) -> list[str]:
             return []
     with progress_line() as progress:
         found = finds.find(file, progress)
-    if not found:
+    if not found and index == home.index:  # a rebuilt one is made of the files that still exist
         raise SessError(
             f'nothing of an index was found in "{file}"',
             hint="name a damaged index, or one that was moved aside",
