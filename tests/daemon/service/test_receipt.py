@@ -212,7 +212,7 @@ from sessiond.reading.survey import survey
 from sessiond.reading.territory import Territory
 from sessiond.sourcekit import disk
 from sessiond.sources import all_sources, source_classes
-from sess_schema import paths
+from sess_common import paths
 source_classes()
 sys.addaudithook(hook)
 for name in ("stat", "lstat", "readlink", "access"):
