@@ -28,6 +28,7 @@ from sessiond.engines.steps import (
 from sessiond.reading import tail
 from sessiond.reading.survey import Candidate
 from sessiond.reading.tail import Stat
+from sessiond.reading.territory import HEAD
 from sessiond.reading.tracked import PARKED, UNREADABLE, Progress, Tracked
 from sessiond.sourcekit.base import Event, Parser, Record, SessionSpec
 from sessiond.sourcekit.bounds import LONGEST_UNPARSED, bound
@@ -36,7 +37,6 @@ from sessiond.sourcekit.values import strings
 if TYPE_CHECKING:
     from sessiond.sourcekit.masking import Masker
 
-HEAD = 64 << 10  # enough to identify the session of a file
 SETTLE_SECONDS = 2.0  # an unfinished last line is taken as it is after this time
 PREVIEW = 100
 MOST_RECORDS = 4096  # of a slice

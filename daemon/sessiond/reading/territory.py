@@ -10,7 +10,7 @@ from sessiond.reading import tail
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Source
 
-HEAD = 64 << 10
+HEAD = 64 << 10  # enough to identify the session of a file
 _ANYBODYS = ("transcript", "document")  # many programs write files with such names
 KINDS = ("attachment", "transcript", "document", "database")  # in reading order
 

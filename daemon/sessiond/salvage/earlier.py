@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from sess_schema import archive
 from sess_schema.ids import NO_SOURCE
-from sessiond.engines.lines import HEAD, LogReader
+from sessiond.engines.lines import LogReader
 from sessiond.engines.slices import PlacedRecord
 from sessiond.reading import tail
+from sessiond.reading.territory import HEAD
 from sessiond.reading.tracked import Progress, Tracked
 from sessiond.salvage.finds import Piece
 from sessiond.sourcekit.base import SessionSpec, Source

@@ -21,8 +21,9 @@ from sess_common.progress import Progress as Report
 from sess_common.progress import unseen
 from sess_schema import archive
 from sess_schema.ids import NO_SOURCE, SessionId, SourceId
-from sessiond.engines.lines import HEAD, LogReader
+from sessiond.engines.lines import LogReader
 from sessiond.reading import tail
+from sessiond.reading.territory import HEAD
 from sessiond.reading.tracked import Progress, Tracked, load_all
 from sessiond.sourcekit.base import LINK_META, TITLE_AI, Source
 from sessiond.sourcekit.known_rows import GONE, STALE

@@ -13,7 +13,7 @@ from sess_cli.render.stats.report import Column, Report, Section, clock
 from sess_cli.render.tallies import money, short
 from sess_common import times
 from sess_schema.queries.stats import Stats
-from sess_schema.queries.tally import Tally
+from sess_schema.queries.stats import Tally
 from sess_schema.queries.views import explain
 from sess_schema.queries.views.explain import Line
 
