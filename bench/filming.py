@@ -22,8 +22,8 @@ else:
     AVAILABLE = True
 
 from sess_cli.export.film import encode, fonts
-from sess_cli.export.film.frames import Chapter, Film, Frame, Look
-from sess_cli.export.film.frames import Row as CellRow
+from sess_cli.export.film.rows import Chapter, Film, Frame, Look
+from sess_cli.export.film.rows import Row as CellRow
 
 COLUMNS, LINES = fonts.grid(1400, 800, 16)
 WORDS = Path(__file__).with_name("words.txt").read_text().split()

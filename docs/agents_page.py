@@ -6,14 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from sessiond.service.strangers import STRANGERS
-from sessiond.sourcekit.base import (
-    DOCUMENTATION,
-    ONE_READER,
-    REAL_FILES,
-    SOURCE_CODE,
-    Source,
-)
+from sessiond.service.agents import STRANGERS
+from sessiond.sourcekit.base import DOCUMENTATION, ONE_READER, REAL_FILES, SOURCE_CODE, Source
 from sessiond.sources import source_classes
 
 TARGET = Path(__file__).parent / "agents.md"

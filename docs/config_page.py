@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from sessiond import config_keys
+from sessiond import config
 
 TARGET = Path(__file__).parent / "config.md"
 _HEAD = """\
@@ -32,10 +32,10 @@ A mistake in the file is an error that names it. A running daemon reads the file
 def page() -> str:
     rows = (
         f"| `[{key.section}]` `{key.name}` | {_default(key)} | {key.meaning} |\n"
-        for key in config_keys.KEYS
+        for key in config.KEYS
     )
-    return f"{_HEAD}{''.join(rows)}\n```toml\n{config_keys.example()}```\n"
+    return f"{_HEAD}{''.join(rows)}\n```toml\n{config.example_file()}```\n"
 
 
-def _default(key: config_keys.Key) -> str:
+def _default(key: config.Key) -> str:
     return "" if key.default in ({}, None) else f"`{json.dumps(key.default)}`"

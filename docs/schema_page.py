@@ -9,7 +9,7 @@ from pathlib import Path
 import apsw
 
 from sess_schema import migrate
-from sess_schema.queries.references import REFERENCES
+from sess_schema.soundness import REFERENCED
 
 TARGET = Path(__file__).parent / "schema.md"
 HEAD = """\
@@ -73,7 +73,7 @@ def page() -> str:
             " AND name NOT GLOB 'event_index_*' AND name NOT GLOB 'sqlite_*' ORDER BY rowid"
         )
     ]
-    keys = {(table, column): parent for table, column, parent in REFERENCES}
+    keys = {(table, column): parent for table, column, parent in REFERENCED}
     keys |= {
         (name, column): parent
         for _, name in names

@@ -30,7 +30,7 @@ from sessiond.sourcekit.base import (
     Source,
     Title,
 )
-from sessiond.sourcekit.titles import prompt_title
+from sessiond.sourcekit.values import prompt_title
 from sessiond.sourcekit.values import as_text, as_time
 
 __all__ = ["SOURCE", "{class_}Source"]

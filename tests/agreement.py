@@ -13,15 +13,15 @@ from pathlib import Path
 
 import apsw
 
-from sess_cli.commands.export.selection import Matching
-from sess_cli.export import lossless, markdown, portable
-from sess_cli.export.failures import Failures
+from sess_cli.commands.export.shared import Matching
+from sess_cli.export import data, markdown
+from sess_cli.export.files import Failures
 from sess_cli.export.film import storyboard
 from sess_cli.export.html import page, pages, timeline
 from sess_cli.export.site import plan
 from sess_cli.export.site.build import Site, Wanted
 from sess_cli.export.story import Story
-from sess_cli.render import amounts, header
+from sess_cli.render import amounts, transcript
 from sess_cli.render import listing as lists
 from sess_cli.render.stats import dashboard
 from sess_cli.render.stats import session as session_stats
@@ -32,7 +32,7 @@ from sess_schema.queries import sessions
 from sess_schema.queries.sessions import Listing, SessionRow
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import failures, tools
-from sess_schema.session.reader import Entry, Reader
+from sess_schema.session import Entry, Reader
 
 Said = dict[str, object]
 JSON = {
@@ -105,7 +105,7 @@ def _of_stats(db: apsw.Connection, row: SessionRow) -> dict[str, Said]:
     drawn = io.StringIO()
     dashboard.write(db, asked, Terminal(drawn))
     board = dict(re.findall(r"^(\w+) {2,}(.+)$", drawn.getvalue(), re.MULTILINE))
-    used = tools.read(db, asked).tools.values()
+    used = tools.read_tools(db, asked).tools.values()
     return {
         "stats --session --json": _json(objects.group("", total)),
         "stats ID --json": _json(session_stats.facts(db, asked, row)),
@@ -146,7 +146,7 @@ def _of_show(db: apsw.Connection, row: SessionRow) -> dict[str, Said]:
     names = sessions.ShortIds(db)
     head = dict(
         line.split(maxsplit=1)
-        for line in header.header_lines(db, terminal, row, names, utc=True)
+        for line in transcript.header_lines(db, terminal, row, names, utc=True)
         if re.match(r"(when|counts) ", line)
     )
     (line,) = lists.lines(
@@ -192,7 +192,7 @@ def _of_exports(db: apsw.Connection, row: SessionRow, folder: Path) -> dict[str,
     written = {}
     for name, write in (
         ("md", markdown.write), ("html", page.write), ("timeline", timeline.write),
-        ("json", lossless.write),
+        ("json", data.write_json),
     ):  # fmt: skip
         out = io.BytesIO()
         write(story, out, **({"utc": True} if name in ("md", "timeline") else {}))
@@ -288,7 +288,7 @@ def _database(db: apsw.Connection, rows: list[SessionRow], path: Path) -> dict[o
         row for row in rows if row.parent_key is None or not sessions.is_read(db, row.parent_key)
     ]
     failed = Failures()
-    portable.write((Story(db, row, images=False) for row in alone), str(path), failed)
+    data.write_database((Story(db, row, images=False) for row in alone), str(path), failed)
     assert failed.found == []
     with closing(sqlite3.connect(path)) as made:
         made.row_factory = sqlite3.Row

@@ -21,9 +21,8 @@ from hypothesis import settings
 from tests import forked
 from tests.at_length import amount
 
-from sess_schema import archive, event_blocks
+from sess_schema import archive, search_index, soundness
 from sess_schema.connection import open_reader, open_writer
-from sess_schema.queries import references
 from sess_schema.queries.views import digests
 from sessiond.config import Config
 from sessiond.ingest import Ingest
@@ -270,12 +269,12 @@ class World:
         digests that are what their sessions have."""
         with closing(open_writer(self.state / "index.db")) as db:
             assert db.pragma("integrity_check") == "ok"
-            assert references.broken(db) == []
+            assert soundness.broken_references(db) == []
             late = (
                 "SELECT e.id FROM events e LEFT JOIN event_blocks b ON b.block = e.id >> ?"
                 " WHERE e.ts > coalesce(b.newest, -1)"
             )
-            assert list(db.execute(late, (event_blocks.BITS,))) == []
+            assert list(db.execute(late, (search_index.BLOCK_BITS,))) == []
             assert digests.differences(db) == 0
             db.execute("INSERT INTO event_index (event_index, rank) VALUES ('integrity-check', 1)")
 

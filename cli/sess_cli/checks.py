@@ -1,31 +1,37 @@
-"""The checks of `sess doctor`. None of them stops the others."""
+"""The checks of `sess doctor`, and the report about them for others. No check stops the others."""
 
 from __future__ import annotations
 
 import json
 import os
+import platform
 import secrets
 import shlex
 import stat
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from sess_cli import fresh
+from sess_cli.commands.demo import throw_away
+from sess_cli.commands.restore import write_new
 from sess_cli.render import amounts, layout
-from sess_cli.sandbox import throw_away
-from sess_common import lock, sizes, upkeep
+from sess_common import lock, paths, upkeep
 from sess_common.errors import REPAIR, SessError
-from sess_schema import archive, connection, migrate, skipped, soundness
-from sess_schema.queries import references, sources
+from sess_common.program import say
+from sess_schema import __version__, archive, connection, migrate, soundness, walks
+from sess_schema.queries import sources
 
 if TYPE_CHECKING:
     from sess_common.paths import Home
+
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 _MOST_EXAMPLES = 3
@@ -230,8 +236,8 @@ def _missing(db: apsw.Connection) -> Check:
 
 def _size(db: apsw.Connection) -> Check:
     """Where the bytes are; nothing here is a fault."""
-    parts = {name: size for name, size in sizes.by_part(db).items() if size}
-    whole, read = sum(parts.values()), sizes.of_transcripts(db)
+    parts = {name: size for name, size in soundness.bytes_by_part(db).items() if size}
+    whole, read = sum(parts.values()), soundness.transcript_bytes(db)
     share = f", {whole / read:.2f} times the {amounts.size(read)} that were read" if read else ""
     details = [f"{name} {amounts.size(size)} ({size / whole:.0%})" for name, size in parts.items()]
     return Check("size", OK, f"{amounts.size(whole)}{share}", details)
@@ -257,7 +263,7 @@ def _upkeep(home: Home) -> Check:
 
 
 def _references(db: apsw.Connection) -> Check:
-    broken = references.broken(db)
+    broken = soundness.broken_references(db)
     if not broken:
         return Check("references", OK, "every reference leads to a row")
     return Check(
@@ -308,7 +314,7 @@ def _sources(db: apsw.Connection) -> Check:
 
 def _skipped(db: apsw.Connection) -> Check:
     """What the last walk passed over."""
-    found = [f"{layout.home_short(path)}: {reason}" for path, reason in skipped.places(db)]
+    found = [f"{layout.home_short(path)}: {reason}" for path, reason in walks.skipped_places(db)]
     if not found:
         return Check("skipped", OK, "nothing")
     more = len(found) - _MOST_SKIPPED
@@ -359,3 +365,54 @@ def _end_to_end() -> Check:
         [*wrote.stderr.splitlines(), *asked.stderr.splitlines()][:5],
         hint="`sess --debug demo` shows more",
     )
+
+
+_LIBRARIES = ("apsw", "orjson", "zstandard", "watchdog", "typer", "rich", "google-re2", "comrak")
+_TABLES = ("sources", "sessions", "records", "events", "usage", "chunks", "warnings")
+
+
+def write_bundle(path: str, checks: Sequence[Check]) -> None:
+    report = {
+        "sessiond": __version__,
+        "python": sys.version,
+        "system": platform.platform(),
+        "sqlite": apsw.sqlite_lib_version(),
+        "libraries": {name: _version(name) for name in _LIBRARIES},
+        "checks": [
+            {"check": one.name, "state": one.state, **_message_or_count(one)} for one in checks
+        ],
+        "index": _counts_of_index(),
+    }
+    text = json.dumps(report, indent=1) + "\n"
+    write_new(path, iter([text.encode()]), force=False)
+    say(f'wrote "{path}"; it has no transcript content, but look at it before you send it')
+
+
+def _message_or_count(check: Check) -> dict[str, Any]:
+    """Details name files, so only their number is told."""
+    private = check.name in ("home", "roots", "sources", "skipped", "records", "archive")
+    return {"details": len(check.details)} if private else {"message": check.message}
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except LookupError:
+        return None
+
+
+def _counts_of_index() -> dict[str, Any]:
+    home = paths.home()
+    try:
+        with closing(connection.open_reader(home.index)) as db:
+            rows = {table: db.execute(f"SELECT count(*) FROM {table}").get for table in _TABLES}
+            states = db.execute("SELECT agent, kind, state, count(*) FROM sources GROUP BY 1, 2, 3")
+            reasons = db.execute("SELECT reason, sum(times) FROM warnings GROUP BY 1")
+            return {
+                "bytes": home.index.stat().st_size,
+                "rows": rows,
+                "sources": [list(row) for row in states],
+                "warnings": {str(reason): count for reason, count in reasons},
+            }
+    except (SessError, apsw.Error, OSError) as error:
+        return {"error": str(error)}

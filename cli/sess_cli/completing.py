@@ -18,7 +18,7 @@ Found = Iterable[Candidate | str]
 
 def values(name: str, typed: str) -> Found | None:
     """The values of an option, or of the argument with this metavar."""
-    from sess_schema.queries.filters import FIELDS
+    from sess_schema.queries.fields import FIELDS
 
     field = FIELDS.get(name.removeprefix("--"))
     if field is not None and field.values:
@@ -36,7 +36,7 @@ def values(name: str, typed: str) -> Found | None:
 
 def _words(typed: str) -> Found:
     """Saved searches, and filters among the words of a search."""
-    from sess_schema.queries.filters import FIELDS
+    from sess_schema.queries.fields import FIELDS
 
     if typed.startswith("@"):
         return [Candidate(f"@{name}") for name in _saved()]

@@ -10,7 +10,7 @@ import typer
 
 from sess_cli.options import InstallCompletion, ShowCompletion
 from sess_cli.parsing import expanded, keep_only, with_verb
-from sess_common import completion, program, shells
+from sess_common import completion, program
 from sess_common.errors import SessError
 from sess_common.program import say
 from sess_schema import __version__
@@ -18,13 +18,13 @@ from sess_schema import __version__
 # Each verb, in the order of the help, and its module in `commands/`: the function has the name of
 # the verb, unless the module registers it.
 VERBS = {
-    "search": "search", "list": "list_", "show": "show", "stats": "stats",
-    "statusline": "statusline", "export": "export", "import": "import_", "records": "records",
-    "cut": "cut", "pick": "pick", "truncate": "truncate", "rm": "rm", "undo": "undo",
-    "suggest": "suggest", "prune": "prune", "state": "state", "history": "history",
-    "resume": "resume", "handoff": "handoff", "record": "record", "restore": "restore",
-    "check": "check", "backup": "backup", "forget": "forget", "sql": "sql", "doctor": "doctor",
-    "demo": "demo",
+    "search": "search", "list": "list_", "show": "show", "stats": "stats", "statusline": "stats",
+    "export": "export", "import": "record", "records": "show",
+    "cut": "cut", "pick": "cut", "truncate": "cut", "suggest": "cut", "rm": "delete",
+    "undo": "undo", "prune": "delete", "forget": "delete",
+    "state": "resume", "history": "resume", "resume": "resume", "handoff": "resume",
+    "record": "record", "restore": "restore", "check": "check", "backup": "check",
+    "sql": "sql", "doctor": "doctor", "demo": "demo",
 }  # fmt: skip
 
 app = typer.Typer(
@@ -99,7 +99,7 @@ def run() -> None:
             keep_only(app, given[:-1])
             completion.answer(app, "sess", given, values)
             return
-        if shells.asked("sess", given):
+        if completion.show_or_install("sess", given):
             return
         words = with_verb(app, given)
         keep_only(app, words)

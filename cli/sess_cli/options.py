@@ -1,12 +1,22 @@
-"""Options that several commands share, each defined once."""
+"""What several commands share: options, citations, and asking before something is deleted."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sess_schema.queries.filters import FIELDS
+from sess_common.errors import Exit, SessError
+from sess_schema import citations
+from sess_schema.queries.fields import FIELDS
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_schema.ids import EventId
+    from sess_schema.queries.sessions import Listing, SessionRow
+
 
 Texts = list[str] | None
 
@@ -63,3 +73,128 @@ InstallCompletion = Annotated[
 ShowCompletion = Annotated[
     bool, typer.Option("--show-completion", help="Print the completion script of a shell.")
 ]
+
+
+@dataclass(slots=True)
+class Matching:
+    """Sessions that match filters."""
+
+    agents: Agents = None
+    projects: Projects = None
+    since: Since = None
+    until: Until = None
+
+    @property
+    def is_given(self) -> bool:
+        return any(one is not None for one in (self.agents, self.projects, self.since, self.until))
+
+    def listing(self, *, utc: bool, **more: Any) -> Listing:
+        from sess_common import times
+        from sess_schema.queries.sessions import Listing
+
+        return Listing(
+            self.agents or (),
+            self.projects or (),
+            since=times.since(self.since, utc=utc) if self.since is not None else None,
+            until=times.until(self.until, utc=utc) if self.until is not None else None,
+            **more,
+        )
+
+    def rows(self, db: apsw.Connection, listing: Listing) -> list[SessionRow]:
+        from sess_common.errors import Exit, SessError
+
+        found = [*listing.rows(db)]
+        if not found:
+            hint = "`sess list` lists them"
+            raise SessError("no session matches", hint=hint, code=Exit.NOTHING_FOUND)
+        return found
+
+
+@dataclass(slots=True)
+class DeletionOptions:
+    """Sessions with these IDs that match, for commands that delete something of them."""
+
+    sessions: SessionIds = None
+    agents: Agents = None
+    projects: Projects = None
+    older_than: OlderThan = None
+    dry_run: DryRun = False
+    yes: Yes = False
+    utc: Utc = False
+
+    def check(self, verb: str) -> None:
+        from sess_common.errors import SessError
+
+        if not (self.sessions or self.agents or self.projects or self.older_than):
+            hint = "name sessions, or use --project, --agent, --older-than"
+            raise SessError(f"nothing to {verb}", hint=hint)
+
+    def rows(self, db: apsw.Connection) -> list[SessionRow]:
+        """Those that all filters match; among the ones with these IDs if any are given."""
+        from sess_common import times
+        from sess_schema.queries import sessions
+
+        found = {row.key: row for row in (sessions.resolve(db, one) for one in self.sessions or ())}
+        if self.agents or self.projects or self.older_than:
+            before = times.since(self.older_than, utc=self.utc) if self.older_than else None
+            listing = sessions.Listing(self.agents or (), self.projects or (), every=True, limit=0)
+            matching = {
+                row.key: row
+                for row in listing.rows(db)
+                if before is None or (row.ended is not None and row.ended < before)
+            }
+            kept = matching.keys() & found.keys() if self.sessions else matching.keys()
+            found = {key: row for key, row in matching.items() if key in kept}
+        return [*found.values()]
+
+
+@dataclass(frozen=True, slots=True)
+class CutOptions:
+    """How records are cut out of a session."""
+
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", "-n", help="Only show what would be cut.")
+    ] = False
+    yes: Yes = False
+    force: Annotated[
+        bool,
+        typer.Option("--force", help="Cut despite warnings, or soon after the agent has written."),
+    ] = False
+    source: TranscriptNumber = None
+    as_json: AsJson = False
+
+
+def confirmed(question: str, does: str) -> bool:
+    """Whether somebody on a terminal says yes."""
+    import sys
+
+    from sess_common.errors import SessError
+
+    if not sys.stdin.isatty():
+        raise SessError("nobody to ask", hint=f"`--yes` {does} without asking")
+    return typer.confirm(question, err=True)
+
+
+def split_citation(given: str) -> tuple[str, str | None]:
+    """The session and the event of a citation; no event if it names a whole session."""
+    session, mark, event = given.rpartition("#")
+    if mark and session and citations.looks_like_one(event):
+        return session, event
+    return given, None
+
+
+def cited_event(
+    db: apsw.Connection, row: SessionRow, given: str, *, superseded: bool = False
+) -> EventId:
+    """The event that a citation names."""
+    event = citations.resolve(db, row.key, given, superseded=superseded)
+    if event is not None:
+        return event
+    rewritten = citations.resolve(db, row.key, given, superseded=True) is not None
+    raise SessError(
+        f"session {row.session} {'no longer has' if rewritten else 'has no'} event #{given}",
+        hint=f"`sess show {row.session}#{given} --superseded` shows the replaced record"
+        if rewritten
+        else f"`sess show {row.session}` shows all events",
+        code=Exit.NOTHING_FOUND,
+    )

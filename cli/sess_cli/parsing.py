@@ -119,7 +119,6 @@ class _Division:
 
     @property
     def _pasted(self) -> bool:
-        from sess_cli.search.pasted import is_command
 
         return is_command([*self._words[:1], *self._args[self._at :]])
 
@@ -237,3 +236,24 @@ def _parameters(command: Callable[..., None], hints: dict[str, Any]) -> Iterator
                 default=default,
                 annotation=inside[field.name],
             )
+
+
+_OPERATORS = ("|", "||", "&&", ";", ">", ">>", "<", "2>&1")
+# Not those on PATH: `timeout`, `test` and `time` are words that people look for.
+_PROGRAMS = frozenset(
+    """
+    ansible apt aws az bash brew bun bundle cargo cat cd chmod claude cmake codex composer cp curl
+    deno docker dotnet find gcloud gh git go gradle grep helm java jq kubectl ls make mkdir mv mvn
+    mypy node npm npx php pip pip3 pnpm podman poetry psql pytest python python3 rails rg rm rsync
+    ruby ruff rustc rustup scp sed sqlite3 ssh sudo swift systemctl tar terraform tmux tox tsc uv
+    uvx wget yarn zig
+    """.split()  # noqa: SIM905 - to be read
+)
+
+
+def is_command(words: list[str]) -> bool:
+    """Whether it begins with a program or has an operator of the shell in it."""
+    if any(word in _OPERATORS for word in words):
+        return True
+    first = words[0] if words else ""
+    return first in _PROGRAMS or first.startswith(("./", "/", "$"))

@@ -13,9 +13,9 @@ from sess_cli.render import amounts
 from sess_cli.render.tallies import money, short
 from sess_common import times
 from sess_common.classes import TYPE_CHECKING, dataclass
-from sess_schema.queries.views import budget, windows
-from sess_schema.queries.views.capacity import window_of
-from sess_schema.session import shown
+from sess_schema import shown
+from sess_schema.queries.views import windows
+from sess_schema.queries.views.windows import context_window
 
 if TYPE_CHECKING:
     from typing import Any
@@ -94,7 +94,7 @@ def show(*, as_json: bool = False) -> None:
     with closing(open_reader(paths.home().index_file)) as db, db:
         found = read(db, session)
     if as_json:
-        from sess_cli.output import json_line
+        from sess_cli.terminal import json_line
 
         json_line(found.facts())
     else:
@@ -103,8 +103,8 @@ def show(*, as_json: bool = False) -> None:
 
 def read(db: apsw.Connection, session: str | None, now: int | None = None) -> Status:
     now = times.now_ms() if now is None else now
-    midnight, _ = budget.bounds("day", now, None)
-    found = Status(now, _spent(db, "u.ts >= ?", midnight), windows.current(db, now))
+    midnight, _ = windows.period_bounds("day", now, None)
+    found = Status(now, _spent(db, "u.ts >= ?", midnight), windows.current_window(db, now))
     key = _key(db, session) if session else None
     if key is not None:
         found.session = _spent(db, f"u.session_id IN ({shown.FAMILY})", key)
@@ -114,7 +114,7 @@ def read(db: apsw.Connection, session: str | None, now: int | None = None) -> St
             " ORDER BY u.ts DESC LIMIT 1",
             (key,),
         ):
-            found.context, found.context_window = size, window or window_of(model, size)
+            found.context, found.context_window = size, window or context_window(model, size)
     return found
 
 

@@ -1,4 +1,4 @@
-"""An output stream: its width, its colours, and what must not reach a terminal.
+"""An output stream: its width and colours, what must not reach a terminal, JSON lines, the pager.
 
 Transcript text is hostile. On a terminal, escape sequences are removed, and remaining control and
 direction characters are printed visibly instead of taking effect. In a pipe it is unchanged.
@@ -6,14 +6,17 @@ direction characters are printed visibly instead of taking effect. In a pipe it 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 
 from sess_common.classes import TYPE_CHECKING
 from sess_common.escape import safe
 
 if TYPE_CHECKING:
-    from typing import TextIO
+    from typing import Any, TextIO
+
 
 _CODES = {
     "bold": "1",
@@ -92,3 +95,140 @@ def _width() -> int:
     import shutil  # a pipe has no width
 
     return max(40, shutil.get_terminal_size((80, 24)).columns)
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def json_line(value: Any) -> None:
+    """Write one object and flush, so that the reader of a pipe need not wait for the rest."""
+    import json  # loads in half the time of orjson
+
+    line = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    if sys.stdout.isatty():  # a pipe gets the text as it is
+        line = inert(line.decode()).encode()
+    out = sys.stdout.buffer
+    out.write(line + b"\n")
+    out.flush()
+
+
+def csv_text(text: str) -> str:
+    """Foreign text for CSV: spreadsheets run formulas, terminals interpret escape sequences.
+
+    A leading apostrophe makes it text in a spreadsheet.
+    """
+    return Terminal().text(f"'{text}" if text.startswith(_FORMULA) else text)
+
+
+def inert(line: str) -> str:
+    """The same JSON with all control characters escaped: encoders escape only some."""
+    if line.isprintable():
+        return line
+    import json
+
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in line)
+
+
+@contextlib.contextmanager
+def pager(*, wanted: bool = True) -> Iterator[Terminal]:
+    """A terminal to write to: a pager, from the first line on, if stdout is a terminal."""
+    command = _pager_command() if wanted and sys.stdout.isatty() else None
+    if command is None:
+        yield Terminal()
+        sys.stdout.flush()
+        return
+    paged = _Paged(command)
+    try:
+        yield Terminal(paged, paged=True)  # type: ignore[arg-type]
+    except BrokenPipeError:
+        if not paged.closed_early:
+            raise
+    finally:
+        paged.finish()
+
+
+class _Paged:
+    """A stream into a pager, which is started by the first line; never blocks."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._command = command
+        self._process: Any = None
+        self._thread: Any = None
+        self._queue: Any = None
+        self.closed_early = False
+
+    def write(self, text: str) -> int:
+        if self._process is None:
+            self._start()
+        if self.closed_early:
+            raise BrokenPipeError
+        self._queue.put(text)
+        return len(text)
+
+    def flush(self) -> None:
+        pass
+
+    def isatty(self) -> bool:
+        return True
+
+    def _start(self) -> None:
+        import queue  # only with a pager
+        import subprocess
+        import threading
+
+        sys.stdout.flush()
+        self._queue = queue.SimpleQueue()
+        # Without R, `less` prints colour codes; without F it stays for a few lines.
+        environment = {"LESS": "FRX", "LV": "-c", **os.environ}
+        self._process = subprocess.Popen(self._command, stdin=subprocess.PIPE, env=environment)
+        self._thread = threading.Thread(target=self._feed, daemon=True)
+        self._thread.start()
+
+    def _feed(self) -> None:
+        pipe = self._process.stdin
+        try:
+            while (text := self._queue.get()) is not None:
+                pipe.write(text.encode("utf-8", "backslashreplace"))
+                if self._queue.empty():
+                    pipe.flush()
+        except OSError:
+            self.closed_early = True
+        with contextlib.suppress(OSError):
+            pipe.close()
+
+    def finish(self) -> None:
+        """Wait until the person closes the pager; Ctrl-C goes to it."""
+        if self._process is None:
+            return
+        self._queue.put(None)
+        while True:
+            with contextlib.suppress(KeyboardInterrupt):
+                self._process.wait()
+                break
+
+
+def _pager_command() -> list[str] | None:
+    """The pager to run; None for none."""
+    if os.environ.get("TERM") == "dumb":
+        return None
+    import shlex
+    from shutil import which
+
+    try:
+        words = shlex.split(chosen_pager())
+    except ValueError:
+        return None
+    if not words or words == ["cat"] or which(words[0]) is None:
+        return None
+    return words
+
+
+def chosen_pager() -> str:
+    """As git chooses: our own variable, the configuration, PAGER, `less`."""
+    from sess_cli import settings
+
+    if (own := os.environ.get("SESS_PAGER")) is not None:
+        return own
+    if (configured := settings.read().pager) is not None:
+        return configured
+    return os.environ.get("PAGER", "less")

@@ -9,11 +9,11 @@ from __future__ import annotations
 import sys
 import time
 
-from sess_common import lock, status_file
+from sess_common import lock, upkeep
 from sess_common.classes import TYPE_CHECKING
 from sess_common.errors import SessError
 from sess_common.program import say
-from sess_schema import first_index
+from sess_schema import walks
 from sess_schema.connection import open_reader
 
 if TYPE_CHECKING:
@@ -45,8 +45,10 @@ def reader(home: Home) -> apsw.Connection | None:
 
 
 def _wait(home: Home) -> apsw.Connection | None:
-    from sess_common.progress_bar import Bar  # only to wait
-    from sess_common.progress_line import progress_line
+    from sess_common.progress import (
+        Bar,  # only to wait
+        progress_line,
+    )
 
     before, since, told = None, time.monotonic(), False
     with progress_line() as line, Bar() as bar:
@@ -54,7 +56,7 @@ def _wait(home: Home) -> apsw.Connection | None:
             db = _complete(home)
             if db is not None and holder.get("mode") != "sync":
                 return db
-            facts = status_file.read(home.status)
+            facts = upkeep.writer_status(home.status)
             now = _progress(facts if facts.get("pid") == holder.get("pid") else {})
             if now != before:
                 before, since = now, time.monotonic()
@@ -80,7 +82,7 @@ def _complete(home: Home) -> apsw.Connection | None:
         db = open_reader(home.index_file)
     except SessError:  # none yet, or one that is being upgraded
         return None
-    if not first_index.is_unfinished(db):
+    if not walks.is_first_unfinished(db):
         return db
     db.close()
     return None
@@ -98,8 +100,8 @@ def _unfinished(home: Home, facts: dict[str, Any]) -> apsw.Connection:
 
 
 def _progress(facts: dict[str, Any]) -> _Progress:
-    done, total = facts.get(status_file.DONE), facts.get(status_file.TOTAL)
-    return facts.get(status_file.DOING), done or 0, total or 0
+    done, total = facts.get(upkeep.DONE), facts.get(upkeep.TOTAL)
+    return facts.get(upkeep.DOING), done or 0, total or 0
 
 
 def _who(holder: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sess_common import completion, program, shells
+from sess_common import completion, program
 from sess_schema import __version__
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")]
@@ -141,9 +141,9 @@ def sync(
 
     if not paths:
         raise typer.Exit(one_pass.run([], as_json=as_json, quiet=quiet))
-    from sessiond.service import named_files
+    from sessiond.service import importing
 
-    raise typer.Exit(named_files.sync(paths, agent=agent, as_json=as_json, quiet=quiet))
+    raise typer.Exit(importing.sync_named(paths, agent=agent, as_json=as_json, quiet=quiet))
 
 
 @app.command()
@@ -231,10 +231,10 @@ def reprice() -> None:
     from contextlib import closing
 
     from sess_common import lock, paths
-    from sess_common.progress_line import progress_line
+    from sess_common.progress import progress_line
     from sess_schema.connection import open_writer
     from sessiond import config
-    from sessiond.prices import repricing
+    from sessiond.service import catch_up
 
     home = paths.home()
     home.create()
@@ -248,7 +248,7 @@ def reprice() -> None:
     try:
         settings = config.load(home.config_file)
         with progress_line() as progress, closing(open_writer(home.index, progress)) as db:
-            changed = repricing.reprice_all(db, settings, progress)
+            changed = catch_up.reprice_all(db, settings, progress)
     finally:
         held.release()
     typer.echo(f"{program.counted(changed, 'response')} repriced")
@@ -311,7 +311,7 @@ def run() -> None:
     def follow() -> None:
         if completion.wanted("sessiond"):
             completion.answer(app, "sessiond", given, lambda _name, _typed: None)
-        elif not shells.asked("sessiond", given):
+        elif not completion.show_or_install("sessiond", given):
             program.follow(app, "sessiond", given or ["--help"])
 
     program.run_plain("sessiond", follow, debug=given[:1] == ["--debug"])

@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from sess_common import ansi
 from sess_common.classes import TYPE_CHECKING
 from sess_common.patterns import later
 
 if TYPE_CHECKING:
     import re
+
+
+CONTROL = r"(?:\x1b\[|\x9b)"
+PARAMETERS = r"[0-?]*[ -/]*"
+FINAL = r"[@-~]"
+STRING = r"(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])"
+# A string never spans lines: an unterminated one must not swallow the text after it.
+INSIDE = r"[^\x00-\x08\x0a-\x1f\x7f-\x9f]*"
+END = r"(?:\x07|\x1b\\|\x9c)"
+SHORT = r"\x1b[ -/]*[0-~]"
+
+_SEQUENCE = later(f"{CONTROL}{PARAMETERS}{FINAL}|{STRING}{INSIDE}{END}|{SHORT}")
+_BEGINS = later(r"[\x1b\x90\x98\x9b\x9d-\x9f]")
+
+
+def without_sequences(text: str) -> str:
+    """The text without sequences. Other control characters and incomplete sequences stay."""
+    if text.isascii() and "\x1b" not in text:
+        return text
+    return _SEQUENCE.sub("", text) if _BEGINS.search(text) else text
+
 
 _BREAKS = later("\r\n|[\r\u0085\u2028\u2029\v\f]")
 _HARMFUL = later(
@@ -20,7 +40,7 @@ def safe(text: str) -> str:
     """Text that a terminal prints and does not interpret; only newlines and tabs take effect."""
     if text.isascii() and text.isprintable():
         return text
-    text = ansi.without(text)
+    text = without_sequences(text)
     text = _BREAKS.sub("\n", text)
     return _HARMFUL.sub(_visible, text)
 

@@ -1,9 +1,12 @@
-"""Progress reports during long work on the index, so that it does not look hung."""
+"""Progress reports during long work: who does the work calls, a line or a bar on the terminal shows it."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Self
 
 import apsw
 
@@ -32,3 +35,78 @@ def while_running(db: apsw.Connection, progress: Progress, text: str) -> Iterato
         yield
     finally:
         db.set_progress_handler(None, id=key)
+
+
+_EVERY = 0.1  # seconds; more often would flicker
+CLEAR = "\r\x1b[K"
+
+
+@contextmanager
+def progress_line(*, show: bool = True) -> Iterator[Progress]:
+    """Show it on standard error, and only on a terminal."""
+    if not show or not sys.stderr.isatty():
+        yield unseen
+        return
+    shown = 0.0
+
+    def draw(text: str) -> None:
+        nonlocal shown
+        if time.monotonic() - shown >= _EVERY:
+            shown = time.monotonic()
+            sys.stderr.write(f"{CLEAR}{text} ...")
+            sys.stderr.flush()
+
+    try:
+        yield draw
+    finally:
+        if shown:
+            sys.stderr.write(CLEAR)
+            sys.stderr.flush()
+
+
+BAR_FROM = 8 << 20  # bytes; less is read before anybody has looked
+
+
+class Bar:
+    """Draws on standard error, if that is a terminal and there is much to read."""
+
+    def __init__(self, *, show: bool = True) -> None:
+        self._show = show and sys.stderr.isatty()
+        self._progress: object | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def update(self, done: int, total: int) -> bool:
+        """Whether it is drawn: once it was, it stays, also while nothing is known."""
+        if not self._show or total < BAR_FROM:
+            return self._progress is not None
+        from rich.console import Console  # only when it draws
+        from rich.progress import (
+            BarColumn,
+            DownloadColumn,
+            Progress,
+            TimeRemainingColumn,
+            TransferSpeedColumn,
+        )
+
+        if self._progress is None:
+            self._progress = Progress(
+                "indexing",
+                BarColumn(),
+                DownloadColumn(),
+                TransferSpeedColumn(),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._progress.add_task("indexing", total=total, completed=done)
+            sys.stderr.write(CLEAR)  # words that were there before
+            self._progress.start()
+        assert isinstance(self._progress, Progress)
+        self._progress.update(self._progress.task_ids[0], completed=done, total=total)
+        return True
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()  # type: ignore[attr-defined]

@@ -1,7 +1,4 @@
-"""When the index was last checked and backed up, for status and doctor.
-
-A file beside the index: the client makes notes here, and it never writes to the index.
-"""
+"""Two small files beside the index: when it was last checked and backed up, and what its writer does now."""
 
 from __future__ import annotations
 
@@ -11,6 +8,12 @@ import os
 import time
 from pathlib import Path
 from typing import Any
+
+from sess_common.classes import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Any
+
 
 CHECK, BACKUP = "check", "backup"
 
@@ -38,3 +41,17 @@ def _read(data: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return known if isinstance(known, dict) else {}
+
+
+# What readers wait by: a phase in words, else bytes.
+DOING, DONE, TOTAL = "doing", "done_bytes", "total_bytes"
+
+
+def writer_status(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The last facts written, or {}."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            facts = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return facts if isinstance(facts, dict) else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sess_redaction import blanks, literals, names, sentences, tables, values
+from sess_redaction import literals, names, tables, values
 from sess_redaction.extents import Extents, Span
 
 # RE2 finds places where a name may be followed by a value; `re` looks at them closely.
@@ -109,7 +109,7 @@ def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Ite
         return
     annotated = _ANNOTATED.match(text, end)
     if annotated is not None:
-        spans = [*literals.one(text, annotated.end(), name, extents)]
+        spans = [*literals.literal_at(text, annotated.end(), name, extents)]
         if spans:
             yield from spans
             return
@@ -129,9 +129,11 @@ def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Ite
                 return
             called = pattern is _PASSED and found[0].lstrip("\\\"')] \t")[:1] in ("(", "{", ".")
             later = pattern is _PASSED and _is_later(text, start, found)
-            yield from literals.one(text, found.end(), name, extents, phrase=not called, sure=later)
+            yield from literals.literal_at(
+                text, found.end(), name, extents, phrase=not called, sure=later
+            )
             return
-    fenced = sentences.fenced(text, end, name, extents)
+    fenced = fenced_sentences(text, end, name, extents)
     if fenced is not None:
         yield fenced
         return
@@ -145,7 +147,7 @@ def _values(text: str, start: int, end: int, name: str, extents: Extents) -> Ite
         if values.loud(name, said.strip()):
             yield found.end(), found.end() + len(said.rstrip())
         return
-    yield from sentences.find(text, start, end, name, extents)
+    yield from find_in_sentence(text, start, end, name, extents)
 
 
 def _assigned(
@@ -154,7 +156,7 @@ def _assigned(
     at = found.end()
     if text[start - 2 : start] == "${" and text[at : at + 1] == "?":
         return  # what a shell says if it is not set
-    credentials = sentences.credentials(text, found.start(1), start, name, extents)
+    credentials = credentials_sentences(text, found.start(1), start, name, extents)
     if credentials is not None:
         yield credentials
         return
@@ -165,7 +167,7 @@ def _assigned(
         return
     listed = literals.LIST.match(text, at)
     if listed is not None:
-        yield from literals.listed(text, listed.end(), name, extents)
+        yield from literals.listed_literals(text, listed.end(), name, extents)
     prefix = literals.PREFIX.match(text, at)
     at = prefix.end() if prefix else at
     sign = text[start - 1 : start]
@@ -184,7 +186,7 @@ def _assigned(
     said = text[value.begin : value.end]
     leads = _LINE_BEFORE.search(text, max(start - 60, 0), start) is not None
     if value.quoted and (leads or extents.opens_quote(start)):
-        whole = blanks.beyond_quotes(text, value, at, start, extents)
+        whole = literals.beyond_quotes(text, value, at, start, extents)
         if whole is not None:
             yield at, whole
             return
@@ -194,9 +196,9 @@ def _assigned(
             yield value.begin, value.end
         elif first > 0 and " " in said and values.quoted(name, text[value.begin : first]):
             yield value.begin, first  # where a backslash before a quote means nothing
-        yield from literals.changed(text, value.end, name, extents)
+        yield from literals.changed_literal(text, value.end, name, extents)
         return
-    yield from literals.further(text, at, name, extents)
+    yield from literals.further_literals(text, at, name, extents)
     in_string = direct and extents.opens_quote(start)
     if found[1] in ("=", ":", "=>", "==") and (
         leads or sign in ("|", "/") or extents.opens_quote(start)
@@ -204,7 +206,7 @@ def _assigned(
         stop = extents.rest(value.begin, start)
         if sign == "/":  # `sed 's/password=.*/password=.../'`
             stop = max(text.rfind("/", value.begin, stop), value.begin)
-        whole = blanks.end_of(text, value.begin, stop, code=not direct)
+        whole = literals.end_of_words(text, value.begin, stop, code=not direct)
         if whole is None and in_string and _is_unreadable(name, text[value.begin : stop]):
             whole = stop
         if whole is not None:
@@ -232,7 +234,7 @@ def _assigned(
         if values.loud(name, said):
             yield value.begin, value.end
         return
-    if found[1][:2] in ("==", "!=") and not any(map(str.isdigit, said[: blanks.LONGEST_LINE])):
+    if found[1][:2] in ("==", "!=") and not any(map(str.isdigit, said[: literals.LONGEST_LINE])):
         return  # two variables are compared
     last = (
         found[1] in ("=", ":", ":=", "?=", "=>", "→", "->")
@@ -249,7 +251,7 @@ def _is_unreadable(name: str, said: str) -> bool:
     """All of a string after the name in it: `'DB_PASSWORD=T ,dP bcI'`."""
     return (
         " " in said
-        and len(said) < blanks.LONGEST_LINE
+        and len(said) < literals.LONGEST_LINE
         and not values.reads_as_words(said)
         and values.loud(name, said)
     )
@@ -257,7 +259,7 @@ def _is_unreadable(name: str, said: str) -> bool:
 
 def _is_in_query(text: str, at: int) -> bool:
     """Of an address; in the body of a form `#` is a character like any other."""
-    least = max(at - blanks.LONGEST_LINE, 0)
+    least = max(at - literals.LONGEST_LINE, 0)
     return text.rfind("?", least, at) > max(text.rfind(c, least, at) for c in " '\"\n")
 
 
@@ -312,3 +314,126 @@ def option(text: str, found: re.Match[str], extents: Extents) -> Iterator[tuple[
         return
     if values.loud(name, said):
         yield value.begin, value.end, names.kind_of(name)
+
+
+_SAID = re.compile(
+    r"[\"'`*]{0,3}(?: (?:is|ist|est|es):? | (?:from|to) (?=[\"'`])| \([a-z ]{0,20}[:=]? ?(?=[\"'`])| (?=`)|[ \t]{0,8}[|│┃][ \t]{1,8}|[ \t]{1,8}\|)(?=\S)"
+)
+# `password for bob: ...`, "the password was changed to ..."
+_FOR = re.compile(
+    r"(?i:(?: (?:is|was|has|been|generated|created|set)){0,4} for) [^\s:]{1,80}: (?=[^\s\"'`])"
+    r"|(?: (?:is|was|has been))?(?: (?:set|changed|reset|updated|rotated))? (?:from|to) (?=[^\s\"'`$])"
+    r"| has the value (?=[^\s\"'`$])| (?:you|we|I) [a-z]{2,12}(?: [a-z]{2,8})?: (?=[^\s\"'`$])| [-–—] (?=[^\s\"'`$]{6})(?!\d+[\])])"
+)
+_FIRST_CELL = re.compile(r"^[ \t]*[|│┃][ \t`*\"']{0,6}\Z", re.MULTILINE)
+_BAR = re.compile(r"[|│┃]")
+_IS_VERB = re.compile(r"(?i:pass)\Z")
+_WORD = re.compile(r" ([^\s\"'`]+)")
+_INDENT = re.compile(r"(?:^|(?<=\n)|(?<=\\n)|(?<=[\"']))[ \t]{0,8}\Z")
+_COLUMN = re.compile(r",(?=[^\s,])")
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_.]*(?:(?<=TF_VAR_)\w+)?\Z")
+_AS_USER = re.compile(
+    r"(?:s?[:=]|s? are) {0,2}([\w.@+-]{1,60})(?: ?/ ?|:)(?=\S)"
+)  # `credentials: admin / ...`
+
+
+# On a line of its own, in a block or not.
+_FENCED = re.compile(
+    r"[:*]{0,3}[ \t]{0,4}\r?\n(?:[ \t]*\r?\n)?[ \t]{0,12}"
+    r"(?:```[\w-]{0,20}[ \t]*\r?\n[ \t]{0,8}(?=\S+[ \t]*\r?\n[ \t]*```)|(?=`[^`\n]+`[ \t]*(?:[\r\n]|\Z)))"
+)
+_ASIDE = re.compile(r"(?:[ \t]{2,40}|\t)(?=\S)")
+_ENDS_LINE = re.compile(r"[ \t]*(?:[\r\n]|\Z|\\{0,3}[\"'`])")
+
+
+def fenced_sentences(text: str, end: int, name: str, extents: Extents) -> Span | None:
+    """The only word of a block of code, or a line in ticks, below the name that ends at `end`."""
+    found = _FENCED.match(text, end)
+    if found is None:
+        return None
+    value = extents.value(found.end(), name=found.end(), plain="```" in found[0])
+    said = text[value.begin : value.end]
+    return (value.begin, value.end) if values.loud(name, said) else None
+
+
+def find_in_sentence(
+    text: str, start: int, end: int, name: str, extents: Extents
+) -> Iterator[Span]:
+    """The name is at `start`, and ends at `end`."""
+    found = _FOR.match(text, end)
+    if found is not None:
+        value = extents.value(found.end(), name=start)
+        said = text[value.begin : value.end].rstrip(".,;:!?)")
+        variable = said.isalpha() and said.isupper()
+        if not variable and not _IS_VERB.match(name) and values.is_said(name, said):
+            yield value.begin, value.end
+        return
+    found = _SAID.match(text, end)
+    if found is not None:
+        yield from _said_of(text, start, found, name, extents)
+        return
+    found = _COLUMN.match(text, end)
+    if (
+        found is not None
+        and _VARIABLE.match(name)
+        and _INDENT.search(text, max(start - 10, 0), start)
+    ):
+        value = extents.value(found.end(), name=start)
+        end = value.end if value.quoted else extents.rest(value.begin, start)
+        if values.loud(name, text[value.begin : end]):
+            yield value.begin, end
+        return
+    found = _ASIDE.match(text, end)
+    if found is not None and _INDENT.search(text, max(start - 10, 0), start):
+        value = extents.value(found.end(), name=start)
+        last = _ENDS_LINE.match(text, value.end) is not None
+        if last and values.is_said(name, text[value.begin : value.end]):
+            yield value.begin, value.end
+        return
+    found = _WORD.match(text, end)
+    if found is not None and not _IS_VERB.match(name) and values.is_random(found[1]):
+        value = extents.value(found.start(1), name=start)
+        yield value.begin, value.end
+
+
+def _said_of(
+    text: str, start: int, found: re.Match[str], name: str, extents: Extents
+) -> Iterator[Span]:
+    in_table = _BAR.search(found[0]) is not None
+    if _IS_VERB.match(name) and not in_table:
+        return
+    value = extents.value(found.end(), name=start)
+    if value.quoted:
+        whole = literals.beyond_quotes(text, value, found.end(), start, extents)
+        if whole is not None:
+            yield found.end(), whole
+        elif values.is_said(name, text[value.begin : value.end]):
+            yield value.begin, value.end
+        yield from literals.changed_literal(text, value.end, name, extents)
+        return
+    end = extents.rest(value.begin, start)
+    cell = _BAR.search(text, value.begin, end) if in_table else None
+    whole = literals.end_of_words(text, value.begin, cell.start() if cell else end)
+    if whole is not None:
+        yield value.begin, whole
+        return
+    said = text[value.begin : value.end].rstrip(",;:")
+    if values.bare(name, said, alone=False, literal=True) or (
+        in_table and _FIRST_CELL.search(text, max(start - 12, 0), start) and values.loud(name, said)
+    ):
+        yield value.begin, value.end
+
+
+def credentials_sentences(
+    text: str, at: int, start: int, name: str, extents: Extents
+) -> Span | None:
+    """`credentials: admin / ...`."""
+    user = _AS_USER.match(text, at) if names.kind_of(name) == "credential" else None
+    if user is None:
+        return None
+    said = user[1]
+    if " " not in user[0].rstrip()[-3:] and not values.reads_as_words(said):
+        return None  # a slash in the value
+    value = extents.value(user.end(), name=start)
+    said = text[value.begin : value.end]
+    return (value.begin, value.end) if values.bare(name, said, alone=False) else None

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Any
 
-from sess_redaction import assignments, casts, contexts, net, values
+from sess_redaction import assignments, contexts, net, values
 from sess_redaction.extents import MASK, Extents
 from sess_redaction.shapes import SHAPES, Shape
 
@@ -344,7 +344,7 @@ def _joined(text: str, found: list[Found]) -> list[Found]:
 def expressions() -> list[str]:
     return [
         assignments.SCREEN,
-        casts.SCREEN,
+        net.SCREEN,
         *(shape.screened for shape in SHAPES),
         *(context.sign for context in contexts.CONTEXTS),
     ]

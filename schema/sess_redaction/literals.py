@@ -1,12 +1,13 @@
-"""String literals after a name that means a secret: one, several in a list, and those further on in a statement."""
+"""Values of several characters' kinds: string literals, one or several, and words that no quotes hold together."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from sess_redaction import blanks, values
-from sess_redaction.extents import Extents, Span
+from sess_redaction import values
+from sess_redaction.extents import Extent, Extents, Span
+from sess_redaction.names import is_word
 
 # Literals further on in the same statement: `getenv("A") || "..."`, `(\n    "...")`.
 _FURTHER = re.compile(
@@ -35,7 +36,7 @@ _MOST_LISTED = 50
 _QUOTES = re.compile(r"[\"'`]")
 
 
-def one(
+def literal_at(
     text: str, at: int, name: str, extents: Extents, *, phrase: bool = True, sure: bool = False
 ) -> Iterator[Span]:
     """The value must be a literal, quoted or, as the value of a sibling, not.
@@ -44,7 +45,7 @@ def one(
     """
     prefix = PREFIX.match(text, at)
     value = extents.value(prefix.end() if prefix else at, name=at)
-    end = None if value.quoted else blanks.end_of(text, at, extents.rest(at, at))
+    end = None if value.quoted else end_of_words(text, at, extents.rest(at, at))
     if end is not None:
         yield value.begin, end
         return
@@ -52,22 +53,22 @@ def one(
     if sure and (_HOST.match(said) or not _is_no_message(name, said.strip("\\\"'"))):
         return
     message = not phrase and " " in said and values.reads_as_words(said)
-    if values.quoted(name, said) and (not message or blanks.is_passphrase(said)):
+    if values.quoted(name, said) and (not message or is_passphrase(said)):
         yield value.begin, value.end
 
 
-def further(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
+def further_literals(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
     opened = _OPENED.match(text, at)
     if opened is not None:
-        yield from one(text, opened.end(), name, extents)
-    end = min(extents.line_end(at), at + blanks.LONGEST_LINE)
+        yield from literal_at(text, opened.end(), name, extents)
+    end = min(extents.line_end(at), at + LONGEST_LINE)
     if not _QUOTES.search(text, at, end):
         return
     for pattern in (_FURTHER, _ARGUMENT):
-        yield from _found(pattern, text, (at, end), name, extents)
+        yield from _literals_after(pattern, text, (at, end), name, extents)
 
 
-def _found(
+def _literals_after(
     pattern: re.Pattern[str], text: str, span: Span, name: str, extents: Extents
 ) -> Iterator[Span]:
     at, end = span
@@ -84,25 +85,25 @@ def _found(
 
 
 def _is_no_message(name: str, said: str) -> bool:
-    if values.is_chosen(name, said) or blanks.is_passphrase(said) or _SIGNED.search(said):
+    if values.is_chosen(name, said) or is_passphrase(said) or _SIGNED.search(said):
         return True
     if len(said) < _SHORTEST or _RANGE.search(said) is not None:
         return False
     mixed = sum(kind.search(said) is not None for kind in _MIXED)
     readable = values.reads_as_words(said)
-    if (mixed > 1 and blanks.is_noise(said)) or (mixed == len(_MIXED) and not readable):
+    if (mixed > 1 and is_noise(said)) or (mixed == len(_MIXED) and not readable):
         return True
     return " " not in said and not readable and _OF_MESSAGES.search(said) is None
 
 
-def changed(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
+def changed_literal(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
     """What the literal that ends here became: `"..." -> "..."`."""
     found = _BECAME.match(text, at)
     if found is not None:
-        yield from one(text, found.end(), name, extents)
+        yield from literal_at(text, found.end(), name, extents)
 
 
-def listed(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
+def listed_literals(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
     for _ in range(_MOST_LISTED):
         value = extents.value(at, name=at)
         if values.quoted(name, text[value.begin : value.end]):
@@ -112,3 +113,118 @@ def listed(text: str, at: int, name: str, extents: Extents) -> Iterator[Span]:
         if following is None:
             return
         at = following.end()
+
+
+LONGEST_LINE = 400  # characters in which the end of a value is looked for
+_BLANKS = re.compile(r"[ \t]\S")
+_WORDS = re.compile(r"(?:\\ |\S)+")
+_SHORTEST_WORD = 4
+_NEXT_PAIR = re.compile(r"([A-Za-z_]\w{2,})=")
+_OPERATORS = frozenset(("#", "//", "&&", "||", "|", ";"))
+_SIGN = re.compile(r"[^\w\s.,:;'\"-]|\d|\w;\w")
+_LONG_PARTS = re.compile(r"[A-Z]?[a-z]{3,}(?<=\w{4})|[A-Z]{4,}")
+# A call, a subscript or a tuple: `f(x, y)`, `a[0] or b`, `('a', 'b')`.
+_CODE = re.compile(r"[A-Za-z_][\w.]*[(\[][\w.,:'\" =-]*[)\]][,;)]*(?: |\Z)|[(\[{]{1,2}[bruf]?[\"']")
+_OPERATION = re.compile(
+    r" (?:[=!<>]=|=>?) [\w(\[\"']| (?:[-+*/%]|or|and|if|in|is|not) [\w(\[]+(?:[ .,;)\]]|\Z)"
+)
+_PASSPHRASE = re.compile(r"(?:[A-Za-z]+ ){1,7}(?:\d|[A-Za-z]+\d\d)\d*[\\!$#@%&*?]{0,3}/?\s*\Z")
+_OF_PROSE = re.compile(
+    r"(?i)\b(?:at|least|most|than|is|of|in|on|line|page|for|to|by|version|length|min|max|minimum|maximum|step|up|and|the|has|with|from|type)\b"
+)
+_MOST_AFTER = 2
+_MOST_FIRST = 3
+_SHORTEST_PIECES, _MOST_PIECES = 8, 5
+_ODD = re.compile(r"[A-Za-z]\d|\d[A-Za-z]|[a-z][A-Z]|[bcdfghjklmnpqrstvwxzBCDFGHJKLMNPQRSTVWXZ]{4}")
+_GLUED = re.compile(r"[^\s,;:)\]}>]|[,;:][^\s,;:)\]}\"']")
+_MORE_THAN_QUOTED = re.compile(r"([\"'`])(?:(?!\1)\S)*\1[^\s,;:)\]}]\S{2,}\Z")
+
+
+def end_of_words(text: str, begin: int, end: int, *, code: bool = True) -> int | None:
+    """Where a value with blanks in it ends, if it has any: after its last unreadable word.
+
+    `code`: operations may stand there, too.
+    """
+    end = min(end, begin + LONGEST_LINE)
+    if text[begin : begin + 1].isspace() or not _BLANKS.search(text, begin, end):
+        return None
+    if is_noise(text[begin:end], code=code):
+        return end
+    end = _statement_end(text, begin, end)
+    value = text[begin:end]
+    if is_noise(value, code=code) or is_passphrase(value) or _is_unreadable(value):
+        return end
+    last, words, random = None, 0, 0
+    first = value.split(None, _MOST_FIRST)[:_MOST_FIRST]
+    if not any(values.is_random(word, _SHORTEST_WORD) for word in first):
+        return None
+    for word in _WORDS.finditer(text, begin, end):
+        words += len(word[0]) >= _SHORTEST_WORD
+        if values.is_random(word[0], _SHORTEST_WORD):
+            random += 1
+            if 2 * random >= words:
+                last = word.end()
+    after = text[last:end].split() if last is not None else []
+    if len(after) <= _MOST_AFTER and not any(map(values.reads_as_words, after)):
+        return last if not after else end
+    return last
+
+
+def _statement_end(text: str, begin: int, end: int) -> int:
+    """Before a comment, another command or the next pair; such signs may be part of a random value."""
+    for word in _WORDS.finditer(text, begin, end):
+        pair = _NEXT_PAIR.match(word[0]) if word.start() > begin else None
+        if pair is not None and values.reads_as_words(pair[1]):
+            return word.start() - 1
+        first = word.start() == begin and word[0] not in ("#", "//")
+        if (
+            word[0] in _OPERATORS
+            and not first
+            and not is_noise(text[word.end() : end], _SHORTEST_WORD)
+        ):
+            return max(word.start() - 1, begin)
+    return end
+
+
+def is_noise(value: str, least: int = _SHORTEST_PIECES, *, code: bool = True) -> bool:
+    """Signs and digits among letters that are no words."""
+    said = value.strip()
+    return (
+        len(said) >= least
+        and _SIGN.search(said) is not None
+        and not any(map(is_word, _LONG_PARTS.findall(said)))
+        and not values.is_placeholder(said)
+        and _CODE.match(said) is None
+        and (not code or _OPERATION.search(said) is None)
+    )
+
+
+def is_passphrase(value: str) -> bool:
+    """`correct horse battery 99`, but no `at least 8`."""
+    return _PASSPHRASE.match(value) is not None and _OF_PROSE.search(value) is None
+
+
+def _is_unreadable(value: str) -> bool:
+    """Several short pieces, none of which is a word."""
+    pieces = value.split()
+    return (
+        len(value) >= _SHORTEST_PIECES
+        and len(pieces) <= _MOST_PIECES
+        and all(map(str.isalnum, pieces))
+        and _ODD.search(value) is not None
+        and not any(values.reads_as_words(piece) for piece in pieces)
+    )
+
+
+def beyond_quotes(text: str, value: Extent, at: int, name: int, extents: Extents) -> int | None:
+    """Where a value ends of which a pair of quotes is only the beginning: `"a"b$7x`."""
+    end = min(extents.rest(at, name), at + LONGEST_LINE)
+    whole = text[at:end].rstrip()
+    if at + len(whole) <= value.end:
+        return None
+    goes_on = extents.opens_quote(name) or _GLUED.match(text, value.end + value.begin - at)
+    if goes_on and is_noise(whole):
+        return at + len(whole)
+    if _MORE_THAN_QUOTED.match(whole) is None or not values.is_random(whole):
+        return None
+    return at + len(whole)

@@ -15,8 +15,8 @@ import apsw
 
 from sess_common.classes import TYPE_CHECKING, dataclass
 from sess_common.errors import SessError
+from sess_schema import shown
 from sess_schema.ids import EventId, SessionId
-from sess_schema.session import shown
 
 if TYPE_CHECKING:
     from typing import Any

@@ -155,7 +155,7 @@ def _make_companions_writable(path: Path) -> None:
 
 def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
     """The only writing connection: creates the index and upgrades its schema."""
-    from sess_schema import short_keys  # only for the writer
+    from sess_schema import ids  # only for the writer
 
     refuse_old_sqlite()
     refuse_links(path)
@@ -179,7 +179,7 @@ def open_writer(path: Path, progress: Progress = unseen) -> apsw.Connection:
         write_back_rarely(db)
         cache(db, 32)
         temporary_in_memory(db)
-        short_keys.register(db)
+        ids.register_short_key(db)
         _keep_older(db, path, progress)
         migrate.upgrade(db, progress)
     except (apsw.Error, OSError) as error:

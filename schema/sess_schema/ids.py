@@ -1,6 +1,11 @@
-"""The ids of rows, told apart by type checkers: all are integers, and many functions take two."""
+"""The ids of rows, told apart by type checkers, and short keys for the ids that agents gave."""
 
 from __future__ import annotations
+
+from typing import Any
+from zlib import crc32
+
+import apsw
 
 from sess_common.classes import TYPE_CHECKING
 
@@ -19,3 +24,18 @@ NO_SOURCE = SourceId(0)
 NO_SESSION = SessionId(0)
 NO_RECORD = RecordId(0)
 NO_EVENT = EventId(0)
+
+
+def short_key(id_: str) -> int:
+    """31 bits, which SQLite stores in four bytes. Others may have the same: compare the id, too."""
+    return crc32(id_.encode("utf-8", "replace")) & 0x7FFF_FFFF
+
+
+def register_short_key(db: apsw.Connection) -> None:
+    """`short_key(id)` in statements of the writer; readers have none that need it."""
+    db.create_scalar_function("short_key", _of_any, 1, deterministic=True)
+
+
+def _of_any(*given: Any) -> int | None:
+    (id_,) = given
+    return None if id_ is None else short_key(id_)

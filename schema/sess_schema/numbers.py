@@ -15,15 +15,13 @@ from typing import Any
 import apsw
 
 from sess_common.classes import dataclass, replace
-from sess_schema import moments, sums
+from sess_schema import shown, sums
 from sess_schema.ids import EventId, SessionId
-from sess_schema.queries import sessions, spans, worktime
+from sess_schema.queries import quarters, sessions, stats
 from sess_schema.queries.quarters import Reader
 from sess_schema.queries.sessions import SessionRow
-from sess_schema.queries.stats import Stats
+from sess_schema.queries.stats import Stats, Worktime
 from sess_schema.queries.tally import USAGE, Tally
-from sess_schema.queries.worktime import Worktime
-from sess_schema.session import shown
 
 
 @dataclass(slots=True, frozen=True)
@@ -61,7 +59,7 @@ class Numbers:
 def of(db: apsw.Connection, row: SessionRow, asked: Stats | None = None) -> Numbers:
     """The numbers of a session, limited to the window of `asked`."""
     asked = asked or Stats(session=row.key)
-    spent = worktime.read(db, asked)
+    spent = stats.read_worktime(db, asked)
     duration, events = row.duration_ms, row.events
     if asked.since is not None or asked.until is not None:
         duration, events = _inside(db, row, asked)
@@ -70,7 +68,7 @@ def of(db: apsw.Connection, row: SessionRow, asked: Stats | None = None) -> Numb
 
 def worktime_of(db: apsw.Connection, asked: Stats, reader: Reader | None = None) -> Worktime:
     """The time that everything selected took; for one session, its own."""
-    spent = worktime.read(db, asked, reader)
+    spent = stats.read_worktime(db, asked, reader)
     if asked.session is None:
         return spent
     own = of(db, sessions.by_key(db, asked.session), asked)
@@ -171,7 +169,7 @@ def _copied(
 
 def _times(db: apsw.Connection, keys: list[SessionId]) -> dict[SessionId, tuple[int, int]]:
     """Active time and the person's share of it."""
-    forks = spans.forks(db, keys)
+    forks = quarters.forks(db, keys)
     rows: list[Any] = db.execute(
         "SELECT session_id, first_ts, last_ts, active_ms, user_ms, prompted FROM spans"
         f" WHERE quarter <> {sums.UNDATED} AND session_id IN (SELECT value FROM json_each(?))"
@@ -179,11 +177,11 @@ def _times(db: apsw.Connection, keys: list[SessionId]) -> dict[SessionId, tuple[
         (json.dumps([key for key in keys if key not in forks]),),
     ).fetchall()
     for key in forks:
-        rows += moments.summed(key, spans.moments_shown(db, key))
-    return _added(moments.joined(rows))
+        rows += sums.summed_moments(key, quarters.moments_shown(db, key))
+    return _added(sums.joined_spans(rows))
 
 
-def _added(all_: Iterable[moments.Span]) -> dict[SessionId, tuple[int, int]]:
+def _added(all_: Iterable[sums.Span]) -> dict[SessionId, tuple[int, int]]:
     found: dict[SessionId, tuple[int, int]] = {}
     for span in all_:
         active, user = found.get(span.session, (0, 0))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sess_schema.queries.sessions import SessionRow
     from sess_schema.queries.tally import Tally
     from sess_schema.queries.transcripts import Record, Transcript
-    from sess_schema.session.reader import Entry
+    from sess_schema.session import Entry
 
 
 _PREVIEW = 120  # characters of a record

@@ -1,8 +1,4 @@
-"""Whether the index is what it should be: every archived byte, every reference, every sum.
-
-Readers run these checks (`sess check`, `sess doctor`), and the writer runs them before and after
-it repairs something (`sessiond repair`).
-"""
+"""Whether the index is what it should be: every archived byte, every reference, every sum; and where its bytes are."""
 
 from __future__ import annotations
 
@@ -13,11 +9,9 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from sess_schema import archive, losses, masks, sums
-from sess_schema.archive import Chunk, Damaged
+from sess_schema import archive, sums
+from sess_schema.archive import Chunk, Damaged, Loss
 from sess_schema.ids import SourceId
-from sess_schema.losses import Loss
-from sess_schema.queries import references
 from sess_schema.queries.views import digests
 
 # What a finding is about, and therefore what mends it.
@@ -75,7 +69,7 @@ def structure(db: apsw.Connection, *, deep: bool = True) -> list[Finding]:
 
 def rows(db: apsw.Connection) -> list[Finding]:
     """Dangling references, and sums that are not those of their rows."""
-    found = [Finding(REFERENCES, problem) for problem in references.broken(db)]
+    found = [Finding(REFERENCES, problem) for problem in broken_references(db)]
     compared = sums.differences(db) | {"digests": digests.differences(db)}
     for table, wrong in compared.items():
         if wrong:
@@ -94,13 +88,13 @@ class ArchiveCheck:
         self._db = db
         self._share = share
         self._only = only
-        self._accepted = losses.accepted(db)
+        self._accepted = archive.accepted_losses(db)
         self.looked = Looked()
 
     def findings(self, progress: Progress = lambda _done, _of: None) -> Iterator[Finding]:
         total = int(self._db.execute("SELECT count(*) FROM chunks").get or 0)
         self.looked = Looked(of_chunks=total)
-        masked = masks.are_used(self._db)
+        masked = archive.has_masks(self._db)
         sources: list[Any] = self._db.execute(
             "SELECT id, path, kind, part_of IS NOT NULL, offset, state, dev, inode, size, mtime_ns,"
             " ctime_ns FROM sources ORDER BY id"
@@ -247,7 +241,7 @@ class _LiveFile:
         return cls(fd, masked=masked)
 
     def has(self, offset: int, raw: bytes) -> bool:
-        return masks.same(os.pread(self._fd, len(raw), offset), raw, masked=self._masked)
+        return archive.is_same(os.pread(self._fd, len(raw), offset), raw, masked=self._masked)
 
     def close(self) -> None:
         os.close(self._fd)
@@ -257,7 +251,7 @@ def dangling(db: apsw.Connection) -> int:
     """How many rows refer to rows that do not exist."""
     return sum(
         int(db.execute(f"SELECT count(*) FROM {table} WHERE {_is_dangling(*one)}").get or 0)
-        for one in references.REFERENCES
+        for one in REFERENCED
         for table in one[:1]
     )
 
@@ -265,7 +259,7 @@ def dangling(db: apsw.Connection) -> int:
 def remove_dangling(db: apsw.Connection) -> None:
     """Remove rows that refer to rows that do not exist, until there are none."""
     while dangling(db):
-        for one in references.REFERENCES:
+        for one in REFERENCED:
             table, column, _ = one
             if (table, column) == ("records", "copy_of"):
                 db.execute(f"UPDATE records SET copy_of = NULL WHERE {_is_dangling(*one)}")
@@ -289,3 +283,87 @@ def full_text(db: apsw.Connection) -> list[Finding]:
     except apsw.Error as error:
         return [Finding(FULL_TEXT, f"the full-text index does not match the texts: {error}")]
     return []
+
+
+# (table, column, referenced table); NULL refers to nothing.
+REFERENCED = (
+    ("records", "source_id", "sources"),
+    ("records", "session_id", "sessions"),
+    ("records", "copy_of", "records"),
+    ("events", "session_id", "sessions"),
+    ("events", "record_id", "records"),
+    ("events", "result_record_id", "records"),
+    ("events", "id", "event_texts"),
+    ("event_texts", "id", "events"),
+    ("files", "event_id", "events"),
+    ("commits", "event_id", "events"),
+    ("edits", "event_id", "events"),
+    ("usage", "session_id", "sessions"),
+    ("usage", "record_id", "records"),
+    ("usage_sums", "session_id", "sessions"),
+    ("event_sums", "session_id", "sessions"),
+    ("spans", "session_id", "sessions"),
+    ("digests", "session_id", "sessions"),
+    ("leaf_titles", "session_id", "sessions"),
+    ("database_rows", "record_id", "records"),
+)
+
+
+def broken_references(db: apsw.Connection) -> list[str]:
+    """One line for each kind of dangling reference, including foreign keys."""
+    found = [
+        f"{count:,} of {table}.{column} are not in {parent}"
+        for table, column, parent in REFERENCED
+        if (
+            count := db.execute(
+                f"SELECT count(*) FROM {table} c WHERE c.{column} IS NOT NULL"
+                f" AND NOT EXISTS (SELECT 1 FROM {parent} p WHERE p.id = c.{column})"
+            ).get
+        )
+    ]
+    enforced = db.execute(
+        'SELECT "table", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2'
+    )
+    return found + [
+        f"{count:,} of {table} are not in {parent}" for table, parent, count in enforced
+    ]
+
+
+_FREE = "free"
+_OTHER = "other"
+_PARTS = {
+    "chunks": "archive",
+    "event_texts": "texts",
+    "event_index": "full text",
+    "records": "records",
+    "database_rows": "records",
+    "events": "events",
+    "files": "events",
+    "edits": "events",
+    "commits": "events",
+    "usage": "usage",
+    "usage_sums": "sums",
+    "event_sums": "sums",
+    "spans": "sums",
+    "digests": "sums",
+}
+
+
+def bytes_by_part(db: apsw.Connection) -> dict[str, int]:
+    """Bytes of each part with its indexes, the largest first; `free` is what deletions left."""
+    tables = dict(db.execute("SELECT name, tbl_name FROM sqlite_schema WHERE rootpage"))
+    found: dict[str, int] = {}
+    for name, size in db.execute("SELECT name, pgsize FROM dbstat WHERE aggregate = TRUE"):
+        table = tables.get(name, name)
+        if table.startswith("event_index_"):
+            table = "event_index"
+        part = _PARTS.get(table, _OTHER)
+        found[part] = found.get(part, 0) + size
+    found[_FREE] = db.pragma("freelist_count") * db.pragma("page_size")
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def transcript_bytes(db: apsw.Connection) -> int:
+    """Bytes that were read from files; conversations in databases and documents have none."""
+    size: int = db.execute("SELECT coalesce(sum(offset), 0) FROM sources WHERE part_of IS NULL").get
+    return size

@@ -11,7 +11,7 @@ from tests.forked import BIN
 from typer.main import get_command
 
 from sess_cli.main import app
-from sess_common import shells
+from sess_common import completion
 from sessiond.main import app as daemon
 
 MAIN = "11111111-1111-4111-8111-111111111111"
@@ -127,7 +127,7 @@ def test_without_an_index_nothing_is_offered(world):
 def test_a_script_is_shown_for_the_shell_that_was_named(world, program, shell):
     """Whatever shell runs the program."""
     shown = world.run(program, "--show-completion", shell, check=0).stdout
-    assert shown == shells.script(program, shell)
+    assert shown == completion.script_for(program, shell)
     done = world.run(program, "--show-completion", "csh", check=2)
     assert done.stderr.endswith('no completion for "csh"\nhint: one of bash, zsh, fish\n')
 
@@ -142,7 +142,7 @@ def test_installing_twice_adds_one_line(world, shell):
         "zsh": ".zfunc/_sess",
         "fish": ".config/fish/completions/sess.fish",
     }
-    assert (world.root / scripts[shell]).read_text() == shells.script("sess", shell)
+    assert (world.root / scripts[shell]).read_text() == completion.script_for("sess", shell)
     rc = {"bash": ".bashrc", "zsh": ".zshrc"}.get(shell)
     if rc:
         assert len((world.root / rc).read_text().splitlines()) == 1

@@ -21,7 +21,7 @@ from sess_common import lock, program
 from sess_common.errors import SessError
 from sess_schema import __version__
 from sessiond import main as sessiond_main
-from sessiond.service import heartbeat
+from sessiond.service import notify
 
 BIN = Path(sys.executable).parent
 
@@ -207,7 +207,7 @@ def test_who_waits_at_a_terminal_sees_one_bar(world):
     world.state.mkdir(mode=0o700)
     held = lock.acquire(world.state / "sessiond.lock")
     held.describe(mode="sync", version=__version__)
-    heart = heartbeat.Heart(world.state / "status.json")
+    heart = notify.Heart(world.state / "status.json")
     screen = pyte.Screen(80, 24)
 
     def lines():
@@ -278,7 +278,7 @@ def test_a_first_index_that_cannot_go_on_is_not_waited_for(world):
     world.run("sessiond", "sync", t.path, check=0)
     held = lock.acquire(world.state / "sessiond.lock")
     held.describe(mode="daemon", version=__version__)
-    heart = heartbeat.Heart(world.state / "status.json")
+    heart = notify.Heart(world.state / "status.json")
     heart.beat(error="the disk is full")
     try:
         done = world.run("sess", "search", "words", check=0)

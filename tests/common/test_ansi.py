@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sess_common import ansi
+from sess_common import escape
 from sess_common.escape import safe
 
 
@@ -27,7 +27,7 @@ from sess_common.escape import safe
 )
 def test_sequences_go_and_text_stays(given, left):
     """Whole sequences are taken out; of one that is not whole only its beginning."""
-    assert ansi.without(given) == left
+    assert escape.without_sequences(given) == left
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ import pytest
 
 from sess_common import lock, paths
 from sess_common.errors import SessError
-from sessiond import config, config_keys
-from sessiond.service import heartbeat
+from sessiond import config
+from sessiond.service import notify
 
 
 def test_a_link_planted_as_lock_is_not_followed(tmp_path):
@@ -54,7 +54,7 @@ def test_the_status_is_not_written_through_a_link(tmp_path):
     victim.write_text("mine")
     (tmp_path / "status.json.new").symlink_to(victim)
     (tmp_path / "status.json").symlink_to(victim)
-    beat = heartbeat.__dict__
+    beat = notify.__dict__
     assert beat["_NO_LINK"] == getattr(os, "O_NOFOLLOW", 0)
     for name in ("status.json.new", "status.json"):
         with pytest.raises(OSError):
@@ -105,7 +105,7 @@ def test_impossible_settings_are_told_in_one_line(tmp_path, settings, says):
 
 def test_the_example_of_the_configuration_is_valid(tmp_path):
     file = tmp_path / "config.toml"
-    file.write_text(config_keys.example())
+    file.write_text(config.example_file())
     config.load(file)
 
 

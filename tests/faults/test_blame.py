@@ -12,9 +12,8 @@ from sess_common.errors import SessError
 from sess_schema import sums
 from sess_schema.connection import open_writer
 from sessiond.ingest import Ingest
-from sessiond.prices.pricing import Pricer
-from sessiond.prices.table import read_overrides
-from sessiond.sources.claude.records import ClaudeParser
+from sessiond.prices import Pricer, read_overrides
+from sessiond.sources.claude.transcript import ClaudeParser
 from sessiond.writing.transaction import Store, Transaction
 
 OTHER = "22222222-1111-4111-8111-111111111111"

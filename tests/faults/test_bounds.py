@@ -14,7 +14,7 @@ from sessiond.engines.lines import MOST_RECORDS, LogReader
 from sessiond.reading.tracked import Progress
 from sessiond.sourcekit import bounds
 from sessiond.sourcekit.base import Record, SessionSpec
-from sessiond.sources.claude.records import ClaudeParser
+from sessiond.sources.claude.transcript import ClaudeParser
 
 SESSION = "22222222-1111-4111-8111-111111111111"
 MEGABYTES = 350  # for the daemon and every command

@@ -10,8 +10,7 @@ import time
 import pytest
 
 from sessiond.ingest import passes
-from sessiond.reading import note
-from sessiond.sources.claude.records import ClaudeParser
+from sessiond.sources.claude.transcript import ClaudeParser
 
 POISON = "22222222-1111-4111-8111-111111111111"
 
@@ -100,7 +99,7 @@ def test_a_parked_file_is_read_by_the_next_version(world, deadly, monkeypatch):
     assert world.found("poison") == ["poison"]
 
 
-@pytest.mark.parametrize("age", [0, note.HUNG_SECONDS + 5])
+@pytest.mark.parametrize("age", [0, passes.HUNG_SECONDS + 5])
 def test_a_small_file_is_suspect_only_if_its_reader_hung(world, age):
     """A kill while a few lines are read says nothing, unless they were being read for long."""
     t = world.transcript()

@@ -8,9 +8,8 @@ from contextlib import closing
 import pytest
 
 from sess_schema.connection import open_writer
-from sessiond.ingest import Ingest
+from sessiond.ingest import Ingest, comparing
 from sessiond.reading import tail
-from sessiond.writing import comparing
 from sessiond.writing.transaction import Store
 
 

@@ -33,11 +33,11 @@ from sess_common.errors import SessError
 from sess_common.escape import safe
 from sess_redaction import Redactor
 from sess_redaction.shapes import SHAPES
-from sess_schema import masks
+from sess_schema import archive
 from sess_schema.connection import open_reader
 from sess_schema.queries.search import Search
+from sessiond.engines.documents import NotAnArray, array_elements
 from sessiond.engines.lines import LogReader
-from sessiond.reading.array_elements import NotAnArray, elements
 from sessiond.reading.tracked import Progress
 from sessiond.sourcekit.base import NotReady
 from sessiond.sourcekit.masking import Masker
@@ -119,7 +119,7 @@ def document(agent: str, data: bytes) -> None:
     try:
         parts = [raw]
         if source.streams:
-            parts = list(elements(lambda length, offset: raw[offset : offset + length]))
+            parts = list(array_elements(lambda length, offset: raw[offset : offset + length]))
         found = [one for part in parts for one in read(path, part)]
     except (NotReady, NotAnArray):
         return
@@ -240,7 +240,7 @@ def masking(data: bytes) -> None:
     line = json.dumps({"a": [f"{text} {secret}", 1], "password": text[:40]}).encode()
     for raw in (data, line):
         masked = _MASKER.raw(raw)
-        assert masks.same(raw, masked, masked=True)
+        assert archive.is_same(raw, masked, masked=True)
         assert _MASKER.raw(masked) == masked
     assert len(json.loads(masked)["a"]) == 2
     assert json.dumps(secret)[1:-1].encode() not in masked or secret in text

@@ -8,7 +8,7 @@ import pytest
 from tests.secrets_grid import leaks, secret
 from tests.secrets_syntaxes import UNKNOWN
 
-from sess_redaction import engine, looks, runs
+from sess_redaction import engine, looks
 from sess_redaction.redactor import Redactor
 
 SECRETS = (
@@ -107,9 +107,11 @@ def test_random_characters_are_told_from_words_names_and_numbers():
 )  # fmt: skip
 def test_lines_full_of_names_are_looked_at_in_proportion(piece, monkeypatch):
     """Four times as long a text has about four times as many characters near its names."""
-    within, near = runs.within, []
+    within, near = looks.runs_within, []
     monkeypatch.setattr(
-        runs, "within", lambda text, *span: near.append(span[1] - span[0]) or within(text, *span)
+        looks,
+        "runs_within",
+        lambda text, *span: near.append(span[1] - span[0]) or within(text, *span),
     )
 
     def looked_at(size: int) -> int:

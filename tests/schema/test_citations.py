@@ -14,7 +14,7 @@ from sess_schema import citations
 from sess_schema.citations import Citations
 from sess_schema.connection import open_reader, open_writer
 from sess_schema.queries import sessions
-from sess_schema.session.reader import Reader
+from sess_schema.session import Reader
 from sessiond.config import Config
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory

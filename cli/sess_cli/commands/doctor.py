@@ -1,17 +1,26 @@
-"""`sess doctor`: check everything, and name the fix for what is wrong."""
+"""`sess doctor`: check everything, name the fix for what is wrong, and count secrets."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sess_cli import fresh
+from sess_cli.export import story
 from sess_cli.options import AsJson
+from sess_cli.terminal import Terminal, json_line
+from sess_common.errors import Exit
+from sess_redaction import HOME
+from sess_schema.queries.sessions import Listing
+from sess_schema.session import Reader
 
 if TYPE_CHECKING:
     from sess_cli.checks import Check
     from sess_cli.terminal import Terminal
     from sess_common.paths import Home
+
 
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 _NAME_WIDTH = 11
@@ -44,16 +53,13 @@ def doctor(
     Exits with 0 if all is well, 4 if the index is unusable, 5 with warnings.
     """
     from sess_cli.checks import FAIL, WARN, every_check
-    from sess_cli.output import json_line
-    from sess_cli.terminal import Terminal
+    from sess_cli.terminal import Terminal, json_line
     from sess_common import paths
     from sess_common.errors import Exit
 
     terminal = Terminal()
     if secrets:
-        from sess_cli import secret_places
-
-        raise typer.Exit(secret_places.show(terminal, as_json=as_json))
+        raise typer.Exit(show_secrets(terminal, as_json=as_json))
     if fix:
         _fix(paths.home())
     found = []
@@ -62,11 +68,11 @@ def doctor(
         if as_json:
             json_line(check.as_object())
         else:
-            _write(terminal, check)
+            _write_check(terminal, check)
     if bundle is not None:
-        from sess_cli import bundles
+        from sess_cli import checks
 
-        bundles.write(bundle, found)
+        checks.write_bundle(bundle, found)
     states = {check.state for check in found}
     if FAIL in states:
         raise typer.Exit(Exit.INDEX_UNUSABLE)
@@ -87,7 +93,7 @@ def _fix(home: Home) -> None:
         subprocess.run([*module("sessiond"), "repair"], check=False)
 
 
-def _write(terminal: Terminal, check: Check) -> None:
+def _write_check(terminal: Terminal, check: Check) -> None:
     state = terminal.style(f"{check.state:<4}", _STYLES[check.state])
     terminal.write(f"{state}  {check.name:<{_NAME_WIDTH}}  {terminal.line(check.message)}")
     indent = " " * (_NAME_WIDTH + 8)
@@ -96,3 +102,38 @@ def _write(terminal: Terminal, check: Check) -> None:
     if check.hint:
         terminal.write(indent + terminal.style(f"hint: {check.hint}", "dim"))
     terminal.stream.flush()
+
+
+_MOST_SESSIONS = 20
+
+
+def show_secrets(terminal: Terminal, *, as_json: bool) -> int:
+    """Print them; `nothing found` if there are none."""
+    total: Counter[str] = Counter()
+    places: list[tuple[str, str, str, Counter[str]]] = []  # id, agent, masked title
+    with fresh.open_with_sessions() as db:
+        for row in Listing(every=True, limit=0).rows(db):
+            redactor = story.usual_redactor(home=None)
+            for entry in Reader(db, row.key).entries():
+                for text in (entry.text, entry.input, entry.output):
+                    redactor(text or "")
+            found = Counter({kind: n for kind, n in redactor.masked.items() if kind != HOME})
+            if found:
+                places.append((row.session, row.agent, redactor(row.title or ""), found))
+                total += found
+    if as_json:
+        for session, agent, _, found in places:
+            json_line({"session": session, "agent": agent, "secrets": dict(found)})
+        return Exit.OK if places else Exit.NOTHING_FOUND
+    for kind, count in total.most_common():
+        terminal.write(f"{count:>7,}  {kind}")
+    if places:
+        terminal.write("")
+    places.sort(key=lambda place: -place[3].total())
+    for session, _, title, found in places[:_MOST_SESSIONS]:
+        terminal.write(terminal.line(f"{found.total():>7,}  {session}  {title}"))
+    if len(places) > _MOST_SESSIONS:
+        terminal.write(f"and {len(places) - _MOST_SESSIONS:,} more sessions; --json lists all")
+    if not places:
+        terminal.write("no secrets found")
+    return Exit.OK if places else Exit.NOTHING_FOUND

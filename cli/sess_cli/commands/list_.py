@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.choosing import Matching
-from sess_cli.options import (
-    AsJson,
-    Branches,
-    Models,
-    NoPager,
-    NoSync,
-    Texts,
-    Utc,
-)
+from sess_cli.options import AsJson, Branches, Matching, Models, NoPager, NoSync, Texts, Utc
 
 if TYPE_CHECKING:
     import apsw
@@ -59,7 +50,7 @@ def list_(
 ) -> None:
     """List sessions, newest activity first."""
     from sess_cli import fresh
-    from sess_cli.paging import pager
+    from sess_cli.terminal import pager
     from sess_common import times
     from sess_common.errors import Exit, SessError
     from sess_schema.queries import sessions
@@ -82,7 +73,7 @@ def list_(
 
         found = drawn.chosen(db, listing, words or (), sort, reverse=reverse)
         if as_json:
-            from sess_cli.output import json_line
+            from sess_cli.terminal import json_line
             from sess_schema import objects
 
             for row in found.rows:

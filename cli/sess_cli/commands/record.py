@@ -1,4 +1,4 @@
-"""`sess record`: write a transcript of any agent from events on stdin."""
+"""`sess record` and `import`: conversations that no agent has put where it is looked for."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sess_cli.options import AsJson
+
 if TYPE_CHECKING:
     from sess_cli.recording.recorder import Recorder
+
 
 _MOST_SHOWN = 20
 _PREVIEW = 80
@@ -86,7 +89,7 @@ def _write(recorder: Recorder, title: str) -> tuple[int, Exception | None]:
     """(lines that were skipped, why an entry could not be written)."""
     import sys
 
-    from sess_cli.recording.incoming import Incoming, Refused
+    from sess_cli.recording.recorder import Incoming, Refused
     from sess_common.program import say
 
     incoming, skipped, announced = Incoming(), 0, False
@@ -115,3 +118,31 @@ def _write(recorder: Recorder, title: str) -> tuple[int, Exception | None]:
 def _preview(line: bytes) -> str:
     text = " ".join(line[: _PREVIEW * 4].decode("utf-8", "replace").split())
     return text if len(text) <= _PREVIEW else text[:_PREVIEW] + "…"
+
+
+def import_(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE|-|URL...", help="Files, standard input, or web addresses."),
+    ],
+    *,
+    agent: Annotated[
+        str | None,
+        typer.Option("--agent", metavar="NAME", help="The agent that wrote it, if unclear."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Index a file that lies anywhere.
+
+    For example an export, or a colleague's transcript. The content tells which agent wrote it. A
+    file on this machine is followed while it grows; what comes from standard input or from the web
+    is saved first. Only an address that you give is ever contacted: its host is named before, and
+    256 MiB are the limit.
+    """
+    import subprocess
+
+    from sess_common.program import module
+
+    options = [*(["--agent", agent] if agent else []), *(["--json"] if as_json else [])]
+    child = [*module("sessiond.service.importing"), *options, "--", *files]
+    raise typer.Exit(subprocess.run(child, check=False).returncode)

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
+import apsw
 import typer
 
 from sess_cli.options import AsJson, NoSync, TranscriptNumber
+from sess_cli.render import amounts, layout
+from sess_cli.terminal import Terminal, json_line
+from sess_common.errors import Exit, SessError
+from sess_schema import archive
+from sess_schema.archive import Chunk, Damaged
+from sess_schema.queries.sources import SourceRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,11 +60,11 @@ def restore(
     the last one that is not empty. What --in-place --force replaces can be brought back with
     `sess undo`.
     """
-    from sess_cli import fresh, restoring
+    from sess_cli import fresh
     from sess_cli.render import amounts
     from sess_common.errors import Exit, SessError
     from sess_common.program import say
-    from sess_schema import masks
+    from sess_schema import archive
     from sess_schema.queries import sessions
 
     if in_place and output is not None:
@@ -68,10 +76,10 @@ def restore(
         )
     with fresh.open_with_sessions(sync=not no_sync) as db:
         if list_them:
-            restoring.show_list(db, _sources(db, session), as_json=as_json)
+            show_list(db, _sources(db, session), as_json=as_json)
             return
         chosen = _source(db, session, source)
-        content = restoring.content(db, chosen, generation)
+        content = content_of(db, chosen, generation)
         pieces = content.pieces(db, skip_damaged=skip_damaged)
         if in_place:
             _put_back(
@@ -92,7 +100,7 @@ def restore(
         else:
             written = write_new(output, pieces, force=force)
             say(f'wrote {amounts.size(written)} to "{output}"')
-        masked = masks.are_used(db)
+        masked = archive.has_masks(db)
     if masked:
         say("sess: secrets that were masked when this was read (redact.at_ingest) stay masked")
     if content.older:
@@ -106,20 +114,20 @@ def restore(
 def _put_back(
     source: SourceRow, pieces: Callable[[], Iterator[bytes]], session: str | None, *, force: bool
 ) -> None:
-    from sess_cli.edit import following, in_place, live
+    from sess_cli.edit import live, running, whole_files
     from sess_cli.render import amounts, layout
     from sess_common.errors import SessError
     from sess_common.program import say
 
     path = layout.home_short(source.path)
     try:
-        edit = in_place.put_back(source, pieces, session, force=force)
+        edit = whole_files.put_back(source, pieces, session, force=force)
     except live.Changed:
         raise SessError(f'"{source.path}" is being changed', hint="try again in a moment") from None
     if edit is None or edit.after is None:
         say(f'"{path}" is there already, byte for byte')
         return
-    following.after_edit(source.path)
+    running.wait_until_read(source.path)
     say(f'wrote {amounts.size(edit.after.size)} to "{path}"')
     say(f"undo: sess undo {edit.id}")
 
@@ -202,3 +210,80 @@ def _move_to_free_name(beside: str, path: str) -> None:
         os.rename(beside, path)
     else:
         os.unlink(beside)
+
+
+class Content(NamedTuple):
+    """What a file contained in one generation, before it was rewritten."""
+
+    generation: int
+    latest: int  # generation of the file
+    chunks: list[Chunk]
+    older: bool = False  # chosen because the latest one is empty
+
+    @property
+    def size(self) -> int:
+        return archive.size(self.chunks)
+
+    def pieces(self, db: apsw.Connection, *, skip_damaged: bool = False) -> Iterator[bytes]:
+        for chunk in self.chunks:
+            try:
+                yield archive.chunk_bytes(db, chunk)
+            except Damaged as error:
+                if skip_damaged:
+                    continue
+                what = f"the archive from byte {chunk.offset:,} on"
+                hint = "`--skip-damaged` leaves such pieces out; `sess check` lists them"
+                raise SessError(
+                    f"{what} is damaged", hint=hint, code=Exit.INDEX_UNUSABLE
+                ) from error
+
+
+def contents_of(db: apsw.Connection, source: SourceRow) -> list[Content]:
+    """The latest first."""
+    latest = source.generation
+    found = [Content(latest, latest, archive.current(db, source.id))]
+    if not source.is_part:  # records of conversations are replaced one by one
+        earlier = archive.earlier(db, source.id)
+        found += [Content(number, latest, chunks) for number, chunks in earlier.items()]
+    return found
+
+
+def content_of(db: apsw.Connection, source: SourceRow, generation: int | None) -> Content:
+    """The generation asked for, or the last one that is not empty."""
+    found = contents_of(db, source)
+    if generation is not None:
+        for one in found:
+            if one.generation == generation:
+                return one
+        known = ", ".join(str(one.generation) for one in reversed(found))
+        raise SessError(
+            f'"{source.path}" has no generation {generation}',
+            hint=f"there is {known}" if len(found) == 1 else f"there are {known}",
+            code=Exit.NOTHING_FOUND,
+        )
+    for one in found:
+        if one.size:
+            return one._replace(older=one.generation < one.latest)
+    return found[0]
+
+
+def show_list(db: apsw.Connection, sources: Sequence[SourceRow], *, as_json: bool) -> None:
+    terminal = Terminal()
+    for number, source in enumerate(sources, 1):
+        if not as_json:
+            path = layout.home_short(source.path)
+            terminal.write(terminal.line(f"{number}  {path}  ({source.state})"))
+        for one in contents_of(db, source):
+            if as_json:
+                json_line(
+                    {
+                        "source": source.path,
+                        "state": source.state,
+                        "generation": one.generation,
+                        "latest": one.generation == one.latest,
+                        "bytes": one.size,
+                    }
+                )
+            else:
+                mark = " (latest)" if one.generation == one.latest else ""
+                terminal.write(f"   generation {one.generation}: {amounts.size(one.size)}{mark}")

@@ -9,7 +9,7 @@ import typer
 
 from sess_cli.options import AsJson, NoPager, NoSync, Superseded, Texts, Utc, of_field
 from sess_cli.parsing import WordsCommand, expanded
-from sess_schema.queries.filters import FIELDS
+from sess_schema.queries.fields import FIELDS
 
 if TYPE_CHECKING:
     from sess_schema.queries.search import Filter
@@ -158,8 +158,7 @@ def search(
     found.
     """
     from sess_cli.search import saved_searches
-    from sess_cli.search.output import OutputOptions
-    from sess_cli.search.run import perform
+    from sess_cli.search.run import OutputOptions, perform
     from sess_common.errors import SessError
     from sess_schema.queries.search import Filter, Search
 

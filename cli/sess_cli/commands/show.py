@@ -1,4 +1,4 @@
-"""`sess show`: one session as a transcript."""
+"""`sess show` and `records`: one session as a transcript, and the records of its file."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import AsJson, NoPager, NoSync, SessionId, Superseded, Utc
+from sess_cli.options import AsJson, NoPager, NoSync, SessionId, Superseded, TranscriptNumber, Utc
 
 if TYPE_CHECKING:
     import apsw
 
+    from sess_cli.edit.cutting import Target
     from sess_schema.ids import EventId
     from sess_schema.queries.sessions import SessionRow
-    from sess_schema.session.reader import Reader
+    from sess_schema.queries.transcripts import Transcript
+    from sess_schema.session import Reader
 
 
 def show(
@@ -32,21 +34,21 @@ def show(
 
     ID#EVENT, as `sess search` prints it, starts at that event.
     """
-    from sess_cli import cited, fresh
-    from sess_cli.paging import pager
+    from sess_cli import fresh, options
+    from sess_cli.terminal import pager
     from sess_schema.queries import sessions
-    from sess_schema.session.reader import Reader
+    from sess_schema.session import Reader
 
-    name, at = cited.divided(session)
+    name, at = options.split_citation(session)
     with (
         pager(wanted=not no_pager and not as_json) as terminal,
         fresh.open_with_sessions(sync=not no_sync) as db,
     ):
         row = sessions.resolve(db, name)
         reader = Reader(db, row.key, superseded=superseded)
-        event = None if at is None else cited.event_of(db, row, at, superseded=superseded)
+        event = None if at is None else options.cited_event(db, row, at, superseded=superseded)
         if as_json:
-            _write_json(db, row, reader, event)
+            _write_events(db, row, reader, event)
             return
         from sess_cli.render.transcript import TranscriptView
 
@@ -55,10 +57,10 @@ def show(
             terminal.write(line)
 
 
-def _write_json(
+def _write_events(
     db: apsw.Connection, row: SessionRow, reader: Reader, event: EventId | None
 ) -> None:
-    from sess_cli.output import json_line
+    from sess_cli.terminal import json_line
     from sess_schema import objects
     from sess_schema.queries import sessions
 
@@ -78,3 +80,44 @@ def _write_json(
                 copied_from=originals[entry.session_id],
             )
         )
+
+
+def records(
+    session: SessionId = "last",
+    *,
+    source: TranscriptNumber = None,
+    graph: Annotated[
+        bool, typer.Option("--graph", help="Show which record answers which call.")
+    ] = False,
+    no_pager: NoPager = False,
+    utc: Utc = False,
+    as_json: AsJson = False,
+    no_sync: NoSync = False,
+) -> None:
+    """List the records of a transcript with their numbers.
+
+    The number is the position of a record in its file, from 1. Tokens are an estimate.
+    """
+    from sess_cli import fresh
+    from sess_cli.edit import cutting, listing
+    from sess_schema.queries import transcripts
+
+    with fresh.open_with_sessions(sync=not no_sync) as db:
+        chosen = cutting.find_target(db, session, source)
+        found = transcripts.read(db, chosen.source)
+    if as_json:
+        _write_records(chosen, found)
+        return
+    from sess_cli.terminal import pager
+
+    with pager(wanted=not no_pager) as terminal:
+        for line in listing.lines(terminal, chosen, found, graph=graph, utc=utc):
+            terminal.write(line)
+
+
+def _write_records(chosen: Target, found: Transcript) -> None:
+    from sess_cli.terminal import json_line
+    from sess_schema import objects
+
+    for record in found.of(chosen.session.key):
+        json_line({"session": chosen.session.session, **objects.record(record, found)})

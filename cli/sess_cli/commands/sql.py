@@ -155,7 +155,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _write_json(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    from sess_cli.output import json_line
+    from sess_cli.terminal import json_line
 
     for row in rows:
         values = [base64.b64encode(v).decode() if isinstance(v, bytes) else v for v in row]
@@ -166,7 +166,7 @@ def _write_csv(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
     import csv
     import sys
 
-    from sess_cli.output import csv_text
+    from sess_cli.terminal import csv_text
 
     writer = csv.writer(sys.stdout, lineterminator="\n")
     for row in chain([columns], rows):

@@ -1,4 +1,4 @@
-"""`sess stats`: tokens, cost, tools and errors."""
+"""`sess stats` and `statusline`: tokens, cost, tools and errors."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sess_cli.choosing import Matching
-from sess_cli.options import AsJson, Branches, NoSync, Texts, Utc
+from sess_cli.options import AsJson, Branches, Matching, NoSync, Texts, Utc
 from sess_cli.render.stats import VIEWS
 
 if TYPE_CHECKING:
@@ -223,8 +222,8 @@ class _Answer:
 
     def watch(self, session: str | None, *, sync: bool) -> None:
         from sess_cli.render.stats import dashboard, report_of
+        from sess_cli.render.stats.dashboard import watch
         from sess_cli.render.stats.report import write
-        from sess_cli.render.stats.watch import watch
         from sess_common import times
 
         def draw(db: apsw.Connection, terminal: Any, height: int) -> None:
@@ -254,9 +253,9 @@ class _Answer:
 
             found = errors.explained(db, self._asked, self._explain)
         elif self._explain is not None:
-            from sess_cli.render.stats import explain
+            from sess_cli.render.stats import sums
 
-            found = explain.report(db, self._asked, self._by, self._explain)
+            found = sums.explain_report(db, self._asked, self._by, self._explain)
         else:
             found = report_of(self._view or "", db, self._asked, self._view_options())
         write(found, self._form)
@@ -272,7 +271,7 @@ class _Answer:
         elif form != "json":
             tallies.write({"total": self._asked.total(db)}, form, "group")
         else:
-            from sess_cli.output import json_line
+            from sess_cli.terminal import json_line
             from sess_schema import numbers, objects
 
             total, spent = self._asked.total(db), numbers.worktime_of(db, self._asked)
@@ -375,3 +374,14 @@ def _session(db: apsw.Connection, given: str, *, or_view: bool) -> SessionRow:
                 f'no such view or session: "{given}"', hint=f"views: {', '.join(VIEWS)}"
             ) from error
         raise
+
+
+def statusline(*, as_json: AsJson = False) -> None:
+    """Print today's cost and tokens in one line.
+
+    For a shell prompt, or for Claude Code's status bar, which names the session on stdin:
+    `"statusLine": {"type": "command", "command": "sess statusline"}`.
+    """
+    from sess_cli.statusline import show
+
+    show(as_json=as_json)

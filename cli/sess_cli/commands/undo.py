@@ -39,7 +39,7 @@ def undo(
     since are kept at the end. Edits can be undone for 30 days, or as long as `keep_days` in section
     [edit] of config.toml says.
     """
-    from sess_cli.edit import following, log, undoing
+    from sess_cli.edit import log, running, undoing
     from sess_cli.edit.live import Changed, editing
     from sess_cli.render import amounts, layout
     from sess_common.errors import SessError
@@ -59,7 +59,7 @@ def undo(
             f'"{edit.path}" was changed at the same time', hint="try again in a moment"
         ) from None
     for one in done:
-        following.after_edit(one.edit.name)
+        running.wait_until_read(one.edit.name)
         if as_json:
             _write_json(one.edit, one.by)
         path = layout.home_short(one.edit.path)
@@ -136,7 +136,7 @@ def _show_list(given: str | None, *, utc: bool, as_json: bool) -> None:
 
 
 def _write_json(edit: Edit, by: Edit | None = None) -> None:
-    from sess_cli.output import json_line
+    from sess_cli.terminal import json_line
     from sess_common import times
 
     json_line(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from sess_cli.edit.cutting import Cut
-from sess_cli.edit.target import Target
+from sess_cli.edit.cutting import Cut, Target
 from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal
 from sess_schema.queries.transcripts import Record, Transcript

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from sess_cli.choosing import Editing, agreed
-from sess_cli.edit import cutting, following, listing, live, sidecar
-from sess_cli.edit.cutting import Cut
+from sess_cli import fresh
+from sess_cli.edit import cutting, listing, live
+from sess_cli.edit.cutting import DATABASE, Cut
 from sess_cli.edit.log import Edit
-from sess_cli.edit.target import DATABASE
-from sess_cli.output import json_line
+from sess_cli.options import CutOptions, confirmed
 from sess_cli.render import amounts, layout
-from sess_cli.terminal import Terminal
-from sess_common import paths
+from sess_cli.terminal import Terminal, json_line
+from sess_common import lock, paths
 from sess_common.errors import SessError
 from sess_common.program import say
 from sess_schema import objects
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import apsw
 
 
-def run(plan: Callable[[apsw.Connection], Cut], options: Editing) -> None:
+def run(plan: Callable[[apsw.Connection], Cut], options: CutOptions) -> None:
     """`plan` is asked again if the file has changed before it could be cut."""
     shown: frozenset[int] | None = None
 
@@ -46,7 +47,7 @@ def run(plan: Callable[[apsw.Connection], Cut], options: Editing) -> None:
         except live.Changed:
             if not tries_left:
                 raise _restless() from None
-            following.catch_up(_path(plan))
+            index_now(_path(plan))
     if done is not None:
         _tell(*done, options)
 
@@ -60,7 +61,7 @@ def _restless() -> SessError:
     return SessError("the file keeps changing", hint="try again when the agent has finished")
 
 
-def _agreed(cut: Cut, options: Editing) -> bool:
+def _agreed(cut: Cut, options: CutOptions) -> bool:
     """Show what goes; whether to go on."""
     blocked = cut.warnings and not options.force
     if options.as_json and (options.dry_run or blocked):
@@ -79,14 +80,14 @@ def _agreed(cut: Cut, options: Editing) -> bool:
             hint=f"{relink}`--force` cuts anyway",
         )
     question = f"Cut {amounts.plural(len(cut.plan.gone), 'record')}?"
-    if options.yes or agreed(question, "cuts"):
+    if options.yes or confirmed(question, "cuts"):
         return True
     say("nothing was changed")
     return False
 
 
-def _tell(cut: Cut, edit: Edit, appended: int, options: Editing) -> None:
-    following.after_edit(edit.name)
+def _tell(cut: Cut, edit: Edit, appended: int, options: CutOptions) -> None:
+    wait_until_read(edit.name)
     if options.as_json:
         _write_json(cut, edit)
     saved = listing.tokens(cut.plan.saved)
@@ -97,7 +98,7 @@ def _tell(cut: Cut, edit: Edit, appended: int, options: Editing) -> None:
         names = ", ".join(cut.also_in[:3]) + (" and others" if len(cut.also_in) > 3 else "")
         say(f"note: {names} has some of these records, too; search still finds them there")
     if cut.target.kind == DATABASE:
-        path = layout.home_short(sidecar.path_of(cut.target.path))
+        path = layout.home_short(cutting.sidecar_path(cut.target.path))
         say(f'the database is as it was; what is left is in "{path}"')
         if edit.before is None:
             say("there was no such file before, so there is no snapshot of it")
@@ -124,3 +125,45 @@ def _write_json(cut: Cut, edit: Edit | None = None) -> None:
             "records": [objects.record(record, plan.transcript) for record in plan.removed()],
         }
     )
+
+
+_PATIENCE = 30.0
+_POLL = 0.02
+_SEEN = "SELECT inode, size, mtime_ns, state FROM sources WHERE path = ?"
+
+
+def index_now(path: str) -> None:
+    """Index a file now: the daemon does if it runs, else a process made for it."""
+    with fresh.open_index():
+        pass
+    wait_until_read(path)
+
+
+def wait_until_read(path: str) -> None:
+    """Let a running daemon read a changed file; without one, the next command does."""
+    home = paths.home()
+    if lock.holder(home.lock) is None:
+        return
+    deadline = time.monotonic() + _PATIENCE
+    with closing(open_reader(home.index)) as db:
+        while lock.holder(home.lock) is not None:
+            seen = [(name, db.execute(_SEEN, (name,)).fetchone()) for name in _paths_of(path)]
+            known = [(name, row) for name, row in seen if row is not None]
+            if not known or any(_is_read(name, row) for name, row in known):
+                return
+            if time.monotonic() > deadline:
+                say("note: the daemon has not read the change yet; `sessiond status` shows why")
+                return
+            time.sleep(_POLL)
+
+
+def _paths_of(path: str) -> set[str]:
+    return {path, os.path.realpath(path)}
+
+
+def _is_read(path: str, seen: tuple[object, ...]) -> bool:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return seen[3] == "gone"
+    return seen[:3] == (found.st_ino, found.st_size, found.st_mtime_ns)

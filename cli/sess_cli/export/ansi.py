@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from sess_common.ansi import CONTROL, END, FINAL, INSIDE, PARAMETERS, STRING
+from sess_common.escape import CONTROL, END, FINAL, INSIDE, PARAMETERS, STRING
 
 
 @dataclass(slots=True, frozen=True)

@@ -1,17 +1,27 @@
-"""Files written completely or not at all, readable only by their owner."""
+"""Where exports are written: to files, completely or not at all, readable only by their owner; to a terminal, escaped."""
 
 from __future__ import annotations
 
 import atexit
+import codecs
 import errno
+import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from secrets import token_hex
-from typing import BinaryIO
+from shutil import copyfileobj
+from tempfile import SpooledTemporaryFile
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from sess_cli.terminal import inert
 from sess_common import paths
 from sess_common.errors import SessError
+from sess_common.escape import safe
+
+if TYPE_CHECKING:
+    from sess_cli.export.story import Story
+
 
 _PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
 _HEAD = 4096  # bytes within which an export says who made it
@@ -118,3 +128,55 @@ _unfinished: set[str] = set()
 def _remove_unfinished() -> None:
     for partial in [*_unfinished]:
         _remove(partial)
+
+
+_IN_MEMORY = 8 << 20  # bytes of one session
+
+
+class Failures:
+    """Collects the sessions that failed, each with the reason."""
+
+    def __init__(self) -> None:
+        self.found: list[tuple[str, str]] = []
+        self.why: str | None = None  # the last one failed
+
+    @contextmanager
+    def noted(self, story: Story) -> Iterator[None]:
+        """Go on after an error, unless it is about the file that is being written."""
+        self.why = None
+        try:
+            yield
+        except Exception as error:
+            if isinstance(error, OSError) or isinstance(error.__cause__, OSError):
+                raise
+            self.why = str(error) or type(error).__name__
+            self.found.append((story.row.session, self.why))
+
+
+@contextmanager
+def all_or_nothing(out: BinaryIO) -> Iterator[BinaryIO]:
+    """What is written reaches `out` only if no error ends it."""
+    with SpooledTemporaryFile(_IN_MEMORY) as part:
+        yield cast("BinaryIO", part)
+        part.seek(0)
+        copyfileobj(part, out)
+
+
+class EscapingTerminal(io.RawIOBase):
+    """A terminal that gets no control characters but line breaks and tabs."""
+
+    def __init__(self, out: BinaryIO, *, json: bool) -> None:
+        self._out = out
+        self._made = _inert_lines if json else safe
+        self._rest = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._out.write(self._made(self._rest.decode(bytes(data))).encode())
+        return len(data)
+
+
+def _inert_lines(text: str) -> str:
+    return "\n".join(map(inert, text.split("\n")))

@@ -8,8 +8,14 @@ import stat
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sess_common.errors import SessError
+from sess_schema import shown
+
+if TYPE_CHECKING:
+    from sess_cli.export.story import Story
+
 
 _COMMIT = {
     "gitlab": "-/commit", "bitbucket": "commits", "github": "commit", "gitea": "commit",
@@ -250,3 +256,29 @@ def _small_file(path: str) -> str | None:
             return file.read(_CONFIG)
     except (OSError, ValueError):
         return None
+
+
+_COMMITTED = (
+    "SELECT 1 FROM commits c JOIN events e ON e.id = c.event_id JOIN sessions s"
+    " ON s.id = e.session_id WHERE s.id = ?1 OR s.parent_id = ?1 LIMIT 1"
+)
+# Git prints remotes with a scheme or a user; most output has neither.
+_OUTPUTS = (
+    f"SELECT x.output FROM {shown.EVENTS}"
+    f" JOIN event_texts x ON x.id = e.id WHERE t.session_id = ? AND {shown.CURRENT}"
+    " AND e.type = 'tool_use' AND (x.output LIKE '%://%' OR x.output LIKE '%git@%')"
+)
+
+
+def repository_of(story: Story, given: str | None = None) -> Repository | None:
+    """`given`, else what the output shows; not searched if there is no commit to link."""
+    if given:
+        return parse(given)
+    if story.db.execute(_COMMITTED, (story.row.key,)).get is None:
+        return None
+    return detect(_outputs(story), story.row.directory)
+
+
+def _outputs(story: Story) -> Iterator[str]:
+    for (output,) in story.db.execute(_OUTPUTS, (story.row.key,)):
+        yield output

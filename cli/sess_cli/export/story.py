@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
@@ -15,9 +15,10 @@ from typing import Any
 import apsw
 
 from sess_cli.export import notice_names
-from sess_cli.export.records import Image, block_in, images_in, text_in
-from sess_redaction import Redactor
-from sess_schema import archive, labels, numbers
+from sess_cli.export.json_values import Image, block_in, images_in, text_in
+from sess_common import paths
+from sess_redaction import Redactor, rules
+from sess_schema import archive, labels, numbers, shown
 from sess_schema.edits import Edit
 from sess_schema.ids import EventId, SessionId
 from sess_schema.numbers import Numbers
@@ -25,9 +26,7 @@ from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
-from sess_schema.session import shown
-from sess_schema.session.event import FACTS
-from sess_schema.session.reader import Entry, Reader
+from sess_schema.session import FACTS, Entry, Reader
 
 _ESCAPE = (b"\\u001b", b"\\u001B", b"\x1b")
 # The index cuts longer titles; half a secret at the end would not be recognised.
@@ -389,3 +388,8 @@ class Story:
         ):
             found.setdefault(event, []).append(Commit(sha, branch, subject))
         return found
+
+
+def usual_redactor(patterns: Iterable[str] = (), home: str | None = "~") -> Redactor:
+    own = rules.rules(patterns)
+    return Redactor(home, [*rules.configured(paths.home().config_file), *own])

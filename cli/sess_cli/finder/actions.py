@@ -1,26 +1,136 @@
-"""What can be done with a hit: read it, export it, resume it. Nothing here draws."""
+"""What the keys do with a hit: read it, copy it, export it, resume it."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Literal, TypeVar
 
 import apsw
+from textual.app import App, SuspendNotSupported
 
+from sess_cli.finder import looks
+from sess_cli.finder.results import Item
+from sess_cli.render import amounts
 from sess_cli.resuming import Resume, resume
+from sess_common.errors import explained
 from sess_schema.citations import Citations
+from sess_schema.connection import open_reader
 from sess_schema.ids import EventId, SessionId
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 
 __all__ = ["Resume", "as_markdown", "export", "id_of", "name_of", "read_in_pager", "resume"]
+
+
+Made = TypeVar("Made")
+_SHORTLY, _LONGER = 4, 12  # seconds to show a message
+
+
+class Acting(App[Resume | str]):
+    """An app whose current item can be read, copied, exported and resumed."""
+
+    def __init__(self, index: Path, *, utc: bool, choosing: bool) -> None:
+        super().__init__(ansi_color=True)
+        self.choosing = choosing  # whether enter ends it with the ID of the current session
+        self._index = index
+        self._utc = utc
+
+    @property
+    @abstractmethod
+    def item(self) -> Item | None:
+        """The current line."""
+
+    def read(self, item: Item, words: Sequence[str]) -> None:
+        try:
+            with self.suspend(), closing(open_reader(self._index)) as db:
+                read_in_pager(db, item.session, item.event, words, utc=self._utc)
+        except SuspendNotSupported:
+            self.say("no terminal to show it on", wrong=True)
+        except Exception as error:
+            self.say_error(error)
+
+    def action_copy_name(self) -> None:
+        def copy(name: str) -> None:
+            self.copy_to_clipboard(name)
+            self.say(f"copied {name}")
+
+        self._do(lambda db, item: name_of(db, item.session, item.event), copy)
+
+    def action_copy_markdown(self) -> None:
+        def copy(text: str) -> None:
+            self.copy_to_clipboard(text)
+            self.say(f"copied {amounts.plural(len(text.splitlines()), 'line')} of Markdown")
+
+        self._do(lambda db, item: as_markdown(db, item.session, item.event, utc=self._utc), copy)
+
+    def action_export(self) -> None:
+        self._do(
+            lambda db, item: export_session(db, item.session, Path.cwd(), utc=self._utc),
+            lambda path: self.say(f"wrote {path}"),
+        )
+
+    def choose(self) -> None:
+        self._do(lambda db, item: id_of(db, item.session), self.exit)
+
+    def action_resume(self) -> None:
+        if self.choosing:
+            return
+
+        def leave(resume: Resume) -> None:
+            if resume.program() is None:
+                name = resume.arguments[0]
+                self.say(f"{name} is not on PATH; run: {resume.as_typed()}", wrong=True)
+            elif resume.vanished is not None:
+                gone = f'the directory of this session no longer exists: "{resume.vanished}"'
+                self.say(f"{gone}; create it, or try: {resume.as_typed()}", wrong=True)
+            else:
+                self.exit(resume)
+
+        self._do(lambda db, item: resume(db, item.session), leave)
+
+    def _do(
+        self, work: Callable[[apsw.Connection, Item], Made], done: Callable[[Made], None]
+    ) -> None:
+        """Work on the current item in a thread."""
+        item = self.item
+        if item is None:
+            return
+
+        def beside() -> Made:
+            with closing(open_reader(self._index)) as db:
+                return work(db, item)
+
+        async def task() -> None:
+            try:
+                made = await asyncio.to_thread(beside)
+            except Exception as error:
+                self.say_error(error)
+            else:
+                done(made)
+
+        self.run_worker(task())
+
+    def say(self, message: str, *, wrong: bool = False) -> None:
+        severity: Literal["warning", "information"] = "warning" if wrong else "information"
+        timeout = _LONGER if wrong else _SHORTLY
+        self.clear_notifications()
+        self.notify(looks.line(message), severity=severity, markup=False, timeout=timeout)
+
+    def say_error(self, error: Exception) -> None:
+        known = explained(error, str(self._index))
+        hint = f"; {known.hint}" if known and known.hint else ""
+        self.say(f"{known.message if known else error}{hint}", wrong=True)
+
 
 _FILE_NAME = re.compile(r"[^0-9A-Za-z_-]+")
 _LONGEST_NAME = 80
@@ -28,7 +138,7 @@ _SPECIAL = re.compile(r"[\\.\[\](){}*+?^$|]")  # in any library of expressions
 MARK = "▶"  # before the event, in `render/transcript.py`
 
 
-def export(db: apsw.Connection, session: SessionId, folder: Path, *, utc: bool) -> Path:
+def export_session(db: apsw.Connection, session: SessionId, folder: Path, *, utc: bool) -> Path:
     """Write a session to a new Markdown file."""
     row = sessions.by_key(db, session)
     name = _FILE_NAME.sub("-", sessions.ShortIds(db).of(row)).strip("-")[:_LONGEST_NAME]
@@ -61,10 +171,10 @@ def as_markdown(
 def _write_markdown(db: apsw.Connection, row: SessionRow, out: BinaryIO, *, utc: bool) -> None:
     """Like `sess export md`, with secrets masked."""
     from sess_cli.export import markdown as document  # slow to import
-    from sess_cli.export import masking
+    from sess_cli.export import story
     from sess_cli.export.story import Story
 
-    document.write(Story(db, row, masking.usual()), out, utc=utc)
+    document.write(Story(db, row, story.usual_redactor()), out, utc=utc)
 
 
 def id_of(db: apsw.Connection, session: SessionId) -> str:
@@ -87,9 +197,9 @@ def read_in_pager(
     utc: bool,
 ) -> None:
     """Like `sess show`, at the first of the words; returns when the pager is closed."""
-    from sess_cli.paging import pager  # must not delay the first keystroke
     from sess_cli.render.transcript import TranscriptView
-    from sess_schema.session.reader import Reader
+    from sess_cli.terminal import pager  # must not delay the first keystroke
+    from sess_schema.session import Reader
 
     row = sessions.by_key(db, session)
     with _pager_that_stays(_expression(words) if event is not None else None) as stays:
@@ -111,11 +221,11 @@ def _expression(words: Sequence[str]) -> str:
 def _pager_that_stays(expression: str | None = None) -> Iterator[bool]:
     """Keep `less` from exiting by itself, and let it search; yields whether there is a pager that
     waits for a key."""
-    from sess_cli.paging import chosen
+    from sess_cli.terminal import chosen_pager
 
     before = os.environ.get("SESS_PAGER")
     try:
-        words = shlex.split(chosen())
+        words = shlex.split(chosen_pager())
     except ValueError:
         words = []
     if words and os.path.basename(words[0]) == "less":

@@ -1,4 +1,4 @@
-"""The finder: an input line, the results below it, the conversation next to them."""
+"""The finder: an input line, the results below it, the conversation beside them, and help."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from contextlib import closing
 from pathlib import Path
 from typing import ClassVar
 
+from rich.style import Style
 from rich.text import Text
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
 from textual.message import Message
-from textual.widgets import Input, Label
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label, Static
 
 from sess_cli.finder import looks
-from sess_cli.finder.acting import Acting
+from sess_cli.finder.actions import Acting
 from sess_cli.finder.facets import FACETS, Choice, Choices, FacetBar
-from sess_cli.finder.help import Help, KeyBar
-from sess_cli.finder.passage import Passage, Passages, Place
-from sess_cli.finder.preview import Preview
+from sess_cli.finder.passage import Passage, Passages, Place, Preview
 from sess_cli.finder.query import Answer, Finding, Request
 from sess_cli.finder.results import Item, ResultList
 from sess_cli.render import amounts
@@ -295,3 +295,89 @@ def _summary(answer: Answer, *, empty: bool) -> Text:
     deviation = f" · {looks.line(answer.deviation)}" if answer.deviation else ""
     notes = "".join(f" · {looks.line(note)}" for note in answer.notes[:1])
     return Text.assemble((words, looks.BOLD), (deviation, looks.NOTICE), (notes, looks.DIM))
+
+
+_KEYS = (
+    ("enter", "read the session from here, then return"),
+    ("y  ctrl+y", "copy SESSION#EVENT, as `sess show` takes it"),
+    ("m", "copy the event, or a whole session, as Markdown"),
+    ("e", "write the session to a Markdown file here"),
+    ("r  ctrl+r", "quit and resume the session in its agent"),
+    ("p  ctrl+o", "hide or show the conversation"),
+    ("F2 F3 F4 F5 F6", "filter by agent, project, tool, errors, date"),
+    ("ctrl+n/j  ctrl+p/k", "next and previous hit; n and N while reading"),
+    ("tab  arrows  page", "move within and between the panes"),
+    ("/", "back to the input"),
+    ("esc  ctrl+q", "quit"),
+)
+_WORDS = (
+    ("retry timeout", "both words; the last may be incomplete"),
+    ('"exit code 1"', "an exact phrase"),
+    ("-word", "exclude a word"),
+    ("one OR other", "either word"),
+    ("tool:Bash is:error", "failed calls of a tool"),
+    ("project:web since:7d", "by project and time"),
+    ("type:user file:*.py", "prompts; files touched by a call"),
+)
+
+
+# The bottom line: key, label, and the action for a click.
+_IN_LIST = (
+    ("enter", "read", "read"),
+    ("y", "id", "copy_name"),
+    ("m", "md", "copy_markdown"),
+    ("e", "export", "export"),
+    ("r", "resume", "resume"),
+    ("p", "preview", "toggle_preview"),
+    ("/", "type", "type"),
+    ("?", "help", "help"),
+    ("esc", "quit", "quit"),
+)
+_IN_LINE = (
+    ("enter", "read", "read"),
+    ("↓", "list", "list"),
+    ("^Y", "id", "copy_name"),
+    ("^R", "resume", "resume"),
+    ("^O", "preview", "toggle_preview"),
+    ("F1", "help", "help"),
+    ("esc", "quit", "quit"),
+)
+
+
+class KeyBar(Static):
+    """The keys available for the current focus; each can be clicked."""
+
+    def __init__(self, *, choosing: bool) -> None:
+        super().__init__()
+        self._choosing = choosing
+
+    def show(self, *, typing: bool) -> None:
+        text = Text(no_wrap=True)
+        for key, what, action in _IN_LINE if typing else _IN_LIST:
+            if self._choosing and action == "resume":
+                continue
+            if self._choosing and action == "read":
+                what = "choose"  # noqa: PLW2901
+            click = Style.from_meta({"@click": f"app.{action}"})
+            text.append("  " if text else "")
+            text.append(key, looks.NAME + click).append(f" {what}", looks.DIM + click)
+        self.update(text)
+
+
+class Help(ModalScreen[None]):
+    def compose(self) -> ComposeResult:
+        text = Text()
+        for title, rows in (("Keys", _KEYS), ("Search syntax", _WORDS)):
+            text.append(f"{title}\n", looks.BOLD)
+            for left, right in rows:
+                text.append(f"  {left:<22}", looks.NAME)
+                text.append(f"{right}\n")
+        text.append("\nSingle letters work in the list; in the input they are typed.", looks.DIM)
+        yield Static(text)
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        self.dismiss()
+
+    def on_click(self) -> None:
+        self.dismiss()

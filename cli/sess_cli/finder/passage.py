@@ -1,4 +1,4 @@
-"""The conversation around an event, as lines of a given width with the matches marked."""
+"""The conversation around the current hit: its lines with the matches marked, and their pane."""
 
 from __future__ import annotations
 
@@ -7,26 +7,29 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import apsw
 from rich.console import Console
 from rich.style import Style
 from rich.text import Text
+from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
 from sess_cli.finder import looks
-from sess_cli.finder.cards import Card, Cards
+from sess_cli.finder.looks import Pane
+from sess_cli.finder.query import Card, Cards
 from sess_cli.finder.worker import Latest
 from sess_cli.render import amounts, layout
 from sess_common.escape import safe
 from sess_schema import labels
 from sess_schema.citations import Citations
-from sess_schema.session.reader import Entry, Reader
+from sess_schema.session import Entry, Reader
 
 if TYPE_CHECKING:
     from sess_schema.ids import EventId, SessionId
     from sess_schema.queries.search.terms import Leaf
+
 
 BEFORE, AFTER = 12, 30  # events around the chosen one
 DEBOUNCE = 0.04
@@ -274,3 +277,40 @@ def _window(text: str, leaves: Sequence[Leaf]) -> tuple[str, int, int]:
     begin = text.rfind("\n", 0, max(0, at - _WINDOW)) + 1
     end = min(len(text), begin + 2 * _WINDOW)
     return text[begin:end], text.count("\n", 0, begin), text.count("\n", end)
+
+
+class Preview(Pane):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "scroll_up", show=False),
+        Binding("down", "scroll_down", show=False),
+        Binding("pageup", "page_up", show=False),
+        Binding("pagedown", "page_down", show=False),
+        Binding("home", "scroll_home", show=False),
+        Binding("end", "scroll_end", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__(id="preview")
+        self._lines: list[Strip] = []
+
+    @property
+    def text_width(self) -> int:
+        return max(20, self.line_width)
+
+    def clear(self) -> None:
+        self._lines = []
+        self.hold(0)
+
+    def show(self, passage: Passage) -> None:
+        """The chosen event near the top, unless that would hide its match."""
+        self._lines = passage.strips
+        self.hold(len(self._lines))
+        height = self.size.height
+        top = passage.top - height // 4
+        if passage.match >= top + height - 2:
+            top = passage.match - height // 2
+        self.show_from(top)
+
+    def render_line(self, y: int) -> Strip:
+        number = y + self.scroll_offset.y
+        return self.filled(self._lines[number] if number < len(self._lines) else Strip([]))

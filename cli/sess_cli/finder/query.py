@@ -6,7 +6,9 @@ sooner, and are shown until typing pauses.
 
 from __future__ import annotations
 
+import re
 import time
+import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,11 +18,12 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from sess_cli.finder import wording
-from sess_cli.finder.cards import Card, Cards
 from sess_cli.finder.worker import Latest
 from sess_common import times
-from sess_schema.queries.fields import Condition, Setting
+from sess_common.escape import safe
+from sess_schema.ids import SessionId
+from sess_schema.queries import fields, sessions
+from sess_schema.queries.fields import FIELDS, Condition, Setting
 from sess_schema.queries.search import Filter, Hit, Results, Search
 from sess_schema.queries.search.groups import Families
 from sess_schema.queries.search.language import And
@@ -28,11 +31,12 @@ from sess_schema.queries.search.newest import newest
 from sess_schema.queries.search.plan import Plan
 from sess_schema.queries.search.ranking import Ranked
 from sess_schema.queries.search.terms import Term
-from sess_schema.queries.sessions import Listing
+from sess_schema.queries.sessions import Listing, SessionRow, ShortIds
 
 if TYPE_CHECKING:
     from sess_schema.ids import SessionId
     from sess_schema.queries.search.terms import Leaf, Mode
+
 
 MOST_HITS = 300
 MOST_SESSIONS = 200
@@ -88,7 +92,7 @@ class _Wanted:
 
     @property
     def begun(self) -> str:
-        return wording.begun(self.text) if self.mode == "words" else self.text
+        return open_ended(self.text) if self.mode == "words" else self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,19 +131,19 @@ class Finding:
     def _attempts(self, db: apsw.Connection, request: Request) -> Iterator[_Wanted]:
         """What was typed, and what to search for if that finds nothing."""
         setting = Setting(times.now_ms(), utc=self._utc)
-        unfinished = wording.unfinished_filter(db, request.text, setting)
+        unfinished = unfinished_filter(db, request.text, setting)
         text = request.text[: len(request.text) - len(unfinished)]
         yield _Wanted(
-            text if wording.says_something(text) else "",
+            text if says_something(text) else "",
             f'without the unfinished filter "{unfinished}"' if unfinished else None,
         )
-        if short := wording.short_word(text):
+        if short := short_word(text):
             kept = text[: len(text) - len(short)]
             deviation = f'without "{short}", which finds nothing'
-            yield _Wanted(kept if wording.says_something(kept) else "", deviation)
+            yield _Wanted(kept if says_something(kept) else "", deviation)
         nothing = Answer(request)
         self._show(nothing)
-        if not wording.says_something(text):
+        if not says_something(text):
             return
         self._latest.pause(PAUSE)
         from sess_schema.queries.search.relax import wider  # only if nothing is found
@@ -302,3 +306,92 @@ def _grouped(db: apsw.Connection, ranked: Sequence[Ranked]) -> dict[SessionId, l
     for one in ranked:
         groups.setdefault(families.root(one.session), []).append(one)
     return groups
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    row: SessionRow
+    name: str  # the short id
+    title: str
+
+
+class Cards:
+    def __init__(self) -> None:
+        self._version: int | None = None
+        self._known: dict[SessionId, Card] = {}
+        self._ids: ShortIds | None = None
+
+    def refresh(self, db: apsw.Connection) -> None:
+        version = db.pragma("data_version")
+        if version != self._version:
+            self._version = version
+            self._known.clear()
+            self._ids = None
+
+    def of(self, db: apsw.Connection, key: SessionId) -> Card:
+        return self._known.get(key) or self.made(db, sessions.by_key(db, key))
+
+    def made(self, db: apsw.Connection, row: SessionRow) -> Card:
+        if self._ids is None:
+            self._ids = ShortIds(db)
+        title = " ".join(safe(sessions.title_of(db, row)).split())
+        card = self._known[row.key] = Card(row, self._ids.of(row), title)
+        return card
+
+
+SHORTEST_BEGINNING = 3
+_LAST = re.compile(r'[^\s"()]+$')
+_WORD = re.compile(r"[^\W_]+$")  # as the index sees it: `src/ro` ends in a two-letter word
+_FIELD = re.compile(r"-?([a-z]+):(.*)", re.DOTALL)
+_GLOBS = ("tool", "branch")
+_UNCASED = ("Lo", "Lm")  # letters of Chinese, Japanese, Korean and others
+
+
+def open_ended(text: str) -> str:
+    """The query with the last word as a prefix: `retry time` means `retry time*`."""
+    if text.count('"') % 2:
+        phrase = text.rpartition('"')[2]
+        return f'{text}"*' if _extends(_last(phrase)) else text
+    word = _last(text)
+    if field := _FIELD.fullmatch(word):
+        return f"{text}*" if field[1] in _GLOBS and field[2] else text
+    return f"{text}*" if _extends(word) else text
+
+
+def says_something(text: str) -> bool:
+    """Whether there is more than the start of a phrase, an exclusion or a group."""
+    return bool(text.strip(' "-('))
+
+
+def unfinished_filter(db: apsw.Connection, text: str, setting: Setting) -> str:
+    """A filter at the end without a valid value: `is:er` is not two words to search for."""
+    word = _last(text)
+    field = _FIELD.fullmatch(word)
+    if field is None or field[1] not in FIELDS:
+        return ""
+    return "" if fields.fault(db, field[1], field[2], setting) is None else word
+
+
+def short_word(text: str) -> str:
+    """A last word too short to be a prefix: it should not empty the screen."""
+    word = _WORD.search(text)
+    if word is None or len(word[0]) >= SHORTEST_BEGINNING or _whole_when_short(word[0]):
+        return ""
+    return word[0]
+
+
+def _whole_when_short(word: str) -> bool:
+    """Scripts without capitals write most words in one or two characters."""
+    return any(unicodedata.category(letter) in _UNCASED for letter in word)
+
+
+def _last(text: str) -> str:
+    found = _LAST.search(text)
+    return found[0] if found else ""
+
+
+def _extends(last: str) -> bool:
+    if last.startswith("-") or last in ("AND", "OR"):
+        return False
+    word = _WORD.search(last)
+    return word is not None and len(word[0]) >= SHORTEST_BEGINNING

@@ -12,8 +12,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from sess_cli.finder import looks
-from sess_cli.finder.looks import Piece
-from sess_cli.finder.pane import Pane
+from sess_cli.finder.looks import Pane, Piece
 from sess_cli.finder.query import Answer, Conversation
 from sess_cli.render import amounts, layout
 from sess_common import times

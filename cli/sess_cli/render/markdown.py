@@ -12,14 +12,14 @@ from sess_common.escape import safe
 from sess_common.patterns import later
 from sess_schema import edits, kinds, labels
 from sess_schema.queries import sessions
-from sess_schema.session.reader import Reader
+from sess_schema.session import Reader
 
 if TYPE_CHECKING:
     import apsw
 
     from sess_schema.ids import EventId
     from sess_schema.queries.sessions import SessionRow
-    from sess_schema.session.reader import Entry
+    from sess_schema.session import Entry
 
 # How much of a long input or output to show: lines from its start and end, and cells per line.
 HEAD, TAIL, WIDEST = 40, 15, 400

@@ -61,7 +61,7 @@ def write(groups: Groups, form: str, by: str, parts: Broken | None = None) -> No
 
 
 def _as_json(facts: list[dict[str, Any]]) -> None:
-    from sess_cli.output import json_line
+    from sess_cli.terminal import json_line
 
     for row in facts:
         json_line(row)
@@ -70,7 +70,7 @@ def _as_json(facts: list[dict[str, Any]]) -> None:
 def _as_csv(facts: list[dict[str, Any]]) -> None:
     import csv
 
-    from sess_cli.output import csv_text
+    from sess_cli.terminal import csv_text
 
     names = facts[0] if facts else objects.group("", Tally())
     out = csv.DictWriter(sys.stdout, names, lineterminator="\n")

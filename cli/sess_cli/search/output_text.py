@@ -1,4 +1,4 @@
-"""Search hits as text: the session, then its matches."""
+"""Search hits as text: the session, then its matches; and the parsed query as an outline."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ from sess_common import times
 from sess_common.classes import TYPE_CHECKING, dataclass
 from sess_schema.citations import Citations
 from sess_schema.queries import sessions
+from sess_schema.queries.search import Results, Search
 from sess_schema.queries.search.excerpt import Excerpt
 from sess_schema.queries.search.groups import Group
-from sess_schema.queries.search.locate import location
+from sess_schema.queries.search.language import And, Filter, Not, Or
+from sess_schema.queries.search.surroundings import location
 
 if TYPE_CHECKING:
     import apsw
 
     from sess_cli.terminal import Terminal
     from sess_schema.ids import SessionId
-    from sess_schema.queries.neighbours import Neighbours
     from sess_schema.queries.search import Hit, Results
-    from sess_schema.session.reader import Entry
+    from sess_schema.queries.search.language import Node
+    from sess_schema.queries.search.surroundings import Neighbours
+    from sess_schema.session import Entry
+
 
 STATUS_STYLE = {"error": "red", "denied": "yellow", "pending": "yellow", "ok": "dim"}
 _RECENT = 1000  # cached sessions
@@ -134,7 +138,7 @@ class ResultView:
 
     @cached_property
     def _neighbours(self) -> Neighbours:
-        from sess_schema.queries.neighbours import Neighbours  # only with -A or -B
+        from sess_schema.queries.search.surroundings import Neighbours  # only with -A or -B
 
         return Neighbours(self._db)
 
@@ -231,3 +235,36 @@ def _shortened(snippet: Excerpt, width: int) -> Excerpt:
     text = layout.cut(snippet.text + layout.ELLIPSIS, width)
     last = len(text) - 1
     return Excerpt(text, tuple((b, min(e, last)) for b, e in snippet.spans if b < last))
+
+
+def query_outline(search: Search, results: Results) -> Iterator[str]:
+    yield from _outline(results.query.tree, 0)
+    for note in results.query.notes:
+        yield f"note: {note}"
+    order = "best first" if results.ranks else f"{_first_by_time(search)} first"
+    yield f"order: {order}"
+    if results.plan.match:
+        yield f"index: {results.plan.match}"
+    elif results.plan.where.texts or results.plan.residual is not None:
+        yield "index: none; every text is read"
+    if results.plan.residual is not None:
+        yield "compared: candidates are compared with the text"
+
+
+def _first_by_time(search: Search) -> str:
+    return "oldest" if search.sort == "oldest" else "newest"
+
+
+def _outline(node: Node, depth: int) -> Iterator[str]:
+    lead = "  " * depth
+    if isinstance(node, And | Or):
+        yield f"{lead}{'all of' if isinstance(node, And) else 'any of'}"
+        for child in node.nodes:
+            yield from _outline(child, depth + 1)
+    elif isinstance(node, Not):
+        yield f"{lead}not"
+        yield from _outline(node.node, depth + 1)
+    elif isinstance(node, Filter):
+        yield f"{lead}filter: {node.field} is {node.value}"
+    else:
+        yield f"{lead}{node.explained()}"

@@ -7,15 +7,15 @@ record by record like those of databases. The file itself is archived as last re
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import apsw
 
 from sess_schema import labels
-from sess_schema.masks import hidden
-from sessiond.engines.slices import hash64
+from sess_schema.archive import hidden_bytes
 from sessiond.engines.steps import (
     ChangeConversation,
     Fail,
@@ -23,16 +23,18 @@ from sessiond.engines.steps import (
     ReplaceDocument,
     Step,
     Vanish,
+    hash64,
 )
 from sessiond.reading import tail
 from sessiond.reading.survey import Candidate
 from sessiond.reading.tail import Stat
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Conversation, Event, Item, NotReady, Record, SessionSpec
-from sessiond.sourcekit.known_rows import GONE, KnownRows, prefix_of
+from sessiond.sourcekit.foreign import NO_PLACE, KnownRows, prefix_of
 
 if TYPE_CHECKING:
     from sessiond.sourcekit.masking import Masker
+
 
 # Of a document that is not read element by element; reading it takes four times as much memory.
 LARGEST = 128 << 20
@@ -130,10 +132,9 @@ def _once(fd: int, stat: Stat) -> Iterator[bytes]:
 
 
 def _elements(fd: int) -> Iterator[bytes]:
-    from sessiond.reading.array_elements import NotAnArray, elements  # few need it
 
     try:
-        yield from elements(lambda length, offset: tail.read_at(fd, length, offset))
+        yield from array_elements(lambda length, offset: tail.read_at(fd, length, offset))
     except NotAnArray as error:
         raise NotReady(str(error)) from None
 
@@ -165,7 +166,7 @@ def _masked(
     """What is too large to be searched for secrets is hidden."""
     if stat.size > LARGEST_SEARCHED:
         for offset, piece in pieces:
-            yield offset, hidden(piece)
+            yield offset, hidden_bytes(piece)
     else:
         yield 0, mask.document(b"".join(piece for _, piece in pieces))
 
@@ -186,11 +187,11 @@ def reduce(conversation: Conversation, known: KnownRows, prefix: str) -> None:
             item.record = oversize(item.record, len(line))
         del line
         old = before.pop(key, None)
-        if old is None or old.digest != item.digest or old.place == GONE:
+        if old is None or old.digest != item.digest or old.place == NO_PLACE:
             changed.append(item)
     conversation.items, conversation.order = changed, list(order)
     conversation.times = {prefix + key: ts for key, ts in conversation.times.items()}
-    conversation.removed = [key for key, old in before.items() if old.place != GONE]
+    conversation.removed = [key for key, old in before.items() if old.place != NO_PLACE]
 
 
 def oversize(record: Record, length: int) -> Record:
@@ -213,3 +214,53 @@ def _lost(known: KnownRows, seen: set[str]) -> Iterator[Conversation]:
         if native_id not in seen:
             rows = known.under(prefix_of(native_id))
             yield Conversation(SessionSpec(native_id), gone=True, removed=list(rows))
+
+
+_PIECE_READ = 1 << 20
+# A whole string, the start of one that the buffer does not end, or a bracket.
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|"|[\[\]{}]', re.DOTALL)
+_BLANK = b" \t\r\n,\xef\xbb\xbf"
+_DEPTH_STEPS = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
+
+
+class NotAnArray(Exception):
+    """The bytes are not an array of objects, or end before it does."""
+
+
+def array_elements(read: Callable[[int, int], bytes]) -> Iterator[bytes]:
+    """Each object or array in the outermost array. `read(length, offset)` gives bytes.
+
+    Holds one element and one block in memory; numbers and strings between elements are ignored.
+    """
+    buffer, offset, scanned, depth = b"", 0, 0, 0
+    start: int | None = None  # of the current element
+    wanted = _PIECE_READ
+    while more := read(wanted, offset):
+        if depth == 0 and not buffer and more.strip(_BLANK)[:1] not in (b"[", b""):
+            raise NotAnArray("does not start with [")
+        offset += len(more)
+        buffer += more
+        wanted = _PIECE_READ
+        for token in _TOKEN.finditer(buffer, scanned):
+            found = token[0]
+            if found == b'"':  # its end is in a later block; the longer it is, the more is read
+                scanned, wanted = token.start(), max(_PIECE_READ, len(buffer) - token.start())
+                break
+            scanned = token.end()
+            step = _DEPTH_STEPS.get(found)
+            if step is None:
+                continue
+            depth += step
+            if step == 1 and depth == 2:
+                start = token.start()
+            elif step == -1 and depth == 1 and start is not None:
+                yield buffer[start : token.end()]
+                start = None
+            elif depth == 0:
+                return
+        else:
+            scanned = len(buffer)
+        kept = scanned if start is None else start
+        buffer, scanned = buffer[kept:], scanned - kept
+        start = None if start is None else 0
+    raise NotAnArray("ends before its end")

@@ -13,22 +13,26 @@ import orjson
 
 from sess_common import decode
 from sess_schema import archive, labels
-from sess_schema.masks import hidden
-from sessiond.engines.slices import PlacedRecord, Problem, Slice, content_digest, hash64
+from sess_schema.archive import hidden_bytes
 from sessiond.engines.steps import (
     AddSlice,
     CompareLog,
     Fail,
     Finish,
+    PlacedRecord,
+    Problem,
     RefreshSession,
     ReplaceAttachment,
+    Slice,
     Step,
     Vanish,
+    content_digest,
+    hash64,
 )
 from sessiond.reading import tail
 from sessiond.reading.survey import Candidate
 from sessiond.reading.tail import Stat
-from sessiond.reading.territory import HEAD
+from sessiond.reading.territory import HEAD_BYTES
 from sessiond.reading.tracked import PARKED, UNREADABLE, Progress, Tracked
 from sessiond.sourcekit.base import Event, Parser, Record, SessionSpec
 from sessiond.sourcekit.bounds import LONGEST_UNPARSED, bound
@@ -86,7 +90,7 @@ def _may_be_rewritten(source: Tracked, stat: Stat) -> bool:
 
 
 def _identify(file: Candidate, fd: int, mask: Masker | None) -> SessionSpec:
-    head = tail.read_at(fd, HEAD, 0)
+    head = tail.read_at(fd, HEAD_BYTES, 0)
     if mask is None:
         return file.agent.identify(file.path, head)
     return mask.spec(file.agent.identify(file.path, mask.lines(head)))
@@ -163,7 +167,9 @@ def _masked(block: tail.Block, mask: Masker) -> tail.Block:
     """A line that is too long to be searched is hidden as a whole."""
     if block.kind == "lines":
         return replace(block, data=mask.lines(block.data))
-    return replace(block, data=mask.raw(block.data) if block.kind == "rest" else hidden(block.data))
+    return replace(
+        block, data=mask.raw(block.data) if block.kind == "rest" else hidden_bytes(block.data)
+    )
 
 
 class LogReader:
@@ -198,7 +204,7 @@ class LogReader:
                 yield from self._line_slices(block.start, block.data)
             elif block.kind == "rest":
                 if not self._read_rest(block.start, block.data):
-                    unfinished = hidden(block.data) if self._mask else block.data
+                    unfinished = hidden_bytes(block.data) if self._mask else block.data
                     yield self._slice(block.start, b"", unfinished=unfinished)
                     return
                 yield self._slice(block.start, block.data)
@@ -356,7 +362,7 @@ class LogReader:
             return began
         length = block.start + len(block.data) - 1 - began
         head = tail.read_at(self._fd, PREVIEW * 4, began)
-        self._add_oversize(began, length, hidden(head) if self._mask else head)
+        self._add_oversize(began, length, hidden_bytes(head) if self._mask else head)
         return None
 
     def _add_oversize(self, offset: int, length: int, head: bytes) -> None:

@@ -6,10 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Result, Title
-from sessiond.sourcekit.content import elements, result_text
-from sessiond.sourcekit.titles import prompt_title
 from sessiond.sourcekit.toolbox import Toolbox
-from sessiond.sourcekit.values import as_text
+from sessiond.sourcekit.values import as_text, content_blocks, prompt_title, result_text
 
 _TEXTS = frozenset({"text", "input_text", "output_text"})
 _THOUGHTS = frozenset({"thinking", "anthropic_thinking", "reasoning", "reasoning_trace"})
@@ -33,7 +31,7 @@ def read_blocks(
     """
     typed: list[str] = []
     images = 0
-    for pointer, block in elements(content, place, record.warnings):
+    for pointer, block in content_blocks(content, place, record.warnings):
         kind = as_text(block.get("type")) or ""
         text = as_text(block.get("text")) or ""
         if kind in _TEXTS:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 from sessiond.sourcekit.base import Conversation, Source
 
 if TYPE_CHECKING:
-    from sessiond.engines.tables import Layout
-    from sessiond.sourcekit.foreign import Foreign
-    from sessiond.sourcekit.known_rows import KnownRows
+    from sessiond.engines.databases import Layout
+    from sessiond.sourcekit.foreign import Foreign, KnownRows
 
 
 class InTables(Source):
@@ -39,7 +38,7 @@ class _Databases:
     def conversations(
         self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
     ) -> Iterator[Conversation]:
-        from sessiond.engines.tables import TableReader  # when something changed
+        from sessiond.engines.databases import TableReader  # when something changed
 
         reader = TableReader(self._source.layout(foreign))
         yield from reader.conversations(foreign, known, state)

@@ -7,25 +7,28 @@ Where there is much to read, another process parses (`engines/ahead.py`).
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import json
 import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from sess_common.errors import sqlite_error
-from sess_schema import first_index, masks, skipped
+from sess_schema import archive, walks
 from sess_schema.queries.views import digests
-from sessiond.engines.excluding import compare_rules
+from sessiond.config import Exclude
 from sessiond.engines.lines import read_log
 from sessiond.engines.steps import Step, Summary
-from sessiond.ingest.writer import StepWriter
+from sessiond.ingest import comparing
+from sessiond.ingest.comparing import Recheck
+from sessiond.ingest.writer import StepWriter, compare_rules
 from sessiond.reading import tail
-from sessiond.reading.exclude import Exclude
-from sessiond.reading.note import Note
 from sessiond.reading.survey import Candidate, Survey, survey, vanished
 from sessiond.reading.territory import Place
 from sessiond.reading.tracked import (
@@ -40,13 +43,12 @@ from sessiond.reading.tracked import (
     now_ms,
 )
 from sessiond.sourcekit import disk
-from sessiond.writing import comparing
-from sessiond.writing.comparing import Recheck
 from sessiond.writing.transaction import Batch, SourceCrash, Stopped, Store, UnknownCulprit
 
 if TYPE_CHECKING:
     from sessiond.engines.ahead import ReadAhead
     from sessiond.sourcekit.masking import Masker
+
 
 DIGEST_SHARE = 0.1  # of the time of a pass; those of a first load take half of that
 DIGEST_SECONDS = 0.1  # at least
@@ -121,15 +123,15 @@ class Ingest(StepWriter):
         summary = self.ingest(seen, force=force, retry=not roots)
         with self._undone_on_error():
             if summary.read_bytes > BULK:
-                self._merge_words(all_in_one=first_index.is_unfinished(self._store.db))
+                self._merge_words(all_in_one=walks.is_first_unfinished(self._store.db))
             gone = vanished(self.tracked, seen.files, [place.path for place in places])
             summary.gone += self._mark_gone(list(gone))
             if roots and not self.stop.is_set():
                 parked = [
                     (s.path, s.error or "") for s in self.tracked.values() if s.state == PARKED
                 ]
-                skipped.keep(self._store.db, [*parked, *summary.skipped])
-                first_index.end(self._store.db)
+                walks.keep_skipped(self._store.db, [*parked, *summary.skipped])
+                walks.end_first(self._store.db)
         return summary
 
     def is_settled(self) -> bool:
@@ -164,7 +166,7 @@ class Ingest(StepWriter):
         summary.skipped += seen.skipped
         with self._undone_on_error():
             if self.mask is not None:
-                masks.note(self._store.db)
+                archive.note_masks(self._store.db)
             self._blame_death(seen, summary)
             self._retry_deaths()
             if retry:
@@ -338,3 +340,62 @@ class Ingest(StepWriter):
                 yield from read_log(
                     file, source, self._store.db, settle_all=self._settle_all, mask=self.mask
                 )
+
+
+BIG_ENOUGH_TO_KILL = (
+    1 << 20
+)  # bytes to read that may have used up the memory; less can only have hung
+HUNG_SECONDS = 60
+
+
+@dataclass(slots=True, frozen=True)
+class Reading:
+    path: str
+    offset: int
+    unread: int
+    at: float  # seconds since 1970
+
+    def is_suspect(self) -> bool:
+        """Whether the file may be why the process died, and not a kill at a bad moment."""
+        return self.unread >= BIG_ENOUGH_TO_KILL or time.time() - self.at > HUNG_SECONDS
+
+
+class Note:
+    """The note of the process that holds the writer's lock."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._fd: int | None = None  # open during a pass
+        self._length = 0
+
+    def left(self) -> Reading | None:
+        """What a process that died was reading."""
+        try:
+            with open(self._path, "rb", opener=_open_note) as file:
+                raw = file.read(1 << 16)
+            self._length = len(raw)
+            return Reading(**json.loads(raw))
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def write(self, path: str, offset: int, unread: int) -> None:
+        reading = {"path": path, "offset": offset, "unread": unread, "at": time.time()}
+        text = json.dumps(reading).encode()
+        with contextlib.suppress(OSError):  # a full disk: do without
+            if self._fd is None:
+                self._fd = _open_note(self._path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC)
+            self._length = max(self._length, len(text))
+            os.pwrite(self._fd, text.ljust(self._length), 0)
+
+    def clear(self) -> None:
+        with contextlib.suppress(OSError):
+            if self._length:
+                os.truncate(self._path if self._fd is None else self._fd, 0)
+        self._length = 0
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+
+
+def _open_note(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o600)

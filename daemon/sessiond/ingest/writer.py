@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from sessiond.engines.excluding import excluded_project
+import apsw
+
+from sessiond.config import Exclude
 from sessiond.engines.lines import read_new
 from sessiond.engines.steps import (
     AddSlice,
@@ -23,9 +27,9 @@ from sessiond.engines.steps import (
     Summary,
     Vanish,
 )
-from sessiond.ingest.known import Known
+from sessiond.ingest import comparing
 from sessiond.reading import tail
-from sessiond.reading.exclude import Exclude
+from sessiond.reading.survey import Candidate
 from sessiond.reading.tail import Stat
 from sessiond.reading.tracked import (
     EXCLUDED,
@@ -34,9 +38,11 @@ from sessiond.reading.tracked import (
     LIVE,
     PARK_AFTER,
     UNREADABLE,
+    WHOLES,
     Tracked,
+    load_all,
 )
-from sessiond.writing import comparing
+from sessiond.sourcekit.base import Record, SessionSpec
 from sessiond.writing.transaction import Stopped, Store
 
 if TYPE_CHECKING:
@@ -204,3 +210,100 @@ class StepWriter:
         with self._store.db:
             self._count_crash(source, step.file.stat, problem)
         summary.skipped.append((source.path, problem))
+
+
+class Known:
+    """Every source in the index, by path; loaded when it is asked for."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._sources: dict[str, Tracked] | None = None
+        self._parts: dict[int, list[Tracked]] | None = None  # conversations by their whole
+
+    @property
+    def sources(self) -> dict[str, Tracked]:
+        if self._sources is None:
+            self._sources, self._parts = load_all(self._db), None
+        return self._sources
+
+    def forget(self) -> None:
+        """The index says something else: load it again."""
+        self._sources = None
+
+    def of(self, file: Candidate) -> Tracked:
+        """The source of a file, new if nobody has read it yet."""
+        return self.sources.get(file.path) or Tracked(
+            file.path, file.agent.agent, file.kind, edition=file.agent.edition
+        )
+
+    def parts_of(self, source: Tracked) -> list[Tracked]:
+        """The conversations of a document or database."""
+        if not source.is_whole or source.id is None:
+            return []
+        sources = self.sources
+        if self._parts is None:
+            self._parts = defaultdict(list)
+            for part in sources.values():
+                if part.part_of is not None:
+                    self._parts[part.part_of].append(part)
+        return self._parts.get(source.id, [])
+
+    def part(self, whole: Tracked, spec: SessionSpec) -> Tracked:
+        """The source of one conversation."""
+        path = f"{whole.path}#{spec.native_id}"
+        if path not in self.sources:
+            part = Tracked(path, whole.agent, "transcript", part_of=whole.id)
+            self.sources[path] = part
+            if self._parts is not None and whole.id is not None:
+                self._parts[whole.id].append(part)
+        return self.sources[path]
+
+    def unread(self, file: Candidate) -> int:
+        """Bytes that are new in it."""
+        known = self.sources.get(file.path)
+        if known and known.is_whole and known.stat:
+            return 0
+        return max(0, file.stat.size - (known.progress.checkpoint.offset if known else 0))
+
+    def failures(self, file: Candidate) -> int:
+        known = self.sources.get(file.path)
+        return known.failures if known else 0
+
+
+_EXCLUDED_FACT = "excluded_projects"
+
+
+def excluded_project(rules: Exclude, step: Step) -> str | None:
+    """The excluded project that a step's content belongs to."""
+    if isinstance(step, AddSlice):
+        found = step.spec.project or _first_folder(placed.record for placed in step.slice_.records)
+    elif isinstance(step, ChangeConversation):
+        change = step.conversation
+        records = (item.record for item in change.items if item.record is not None)
+        found = change.project or change.spec.project or _first_folder(records)
+    else:
+        return None
+    return found if rules.has_project(found) else None
+
+
+def _first_folder(records: Iterable[Record]) -> str | None:
+    return next((record.cwd for record in records if record.cwd), None)
+
+
+def compare_rules(db: apsw.Connection, rules: Exclude) -> bool:
+    """After a rule was removed, let every document and database be compared as a whole.
+
+    True if the index was changed for it.
+    """
+    stored = db.execute("SELECT value FROM facts WHERE name = ?", (_EXCLUDED_FACT,)).get
+    before, now = json.loads(stored or "[]"), list(rules.projects)
+    if before == now:
+        return False
+    with db:
+        if set(before) - set(now):
+            kinds = ", ".join(f"'{kind}'" for kind in WHOLES)
+            db.execute(
+                f"UPDATE sources SET ctime_ns = 0, parser_state = NULL WHERE kind IN ({kinds})"
+            )
+        db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?)", (_EXCLUDED_FACT, json.dumps(now)))
+    return True

@@ -9,15 +9,7 @@ from dataclasses import dataclass, field
 
 from sessiond.reading import tail
 from sessiond.reading.tail import Stat
-from sessiond.reading.territory import (
-    KINDS,
-    Ambiguous,
-    Claim,
-    Place,
-    claims_at,
-    decide,
-    is_below,
-)
+from sessiond.reading.territory import KINDS, Ambiguous, Claim, Place, claims_at, decide, is_below
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Source
@@ -62,7 +54,7 @@ def survey(places: Sequence[Place], roots: frozenset[str] = frozenset()) -> Surv
 def _visit(place: Place, roots: frozenset[str], seen: Survey) -> None:
     path = tail.log_file(place.path)
     try:
-        found = disk.lstat(path)
+        found = disk.lstat_of(path)
     except OSError as error:
         seen.skipped.append((place.path, _reason(error)))
         return
@@ -125,7 +117,7 @@ def _sidecar(source: Source, path: str) -> int:
     newest = 0
     for beside in source.sidecars(path):
         try:
-            found = disk.lstat(beside)
+            found = disk.lstat_of(beside)
         except OSError:
             continue
         if found.st_size:  # opening a database creates an empty WAL beside it
@@ -160,7 +152,7 @@ def vanished(
             continue
         if any(is_below(path, place) for place in places):
             try:
-                found = disk.lstat(tail.log_file(path))
+                found = disk.lstat_of(tail.log_file(path))
             except (FileNotFoundError, NotADirectoryError):
                 yield source
             except OSError:

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 from sess_common.progress import Progress, unseen
 from sess_schema import archive
-from sessiond.salvage import cells
-from sessiond.salvage.cells import Row
-from sessiond.salvage.pages import Pages
+from sess_schema.archive import hidden_bytes
+from sessiond.salvage import pages as cells
+from sessiond.salvage.pages import Pages, Row
+from sessiond.sourcekit.masking import Masker
 
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _STATES = ("live", "gone", "parked", "unreadable", "forgotten", "excluded")
@@ -23,7 +24,7 @@ _LEAST_SOURCE_COLUMNS = 24
 
 
 @dataclass(slots=True)
-class Source:
+class FoundSource:
     """A row of `sources`, or what its chunks alone tell."""
 
     id: int
@@ -54,7 +55,7 @@ class Piece(NamedTuple):
         return self.offset + self.length
 
 
-def find(path: str, progress: Progress = unseen) -> list[Source]:
+def find(path: str, progress: Progress = unseen) -> list[FoundSource]:
     """Everything that can be taken out of the file, by source."""
     pages = Pages(path)
     try:
@@ -62,7 +63,7 @@ def find(path: str, progress: Progress = unseen) -> list[Source]:
     finally:
         pages.close()
     for piece in (*pieces.values(), *damaged.values()):
-        sources.setdefault(piece.source, Source(piece.source))
+        sources.setdefault(piece.source, FoundSource(piece.source))
     for piece in pieces.values():
         sources[piece.source].chunks.append(piece)
     for piece in damaged.values():
@@ -75,21 +76,21 @@ def find(path: str, progress: Progress = unseen) -> list[Source]:
 
 def _scan(
     pages: Pages, progress: Progress
-) -> tuple[dict[int, Source], dict[int, Piece], dict[int, Piece]]:
+) -> tuple[dict[int, FoundSource], dict[int, Piece], dict[int, Piece]]:
     """Sources, intact pieces and damaged ones, by id; of two versions of a piece the longer one.
 
     Free pages hold old rows. If the list of free pages is damaged they may be in use all the same,
     so their pieces are kept for gaps that nothing else fills.
     """
-    sources: dict[int, Source] = {}
+    sources: dict[int, FoundSource] = {}
     pieces: dict[int, Piece] = {}
     damaged: dict[int, Piece] = {}
     spare = list[Piece]()
     unused = pages.unused()
     for number, page in pages.leaves():
         progress(f"looking through {pages.count:,} pages, at {number:,}")
-        for row in cells.rows(pages, number, page):
-            source, piece = _source(row), _piece(row)
+        for row in cells.rows_of_leaf(pages, number, page):
+            source, piece = _source_of(row), _piece(row)
             if source is not None and (number not in unused or source.id not in sources):
                 sources[source.id] = source
             if piece is None:
@@ -106,7 +107,7 @@ def _scan(
     return sources, pieces, damaged
 
 
-def _fills_a_gap(piece: Piece, others: Iterable[Piece], sources: dict[int, Source]) -> bool:
+def _fills_a_gap(piece: Piece, others: Iterable[Piece], sources: dict[int, FoundSource]) -> bool:
     source = sources.get(piece.source)
     if source is None or piece.retired != archive.LIVE or piece.end > source.read_to:
         return False
@@ -119,7 +120,7 @@ def _fills_a_gap(piece: Piece, others: Iterable[Piece], sources: dict[int, Sourc
     )
 
 
-def _source(row: Row) -> Source | None:
+def _source_of(row: Row) -> FoundSource | None:
     if row.lost or len(row.values) < _LEAST_SOURCE_COLUMNS or row.values[0] is not None:
         return None
     values: list[Any] = [*row.values, None, None]  # rows of the first versions lack the last two
@@ -134,7 +135,9 @@ def _source(row: Row) -> Source | None:
         return None
     if kind == "mirror":  # what is loaded of it may be the best there is
         kind = "transcript"
-    return Source(row.id, agent, kind, path, state, generation, read_to, part_of, fallback or 0)
+    return FoundSource(
+        row.id, agent, kind, path, state, generation, read_to, part_of, fallback or 0
+    )
 
 
 def _is_absolute(path: str) -> bool:
@@ -179,3 +182,37 @@ def _without_leftovers(pieces: list[Piece]) -> Iterator[Piece]:
 
 def _in_order(piece: Piece) -> tuple[bool, int, int, int]:
     return piece.retired == archive.PENDING, piece.retired, piece.offset, -piece.length
+
+
+def mask_all(found: Iterable[FoundSource], mask: Masker) -> None:
+    for source in found:
+        source.chunks = [
+            piece for run in _runs(source.chunks) for piece in _masked_pieces(source, run, mask)
+        ]
+
+
+def _runs(pieces: Iterable[Piece]) -> Iterator[list[Piece]]:
+    """Pieces that follow each other in a file: a secret may lie on the border of two."""
+    run: list[Piece] = []
+    for piece in pieces:
+        if run and (piece.retired, piece.offset) != (run[-1].retired, run[-1].end):
+            yield run
+            run = []
+        run.append(piece)
+    if run:
+        yield run
+
+
+def _masked_pieces(source: FoundSource, run: list[Piece], mask: Masker) -> Iterator[Piece]:
+    text = b"".join(archive.unpack(piece.data) for piece in run)
+    if run[0].retired == archive.PENDING:
+        safe = hidden_bytes(text)
+    elif source.kind == "transcript":
+        safe = mask.lines(text)
+    else:
+        safe = mask.raw(text) if source.kind == "attachment" else mask.document(text)
+    at = run[0].offset
+    for piece in run:
+        part = slice(piece.offset - at, piece.end - at)
+        same = safe[part] == text[part]
+        yield piece if same else piece._replace(data=archive.pack(safe[part]))

@@ -8,7 +8,8 @@ a file that still exists.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,19 +19,21 @@ import apsw
 from sess_common import decode
 from sess_schema import archive
 from sess_schema.ids import NO_SOURCE, SourceId
-from sessiond.engines.slices import PlacedRecord, content_digest
-from sessiond.reading.territory import HEAD
-from sessiond.reading.tracked import GONE, WHOLES, Tracked, now_ms
-from sessiond.salvage.earlier import read_earlier, read_left
-from sessiond.salvage.finds import Piece, Source
-from sessiond.sourcekit.base import Event, Record, SessionSpec
+from sessiond.engines.lines import LogReader
+from sessiond.engines.steps import PlacedRecord, content_digest
+from sessiond.reading import tail
+from sessiond.reading.territory import HEAD_BYTES
+from sessiond.reading.tracked import GONE, WHOLES, Progress, Tracked, now_ms
+from sessiond.salvage.finds import FoundSource, Piece
+from sessiond.sourcekit.base import Event, Record, SessionSpec, Source
 from sessiond.sourcekit.base import Source as Agent
 from sessiond.sourcekit.values import strings
 from sessiond.writing.conversation_records import PLACE_BITS
-from sessiond.writing.transaction import Store
+from sessiond.writing.transaction import Store, Transaction
 
 if TYPE_CHECKING:
     from sessiond.sourcekit.masking import Masker
+
 
 SALVAGED = "salvaged"  # label of records that only their text is known of
 
@@ -44,7 +47,7 @@ class Loaded:
     known: int = 0  # sources that the index has already
     lost: list[str] = field(default_factory=list)  # one line for each gap
 
-    def lose(self, source: Source, name: str) -> None:
+    def lose(self, source: FoundSource, name: str) -> None:
         """Name the bytes that are missing, as far as it is known that they existed."""
         if source.part_of is None and source.kind == "transcript":
             known = {piece.retired for piece in (*source.chunks, *source.lost)}
@@ -73,7 +76,7 @@ class Loaded:
 
 def load_files(
     store: Store,
-    found: Iterable[Source],
+    found: Iterable[FoundSource],
     agents: Mapping[str, Agent],
     folder: str,
     mask: Masker | None = None,
@@ -107,11 +110,11 @@ def _at_once(store: Store) -> Iterator[None]:
         raise
 
 
-def _name(source: Source, agents: Mapping[str, Agent], folder: str) -> None:
+def _name(source: FoundSource, agents: Mapping[str, Agent], folder: str) -> None:
     """The row that names the file is lost: its agent can be told from the content."""
     source.path = os.path.join(folder, "lost+found", f"{source.id}.jsonl")
     live = [piece for piece in source.chunks if piece.retired == archive.LIVE]
-    head = archive.unpack(live[0].data)[:HEAD] if live and live[0].offset == 0 else b""
+    head = archive.unpack(live[0].data)[:HEAD_BYTES] if live and live[0].offset == 0 else b""
     able = [name for name, agent in agents.items() if _claims(agent, source.path, head)]
     source.agent = able[0] if len(able) == 1 else "unknown"
 
@@ -124,7 +127,7 @@ def _claims(agent: Agent, path: str, head: bytes) -> bool:
 
 
 def _load_file(
-    store: Store, source: Source, agents: Mapping[str, Agent], mask: Masker | None
+    store: Store, source: FoundSource, agents: Mapping[str, Agent], mask: Masker | None
 ) -> bool:
     """Return False if the index has all of it."""
     db = store.db
@@ -151,7 +154,7 @@ def _load_file(
 
 
 def _read_earlier(
-    store: Store, source: Source, agents: Mapping[str, Agent], mask: Masker | None
+    store: Store, source: FoundSource, agents: Mapping[str, Agent], mask: Masker | None
 ) -> None:
     agent = agents.get(source.agent or "")
     if source.kind == "transcript" and agent is not None:
@@ -162,7 +165,7 @@ def _read_earlier(
         read_earlier(store.transaction, agent, log, mask)
 
 
-def _closed_up(source: Source, retired: int, at: int = 0) -> tuple[list[Piece], int]:
+def _closed_up(source: FoundSource, retired: int, at: int = 0) -> tuple[list[Piece], int]:
     """The pieces of the file one after the other: where one is lost, the next takes its place."""
     placed = []
     for piece in source.chunks:
@@ -172,7 +175,7 @@ def _closed_up(source: Source, retired: int, at: int = 0) -> tuple[list[Piece], 
     return placed, at
 
 
-def _add_earlier(db: apsw.Connection, known: SourceId, source: Source) -> bool:
+def _add_earlier(db: apsw.Connection, known: SourceId, source: FoundSource) -> bool:
     """The file was read again since: keep what it contained before, if that is not there."""
     there = {
         (length, bytes(data))
@@ -215,7 +218,7 @@ def _insert(db: apsw.Connection, source: SourceId, pieces: Iterable[Piece]) -> N
 
 def load_conversations(
     store: Store,
-    found: list[Source],
+    found: list[FoundSource],
     agents: Mapping[str, Agent],
     folder: str,
     mask: Masker | None = None,
@@ -242,9 +245,9 @@ def load_conversations(
 
 def _load_conversation(
     store: Store,
-    source: Source,
+    source: FoundSource,
     path: str,
-    whole: Source | None,
+    whole: FoundSource | None,
     agents: Mapping[str, Agent],
     *,
     mask: Masker | None,
@@ -281,11 +284,11 @@ def _load_conversation(
     )
 
 
-def _live(source: Source) -> list[Piece]:
+def _live(source: FoundSource) -> list[Piece]:
     return [piece for piece in source.chunks if piece.retired == archive.LIVE]
 
 
-def _whole(db: apsw.Connection, path: str, agent: str, whole: Source | None) -> SourceId:
+def _whole(db: apsw.Connection, path: str, agent: str, whole: FoundSource | None) -> SourceId:
     """The source of the document or database, which may be gone."""
     whole_path = path.rpartition("#")[0]
     known = db.execute("SELECT id FROM sources WHERE path = ?", (whole_path,)).get
@@ -312,3 +315,69 @@ def _record(parser: Any, raw: bytes) -> Record:
             return record
     text = "\n".join(strings(value)).strip()
     return Record(SALVAGED, events=[Event("system", text, label=SALVAGED)] if text else [])
+
+
+UNREAD = 0  # no edition: the log is read from the archive
+
+
+def read_earlier(
+    transaction: Transaction, agent: Source, log: Tracked, mask: Masker | None = None
+) -> None:
+    """Read the earlier contents of an archived log, and mark it to be read again."""
+    db, latest = transaction.db, log.generation
+    contents = archive.earlier(db, log.id or NO_SOURCE)
+    if not contents:
+        return
+    transaction.rewriting.retire_records(log)  # those that it has now, if it was read before
+    for number in sorted(contents):
+        _read_records(transaction, agent, log, contents[number], mask)
+        log.generation = number + 1
+        transaction.rewriting.retire_records(log)
+        transaction.rewriting.finish(log)
+    log.generation = latest
+    log.save_edition(db, UNREAD)
+
+
+def _read_records(
+    transaction: Transaction,
+    agent: Source,
+    log: Tracked,
+    chunks: list[archive.Chunk],
+    mask: Masker | None,
+) -> None:
+    with tempfile.TemporaryFile(dir=os.path.dirname(transaction.db.filename)) as file:
+        for chunk in chunks:
+            try:
+                file.write(archive.chunk_bytes(transaction.db, chunk))
+            except archive.Damaged:
+                archive.met.pop()  # the next check names it
+        file.flush()
+        spec = agent.identify(log.path, tail.read_at(file.fileno(), HEAD_BYTES, 0))
+        if mask is not None:
+            spec = mask.spec(spec)
+        parser = agent.parser(spec, {})
+        for slice_ in LogReader(file.fileno(), spec, parser, Progress(), mask=mask).slices():
+            if slice_.records:
+                transaction.records.write(log, spec, slice_.records)
+
+
+def read_left(
+    transaction: Transaction,
+    part: Tracked,
+    spec: SessionSpec,
+    pieces: list[Piece],
+    placed_of: Callable[[int, Piece], PlacedRecord],
+) -> None:
+    """Read the records that left a conversation, by the generation that they left in."""
+    db, latest = transaction.db, part.generation
+    for number in sorted({piece.retired for piece in pieces if piece.retired > 0}):
+        gone = [piece for piece in pieces if piece.retired == number]
+        records = [placed_of(line, piece) for line, piece in enumerate(gone, 1)]
+        transaction.records.write(part, spec, records)
+        part.generation = number
+        session = transaction.sessions.get(part.agent, spec)
+        for placed in records:
+            transaction.copies.retire(placed.id, session.id, number)
+            db.execute("UPDATE records SET retired = ? WHERE id = ?", (number, placed.id))
+        transaction.events.detach_lost(part.id or NO_SOURCE, number)
+    part.generation = latest

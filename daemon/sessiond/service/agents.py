@@ -19,7 +19,6 @@ from sess_common.errors import Exit
 from sess_common.escape import safe
 from sess_schema.connection import open_reader
 from sessiond import config
-from sessiond.service.strangers import STRANGERS
 from sessiond.sourcekit.base import Source
 from sessiond.sources import source_classes
 
@@ -163,3 +162,18 @@ def main(_arguments: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
+
+
+STRANGERS: dict[str, tuple[str, ...]] = {
+    "Augment": ("~/.augment/sessions",),
+    "Codebuff": ("~/.config/manicode/projects",),
+    "Cody": ("~/.config/Code/User/globalStorage/sourcegraph.cody-ai",),
+    "JetBrains Junie": ("~/.junie",),
+    "Mistral Vibe": ("~/.vibe/logs",),
+    "Plandex": ("~/.plandex-home-v2", "~/.plandex-home"),
+    "Qoder": ("~/.qoder",),
+    "Rovo Dev": ("~/.rovodev/sessions",),
+    "Tabnine": ("~/.tabnine",),
+    "Void": ("~/.config/Void/User/globalStorage",),
+    "Zencoder": ("~/.zencoder",),
+}

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sess_common import paths
 from sess_common.errors import Exit, SessError
 from sess_common.escape import safe
-from sessiond import config, config_keys
+from sessiond import config
 from sessiond.sources import all_sources
 
 DEFAULT = "default"
@@ -56,7 +56,7 @@ def settings(home: paths.Home) -> Iterator[Setting]:
     values = {}
     if home.config_file.exists():
         values = tomllib.loads(home.config_file.read_text("utf-8"))
-    for key in config_keys.KEYS:
+    for key in config.KEYS:
         section = values.get(key.section.partition(".")[0], {})
         if key.name.isupper() or "." in key.section:  # names that people choose
             continue
@@ -79,7 +79,7 @@ def edit() -> None:
         fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(fd, "w", encoding="utf-8") as file:
             file.write("# Settings of sessiond and sess. Remove the # before a line to use it.\n\n")
-            file.write(config_keys.example(commented=True))
+            file.write(config.example_file(commented=True))
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
         code = subprocess.run([*shlex.split(editor), path], check=False).returncode

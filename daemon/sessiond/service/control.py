@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from sess_common import lock, paths, program, status_file
+from sess_common import lock, paths, program, upkeep
 from sess_common.errors import Exit, SessError
 
 Say = Callable[[str], None]
@@ -41,8 +41,8 @@ def start_detached(say: Say) -> int:
                 hint="see `sessiond logs`, or run `sessiond start` in the foreground",
                 code=max(process.returncode, 0) or Exit.NO_DAEMON,
             )
-        beat = status_file.read(home.status)
-        if beat.get("pid") == process.pid and not beat.get(status_file.DOING):
+        beat = upkeep.writer_status(home.status)
+        if beat.get("pid") == process.pid and not beat.get(upkeep.DOING):
             say(f"sessiond started (pid {process.pid})")
             return Exit.OK
         time.sleep(0.05)

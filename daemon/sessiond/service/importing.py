@@ -1,37 +1,69 @@
 """Takes files from anywhere: recognises their agent by content, and reads and follows them.
 
-Runs as `python -m sessiond.service.importing` for `sess import`. It writes no row itself: the
-daemon reads what was handed over, or one pass if none is running.
-"""
+`sess import FILE` and `sessiond sync FILE` do it. A file may be an address: the only use of the
+network."""
 
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import os
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
+from typing import Any
+from urllib.parse import unquote, urlsplit
 
-from sess_common import lock, paths, program
+from sess_common import lock, paths, program, requests, upkeep
 from sess_common.errors import Exit, SessError
 from sess_common.escape import safe
 from sess_common.program import counted
+from sess_common.progress import Bar
+from sess_schema import __version__
 from sess_schema.connection import open_reader
 from sessiond import config
-from sessiond.reading import handed, tail
-from sessiond.reading.territory import (
-    KINDS,
-    Handed,
-    Territory,
-    claims_by_name,
-    head_of,
-    recognised,
-)
-from sessiond.service import download, one_pass
+from sessiond.reading import tail, territory
+from sessiond.reading.territory import KINDS, Handed, Territory, claims_by_name, head_of, recognised
+from sessiond.service import one_pass, pass_report
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
+
+
+def sync_named(targets: Sequence[str], *, agent: str | None, as_json: bool, quiet: bool) -> int:
+    """One pass over the targets; a running daemon gets what is named."""
+    if not any(map(is_there, targets)):
+        raise no_such_file(targets[0])
+    home = paths.home()
+    running = (lock.holder(home.lock) or {}).get("mode") == "daemon"
+    if running and agent is None:
+        folders = [one for one in targets if os.path.isdir(os.path.expanduser(one))]
+        files = [one for one in targets if one not in folders]
+        code = run(files, as_json=as_json, quiet=quiet)
+        if folders:
+            absolute = [os.path.abspath(os.path.expanduser(one)) for one in folders]
+            facts = _read_by_daemon(home, absolute, show=not as_json and not quiet)
+            code = max(code, pass_report.tell(facts, as_json=as_json, quiet=quiet, named=True))
+        return code
+    if agent is not None or STDIN in targets:
+        return run(targets, agent=agent, as_json=as_json, quiet=quiet)
+    follow(home, all_sources(config.load(home.config_file)), targets)
+    return one_pass.run(targets, as_json=as_json, quiet=quiet)
+
+
+def _read_by_daemon(home: paths.Home, folders: Sequence[str], *, show: bool) -> pass_report.Facts:
+    """What it read, with its progress while it does."""
+    with Bar(show=show) as bar:
+
+        def draw() -> None:
+            told = upkeep.writer_status(home.status)
+            bar.update(told.get(upkeep.DONE) or 0, told.get(upkeep.TOTAL) or 0)
+
+        return requests.ask(home, "read", meanwhile=draw, paths=folders)
+
 
 STDIN = "-"
 PATIENCE = 60.0  # seconds to wait for a running daemon
@@ -79,14 +111,14 @@ def _hand_over(
     try:
         source, kind = _recognise(sources, path, agent, _called(target))
     except SessError:
-        if _is_saved(target) and path not in [one.path for one in handed.listed(home)]:
-            handed.throw_away(path)
+        if _is_saved(target) and path not in [one.path for one in territory.handed_files(home)]:
+            territory.throw_away_handed(path)
         raise
     file = Handed(path, source.agent, kind)
     around = Territory(sources).place_of(path)
     followed = around is not None and (source, kind) in claims_by_name(around.sources, path)
-    if not followed and file not in handed.listed(home):
-        handed.add(home, file)
+    if not followed and file not in territory.handed_files(home):
+        territory.follow_handed(home, file)
     return file
 
 
@@ -95,9 +127,11 @@ def _path_of(home: paths.Home, target: str) -> str:
     if not is_there(target):
         raise no_such_file(target)
     if target == STDIN:
-        return handed.keep(home, "stdin", iter(lambda: sys.stdin.buffer.read(_BLOCK), b""))
-    if download.is_address(target):
-        return handed.keep(home, download.name_of(target), download.download(target))
+        return territory.save_handed(
+            home, "stdin", iter(lambda: sys.stdin.buffer.read(_BLOCK), b"")
+        )
+    if is_address(target):
+        return territory.save_handed(home, name_in_address(target), download(target))
     path = os.path.realpath(os.path.expanduser(target))
     if os.path.isdir(path):
         raise SessError(
@@ -110,7 +144,7 @@ def _path_of(home: paths.Home, target: str) -> str:
 
 def _is_saved(target: str) -> bool:
     """Whether it is no file yet, and is made one."""
-    return target == STDIN or download.is_address(target)
+    return target == STDIN or is_address(target)
 
 
 def _called(target: str) -> str:
@@ -248,3 +282,65 @@ def main(arguments: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
+
+
+LARGEST_DOWNLOAD = 256 << 20
+DOWNLOAD_TIMEOUT = 30.0
+_DOWNLOAD_BLOCK = 1 << 16
+_PROTOCOLS = ("http", "https")
+
+
+def is_address(target: str) -> bool:
+    return target.partition("://")[0].lower() in _PROTOCOLS and "://" in target
+
+
+def name_in_address(address: str) -> str:
+    return unquote(urlsplit(address).path).rstrip("/").rpartition("/")[2] or "download"
+
+
+def download(address: str) -> Iterator[bytes]:
+    """The bytes at an address; says which host is asked before it is asked."""
+    _announce(address)
+    request = urllib.request.Request(  # noqa: S310 - the protocol was checked
+        address, headers={"User-Agent": f"sessiond/{__version__}"}
+    )
+    opener = urllib.request.build_opener(_Redirects)
+    try:
+        with opener.open(request, timeout=DOWNLOAD_TIMEOUT) as answer:
+            received = 0
+            while piece := answer.read(_DOWNLOAD_BLOCK):
+                received += len(piece)
+                if received > LARGEST_DOWNLOAD:
+                    raise _download_failed(address, f"is larger than {LARGEST_DOWNLOAD >> 20} MiB")
+                yield piece
+    except urllib.error.HTTPError as error:
+        with error:  # it holds the connection
+            why = f"the server answered {error.code} {error.reason}"
+        raise _download_failed(address, why) from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = getattr(error, "reason", None) or error
+        raise _download_failed(address, str(reason) or type(error).__name__) from error
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows a redirect only to the web, and names the host first."""
+
+    def redirect_request(self, *given: Any) -> Any:
+        asked, target = given[0].full_url, given[-1]
+        unsafe = asked.startswith("https:") and not target.startswith("https:")
+        if unsafe or not is_address(target):
+            raise urllib.error.URLError(f"refused a redirect to {target}")
+        _announce(target)
+        return super().redirect_request(*given)
+
+
+def _announce(address: str) -> None:
+    program.say(f"downloading from {urlsplit(address).hostname}")
+
+
+def _download_failed(address: str, why: str) -> SessError:
+    return SessError(
+        f'cannot download "{address}": {why}',
+        hint="save the file yourself and import it from disk",
+        code=Exit.PROGRAM_FAILED,
+    )

@@ -25,15 +25,13 @@ from sessiond import config
 from sessiond.engines.lines import SETTLE_SECONDS
 from sessiond.engines.steps import Summary
 from sessiond.ingest import Ingest
-from sessiond.prices.repricing import pricer_of, reprice_if_due
-from sessiond.reading import handed, tail
+from sessiond.reading import tail, territory
 from sessiond.reading.survey import survey
 from sessiond.reading.territory import Place, Territory
 from sessiond.reading.tracked import WHOLES
-from sessiond.service import heartbeat, notify, requests
-from sessiond.service.catch_up import catch_up
-from sessiond.service.pace import Pace
-from sessiond.service.watch import Hints, Watcher
+from sessiond.service import notify, requests
+from sessiond.service.catch_up import catch_up, pricer_of, reprice_if_due
+from sessiond.service.watch import Hints, Pace, Watcher
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
 from sessiond.writing.transaction import Store
@@ -61,7 +59,7 @@ class Service:
         self._stop = threading.Event()
         self._reload = False
         self._watcher = Watcher()
-        self._heart = heartbeat.Heart(home.status)
+        self._heart = notify.Heart(home.status)
         self._sources: list[Source] = []
         self._territory = Territory([])
         self._settings = config.Config()
@@ -200,7 +198,7 @@ class Service:
 
     def _roots(self) -> list[str]:
         """The current roots: one may have become a link to another place."""
-        self._territory = Territory(self._sources, handed.listed(self._home))
+        self._territory = Territory(self._sources, territory.handed_files(self._home))
         return [place.path for place in self._territory.places]
 
     def _patience(self) -> float:

@@ -18,22 +18,20 @@ import apsw
 
 from sess_common import lock, paths, program, receipt
 from sess_common.errors import Exit
-from sess_common.progress import Progress
-from sess_common.progress_bar import Bar
-from sess_common.progress_line import progress_line
+from sess_common.progress import Bar, Progress, progress_line
 from sess_schema import __version__
 from sess_schema.connection import is_in_state, open_writer
 from sess_schema.ground import standing_on
 from sessiond import config
 from sessiond.engines.steps import Summary
 from sessiond.ingest import Ingest
-from sessiond.prices.repricing import pricer_of, reprice_if_due
-from sessiond.reading import handed, tail
+from sessiond.reading import tail
+from sessiond.reading import territory as handed
 from sessiond.reading.survey import Survey
 from sessiond.reading.territory import Place, Territory
 from sessiond.service import pass_report
-from sessiond.service.catch_up import catch_up
-from sessiond.service.heartbeat import Heart
+from sessiond.service.catch_up import catch_up, pricer_of, reprice_if_due
+from sessiond.service.notify import Heart
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
@@ -63,7 +61,7 @@ def run(
         with disk.Notes() as notes:
             settings = config.load(home.config_file)
             sources = all_sources(settings, notes.environ)
-            territory = Territory(sources, handed.listed(home))
+            territory = Territory(sources, handed.handed_files(home))
         places = named_places(sources, territory, targets) if targets else territory.places
         with _told(heart, show=not as_json) as progress:
             db = open_writer(home.index, progress)

@@ -23,9 +23,9 @@ from sess_schema.connection import open_writer
 from sess_schema.ids import SessionId
 from sessiond import config
 from sessiond.ingest import Ingest
-from sessiond.prices.repricing import pricer_of
-from sessiond.reading import handed
+from sessiond.reading import territory
 from sessiond.reading.territory import Territory
+from sessiond.service.catch_up import pricer_of
 from sessiond.sources import all_sources
 from sessiond.writing.transaction import Store
 
@@ -38,7 +38,7 @@ def _forget(store: Store, _ingest: Ingest, request: dict[str, Any]) -> dict[str,
     from sessiond.writing.forget import forget  # rare
 
     done = forget(store, [SessionId(key) for key in request["sessions"]])
-    handed.discard(paths.home(), store.db)
+    territory.discard_forgotten(paths.home(), store.db)
     return done
 
 
@@ -49,7 +49,9 @@ def _read(store: Store, ingest: Ingest, request: dict[str, Any]) -> dict[str, An
 
     home = paths.home()
     sources = all_sources(config.load(home.config_file))
-    places = named_places(sources, Territory(sources, handed.listed(home)), request["paths"])
+    places = named_places(
+        sources, Territory(sources, territory.handed_files(home)), request["paths"]
+    )
     reader = Ingest(store, exclude=ingest.exclude, mask=ingest.mask)
     reader.stop, reader.on_progress = ingest.stop, ingest.on_progress
     started = time.monotonic()

@@ -19,9 +19,8 @@ import apsw
 from sess_common import lock, paths
 from sess_common.errors import Exit, SessError
 from sess_common.program import counted, say
-from sess_common.progress import Progress
-from sess_common.progress_line import progress_line
-from sess_schema import __version__, archive, backups, losses, masks, soundness, sums
+from sess_common.progress import Progress, progress_line
+from sess_schema import __version__, archive, backups, soundness, sums
 from sess_schema.connection import interrupted_repair, open_reader, open_writer, refuse_links
 from sess_schema.ids import SourceId
 from sess_schema.migrate import PreRelease
@@ -29,11 +28,11 @@ from sess_schema.queries.views import digests, parts
 from sess_schema.soundness import ArchiveCheck, Finding
 from sessiond import config
 from sessiond.ingest import Ingest
-from sessiond.prices.repricing import pricer_of
-from sessiond.reading import handed
+from sessiond.reading import territory
 from sessiond.reading.territory import Territory
-from sessiond.salvage import finds, load, masked, pre_release
-from sessiond.salvage.finds import Source as Found
+from sessiond.salvage import finds, load, pre_release
+from sessiond.salvage.finds import FoundSource as Found
+from sessiond.service.catch_up import pricer_of
 from sessiond.sourcekit.base import Source
 from sessiond.sources import all_sources
 from sessiond.writing.reread import reread
@@ -244,7 +243,7 @@ def _are_masked(file: str) -> bool:
     flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
     try:
         with closing(apsw.Connection(address, flags)) as db:
-            return masks.are_used(db)
+            return archive.has_masks(db)
     except apsw.Error:
         return False
 
@@ -295,10 +294,10 @@ def _load_pieces(
     agents = {source.agent: source for source in sources}
     folder, mask = str(home.data), settings.mask
     if mask is not None:
-        masked.mask_all(found, mask)
+        finds.mask_all(found, mask)
     with closing(open_writer(index)) as db:
         if are_masked or mask is not None:
-            masks.note(db)
+            archive.note_masks(db)
         store = Store(db, pricer_of(settings))
         files = load.load_files(store, found, agents, folder, mask)
         with progress_line() as progress:
@@ -336,14 +335,14 @@ def _mend(home: paths.Home, *, accept_losses: bool) -> list[str]:
         _sum_up(db)
         left = _archive_findings(db, progress, affected)
         if accept_losses:
-            losses.accept(db, [one.loss for one in left if one.loss is not None])
+            archive.accept_losses(db, [one.loss for one in left if one.loss is not None])
         return [one.message for one in left]
 
 
 def _read_files(
     home: paths.Home, settings: config.Config, store: Store, sources: Sequence[Source]
 ) -> None:
-    places = Territory(sources, handed.listed(home)).places
+    places = Territory(sources, territory.handed_files(home)).places
     Ingest(store, exclude=settings.exclude, mask=settings.mask).reconcile(places)
 
 

@@ -7,10 +7,12 @@ import errno
 import glob
 import logging
 import os
+import re
+import select
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
@@ -27,7 +29,8 @@ from watchdog.events import (
 from watchdog.observers import Observer
 from watchdog.observers.api import BaseObserver
 
-from sessiond.service.mounts import Mounts
+from sessiond.reading.survey import Candidate
+from sessiond.reading.tracked import WHOLES
 
 log = logging.getLogger("sessiond.watch")
 
@@ -187,3 +190,83 @@ class _OverflowLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if "overflow" in record.getMessage():
             self._watcher.lose()
+
+
+_MOUNTS = "/proc/self/mountinfo"
+_ESCAPED = re.compile(rb"\\([0-7]{3})")
+
+
+class Mounts:
+    """Reads the kernel's list when it says that the list changed."""
+
+    def __init__(self) -> None:
+        self._poll: select.poll | None = None
+        self._fd = -1
+        self._known: dict[str, int] = {}  # numbers of mounts, by path
+
+    def below(self, roots: Sequence[str]) -> dict[str, tuple[int, int]]:
+        """Mounts below the roots, with their numbers: another mount has another one."""
+        if self._changed():
+            self._known = self._read()
+        return {
+            path: (number, 0)
+            for path, number in self._known.items()
+            if any(path.startswith(root.rstrip(os.sep) + os.sep) for root in roots)
+        }
+
+    def _changed(self) -> bool:
+        if self._fd < 0:
+            try:
+                self._fd = os.open(_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                return False
+            self._poll = select.poll()
+            self._poll.register(self._fd, select.POLLPRI)
+            return True
+        assert self._poll is not None
+        return bool(self._poll.poll(0))
+
+    def _read(self) -> dict[str, int]:
+        os.lseek(self._fd, 0, os.SEEK_SET)
+        text = b""
+        while data := os.read(self._fd, 1 << 16):
+            text += data
+        found = {}
+        for line in text.splitlines():
+            number, _parent, _device, _root, path, *_ = line.split(b" ")
+            plain = _ESCAPED.sub(lambda match: bytes([int(match[1], 8)]), path)
+            found[os.fsdecode(plain)] = int(number)
+        return found
+
+
+SHORTEST, LONGEST = 0.3, 1.2  # seconds; new data must be searchable within two seconds
+
+
+@dataclass(slots=True)
+class _LastRead:
+    at: float
+    pause: float
+
+
+class Pace:
+    """The pause after each read doubles while the file has no new records."""
+
+    def __init__(self) -> None:
+        self._reads: dict[str, _LastRead] = {}
+
+    def too_soon(self, path: str) -> float | None:
+        """When to read again, if the last read was too recent."""
+        last = self._reads.get(path)
+        due = last.at + last.pause if last else 0.0
+        return due if due > time.monotonic() else None
+
+    def read(self, files: Iterable[Candidate], *, changed: bool) -> None:
+        for file in files:
+            if file.kind in WHOLES:
+                last = self._reads.get(file.path)
+                pause = min(LONGEST, last.pause * 2) if last and not changed else SHORTEST
+                self._reads[file.path] = _LastRead(time.monotonic(), pause)
+
+    def pause(self, path: str, otherwise: float) -> float:
+        last = self._reads.get(path)
+        return last.pause if last else otherwise

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import orjson
+
+from sess_common.decode import decode
 from sess_schema.edits import Edit, Hunks
-from sess_schema.session.event import EventFacts
-from sessiond.sourcekit.files import Folders, holds_lines
+from sess_schema.session import EventFacts
+from sessiond.sourcekit.disk import Folders, holds_lines
 from sessiond.sourcekit.folders import ProjectFolder
 from sessiond.sourcekit.values import as_line
 
 if TYPE_CHECKING:
-    from sessiond.sourcekit.foreign import Foreign
-    from sessiond.sourcekit.known_rows import KnownRows
+    from sessiond.sourcekit.foreign import Foreign, KnownRows
+
 
 # Titles by precedence: a higher rank replaces a lower one; of equal ranks the last one wins, but of
 # prompts the first.
@@ -372,3 +375,32 @@ class Databases(Protocol):
         self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
     ) -> Iterator[Conversation]:
         """What changed since `known`; `state` is small JSON, saved after a complete read."""
+
+
+def whole_json(data: bytes) -> Any:
+    """The value of a document; one that is being written is not ready."""
+    try:
+        value, _ = decode(data)
+    except ValueError:
+        raise NotReady("is not complete JSON") from None
+    return value
+
+
+def as_json(value: Any) -> bytes:
+    """Also encodes numbers beyond 64 bits and lone surrogates, which orjson rejects."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        import json  # rarely needed
+
+        return json.dumps(value).encode()
+
+
+def borrowed_times(items: Iterable[Item], began: int | None) -> dict[str, int]:
+    """For `Conversation.times`: a record without a time has that of the one before it."""
+    times: dict[str, int] = {}
+    for item in items:
+        began = item.ts or began
+        if began is not None:
+            times[item.key] = began
+    return times

@@ -1,4 +1,4 @@
-"""Paths of folders as agents write them, on any system."""
+"""Folders as agents write them, on any system, and as editors of the VS Code family keep them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from sessiond.sourcekit import disk
+from sessiond.sourcekit.disk import Folders, small_json
+from sessiond.sourcekit.values import as_text
 
 LONGEST_PATH = 32 << 10
 DRIVE = re.compile(r"[A-Za-z]:(?=[\\/]|\Z)")
@@ -84,7 +86,7 @@ def common_folder(paths: Iterable[str]) -> str | None:
     anchor = ""
     common: list[str] | None = None
     for path in paths:
-        split = _split(path)
+        split = _split_path(path)
         if split is None:
             continue
         if common is None:
@@ -92,7 +94,7 @@ def common_folder(paths: Iterable[str]) -> str | None:
         elif split[0].casefold() != anchor.casefold():
             return None
         else:
-            common = _shared(common, split[1], cased=anchor == "/")
+            common = _shared_start(common, split[1], cased=anchor == "/")
     if not common or (len(common) == 1 and common[0].casefold() in _HOMES):
         return None
     return anchor + ("/" if anchor == "/" else "\\").join(common)
@@ -122,7 +124,7 @@ def of_uri(uri: Any) -> str | None:
     return absolute(path[1:] if DRIVE.match(path[1:]) else path)
 
 
-def _split(path: Any) -> tuple[str, list[str]] | None:
+def _split_path(path: Any) -> tuple[str, list[str]] | None:
     """The root of an absolute path and its directories; None for other paths."""
     clean = absolute(path)
     if clean is None:
@@ -133,10 +135,88 @@ def _split(path: Any) -> tuple[str, list[str]] | None:
     return drive + "\\", [name for name in rest.split("\\") if name][:-1]
 
 
-def _shared(one: list[str], other: list[str], *, cased: bool) -> list[str]:
+def _shared_start(one: list[str], other: list[str], *, cased: bool) -> list[str]:
     length = 0
     for mine, theirs in zip(one, other, strict=False):
         if mine != theirs and (cased or mine.casefold() != theirs.casefold()):
             break
         length += 1
     return one[:length]
+
+
+_LARGEST_FILE = 64 << 10
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")  # a single letter is a drive
+_REMOTE = "vscode-remote"
+_ON_DISK = frozenset({"file", _REMOTE})
+_FILES = ("configPath", "workspace")
+# An untitled workspace is a file of this name in the editor's directory.
+_UNTITLED = re.compile(r"[\\/]workspace\.json\Z", re.IGNORECASE)
+_EDITORS = ("Code", "Code - Insiders", "VSCodium", "VSCodium - Insiders")
+_SERVERS = (".vscode-server", ".vscode-server-insiders", ".vscodium-server")
+
+
+def user_folders(folders: Folders) -> list[str]:
+    """Where VS Code and its builds keep user data, here and for remote windows."""
+    data, home = folders.application_data(), folders.home()
+    local = [os.path.join(data, name, "User") for name in _EDITORS]
+    return local + [os.path.join(home, name, "data", "User") for name in _SERVERS]
+
+
+def folder_of_window(identifier: Any) -> str | None:
+    """The folder, or the `.code-workspace` file, of a workspace identifier, a URI or a path."""
+    if isinstance(identifier, str):
+        return _folder_of_text(identifier)
+    if not isinstance(identifier, dict):
+        return None
+    for name in ("uri", "folder", *_FILES):
+        place = identifier.get(name)
+        if place:
+            found = _of_components(place) if isinstance(place, dict) else _folder_of_text(place)
+            return None if found and name in _FILES and _UNTITLED.search(found) else found
+    return _of_components(identifier)
+
+
+def folder_of_workspace(directory: str) -> str | None:
+    """The folder that a directory below `workspaceStorage` belongs to."""
+    facts = small_json(os.path.join(directory, "workspace.json"))
+    return folder_of_window({name: facts.get(name) for name in ("folder", "workspace")})
+
+
+def _folder_of_text(text: Any) -> str | None:
+    if not isinstance(text, str) or len(text) > LONGEST_PATH:
+        return None
+    text = text.strip()
+    scheme = _SCHEME.match(text)
+    return _folder_of_uri(scheme[1].lower(), text[scheme.end() :]) if scheme else absolute(text)
+
+
+def _folder_of_uri(scheme: str, rest: str) -> str | None:
+    if scheme not in _ON_DISK:
+        return None
+    rest = re.split(r"[?#]", rest, maxsplit=1)[0]
+    authority = ""
+    if rest.startswith("//"):
+        authority, slash, path = rest[2:].partition("/")
+        rest = slash + path
+    return _of_decoded(scheme, unquote(authority), unquote(rest))
+
+
+def _of_components(uri: dict[str, Any]) -> str | None:
+    """A URI as VS Code writes it in JSON, with a decoded path."""
+    scheme = (as_text(uri.get("scheme")) or "file").lower()
+    if scheme not in _ON_DISK:
+        return None
+    # For a remote folder, Windows writes an `fsPath` with wrong slashes.
+    found = absolute(uri.get("fsPath")) if scheme != _REMOTE else None
+    path = as_text(uri.get("path"))
+    if found is None and path:
+        found = _of_decoded(scheme, as_text(uri.get("authority")) or "", path)
+    return found or _folder_of_text(uri.get("external"))
+
+
+def _of_decoded(scheme: str, authority: str, path: str) -> str | None:
+    if scheme == "file" and authority and authority.lower() != "localhost":
+        return absolute(f"//{authority}{path}")
+    if path.startswith("/") and DRIVE.match(path, 1):
+        return absolute(path[1].lower() + path[2:])  # as VS Code writes drives
+    return absolute(path)

@@ -22,9 +22,9 @@ from sess_common import decode
 from sess_redaction import engine, names
 from sess_redaction.redactor import is_secret_member
 from sess_redaction.rules import rules
-from sess_schema import masks
+from sess_schema import archive
+from sess_schema.archive import hidden_bytes
 from sess_schema.edits import Edit, Hunks
-from sess_schema.masks import hidden
 from sessiond.sourcekit.base import NOTHING, Conversation, Event, Record, Result, SessionSpec
 
 LONGEST = 32 << 20  # bytes that are searched at once
@@ -50,7 +50,7 @@ class Masker:
     def raw(self, data: bytes) -> bytes:
         """One record, or a whole file."""
         if len(data) > LONGEST:
-            return hidden(data)
+            return hidden_bytes(data)
         text = data.decode("utf-8", "surrogateescape")
         structured = _is_json(data)
         for _ in range(_MOST_PASSES):  # a mask changes what is around it
@@ -60,7 +60,7 @@ class Masker:
                 break
         masked = text.encode("utf-8", "surrogateescape")
         if structured and masked != data and not _is_json(masked):
-            return hidden(data)
+            return hidden_bytes(data)
         return masked
 
     def lines(self, data: bytes) -> bytes:
@@ -72,7 +72,7 @@ class Masker:
         try:
             data.decode("utf-8")
         except UnicodeDecodeError:
-            return hidden(data)
+            return hidden_bytes(data)
         return self.raw(data)
 
     def copy(self, fd: int) -> int:
@@ -81,7 +81,7 @@ class Masker:
             file.seek(0)
             copy.write(self.raw(file.read(LONGEST)))
             while piece := file.read(1 << 20):
-                copy.write(hidden(piece))
+                copy.write(hidden_bytes(piece))
             copy.flush()
             return os.dup(copy.fileno())
 
@@ -117,7 +117,7 @@ class Masker:
 
     def text(self, text: str) -> str:
         if len(text) > LONGEST:
-            return masks.SIGN * len(text)
+            return archive.MASK_SIGN * len(text)
         for _ in range(_MOST_PASSES):
             before = text
             text = _covered(text, self._found(text))
@@ -218,8 +218,8 @@ def _covered(text: str, spans: list[Span]) -> str:
     done = 0
     for begin, end in _joined(spans):
         size = sum(map(_size, text[begin:end]))
-        if size >= masks.SHORTEST:
-            pieces += (text[done:begin], masks.SIGN * size)
+        if size >= archive.SHORTEST_MASK:
+            pieces += (text[done:begin], archive.MASK_SIGN * size)
             done = end
     return "".join((*pieces, text[done:])) if pieces else text
 

@@ -1,4 +1,6 @@
-"""Describes tool calls by a table of an agent's tools: most agents name arguments alike."""
+"""Describes tool calls by a table of an agent's tools: most agents name tools and arguments alike.
+
+Edits are read from the arguments, and from the patches that agents write."""
 
 from __future__ import annotations
 
@@ -7,12 +9,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sess_schema import kinds, labels
-from sess_schema.calls import COMMANDS, PAGES, PATTERNS, bare, path_in, progress
+from sess_schema.calls import (
+    COMMANDS,
+    CONTENTS,
+    NEW,
+    OLD,
+    PAGES,
+    PATCHES,
+    PATTERNS,
+    bare,
+    named,
+    path_in,
+    progress,
+    text_in,
+)
 from sess_schema.edits import Edit
 from sessiond.sourcekit.base import Described, Event
-from sessiond.sourcekit.changes import edits_of_arguments
-from sessiond.sourcekit.content import searchable_input
-from sessiond.sourcekit.values import as_dict, as_text
+from sessiond.sourcekit.values import as_dict, as_text, searchable_input
 
 _LISTS = ("files", "filepaths", "paths", "operations")
 _TASKS = (
@@ -165,3 +178,116 @@ def _text(value: Any) -> str:
     listed = fields.get("args")
     more = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
     return " ".join([word, *more]).strip()
+
+
+_MOST_EDITS = 1000
+_MOST_LINES = 10**9
+
+
+def edits_of_arguments(path: str, given: dict[str, Any]) -> tuple[Edit, ...]:
+    """The edits that a call with these arguments makes; `path` is the file they name."""
+    fields = named(given)
+    several = fields.get("edits")
+    if isinstance(several, list):
+        edits = (_replacement(path, named(one)) for one in several[:_MOST_EDITS])
+        return tuple(edit for edit in edits if edit is not None)
+    replaced = _replacement(path, fields)
+    if replaced is not None:
+        return (replaced,)
+    for name in PATCHES:
+        if isinstance(fields.get(name), str) and (patched := edits_of_patch(fields[name], path)):
+            return patched
+    whole = text_in(fields, *CONTENTS)
+    return (Edit(path, new=whole),) if whole is not None and path else ()
+
+
+def _replacement(path: str, fields: dict[str, Any]) -> Edit | None:
+    old, new = text_in(fields, *OLD), text_in(fields, *NEW)
+    if not path or (old is None and new is None):
+        return None
+    return Edit(path, old or "", new or "")
+
+
+def as_hunk(value: Any) -> dict[str, Any] | None:
+    """A hunk of a structured patch, reduced to what diffs need."""
+    lines = value.get("lines") if isinstance(value, dict) else None
+    if not isinstance(lines, list):
+        return None
+    return {
+        "oldStart": _line_number(value.get("oldStart")),
+        "newStart": _line_number(value.get("newStart")),
+        "lines": [line for line in lines if isinstance(line, str)],
+    }
+
+
+def _line_number(value: Any) -> int:
+    return value if isinstance(value, int) and 0 <= value < _MOST_LINES else 1
+
+
+_BEGIN, _END = "*** Begin Patch", "*** End Patch"
+_FILE = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+?)\s*$")
+_MOST_FILES = 1000
+# A text to find and what replaces it, in the two spellings that agents use; a line number and
+# a rule may follow the first line.
+_BLOCK = re.compile(
+    r"^(?:<{5,}|-{5,}) SEARCH>?[^\n]*\n(?:(?::\w+:[^\n]*\n)+-{5,}\n)?(.*?)^={5,}[^\n]*\n"
+    r"(.*?)^(?:>{5,}|\+{5,}) REPLACE",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def is_patch(text: str) -> bool:
+    """Whether a text is a patch in `*** Begin Patch` or unified format."""
+    return _BEGIN in text or "\n@@ " in text or text.startswith("@@ ")
+
+
+def edits_of_patch(text: str, path: str = "") -> tuple[Edit, ...]:
+    """One edit per file; `path` is the file of a patch that names none."""
+    if not is_patch(text):
+        return ()
+    edits = _edits_of_begin_patch(text) if _BEGIN in text else _edits_of_unified(text, path)
+    return tuple(edit for edit, _ in zip(edits, range(_MOST_FILES), strict=False))
+
+
+def edits_of_blocks(text: str, path: str) -> tuple[Edit, ...]:
+    """One edit per SEARCH/REPLACE block, all of one file."""
+    blocks = zip(_BLOCK.finditer(text), range(_MOST_FILES), strict=False)
+    return tuple(Edit(path, block[1], block[2]) for block, _ in blocks)
+
+
+def _edits_of_begin_patch(text: str) -> Iterator[Edit]:
+    path, lines = "", list[str]()
+    for line in [*text.split("\n"), _END]:
+        found = _FILE.match(line)
+        if found or line.startswith(_END):
+            if path:
+                yield Edit(path, patch="\n".join((_BEGIN, *lines, _END)))
+            path, lines = found[2] if found else "", [line]
+        else:
+            lines.append(line)
+
+
+def _edits_of_unified(text: str, path: str) -> Iterator[Edit]:
+    """A file starts with a `--- ` line directly followed by a `+++ ` line."""
+    lines = text.split("\n")
+    starts = [
+        at
+        for at, line in enumerate(lines[:-1])
+        if line.startswith("--- ") and lines[at + 1].startswith("+++ ")
+    ]
+    if not starts:
+        if path:
+            yield Edit(path, patch=text)
+        return
+    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        named = _file_named(lines[start], lines[start + 1]) or path
+        if named:
+            yield Edit(named, patch="\n".join(lines[start:end]))
+
+
+def _file_named(old: str, new: str) -> str:
+    for line, prefix in ((new, "b/"), (old, "a/")):
+        name = line[4:].split("\t")[0].strip()
+        if name and name != "/dev/null":
+            return name.removeprefix(prefix)
+    return ""

@@ -1,8 +1,10 @@
-"""Reads single values of a record, whatever type an agent may have written."""
+"""Reads what an agent wrote into a record, whatever its type: values, ids, content, titles."""
 
 from __future__ import annotations
 
+import json
 import math
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
@@ -11,6 +13,7 @@ import orjson
 
 from sess_common.decode import decode
 from sess_common.times import EARLIEST
+from sess_schema import labels
 
 # Opaque to people, or not text at all.
 OPAQUE = frozenset({"base64", "data", "encrypted_content", "signature"})
@@ -133,3 +136,184 @@ def decoded(value: Any) -> Any:
         return decode(value if isinstance(value, bytes) else value.encode("utf-8", "replace"))[0]
     except ValueError:
         return None
+
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def is_uuid(text: str) -> bool:
+    return _UUID.fullmatch(text) is not None
+
+
+def scoped(session: str, native_id: str | None) -> str | None:
+    """An id unique in all sessions: most ids contain a UUID, the others repeat in each."""
+    return native_id if native_id is None or _UUID.search(native_id) else f"{session}/{native_id}"
+
+
+# Keys whose strings mean nothing to people.
+NAMELESS = frozenset((*OPAQUE, "type", "id", "tool_use_id"))
+
+
+def content_blocks(
+    content: Any, place: str, warnings: list[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """(JSON pointer, block) for each block of a message's content, whatever its shape."""
+    if isinstance(content, str):
+        yield place, {"type": "text", "text": content}
+    elif isinstance(content, dict):
+        yield place, content
+    elif isinstance(content, list):
+        strange = False
+        for index, block in enumerate(content):
+            if isinstance(block, dict):
+                yield f"{place}/{index}", block
+            elif isinstance(block, str):
+                yield f"{place}/{index}", {"type": "text", "text": block}
+            else:
+                strange = True
+        if strange:
+            warnings.append("content has elements that are not objects")
+    elif content is not None:
+        warnings.append("content is neither text nor a list")
+
+
+def result_text(content: Any) -> tuple[str, int]:
+    """The text of a result, whatever its shape, and how many images it has."""
+    if isinstance(content, str):
+        return content, 0
+    if content is None:
+        return "", 0
+    if isinstance(content, list):
+        texts: list[str] = []
+        images = 0
+        for item in content:
+            if isinstance(item, str):
+                texts.append(item)
+            elif isinstance(item, dict):
+                text, more = _item_text(item)
+                images += more
+                if text is not None:
+                    texts.append(text)
+        return "\n".join(texts), images
+    if isinstance(content, dict):
+        text, images = _item_text(content)
+        if text is None:
+            text = "" if images else "\n".join(strings(content, NAMELESS))
+        return text, images
+    if isinstance(content, bool):
+        return ("true" if content else "false"), 0
+    return str(content), 0
+
+
+def _item_text(item: dict[str, Any]) -> tuple[str | None, int]:
+    text = item.get("text")
+    if isinstance(text, str):
+        return text, 0
+    kind = item.get("type")
+    if kind == "image":
+        return None, 1
+    if kind == "web_search_result":
+        found = (as_text(item.get("title")), as_text(item.get("url")))
+        return "\n".join(filter(None, found)), 0
+    return None, 0
+
+
+def searchable_input(given: Any) -> str:
+    """The values of an input, one per line, without their names."""
+    if not isinstance(given, dict):
+        return "\n".join(strings(given))
+    lines: list[str] = []
+    for value in given.values():
+        if isinstance(value, str):
+            if value:
+                lines.append(value)
+        elif isinstance(value, (dict, list)):
+            lines.extend(strings(value))
+        elif value is not None:
+            lines.append(json.dumps(value))
+    return "\n".join(lines)
+
+
+# Commands about the session itself, which do not describe its subject.
+_HOUSEKEEPING = frozenset(
+    {
+        "add",
+        "add-dir",
+        "agents",
+        "clear",
+        "compact",
+        "config",
+        "context",
+        "cost",
+        "doctor",
+        "drop",
+        "effort",
+        "exit",
+        "export",
+        "fast",
+        "help",
+        "hooks",
+        "ide",
+        "init",
+        "login",
+        "logout",
+        "ls",
+        "mcp",
+        "memory",
+        "model",
+        "permissions",
+        "plugin",
+        "quit",
+        "read-only",
+        "rename",
+        "reset",
+        "resume",
+        "rewind",
+        "status",
+        "tokens",
+        "undo",
+        "usage",
+        "vim",
+    }
+)
+_TITLE_LENGTH = 200
+_MOST_READ = 10 * _TITLE_LENGTH  # characters of a prompt
+_PLAN = re.compile(r"implement the following plan:\s*", re.IGNORECASE)
+_UNTITLED = frozenset({labels.BASH, labels.MEMORY})
+
+
+def prompt_title(text: str, label: str | None = None) -> str | None:
+    """A prompt in one line; None if it says nothing about the subject of its session."""
+    text = text.strip()
+    plan = _PLAN.match(text)
+    if plan is not None:
+        text = _first_words(text[plan.end() : _MOST_READ]) or text
+    title = title_line(text)
+    if label in _UNTITLED or title in ("", "[image]") or title.casefold() == "warmup":
+        return None
+    return title
+
+
+def title_line(text: str) -> str:
+    """A text on one line, with an ellipsis where it is cut."""
+    line = " ".join(text[:_MOST_READ].split())
+    if len(line) <= _TITLE_LENGTH and len(text) <= _MOST_READ:
+        return line
+    return line[: _TITLE_LENGTH - 1].rstrip() + "…"
+
+
+def _first_words(plan: str) -> str:
+    lines = (line.strip("#*_- \t") for line in plan.splitlines())
+    return next((line for line in lines if _has_words(line)), "")
+
+
+def _has_words(text: str) -> bool:
+    return sum(map(str.isalnum, text)) > 1
+
+
+def is_weak(title: str) -> bool:
+    """Whether the title of any other prompt is better."""
+    if title.startswith("/"):
+        name, _, rest = title[1:].partition(" ")
+        return not rest or name in _HOUSEKEEPING
+    return not _has_words(title) or _PLAN.fullmatch(title) is not None

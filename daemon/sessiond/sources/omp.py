@@ -58,7 +58,7 @@ class OmpSource(Source):
         return SessionSpec(session, attachments=attachments, resume=("omp", "--resume", session))
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        from sessiond.families.entry_log.entries import EntryParser  # when something changed
+        from sessiond.families.entry_log import EntryParser  # when something changed
 
         return EntryParser(spec, state)
 

@@ -41,7 +41,7 @@ class PiSource(Source):
         return SessionSpec(session, resume=("pi", "--session", session))
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        from sessiond.families.entry_log.entries import EntryParser  # when something changed
+        from sessiond.families.entry_log import EntryParser  # when something changed
 
         return EntryParser(spec, state)
 

@@ -9,13 +9,13 @@ import apsw
 
 from sess_schema import archive
 from sess_schema.ids import NO_SOURCE, RecordId
-from sessiond.engines.slices import PlacedRecord, Problem, content_digest
+from sessiond.engines.steps import PlacedRecord, Problem, content_digest
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Conversation, Item, Record
-from sessiond.writing.chunks import Chunks
 from sessiond.writing.copies import Copies
 from sessiond.writing.event_rows import AWAITS_PERSON, EventRows, Row, content_of, row_of
 from sessiond.writing.events import EventWriter
+from sessiond.writing.record_rows import Chunks
 from sessiond.writing.records import RecordWriter
 from sessiond.writing.sessions import Session
 from sessiond.writing.usage import UsageWriter

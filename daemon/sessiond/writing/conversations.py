@@ -17,12 +17,11 @@ from sessiond.reading.tracked import GONE, LIVE, Tracked, now_ms
 from sessiond.sourcekit.base import Conversation, Item, Record, SessionSpec
 from sessiond.sourcekit.bounds import bound
 from sessiond.sourcekit.folders import common_folder
-from sessiond.sourcekit.known_rows import GONE as NO_PLACE
+from sessiond.sourcekit.foreign import NO_PLACE
 from sessiond.writing.conversation_records import Lines, Revision
 from sessiond.writing.events import EventWriter
-from sessiond.writing.hiding import Mirrors, bare
-from sessiond.writing.session_facts import SessionFacts
-from sessiond.writing.sessions import Session, Sessions
+from sessiond.writing.records import Mirrors, bare
+from sessiond.writing.sessions import Session, SessionFacts, Sessions
 from sessiond.writing.usage import Bills
 
 _FILES = "files"  # `project_from`: the directory that holds all files its calls touched

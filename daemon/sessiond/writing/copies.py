@@ -11,16 +11,14 @@ from typing import Any
 
 import apsw
 
-from sess_schema.ids import RecordId, SessionId, SourceId
-from sess_schema.short_keys import short_key
-from sessiond.engines.slices import PlacedRecord, hash64
+from sess_schema.ids import RecordId, SessionId, SourceId, short_key
+from sessiond.engines.steps import PlacedRecord, hash64
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import Event
 from sessiond.writing.event_rows import Numbers, clean
 from sessiond.writing.events import EventWriter
 from sessiond.writing.record_rows import TWIN, RecordRows, Twin
-from sessiond.writing.session_facts import SessionFacts
-from sessiond.writing.sessions import Session, Sessions
+from sessiond.writing.sessions import Session, SessionFacts, Sessions
 from sessiond.writing.usage import UsageWriter
 
 _IMAGE = "[image]"  # the text of a prompt without words

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import insort
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from operator import attrgetter
@@ -11,13 +12,12 @@ from typing import Any
 
 import apsw
 
-from sess_common import ansi
-from sess_schema import edits, event_blocks, kinds, sums
+from sess_common import escape
+from sess_schema import edits, kinds, search_index, sums
 from sess_schema.edits import Edit
-from sess_schema.ids import EventId, RecordId, SessionId
-from sess_schema.marks import marks
-from sess_schema.session.event import COLUMNS, FACTS, StoredEvent
-from sess_schema.short_keys import short_key
+from sess_schema.ids import EventId, RecordId, SessionId, short_key
+from sess_schema.search_index import marks_for
+from sess_schema.session import COLUMNS, FACTS, StoredEvent
 from sessiond.sourcekit.base import Event, Record
 
 _LOAD = (
@@ -173,7 +173,7 @@ class EventRows:
             )
         db.executemany(_STORE, [(*_columns_of(row), _call_key(row)) for row in new])
         sums.note_events(db, ((row.session_id, row.ts, row.answered) for row in rows))
-        event_blocks.note(db, ((row.id, row.ts) for row in rows))
+        search_index.note_blocks(db, ((row.id, row.ts) for row in rows))
         db.executemany(_STORE_TEXTS, [_texts(row) for row in new])
         files = [(row.id, clean(path), action) for row in rows for path, action in row.files]
         commits = [
@@ -300,14 +300,14 @@ def _call_key(row: Row) -> int | None:
 
 def _texts(row: Row) -> tuple[int, str, str, str, str]:
     texts = clean(row.text), clean(row.input), clean(row.output)
-    return row.id, *texts, marks(row.status, *texts)
+    return row.id, *texts, marks_for(row.status, *texts)
 
 
 def clean(text: str) -> str:
     """Searchable text: SQLite's functions stop at a NUL, and colour codes stick to words."""
     if "\0" in text:
         text = text.replace("\0", "\ufffd")
-    return ansi.without(text)  # `ESC[31mFAILED` would be found only as `31mFAILED`
+    return escape.without_sequences(text)  # `ESC[31mFAILED` would be found only as `31mFAILED`
 
 
 # A branch name may contain `]` but not `[` or a space; the bounds keep matching fast.
@@ -358,3 +358,111 @@ def _bracketed_lines(output: str) -> Iterator[int]:
     while at >= 0:
         yield at + 1
         at = output.find("\n[", at + 1)
+
+
+ORPHAN, ANSWER = "orphan", "answer"  # results that are separate events
+_MOST_LOADED = 1000  # events with ids of a slice, at least
+_LOADED_EACH = 4  # for each id: a call, its result, and those of forks
+_NEWEST = 64
+_NAMED = (
+    "call_key IN (SELECT value FROM json_each(?1)) AND call_id IN (SELECT value FROM json_each(?2))"
+)
+_CALLS_STORED = (
+    f"e.id IN (SELECT id FROM events WHERE {_NAMED} ORDER BY id DESC LIMIT ?3) ORDER BY e.id"
+)
+# Of those, what a slice of one session may touch: its own events, results that found no call, and
+# what forks share or are about to share.
+_CALLS_STORED_NEAR = (
+    f"e.id IN (SELECT id FROM events WHERE {_NAMED}"
+    " AND (session_id = ?4 OR unjoined IS NOT NULL"
+    " OR record_id IN (SELECT value FROM json_each(?5))"
+    " OR EXISTS (SELECT 1 FROM records WHERE copy_of = record_id))"
+    " ORDER BY id DESC LIMIT ?3) ORDER BY e.id"
+)
+_by_id = attrgetter("id")
+
+
+class Calls:
+    """Rows by call id and state, oldest first."""
+
+    def __init__(self, rows: EventRows) -> None:
+        self._rows = rows
+        self._known: dict[tuple[str | None, str | None], list[Row]] = {}
+
+    def begin(
+        self, wanted: Iterable[str], session_id: SessionId | None = None, twins: Iterable[int] = ()
+    ) -> None:
+        """Load what is stored with these ids.
+
+        All records are of the session, if one is given, or copies of those twins.
+        """
+        self._known = {}
+        ids = list(wanted)
+        if not ids:
+            return
+        most = max(_MOST_LOADED, _LOADED_EACH * len(ids))
+        near = () if session_id is None else (session_id, json.dumps(list(twins)))
+        query = _CALLS_STORED if session_id is None else _CALLS_STORED_NEAR
+        for row in self._rows.stored(query, *_keys_and_ids(ids), most, *near):
+            self.add(row)
+
+    def reload(self, call_id: str) -> None:
+        """Read the events with an id again."""
+        for state in (None, ORPHAN, ANSWER):
+            self._known.pop((call_id, state), None)
+        for row in self._rows.stored(_CALLS_STORED, *_keys_and_ids([call_id]), _MOST_LOADED):
+            self.add(row)
+
+    def add(self, row: Row) -> None:
+        self._known.setdefault((row.call_id, row.unjoined), []).append(row)
+
+    def drop(self, row: Row) -> None:
+        self._known[row.call_id, row.unjoined].remove(row)
+
+    def complete(self, orphan: Row) -> None:
+        """Make a result that came before its call the event of that call."""
+        self.drop(orphan)
+        orphan.unjoined = None
+        insort(self._known.setdefault((orphan.call_id, None), []), orphan, key=_by_id)
+
+    def __iter__(self) -> Iterator[Row]:
+        for rows in self._known.values():
+            yield from rows
+
+    def of(self, call_id: str | None) -> Iterator[Row]:
+        for state in (None, ORPHAN, ANSWER):
+            yield from self._known.get((call_id, state), ())
+
+    def newest_first(self, call_id: str) -> Iterator[Row]:
+        """Calls that are in their files."""
+        calls = self._known.get((call_id, None), ())
+        return (row for row in reversed(calls) if not row.call_retired)
+
+    def newest(self, call_id: str) -> list[Row]:
+        calls = self._known.get((call_id, None), [])[-_NEWEST:]
+        return [row for row in calls if not row.call_retired]
+
+    def original(self, call_id: str | None) -> Row | None:
+        return next(iter(self._known.get((call_id, None), ())), None)
+
+    def orphan(self, call_id: str | None, session_id: SessionId) -> Row | None:
+        """The first result of a session whose call did not come yet."""
+        for row in self._known.get((call_id, ORPHAN), ()):
+            if row.session_id == session_id and not row.call_retired:
+                return row
+        return None
+
+    def results(self, call_id: str) -> list[Row]:
+        """The newest results that are events of their own, oldest first."""
+        found = [
+            row
+            for state in (ORPHAN, ANSWER)
+            for row in self._known.get((call_id, state), [])[-_NEWEST:]
+            if not row.retired
+        ]
+        return sorted(found, key=_by_id)
+
+
+def _keys_and_ids(ids: list[str]) -> tuple[str, str]:
+    """What `_NAMED` asks for."""
+    return json.dumps([short_key(call_id) for call_id in ids]), json.dumps(ids)

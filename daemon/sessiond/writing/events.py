@@ -11,12 +11,11 @@ import apsw
 
 from sess_schema.edits import hunks_of, with_hunks, without_hunks
 from sess_schema.ids import RecordId, SessionId, SourceId
-from sess_schema.session.event import FACTS
-from sessiond.engines.slices import PlacedRecord
+from sess_schema.session import FACTS
+from sessiond.engines.steps import PlacedRecord
 from sessiond.sourcekit.base import LINK_PROMPT, Event, Record, Result, SessionSpec
-from sessiond.writing.calls import ANSWER, ORPHAN, Calls
-from sessiond.writing.chunks import Chunks
-from sessiond.writing.event_rows import EventRows, Row, clean, row_of
+from sessiond.writing.event_rows import ANSWER, ORPHAN, Calls, EventRows, Row, clean, row_of
+from sessiond.writing.record_rows import Chunks
 from sessiond.writing.sessions import Session, Sessions
 
 # The facts that the call tells, not its result.

@@ -1,23 +1,26 @@
-"""Writes records into `records`: their sessions, their copies, and the records they take back."""
+"""Writes records into `records`: their sessions, their copies, and what hides them.
+
+A record is hidden when a later one replaces it or takes it back, when a better source has it, or
+when it is gone from its file."""
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import apsw
 
-from sess_schema.ids import RecordId, SessionId
-from sess_schema.short_keys import short_key
-from sessiond.engines.slices import PlacedRecord
-from sessiond.reading.tracked import Tracked
-from sessiond.sourcekit.base import Record, SessionSpec, Usage
+from sess_schema.ids import NO_SOURCE, RecordId, SessionId, SourceId, short_key
+from sessiond.engines.steps import PlacedRecord
+from sessiond.reading.tracked import Progress, Tracked
+from sessiond.sourcekit.base import Record, Retire, SessionSpec, Usage
 from sessiond.writing.copies import Alike, Copies
 from sessiond.writing.events import EventWriter
-from sessiond.writing.hiding import Mirrors, Superseding, bare
 from sessiond.writing.record_rows import RecordRows, Twin
-from sessiond.writing.session_facts import SessionFacts
-from sessiond.writing.sessions import Session, Sessions
+from sessiond.writing.sessions import Session, SessionFacts, Sessions
 from sessiond.writing.usage import UsageWriter
 
 
@@ -194,3 +197,258 @@ class RecordWriter:
         placed.id = twin.id
         self._copies.mark_back(twin)
         self._events.mark(twin.id, gone=False)
+
+
+_HERE = "source_id = ?1 AND session_id = ?2 AND offset < ?3"
+_STANDS = "retired = 0 AND superseded = 0"
+# A prompt may be in a record that is a copy of another session's.
+_PROMPTED = (
+    "EXISTS (SELECT 1 FROM events e WHERE e.record_id = coalesce(t.copy_of, t.id)"
+    " AND e.type = 'user')"
+)
+
+
+class Superseding:
+    """Records that a later record of the same log replaces or takes back.
+
+    Their lines are still in the file, so the records stay; only their events are retired.
+    """
+
+    def __init__(
+        self,
+        db: apsw.Connection,
+        rows: RecordRows,
+        *,
+        copies: Copies,
+        events: EventWriter,
+        facts: SessionFacts,
+    ) -> None:
+        self._db = db
+        self._rows = rows
+        self._copies = copies
+        self._events = events
+        self._facts = facts
+
+    def apply(
+        self, source: Tracked, session: Session, placed: PlacedRecord, operation: Retire
+    ) -> None:
+        back = bool(operation.onward or operation.prompts)
+        find = self._onward if back else self._replaced
+        named = find(source, session, placed, operation)
+        for record_id in named:
+            self._copies.supersede(record_id, session.id, source.generation)
+            self._events.mark(record_id, gone=True)
+        if named:
+            self._facts.count_again(session.id)
+            self._facts.prompts_changed(session)
+        if named and back:
+            self._events.rejoin_taken_back(named)
+
+    def _replaced(
+        self, source: Tracked, session: Session, placed: PlacedRecord, operation: Retire
+    ) -> list[RecordId]:
+        """Records with the id of the operation; without a query if it is that of the record."""
+        native_id = operation.native_id
+        if native_id is not None and native_id == placed.record.native_id:
+            standing = self._copies.standing(native_id, source.id, session.id)
+            if standing:
+                self._rows.flush()
+            return standing
+        self._rows.flush()
+        # Without the plus signs SQLite would read every record of the session.
+        return self._ids(
+            "native_key = short_key(?4) AND native_id = ?4 AND +source_id = ?1"
+            " AND +session_id = ?2 AND offset < ?3",
+            (source.id, session.id, placed.offset, native_id),
+        )
+
+    def _onward(
+        self, source: Tracked, session: Session, placed: PlacedRecord, operation: Retire
+    ) -> list[RecordId]:
+        self._rows.flush()
+        here = (source.id, session.id, placed.offset)
+        if operation.prompts:
+            start = self._nth_prompt(here, operation.prompts)
+        else:
+            first = self._first_of(here, operation.native_id)
+            start = (1 << 62 if first is None else first + 1) if operation.after else first or 0
+        return self._ids(f"{_HERE} AND offset >= ?4", (*here, start))
+
+    def _ids(self, condition: str, values: tuple[object, ...]) -> list[RecordId]:
+        query = f"SELECT id FROM records WHERE {condition} AND {_STANDS}"
+        return [record_id for (record_id,) in self._db.execute(query, values)]
+
+    def _nth_prompt(self, here: tuple[object, ...], count: int) -> int:
+        """The offset of the nth prompt from the end, or of the first if there are fewer."""
+        offsets: list[Any] = self._db.execute(
+            f"SELECT offset FROM records t WHERE {_HERE} AND {_STANDS} AND {_PROMPTED}"
+            " ORDER BY offset DESC LIMIT ?4",
+            (*here, count),
+        ).fetchall()
+        return int(offsets[-1][0]) if offsets else 1 << 62
+
+    def _first_of(self, here: tuple[object, ...], native_id: str | None) -> int | None:
+        """The offset of a record, if it is known."""
+        offset = self._db.execute(
+            "SELECT min(offset) FROM records WHERE native_key = short_key(?4) AND native_id = ?4"
+            f" AND +source_id = ?1 AND +session_id = ?2 AND offset < ?3 AND {_STANDS}",
+            (*here, native_id),
+        ).get
+        return None if offset is None else int(offset)
+
+
+_OUTRANKED = (
+    "SELECT r.id, r.generation, r.kind FROM session_sources m JOIN sources r ON r.id = m.source_id"
+    " WHERE m.session_id = ?1 AND r.fallback > (SELECT min(o.fallback) FROM session_sources n"
+    " JOIN sources o ON o.id = n.source_id WHERE n.session_id = ?1)"
+)
+
+_LIVE = (
+    "SELECT id, copy_of IS NOT NULL"
+    " OR EXISTS (SELECT 1 FROM records c WHERE c.copy_of = records.id)"
+    " FROM records WHERE session_id = ? AND source_id = ? AND retired = 0"
+)
+_RETIRE = (
+    "UPDATE events SET retired = ? WHERE record_id IN (SELECT value FROM json_each(?))",
+    "UPDATE records SET retired = ? WHERE id IN (SELECT value FROM json_each(?))",
+)
+
+
+def bare(spec: SessionSpec) -> SessionSpec:
+    """Without what only the best source of a session may say about it."""
+    return replace(spec, title=None, project=None, folder=None)
+
+
+class Mirrors:
+    """Sources that repeat a better source: archived, but shown only if there is no better one.
+
+    A conversation may be in an editor's database, in a chat of its agent and in a transcript.
+    The outcome does not depend on which is read first.
+    """
+
+    def __init__(self, db: apsw.Connection, copies: Copies, facts: SessionFacts) -> None:
+        self._db = db
+        self._copies = copies
+        self._facts = facts
+        self._enrolled: set[tuple[int | None, int]] = set()  # sources with their sessions
+
+    def enroll(self, source_id: SourceId | None, session_id: SessionId, fallback: int) -> bool:
+        """Register a source that has records of a session; return whether it is new there."""
+        if (source_id, session_id) in self._enrolled:
+            return False
+        self._enrolled.add((source_id, session_id))
+        self._db.execute(
+            "INSERT OR IGNORE INTO session_sources (session_id, source_id) VALUES (?, ?)",
+            (session_id, source_id),
+        )
+        new = bool(self._db.changes())
+        if fallback:
+            self._db.execute("UPDATE sources SET fallback = ? WHERE id = ?", (fallback, source_id))
+        return new
+
+    def is_known_better(self, session_id: SessionId, fallback: int) -> bool:
+        """Whether a better source than one that is new has the session."""
+        better = (
+            "SELECT EXISTS (SELECT 1 FROM session_sources m JOIN sources r ON r.id = m.source_id"
+            " WHERE m.session_id = ? AND r.fallback < ?)"
+        )
+        return bool(self._db.execute(better, (session_id, fallback)).get)
+
+    def is_outranked(
+        self, source_id: SourceId | None, session_id: SessionId, fallback: int
+    ) -> bool:
+        """Whether a better source has the session."""
+        return bool(fallback) and any(
+            outranked == source_id for outranked, *_ in self._db.execute(_OUTRANKED, (session_id,))
+        )
+
+    def are_worse(self, session_id: SessionId) -> bool:
+        """Whether some of the session's sources are outranked by another one."""
+        return any(True for _ in self._db.execute(_OUTRANKED, (session_id,)))
+
+    def retire(self, session_id: SessionId) -> bool:
+        """Hide what a better source also has; return whether something was not yet hidden."""
+        db = self._db
+        outranked: list[Any] = db.execute(_OUTRANKED, (session_id,)).fetchall()
+        for source_id, generation, _ in outranked:
+            db.execute("UPDATE sources SET kind = 'mirror' WHERE id = ?", (source_id,))
+            live: list[Any] = db.execute(_LIVE, (session_id, source_id)).fetchall()
+            for record_id in [record_id for record_id, is_shared in live if is_shared]:
+                self._copies.retire(record_id, session_id, generation)
+                db.execute("UPDATE records SET retired = ? WHERE id = ?", (generation, record_id))
+            alone = json.dumps([record_id for record_id, is_shared in live if not is_shared])
+            for update in _RETIRE:
+                db.execute(update, (generation, alone))
+        self._facts.count_again(session_id)
+        return any(kind != "mirror" for *_, kind in outranked)
+
+
+class Rewriting:
+    """Retires what a file said before it was rewritten; records that it still has return.
+
+    The whole file is read again in one transaction. Unchanged bytes stay in the archive; the
+    others are kept beside the new ones under the number of the generation that replaced them.
+    """
+
+    def __init__(
+        self,
+        db: apsw.Connection,
+        *,
+        sessions: Sessions,
+        copies: Copies,
+        events: EventWriter,
+        facts: SessionFacts,
+    ) -> None:
+        self._db = db
+        self._sessions = sessions
+        self._copies = copies
+        self._events = events
+        self._facts = facts
+
+    def rewind(self, source: Tracked, kept: int) -> None:
+        """Retire every record of the source, to read it again from the first byte."""
+        db = self._db
+        source.generation += 1
+        db.execute(
+            "UPDATE chunks SET retired = ? WHERE source_id = ? AND retired = 0 AND offset >= ?",
+            (source.generation, source.id, kept),
+        )
+        self.retire_records(source)
+        source.archived_to = kept
+        source.save_progress(db, Progress())
+
+    def retire_records(self, source: Tracked) -> None:
+        """Retire every record of the source under its generation."""
+        db, new = self._db, source.generation
+        db.execute(
+            "UPDATE records SET retired = ? WHERE source_id = ? AND retired = 0 AND session_id IN"
+            " (SELECT session_id FROM session_sources WHERE source_id = ?)",
+            (new, source.id, source.id),
+        )
+        db.execute(
+            "UPDATE warnings SET retired = ? WHERE source_id = ? AND retired = 0", (new, source.id)
+        )
+        # Sessions that only this file has are read from scratch.
+        alone = db.execute(
+            "SELECT session_id FROM session_sources s WHERE source_id = ?1 AND NOT EXISTS"
+            " (SELECT 1 FROM session_sources o WHERE o.session_id = s.session_id"
+            " AND o.source_id <> ?1)",
+            (source.id,),
+        )
+        for (session_id,) in list(alone):
+            self._sessions.by_id(session_id).unlearn()
+            self._facts.take_back_titles(session_id)
+
+    def finish(self, source: Tracked) -> None:
+        """After rereading: hand over or retire the events of records that are gone."""
+        db = self._db
+        members = "SELECT session_id FROM session_sources WHERE source_id = ?"
+        lost = db.execute(
+            "SELECT id, session_id FROM records WHERE source_id = ? AND retired = ?"
+            f" AND copy_of IS NULL AND session_id IN ({members})",
+            (source.id, source.generation, source.id),
+        )
+        for record_id, session_id in list(lost):
+            self._copies.retire(record_id, session_id, source.generation)
+        self._events.detach_lost(source.id or NO_SOURCE, source.generation)
+        self._facts.count_again(*(key for (key,) in db.execute(members, (source.id,))))

@@ -23,10 +23,10 @@ from sess_schema import archive
 from sess_schema.ids import NO_SOURCE, SessionId, SourceId
 from sessiond.engines.lines import LogReader
 from sessiond.reading import tail
-from sessiond.reading.territory import HEAD
+from sessiond.reading.territory import HEAD_BYTES
 from sessiond.reading.tracked import Progress, Tracked, load_all
 from sessiond.sourcekit.base import LINK_META, TITLE_AI, Source
-from sessiond.sourcekit.known_rows import GONE, STALE
+from sessiond.sourcekit.foreign import NO_PLACE, STALE_PLACE
 from sessiond.writing.record_rows import same_moment
 from sessiond.writing.sessions import Session
 from sessiond.writing.transaction import Store, Transaction
@@ -100,7 +100,7 @@ def _read_wholes_anew(
             db.execute(
                 "UPDATE database_rows SET place = place + ?, digest = ~digest"
                 " WHERE source_id = ? AND place > ?",
-                (STALE, one.id, GONE),
+                (STALE_PLACE, one.id, NO_PLACE),
             )
             if one.is_whole:
                 db.execute(
@@ -230,7 +230,7 @@ def _read_log(
 ) -> None:
     db, marks = transaction.db, tracked.progress.checkpoint
     with _archived(db, tracked) as fd:
-        spec = source.identify(tracked.path, tail.read_at(fd, HEAD, 0))
+        spec = source.identify(tracked.path, tail.read_at(fd, HEAD_BYTES, 0))
         if mask is not None:
             spec = mask.spec(spec)
         parser = source.parser(spec, {})

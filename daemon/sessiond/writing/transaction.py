@@ -13,20 +13,16 @@ import apsw
 from sess_common.errors import caused_by_data
 from sess_schema import sums
 from sess_schema.ground import GroundLost, Overtaken
-from sessiond.engines.slices import Slice
-from sessiond.engines.steps import Fail, Finish, Step, Vanish
-from sessiond.prices.pricing import Pricer
+from sessiond.engines.steps import Fail, Finish, Slice, Step, Vanish
+from sessiond.prices import Pricer
 from sessiond.reading import tail
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import SessionSpec
-from sessiond.writing.chunks import Chunks
 from sessiond.writing.copies import Copies
 from sessiond.writing.events import EventWriter
-from sessiond.writing.hiding import Mirrors, Rewriting, Superseding
-from sessiond.writing.record_rows import RecordRows
-from sessiond.writing.records import RecordWriter
-from sessiond.writing.session_facts import SessionFacts
-from sessiond.writing.sessions import Sessions
+from sessiond.writing.record_rows import Chunks, RecordRows
+from sessiond.writing.records import Mirrors, RecordWriter, Rewriting, Superseding
+from sessiond.writing.sessions import SessionFacts, Sessions
 from sessiond.writing.usage import Bills, UsageWriter
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import apsw
 
 from sess_schema import sums
-from sess_schema.ids import RecordId, SessionId
-from sess_schema.short_keys import short_key
-from sessiond.engines.slices import content_digest, hash64
-from sessiond.prices.pricing import PRICED, Pricer
+from sess_schema.ids import RecordId, SessionId, short_key
+from sessiond.engines.steps import content_digest, hash64
+from sessiond.prices import PRICED, Pricer
 from sessiond.sourcekit.base import Record, Usage
 from sessiond.writing.record_rows import same_moment
 from sessiond.writing.sessions import Session, Sessions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, groupby
 from operator import itemgetter
@@ -14,18 +14,26 @@ from typing import NamedTuple
 import apsw
 
 from sess_common.classes import TYPE_CHECKING, dataclass
-from sess_schema import sums
+from sess_schema import shown, sums
 from sess_schema.ids import NO_SESSION, SessionId
-from sess_schema.moments import NEAR, QUARTER, Moment, Span, Summed, joined, moments, summed
 from sess_schema.queries import sessions
-from sess_schema.queries.spans import forks, moments_shown
 from sess_schema.queries.tally import EVENTS, USAGE
-from sess_schema.session import shown
+from sess_schema.sums import (
+    NEAR,
+    QUARTER,
+    Moment,
+    Span,
+    Summed,
+    joined_spans,
+    moments_of,
+    summed_moments,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import tzinfo
     from typing import Any
+
 
 NONE = "none"  # the group of rows without one: responses have no tool
 PERIODS = frozenset({"hour", "day", "week", "month"})
@@ -269,13 +277,17 @@ class Reader:
         """When each session was active, in order; for a single session, without its subagents."""
         session = self._asked.session
         if session is not None and forks(self._db, [session]):
-            rows = [*summed(session, self._inside(moments_shown(self._db, session)))]
+            rows = [*summed_moments(session, self._inside(moments_shown(self._db, session)))]
         else:
             columns = "k.session_id, k.first_ts, k.last_ts, k.active_ms, k.user_ms, k.prompted"
             own = "" if session is None else f" AND s.id = {session}"
             dated = f"AND k.quarter <> {sums.UNDATED}{own}"
             rows = sorted([*self._summed(columns, "spans", dated), *self._cut_spans(own)])
-        return [span for span in joined(rows) if self.is_asked(span.session, span.first // QUARTER)]
+        return [
+            span
+            for span in joined_spans(rows)
+            if self.is_asked(span.session, span.first // QUARTER)
+        ]
 
     def _cut_spans(self, own: str) -> Iterator[Summed]:
         """Summed as the writer does, for the quarters that the window cuts through."""
@@ -292,9 +304,9 @@ class Reader:
                 (*values, since, later, since, later),
             )
             for session, group in groupby(rows, key=itemgetter(0)):
-                dated = moments(row[1:] for row in group)
+                dated = moments_of(row[1:] for row in group)
                 inside = (one for one in dated if since <= one.ts < later)
-                yield from (one for one in summed(session, inside) if one[1] < until)
+                yield from (one for one in summed_moments(session, inside) if one[1] < until)
 
     def _inside(self, shown: Iterable[Moment]) -> Iterator[Moment]:
         since, until = self._asked.since, self._asked.until
@@ -352,3 +364,27 @@ def _upwards(rows: dict[SessionId, tuple[Any, ...]], key: SessionId) -> Iterator
     while (key := rows[key][1]) in rows and key not in seen:
         seen.add(key)
         yield key
+
+
+def forks(db: apsw.Connection, sessions: Sequence[SessionId]) -> set[SessionId]:
+    """The sessions that share records with one that had them first."""
+    return {
+        session
+        for (session,) in db.execute(
+            "SELECT DISTINCT t.session_id FROM records t JOIN records o ON o.id = t.copy_of"
+            " WHERE t.copy_of IS NOT NULL AND o.session_id <> t.session_id"
+            " AND t.session_id IN (SELECT value FROM json_each(?))",
+            (json.dumps([*sessions]),),
+        )
+    }
+
+
+def moments_shown(db: apsw.Connection, session: SessionId) -> Iterator[Moment]:
+    """A fork's moments, copied and new."""
+    yield from moments_of(
+        db.execute(
+            f"SELECT e.ts, {sums.SAID}, {sums.WAITED_FOR}, e.answered FROM events e JOIN sessions s"
+            f" ON s.id = ?1 WHERE e.id IN ({shown.IDS.replace('?', '?1')})",
+            (session,),
+        )
+    )

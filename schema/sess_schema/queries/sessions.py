@@ -10,7 +10,7 @@ import apsw
 from sess_common import times
 from sess_common.classes import TYPE_CHECKING, dataclass
 from sess_common.errors import Exit, SessError
-from sess_schema.session import shown
+from sess_schema import shown
 
 if TYPE_CHECKING:
     from typing import Any

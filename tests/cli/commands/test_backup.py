@@ -10,7 +10,7 @@ from tests.waiting import wait_until
 
 from sess_common.errors import SessError
 from sess_schema import archive
-from sess_schema.page_sink import hash_of, verified
+from sess_schema.backups import hash_of, verified
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 

@@ -10,7 +10,8 @@ from contextlib import closing
 import apsw
 import pytest
 
-from sess_common import lock, sizes
+from sess_common import lock
+from sess_schema import soundness
 from sess_schema.connection import open_reader
 
 pytestmark = pytest.mark.slow
@@ -47,8 +48,8 @@ def test_deep_says_where_the_bytes_are(world):
     t.append(t.prompt("hello"), t.answer("good morning " * 5000))
     world.ingest()
     with closing(open_reader(world.state / "index.db")) as db:
-        parts = sizes.by_part(db)
-        assert sizes.of_transcripts(db) == t.path.stat().st_size
+        parts = soundness.bytes_by_part(db)
+        assert soundness.transcript_bytes(db) == t.path.stat().st_size
     assert sum(parts.values()) == (world.state / "index.db").stat().st_size
     assert {"archive", "texts", "full text", "records", "events", "usage"} < parts.keys()
     size = checks(world, "--deep", code=0)["size"]

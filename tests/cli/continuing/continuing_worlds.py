@@ -8,10 +8,10 @@ from contextlib import closing
 
 from tests.conftest import opened
 
-from sess_cli.continuing import messages
+from sess_cli.continuing import history as messages
 from sess_cli.recording import Recorder
 from sess_schema.queries import sessions
-from sess_schema.session.reader import Reader
+from sess_schema.session import Reader
 from sessiond.config import Config
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
@@ -64,4 +64,4 @@ def read_messages(world):
     """As the command does, in this process."""
     ingest(world)
     with closing(opened(world.state / "index.db")) as db:
-        return messages.of_session(Reader(db, sessions.resolve(db, SESSION).key))
+        return messages.messages_of(Reader(db, sessions.resolve(db, SESSION).key))

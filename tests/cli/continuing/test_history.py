@@ -15,9 +15,9 @@ from tests.cli.continuing.continuing_worlds import (
 )
 from tests.conftest import World
 
-from sess_cli.continuing import messages, pruning
-from sess_cli.continuing.blocks import as_blocks
-from sess_cli.continuing.messages import Message, as_chat
+from sess_cli.continuing import history as messages
+from sess_cli.continuing import history as pruning
+from sess_cli.continuing.history import Message, as_blocks, as_chat
 
 
 def short(found):

@@ -7,7 +7,7 @@ import json
 import pytest
 from tests.cli.continuing.continuing_worlds import SESSION, call, ingest, recorder, state
 
-from sess_cli.continuing.todos import Todos
+from sess_cli.continuing.state import Todos
 
 
 def test_the_last_word_counts(world):

@@ -14,7 +14,7 @@ from tests.cli.edit.conftest import rest
 from tests.conftest import World
 from tests.waiting import wait_until
 
-from sess_cli.edit import cutting, target, undoing
+from sess_cli.edit import cutting, undoing
 from sess_cli.edit.plan import closure, parse_range, plan
 from sess_common.errors import SessError
 from sess_schema.connection import open_reader
@@ -174,8 +174,10 @@ def test_a_line_added_after_the_index_was_read_survives(world, talk, monkeypatch
     world.ingest()
     before = lines(talk.path)
     with closing(open_reader(world.state / "index.db")) as db:
-        chosen = target.find(db, SESSION)
-        cut = cutting.planned(db, chosen, transcripts.read(db, chosen.source), [7], relink=False)
+        chosen = cutting.find_target(db, SESSION)
+        cut = cutting.planned_cut(
+            db, chosen, transcripts.read(db, chosen.source), [7], relink=False
+        )
         talk.append(talk.prompt("one more thing"))
         edit, appended = cutting.perform(db, cut, force=True)
     assert appended == len(lines(talk.path)[-1])
@@ -275,11 +277,11 @@ def test_any_cut_of_any_transcript(tmp_path_factory, monkeypatch, script, picks)
     before = t.path.read_bytes()
     world.ingest()
     with closing(open_reader(world.state / "index.db")) as db:
-        chosen = target.find(db, SESSION)
+        chosen = cutting.find_target(db, SESSION)
         found = transcripts.read(db, chosen.source)
         seeds = {pick % len(found.records) + 1 for pick in picks} - {len(found.records)}
         assume(seeds)
-        cut = cutting.planned(db, chosen, found, seeds, relink=False)
+        cut = cutting.planned_cut(db, chosen, found, seeds, relink=False)
         edit, appended = cutting.perform(db, cut, force=False)
     assert appended == 0
     written = [line for line in before.splitlines(keepends=True) if line.strip()]

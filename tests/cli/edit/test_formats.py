@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.cli.edit.conftest import rest
 from tests.golden_home import clean
 
-from sess_cli.edit import cutting, elements, log, pieces, sidecar, target, undoing
+from sess_cli.edit import cutting, log, splices, undoing
 from sess_common.errors import SessError
 from sess_schema.connection import open_reader
 from sess_schema.queries import sessions, transcripts
@@ -35,7 +35,7 @@ def home(tmp_path, monkeypatch, request):
 def targets(db, kind):
     for (key,) in db.execute("SELECT id FROM sessions WHERE records > 0 ORDER BY id").fetchall():
         try:
-            chosen = target.find(db, sessions.by_key(db, key).session, "1")
+            chosen = cutting.find_target(db, sessions.by_key(db, key).session, "1")
         except SessError:
             continue
         if chosen.kind == kind and chosen.session.key == key:
@@ -47,12 +47,12 @@ def test_a_record_of_any_log(home):
     """Each record that is said is cut alone and undone: the other lines and the file are exact."""
     done = 0
     with closing(open_reader(home.state / "index.db")) as db:
-        for chosen in targets(db, target.LOG):
+        for chosen in targets(db, cutting.LOG):
             found = transcripts.read(db, chosen.source)
             said = [record.number for record in found.records if record.events]
             for number in said[:3]:
                 try:
-                    cut = cutting.planned(db, chosen, found, [number], relink=True)
+                    cut = cutting.planned_cut(db, chosen, found, [number], relink=True)
                 except SessError:  # a compressed file, or every record of a tiny one
                     continue
                 with open(chosen.path, "rb") as file:
@@ -80,13 +80,13 @@ def test_a_record_of_a_document(home):
     """The element leaves its list; everything else has the same value, and undo is exact."""
     done = 0
     with closing(open_reader(home.state / "index.db")) as db:
-        for chosen in targets(db, target.DOCUMENT):
+        for chosen in targets(db, cutting.DOCUMENT):
             found = transcripts.read(db, chosen.source)
             if len(found.records) < 3:
                 continue
             with open(chosen.path, "rb") as file:
                 before = file.read()
-            cut = cutting.planned(db, chosen, found, [found.records[1].number], relink=False)
+            cut = cutting.planned_cut(db, chosen, found, [found.records[1].number], relink=False)
             edit, _ = cutting.perform(db, cut, force=False)
             with open(chosen.path, "rb") as file:
                 after = json.loads(file.read())
@@ -106,7 +106,7 @@ def test_a_record_of_a_document(home):
 def test_what_is_left_of_a_cursor_conversation_goes_beside_its_database(home):
     """The database keeps its bytes; later cuts add up; other conversations in the file stay."""
     with closing(open_reader(home.state / "index.db")) as db:
-        found = [one for one in targets(db, target.DATABASE) if one.path.endswith(".vscdb")]
+        found = [one for one in targets(db, cutting.DATABASE) if one.path.endswith(".vscdb")]
         several = [one for one in found if one.path == found[0].path]
         large = [one for one in several if len(transcripts.read(db, one.source).records) > 3]
         first, second = large[:2]
@@ -115,12 +115,12 @@ def test_what_is_left_of_a_cursor_conversation_goes_beside_its_database(home):
 
         def cut(chosen, number):
             records = transcripts.read(db, chosen.source)
-            plan = cutting.planned(db, chosen, records, [number], relink=False)
+            plan = cutting.planned_cut(db, chosen, records, [number], relink=False)
             edit, _ = cutting.perform(db, plan, force=True)
             return edit, plan.plan.gone
 
         def left():
-            with open(sidecar.path_of(first.path), encoding="utf-8") as file:
+            with open(cutting.sidecar_path(first.path), encoding="utf-8") as file:
                 return [json.loads(line)["composerId"] for line in file]
 
         made, gone = cut(first, 1)
@@ -143,10 +143,10 @@ def test_what_is_left_of_a_cursor_conversation_goes_beside_its_database(home):
 def test_other_databases_are_refused(home):
     """In one line that names the file; nothing appears beside it."""
     with closing(open_reader(home.state / "index.db")) as db:
-        chosen = next(targets(db, target.DATABASE))
+        chosen = next(targets(db, cutting.DATABASE))
         beside = sorted(os.listdir(os.path.dirname(chosen.path)))
         with pytest.raises(SessError, match=r"is a database of .*, which is never written to"):
-            cutting.planned(db, chosen, transcripts.read(db, chosen.source), [1], relink=False)
+            cutting.planned_cut(db, chosen, transcripts.read(db, chosen.source), [1], relink=False)
     assert sorted(os.listdir(os.path.dirname(chosen.path))) == beside
     assert log.entries() == []
 
@@ -182,10 +182,10 @@ def test_elements_of_any_document(records, gone, indent, ascii_only, depth):
     text = json.dumps(document(records), indent=indent, ensure_ascii=ascii_only)
     raw = text.encode("utf-8", "surrogatepass")
     assume(raw.decode("utf-8", "replace") == text)
-    swaps = elements.without(text, records, gone)
+    swaps = splices.without_elements(text, records, gone)
     kept = [record for place, record in enumerate(records) if place not in gone]
     out = b"".join(
         piece if isinstance(piece, bytes) else raw[slice(*piece)]
-        for piece in pieces.around(swaps, len(raw))
+        for piece in splices.around(swaps, len(raw))
     )
     assert json.loads(out) == document(kept)

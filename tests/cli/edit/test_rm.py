@@ -14,7 +14,7 @@ from tests.cli.continuing.continuing_worlds import SESSION, recorder
 from tests.cli.edit.conftest import in_child, rest
 from tests.golden_home import clean
 
-from sess_cli.edit import live, removing
+from sess_cli.edit import live, whole_files
 from sess_cli.recording import Recorder
 from sess_schema.connection import open_reader
 from sess_schema.queries import sessions
@@ -140,8 +140,8 @@ def test_a_crash_in_between_can_be_undone(world, tea, monkeypatch, survived):
 
         live.reached = reached
         with closing(open_reader(world.state / "index.db")) as db:
-            removal = removing.planned(db, sessions.resolve(db, SESSION))
-        removing.perform(removal, force=False)
+            removal = whole_files.planned_removal(db, sessions.resolve(db, SESSION))
+        whole_files.remove_session(removal, force=False)
 
     assert in_child(die_later) == -signal.SIGKILL
     assert sum(name not in content(tea) for name in FILES) == survived

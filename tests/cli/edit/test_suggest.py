@@ -8,9 +8,8 @@ from contextlib import closing
 import pytest
 from tests.golden_home import clean
 
-from sess_cli.edit import target
-from sess_cli.edit.lexicon import PHRASES, correction
-from sess_cli.edit.suggest import suggestions
+from sess_cli.edit import cutting
+from sess_cli.edit.suggest import PHRASES, correction, suggestions
 from sess_schema.connection import open_reader
 from sess_schema.queries import sessions, transcripts
 
@@ -22,7 +21,7 @@ def found(world, *said):
     world.transcript().append(*said)
     world.ingest()
     with closing(open_reader(world.state / "index.db")) as db:
-        chosen = target.find(db, SESSION)
+        chosen = cutting.find_target(db, SESSION)
         told = suggestions(db, transcripts.read(db, chosen.source), chosen.session.key)
     return [
         (one.record.number, {trigger.id: round(trigger.score, 3) for trigger in one.triggers})
@@ -176,7 +175,7 @@ def test_sessions_of_every_kind_of_source(tmp_path, agent):
             for (key,) in db.execute("SELECT id FROM sessions WHERE records > 0")
         ]
         for row in rows:
-            chosen = target.find(db, row.session, "1")
+            chosen = cutting.find_target(db, row.session, "1")
             told = transcripts.read(db, chosen.source)
             assert [record.number for record in told.records] == [*range(1, len(told.records) + 1)]
             assert all(edge.caller <= edge.answer for edge in told.edges)

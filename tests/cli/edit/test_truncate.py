@@ -15,7 +15,7 @@ from tests.cli.edit.conftest import rest
 from tests.conftest import World
 from tests.waiting import wait_until
 
-from sess_cli.edit import target, truncating
+from sess_cli.edit import cutting
 from sess_common.errors import SessError
 from sess_schema.connection import open_reader
 from sess_schema.queries import transcripts
@@ -220,10 +220,10 @@ def test_any_truncation_is_sound(tmp_path_factory, happenings, count):
                 getattr(record, what)("words")
     ingest(world)
     with closing(open_reader(world.state / "index.db")) as db:
-        found = target.find(db, SESSION)
+        found = cutting.find_target(db, SESSION)
         transcript = transcripts.read(db, found.source)
         try:
-            cut = truncating.planned(db, found, transcript, count)
+            cut = cutting.planned_truncation(db, found, transcript, count)
         except SessError:
             return  # every record would go
     prompts = [record.number for record in transcript.records if record.kind == "user"]

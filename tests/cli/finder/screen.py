@@ -20,8 +20,7 @@ from textual import events
 from textual.keys import _character_to_key, key_to_character
 
 from sess_cli.finder import looks
-from sess_cli.finder.app import Finder
-from sess_cli.finder.help import Help
+from sess_cli.finder.app import Finder, Help
 from sess_schema.citations import Citations
 from sess_schema.connection import open_reader
 

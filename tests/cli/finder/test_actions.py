@@ -89,7 +89,7 @@ def test_a_hostile_id_never_names_a_file_elsewhere(world):
     world.ingest()
     with closing(open_reader(world.state / "index.db")) as db:
         (row,) = sessions.Listing().rows(db)
-        made = actions.export(db, row.key, world.root, utc=True)
+        made = actions.export_session(db, row.key, world.root, utc=True)
     assert made.parent == world.root
     assert re.fullmatch(r"[0-9A-Za-z_-]+\.md", made.name)
 

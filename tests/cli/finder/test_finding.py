@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 from tests.cli.finder.screen import PATIENCE, drive
 
-from sess_cli.finder import query, wording
+from sess_cli.finder import query
 from sess_cli.finder.app import Finder, Found
 from sess_cli.finder.query import Answer, Finding, Request
 from sess_cli.finder.worker import Latest
@@ -111,14 +111,14 @@ def test_a_filter_that_is_being_typed_is_not_searched_for(shop):
 )
 def test_what_a_beginning_is(typed, searched):
     """Three letters or more of the last word, unless it is excluded, finished or a filter."""
-    assert wording.begun(typed) == searched
+    assert query.open_ended(typed) == searched
 
 
 def test_an_unfinished_word_gives_way(shop):
     """One or two letters that find nothing do not empty the list."""
-    assert wording.short_word("retry b") == "b"
-    assert wording.short_word("src/ro") == "ro"
-    assert wording.short_word("retry bac") == ""
+    assert query.short_word("retry b") == "b"
+    assert query.short_word("src/ro") == "ro"
+    assert query.short_word("retry bac") == ""
     with closing(open_reader(shop.state / "index.db")) as db:
         for typed, unfinished in (
             ("gateway is:", "is:"),
@@ -126,7 +126,7 @@ def test_an_unfinished_word_gives_way(shop):
             ("gateway is:ok", ""),
             ("gateway http://x", ""),
         ):
-            assert wording.unfinished_filter(db, typed, Setting(0)) == unfinished
+            assert query.unfinished_filter(db, typed, Setting(0)) == unfinished
 
     async def script(screen):
         await screen.type("gateway zq")

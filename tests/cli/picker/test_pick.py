@@ -8,9 +8,9 @@ from contextlib import closing
 import pytest
 from tests.cli.edit.conftest import rest
 
-from sess_cli.commands.pick import _marks
-from sess_cli.edit import target
-from sess_cli.picker.app import Picker
+from sess_cli.commands.cut import _marks
+from sess_cli.edit import cutting
+from sess_cli.picker_screen import Picker
 from sess_schema.connection import open_reader
 from sess_schema.queries import transcripts
 
@@ -39,7 +39,7 @@ def pick(world, script, *, suggest=False, size=(100, 20)):
     """Run a script at the picker; return the app."""
 
     async def main(db):
-        chosen = target.find(db, SESSION)
+        chosen = cutting.find_target(db, SESSION)
         marks = _marks(db, chosen, transcripts.read(db, chosen.source), suggest=suggest)
         app = Picker(marks, utc=True)
         async with app.run_test(size=size) as pilot:

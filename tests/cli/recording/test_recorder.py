@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sess_cli.recording import InvalidId, Recorder, check_id, outputs
-from sess_cli.recording.listing import title_from
+from sess_cli.recording import InvalidId, Recorder, check_id, files
+from sess_cli.recording.files import title_from
 
 
 @pytest.fixture
@@ -330,19 +330,19 @@ def test_importing_it_loads_only_the_standard_library():
 
 @pytest.mark.parametrize(
     "output",
-    ["", "x", "x" * outputs.MOST_BYTES, "\n".join(["x"] * outputs.MOST_LINES)],
+    ["", "x", "x" * files.MOST_BYTES, "\n".join(["x"] * files.MOST_LINES)],
     ids=["empty", "short", "most bytes", "most lines"],
 )
 def test_an_output_at_a_limit_is_untouched(tmp_path, output):
     """It is returned as it is, and no file is written."""
-    assert outputs.shortened(output, str(tmp_path / "over"), "c1") is output
+    assert files.shortened(output, str(tmp_path / "over"), "c1") is output
     assert not (tmp_path / "over").exists()
 
 
 def test_many_lines_keep_200_and_500(tmp_path):
     """The notice counts what was removed and names the file with everything."""
     lines = [f"line {number}" for number in range(2001)]
-    short = outputs.shortened("\n".join(lines), str(tmp_path), "c/../1")
+    short = files.shortened("\n".join(lines), str(tmp_path), "c/../1")
     path = tmp_path / "c___1.txt"
     assert path.read_text("utf-8") == "\n".join(lines)
     kept = [*lines[:200], *lines[-500:]]
@@ -363,25 +363,25 @@ def test_shortened_outputs_are_short(tmp_path_factory, words, times):
     """Few long lines are cut too, never inside a character, and the file has all of it."""
     folder = tmp_path_factory.mktemp("over")
     output = "\n".join(word * 60 * times for word in words)
-    short = outputs.shortened(output, str(folder), "")
+    short = files.shortened(output, str(folder), "")
     size = len(output.encode())
-    if size <= outputs.MOST_BYTES and outputs.lines_in(output) <= outputs.MOST_LINES:
+    if size <= files.MOST_BYTES and files.lines_in(output) <= files.MOST_LINES:
         assert short == output
         return
-    assert len(short.encode()) <= outputs.MOST_BYTES + 500
+    assert len(short.encode()) <= files.MOST_BYTES + 500
     assert (folder / "unknown.txt").read_bytes() == output.encode()
 
 
 def test_outputs_of_calls_without_an_id_do_not_collide(tmp_path):
     """Each gets a file of its own."""
     for word in ("a", "b"):
-        outputs.shortened(word * 60_000, str(tmp_path), "")
+        files.shortened(word * 60_000, str(tmp_path), "")
     assert [path.read_text("utf-8")[0] for path in sorted(tmp_path.iterdir())] == ["b", "a"]
 
 
 def test_without_a_place_for_the_file_the_notice_names_none(tmp_path):
     """Nothing fails."""
     (tmp_path / "over").write_text("in the way", "utf-8")
-    short = outputs.shortened("x" * 60_000, str(tmp_path / "over"), "c1")
+    short = files.shortened("x" * 60_000, str(tmp_path / "over"), "c1")
     assert "bytes truncated" in short
     assert "saved to" not in short

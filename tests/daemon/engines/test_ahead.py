@@ -15,7 +15,7 @@ from tests.golden_home import GoldenWorld
 from tests.waiting import wait_until
 
 from sess_common.errors import SessError
-from sessiond.engines import ahead, handover
+from sessiond.engines import ahead
 from sessiond.engines.lines import read_log
 from sessiond.ingest import passes
 from sessiond.reading.survey import survey
@@ -75,8 +75,8 @@ def test_every_step_survives_the_way_between_processes(tmp_path, agent):
     world.lay_all()
     for file in logs_of(world):
         for step in read_log(file, Tracked(file.path, agent, file.kind), None, settle_all=True):
-            moved = marshal.loads(marshal.dumps(handover.flat(step)))
-            again = handover.step_of(file, step.row, moved)
+            moved = marshal.loads(marshal.dumps(ahead.flat(step)))
+            again = ahead.step_of(file, step.row, moved)
             if hasattr(again, "slice_") and again.slice_.packed is not None:
                 again.slice_.raw = step.slice_.raw
             assert again == step

@@ -10,8 +10,8 @@ import apsw
 import pytest
 from tests.conftest import opened
 
-from sessiond.engines import tables
-from sessiond.engines.tables import Layout, Listed, Table, TableReader
+from sessiond.engines import databases
+from sessiond.engines.databases import Layout, Listed, Table, TableReader
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
 from sessiond.sourcekit.base import Conversation, Event, Record, SessionSpec, Source
@@ -209,20 +209,20 @@ def test_a_deleted_conversation_is_kept_and_may_return(shelf):
 
 def test_a_large_database_is_counted_only_sometimes(shelf, monkeypatch):
     """Until then the next pass reads it again, although the file did not change."""
-    monkeypatch.setattr(tables, "SMALL", 1)
+    monkeypatch.setattr(databases, "SMALL", 1)
     shelf.book("a", "apples", "pears")
     shelf.read()
     shelf.db.execute("DELETE FROM note WHERE id = 'a1'")
     assert shelf.read() == ([], [])
     assert shelf.shown("a") == ["apples", "pears"]
-    monkeypatch.setattr(tables, "COUNT_EVERY", 0)
+    monkeypatch.setattr(databases, "COUNT_EVERY", 0)
     assert shelf.read() == (["a"], [])
     assert shelf.shown("a") == ["pears"]
 
 
 def test_reused_rowids_are_noticed(shelf, monkeypatch):
     """The last row was deleted and another one took its number: everything is counted."""
-    monkeypatch.setattr(tables, "SMALL", 1)
+    monkeypatch.setattr(databases, "SMALL", 1)
     shelf.book("a", "apples")
     shelf.book("b", "bread", "butter")
     shelf.read()
@@ -245,8 +245,8 @@ def test_another_file_under_the_same_name_is_compared_whole(shelf):
 
 def test_a_long_conversation_is_handed_over_in_pieces(shelf, monkeypatch):
     """All of it arrives, in order."""
-    monkeypatch.setattr(tables, "_PIECE", 50)
-    monkeypatch.setattr(tables, "_BATCH", 2)
+    monkeypatch.setattr(databases, "_PIECE", 50)
+    monkeypatch.setattr(databases, "_BATCH", 2)
     shelf.book("a", *[f"line {number}" for number in range(1, 10)])
     shelf.read()
     assert shelf.shown("a") == [f"line {number}" for number in range(1, 10)]

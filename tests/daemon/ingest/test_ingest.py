@@ -11,9 +11,9 @@ from tests.conftest import opened
 
 from sess_schema import labels
 from sess_schema.connection import open_writer
-from sess_schema.marks import FAILED
+from sess_schema.search_index import FAILED
 from sessiond.ingest import Ingest, passes
-from sessiond.writing import chunks
+from sessiond.writing import record_rows
 from sessiond.writing.transaction import Store
 
 
@@ -377,7 +377,7 @@ def test_call_ids_that_are_used_again_are_other_calls(world):
 
 def test_an_output_too_long_to_search_whole_is_archived_whole(world, monkeypatch):
     """The text ends at the limit with a warning; the file comes back to the last byte."""
-    monkeypatch.setattr(chunks, "LONGEST_ATTACHMENT", 1 << 20)
+    monkeypatch.setattr(record_rows, "LONGEST_ATTACHMENT", 1 << 20)
     t = world.transcript()
     file = t.path.with_suffix("") / "tool-results" / "big.txt"
     file.parent.mkdir(parents=True)

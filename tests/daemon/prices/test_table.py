@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessiond.prices import table as prices
-from sessiond.prices.table import PriceTable, Rates, read_overrides
+from sessiond import prices
+from sessiond.prices import PriceTable, Rates, read_overrides
 
 FILE = Path(prices.__file__).with_name("prices.json")
 TABLE = PriceTable.load()

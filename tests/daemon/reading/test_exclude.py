@@ -10,15 +10,15 @@ from tests.golden_home import GoldenWorld
 
 from sess_common.errors import SessError
 from sessiond import config
+from sessiond.config import Exclude, folder_rules
 from sessiond.ingest import Ingest
-from sessiond.reading.exclude import Exclude, folders
 from sessiond.sources import all_sources
 from sessiond.writing.transaction import Store
 
 
 def ingest(world, **rules):
     world.state.mkdir(mode=0o700, exist_ok=True)
-    exclude = Exclude(**{name: folders(listed) for name, listed in rules.items()})
+    exclude = Exclude(**{name: folder_rules(listed) for name, listed in rules.items()})
     with closing(opened(world.state / "index.db")) as db:
         return Ingest(Store(db), exclude=exclude).reconcile(world.places())
 
@@ -41,7 +41,7 @@ def sessions(world):
 )
 def test_what_a_rule_covers(rule, project, covered):
     """A folder with all below it, never another one that starts alike."""
-    assert Exclude(projects=folders([rule])).has_project(project) is covered
+    assert Exclude(projects=folder_rules([rule])).has_project(project) is covered
 
 
 OTHERS = "SELECT native_id FROM sessions WHERE records > 0 AND project IS NOT ?"

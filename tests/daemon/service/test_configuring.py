@@ -7,7 +7,7 @@ import stat
 
 import pytest
 
-from sessiond import config, config_keys
+from sessiond import config
 
 
 def told(world, *arguments):
@@ -47,11 +47,11 @@ def test_what_the_file_says_is_marked(world):
 def test_the_example_has_every_key_and_is_valid(tmp_path):
     """As it stands, and with every line but the comments removed."""
     path = tmp_path / "config.toml"
-    path.write_text(config_keys.example())
+    path.write_text(config.example_file())
     loaded = config.load(path)
     assert loaded.roots["claude"]
     assert "my-model" in loaded.prices
-    path.write_text(config_keys.example(commented=True))
+    path.write_text(config.example_file(commented=True))
     assert config.load(path) == config.Config()
 
 
@@ -95,7 +95,7 @@ def test_edit_opens_a_new_file_with_every_key_as_a_comment(world, tmp_path):
     world.run("sessiond", "config", "--edit", check=0)
     path = world.state / "config.toml"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    for key in config_keys.KEYS:
+    for key in config.KEYS:
         assert f"#{key.example}\n" in path.read_text()
     assert {"key": "edit.keep_days", "value": 3, "from": "config.toml"} in told(world)
     world.env["EDITOR"] = "no-such-editor"

@@ -14,7 +14,7 @@ from tests.waiting import LIMIT, wait_until
 
 from sess_common import paths
 from sess_schema.connection import open_reader, open_writer
-from sessiond.service import health, heartbeat, loop
+from sessiond.service import loop, notify, status
 
 LINE = re.compile(r'sessiond_[a-z_]+(\{[a-z]+="[^"]*"\})? -?[0-9.e+]+')
 
@@ -88,21 +88,21 @@ def test_each_state_has_its_exit_code():
         ({**well, "error": "disk full"}, [source], 4, "the index cannot be written: disk full"),
         (well, [parked], 5, "1 file cannot be read; `sessiond status` names them"),
     ):
-        assert health.exit_code(daemon, sources) == code
-        assert health.summary(daemon, sources) == words
+        assert status.health_code(daemon, sources) == code
+        assert status.health_in_words(daemon, sources) == words
 
 
 def test_an_idle_daemon_gives_signs_of_life(tmp_path, monkeypatch):
     """Also if nothing happens the file is written again; else idle and hanging look the same."""
-    heart = heartbeat.Heart(tmp_path / "status.json")
+    heart = notify.Heart(tmp_path / "status.json")
     heart.beat()
-    first = heartbeat.read(tmp_path / "status.json")["at"]
+    first = notify.read(tmp_path / "status.json")["at"]
     heart.flush()
-    assert heartbeat.read(tmp_path / "status.json")["at"] == first
-    monkeypatch.setattr(heartbeat, "AT_LEAST", 0.0)
+    assert notify.read(tmp_path / "status.json")["at"] == first
+    monkeypatch.setattr(notify, "AT_LEAST", 0.0)
     time.sleep(0.002)
     heart.flush()
-    assert heartbeat.read(tmp_path / "status.json")["at"] > first
+    assert notify.read(tmp_path / "status.json")["at"] > first
 
 
 def test_a_long_wal_is_cut_as_soon_as_no_reader_needs_it(world, monkeypatch):

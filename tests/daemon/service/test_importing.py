@@ -18,7 +18,7 @@ from tests.golden_home import GOLDEN
 from tests.waiting import LIMIT, wait_until
 
 from sess_common.errors import SessError
-from sessiond.service import download, importing
+from sessiond.service import importing
 
 SESSION = "11111111-1111-4111-8111-111111111111"
 
@@ -178,7 +178,7 @@ def test_an_address_is_downloaded_after_its_host_was_named(here, capsys):
 
 def test_what_cannot_be_downloaded_is_said(here, monkeypatch):
     """A missing page, a file that is too large, and a redirect out of the web."""
-    monkeypatch.setattr(download, "LARGEST", 1000)
+    monkeypatch.setattr(importing, "LARGEST_DOWNLOAD", 1000)
     away = (302, {"Location": "file:///etc/passwd"}, b"")
     pages = {"/none": (404, {}, b""), "/large": (200, {}, b"x" * 2000), "/away": away}
     with server(pages) as site:

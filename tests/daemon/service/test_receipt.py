@@ -207,7 +207,7 @@ def watched(look):
     return watch
 
 from sessiond import config
-from sessiond.reading import handed
+from sessiond.reading import territory as handed
 from sessiond.reading.survey import survey
 from sessiond.reading.territory import Territory
 from sessiond.sourcekit import disk

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from sess_common import differ
 from sess_schema import edits
 from sess_schema.edits import Edit
-from sessiond.sourcekit.changes import as_hunk, edits_of_arguments
-from sessiond.sourcekit.patches import edits_of_patch
+from sessiond.sourcekit.toolbox import as_hunk, edits_of_arguments, edits_of_patch
 
 BEGUN = """*** Begin Patch
 *** Update File: a.py

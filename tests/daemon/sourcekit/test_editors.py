@@ -9,12 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sessiond.sourcekit.editors import (
-    folder_of,
-    folder_of_workspace,
-)
-from sessiond.sourcekit.files import small_json
-from sessiond.sourcekit.folders import common_folder
+from sessiond.sourcekit.disk import small_json
+from sessiond.sourcekit.folders import common_folder, folder_of_window, folder_of_workspace
 
 
 @pytest.mark.parametrize(
@@ -46,7 +42,7 @@ from sessiond.sourcekit.folders import common_folder
 )
 def test_uris_and_paths(uri: str, expected: str) -> None:
     """A URI is the path that Cursor shows for it, on whichever system it was written."""
-    assert folder_of(uri) == expected
+    assert folder_of_window(uri) == expected
 
 
 @pytest.mark.parametrize(
@@ -78,7 +74,7 @@ def test_uris_and_paths(uri: str, expected: str) -> None:
 )
 def test_what_names_no_folder(nonsense: Any) -> None:
     """Untitled workspaces, places that are on no disk and other types are no folder."""
-    assert folder_of(nonsense) is None
+    assert folder_of_window(nonsense) is None
 
 
 @pytest.mark.parametrize(
@@ -101,7 +97,7 @@ def test_what_names_no_folder(nonsense: Any) -> None:
 )
 def test_workspace_identifiers(identifier: dict[str, Any], expected: str) -> None:
     """The path for the file system counts before the parts of the URI, but not for a remote."""
-    assert folder_of(identifier) == expected
+    assert folder_of_window(identifier) == expected
 
 
 JSON = st.recursive(
@@ -122,7 +118,7 @@ JSON = st.recursive(
 @given(JSON)
 def test_no_identifier_can_fail(identifier: Any) -> None:
     """Whatever stands there gives a path or nothing."""
-    found = folder_of(identifier)
+    found = folder_of_window(identifier)
     assert found is None or found
 
 
@@ -130,7 +126,7 @@ def test_no_identifier_can_fail(identifier: Any) -> None:
 def test_percent_encoding_is_undone(name: str) -> None:
     """Any name of a folder survives the way through a URI."""
     encoded = "".join(f"%{byte:02X}" for byte in name.encode())
-    assert folder_of(f"file:///code/{encoded}") == f"/code/{name}".rstrip("/")
+    assert folder_of_window(f"file:///code/{encoded}") == f"/code/{name}".rstrip("/")
 
 
 @pytest.mark.parametrize(

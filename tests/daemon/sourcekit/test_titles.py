@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sessiond.sourcekit.titles import prompt_title, title_line
+from sessiond.sourcekit.values import prompt_title, title_line
 
 
 @pytest.mark.parametrize(

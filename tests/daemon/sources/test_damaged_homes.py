@@ -19,11 +19,10 @@ from tests.at_length import amount
 from tests.conftest import opened
 from tests.golden_home import GoldenWorld, agents, clean, database
 
-from sessiond.reading.array_elements import NotAnArray, elements
+from sessiond.engines.documents import NotAnArray, array_elements
 from sessiond.reading.tracked import Tracked
 from sessiond.sourcekit.base import NotReady
-from sessiond.sourcekit.foreign import Foreign, ForeignError
-from sessiond.sourcekit.known_rows import KnownRows
+from sessiond.sourcekit.foreign import Foreign, ForeignError, KnownRows
 
 MOST_RECORDS, MOST_DOCUMENTS, MOST_DATABASES = 200, 40, 12  # spoilt, for each agent
 MOST_DAMAGES = 8  # of files, for each agent
@@ -213,7 +212,7 @@ def read_document(world, part, data):
     if not world.source.streams:
         return list(read(path, data))
     try:
-        parts = list(elements(lambda length, offset: data[offset : offset + length]))
+        parts = list(array_elements(lambda length, offset: data[offset : offset + length]))
     except NotAnArray:
         return []
     return [conversation for one in parts for conversation in read(path, one)]

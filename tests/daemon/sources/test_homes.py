@@ -32,7 +32,7 @@ from tests.golden_home import (
 
 from sess_schema import archive
 from sess_schema.connection import open_reader
-from sess_schema.session.reader import Reader
+from sess_schema.session import Reader
 from sessiond.reading.territory import recognised
 from sessiond.sources import source_classes
 

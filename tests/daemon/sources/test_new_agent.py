@@ -22,7 +22,7 @@ from sessiond import sources
 from sessiond.config import Config
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
-from sessiond.service import agents, install, probe, strangers
+from sessiond.service import agents, install, probe
 from sessiond.sourcekit import base
 from sessiond.writing.transaction import Store
 
@@ -242,7 +242,7 @@ def test_a_stranger_is_no_agent_that_is_read():
     """`sess doctor` does not call an agent unknown that a source reads."""
     every = [made((), {"HOME": "~"}) for made in sources.source_classes()]
     read = [place for source in every for place in source.places()]
-    for title, folders in strangers.STRANGERS.items():
+    for title, folders in agents.STRANGERS.items():
         assert title not in {source.title for source in every}
         assert not [place for place in read if place.startswith(folders)], title
 

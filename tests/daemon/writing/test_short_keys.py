@@ -8,7 +8,7 @@ from contextlib import closing
 import apsw
 from tests.conftest import World, opened
 
-from sess_schema import short_keys
+from sess_schema import ids
 from sessiond.ingest import Ingest
 from sessiond.sourcekit.base import Record, Usage
 from sessiond.writing.sessions import Session
@@ -56,7 +56,7 @@ def test_equal_keys_change_nothing(tmp_path, monkeypatch):
     (tmp_path / "one").mkdir()
     (tmp_path / "all").mkdir()
     usual = ingested(tmp_path / "one")
-    monkeypatch.setattr(short_keys, "crc32", lambda _: 7)
+    monkeypatch.setattr(ids, "crc32", lambda _: 7)
     assert ingested(tmp_path / "all") == usual
     with closing(apsw.Connection(str(tmp_path / "all" / "state" / "index.db"))) as db:
         assert db.execute("SELECT DISTINCT native_key FROM records WHERE native_id <> ''").get == 7

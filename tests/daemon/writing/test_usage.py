@@ -10,7 +10,7 @@ import pytest
 from sess_schema.connection import open_reader, open_writer
 from sess_schema.queries import sessions
 from sess_schema.queries.stats import Stats
-from sessiond.prices.pricing import Pricer, exact_nano, reprice
+from sessiond.prices import Pricer, exact_nano, reprice
 
 SONNET = "claude-sonnet-4-5-20250929"
 A, B, C = (f"{letter * 8}-1111-4111-8111-111111111111" for letter in "abc")

@@ -13,7 +13,7 @@ from sess_common.errors import SessError
 from sess_schema import numbers, objects
 from sess_schema.connection import open_reader
 from sess_schema.queries import sessions
-from sess_schema.session.reader import Reader
+from sess_schema.session import Reader
 
 ONE = "11111111-1111-4111-8111-111111111111"
 OTHER = "22222222-2222-4222-8222-222222222222"

@@ -14,7 +14,7 @@ from tests.at_length import amount
 from tests.conftest import TEN_O_CLOCK, World
 
 from sess_schema.connection import open_reader
-from sess_schema.queries import worktime
+from sess_schema.queries import stats
 from sess_schema.queries.stats import Stats
 
 START = int(TEN_O_CLOCK.timestamp() * 1000)
@@ -112,7 +112,7 @@ def test_times_are_those_of_a_plain_count(tmp_path_factory, sessions, since, len
     with closing(open_reader(world.state / "index.db")) as db:
         for window in ((0, 1 << 60), (first, first + 1000 * length)):
             asked = Stats(*window) if window[0] else Stats()
-            found = worktime.read(db, asked)
+            found = stats.read_worktime(db, asked)
             assert (found.active, found.user, found.concurrency) == counted(told, *window)
             assert found.agent == found.active - found.user >= 0
 
@@ -189,5 +189,5 @@ def test_the_wait_before_a_queued_prompt_with_an_editors_text_is_the_persons(wor
     )
     world.ingest()
     with closing(open_reader(world.state / "index.db")) as db:
-        found = worktime.read(db, Stats())
+        found = stats.read_worktime(db, Stats())
     assert (found.user, found.agent) == (IDLE + 75, 20_000 + 9925)

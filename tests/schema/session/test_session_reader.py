@@ -9,7 +9,7 @@ import pytest
 from sess_schema import archive
 from sess_schema.connection import open_reader
 from sess_schema.queries import sessions
-from sess_schema.session.reader import Reader
+from sess_schema.session import Reader
 
 UNPACK = archive.unpack
 FORK = "22222222-2222-4222-8222-222222222222"

@@ -9,19 +9,19 @@ from typing import NoReturn
 
 import typer
 
-from sess_cli.commands.export import cast, film, html, json_, md, site, sqlite, tape
+from sess_cli.commands.export import documents, films, site
 from sess_cli.parsing import expanded
 
 _FORMATS: dict[str, Callable[..., None]] = {
-    "html": html.html,
+    "html": documents.html,
     "site": site.site,
-    "md": md.md,
-    "json": json_.json_,
-    "sqlite": sqlite.sqlite,
-    "video": film.video,
-    "gif": film.gif,
-    "cast": cast.cast,
-    "tape": tape.tape,
+    "md": documents.md,
+    "json": documents.json_,
+    "sqlite": documents.sqlite,
+    "video": films.video,
+    "gif": films.gif,
+    "cast": films.cast,
+    "tape": films.tape,
 }
 
 

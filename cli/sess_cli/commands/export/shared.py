@@ -1,19 +1,80 @@
-"""What all exports of a session share: choosing it, masking, file names, the closing message."""
+"""What all exports share: choosing sessions, masking, file names, the closing message."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import typer
 
+from sess_cli.options import Matching
+
 if TYPE_CHECKING:
-    from sess_cli.export.failures import Failures
+    import apsw
+
+    from sess_cli.export.files import Failures
     from sess_cli.export.story import Story
     from sess_redaction import Redactor
+    from sess_schema.ids import SessionId
+    from sess_schema.queries.sessions import Listing, SessionRow
+
+
+Ids = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[ID]...", help="Session IDs, their first 4 or more characters, or `last`."
+    ),
+]
+
+
+@dataclass(slots=True)
+class Selection(Matching):
+    """Sessions with these IDs, or those that match; as one document if there are several."""
+
+    ids: Ids = None
+
+    def check(self, *, all_if_none: bool = False) -> None:
+        from sess_common.errors import SessError
+
+        if self.ids and self.is_given:
+            raise SessError("an ID cannot be combined with --agent, --project, --since or --until")
+        if not self.ids and not self.is_given and not all_if_none:
+            hint = "name one, or choose with --project or --since"
+            raise SessError("no session named", hint=hint)
+
+    @property
+    def is_one(self) -> bool:
+        """Whether one session is named: it is exported alone, and not as one of several."""
+        return len(self.ids or ()) == 1
+
+    def rows(self, db: apsw.Connection, listing: Listing) -> list[SessionRow]:
+        """Oldest first."""
+        from sess_schema.queries import sessions
+
+        if not self.ids:
+            # Without `super()`, which a dataclass with slots does not support.
+            return _oldest_first(Matching.rows(self, db, listing))
+        rows = {row.key: row for row in (sessions.resolve(db, given) for given in self.ids)}
+        return _oldest_first([row for row in rows.values() if not _is_below(db, row, rows)])
+
+
+def _oldest_first(rows: list[SessionRow]) -> list[SessionRow]:
+    return sorted(rows, key=lambda row: (row.started or 0, row.key))
+
+
+def _is_below(db: apsw.Connection, row: SessionRow, others: Container[SessionId]) -> bool:
+    """Whether it is a subagent of another chosen session, which includes it."""
+    above, seen = row.parent_key, {row.key}
+    while above is not None and above not in seen:
+        if above in others:
+            return True
+        seen.add(above)
+        above = db.execute("SELECT parent_id FROM sessions WHERE id = ?", (above,)).get
+    return False
+
 
 Output = Annotated[
     str | None,
@@ -89,9 +150,9 @@ class Publishing:
     def publish(self, files: list[str]) -> None:
         """Upload and open as asked; the first file is the one to open."""
         if self.gist:
-            from sess_cli.export import gists
+            from sess_cli.export import publishing
 
-            gists.upload(files)
+            publishing.upload_gist(files)
         if self.open_it:
             open_file(files[0])
 
@@ -102,14 +163,14 @@ def masking(
     """What masks secrets, as the options and config.toml say."""
     from collections import Counter
 
-    from sess_cli.export import masking as masks
+    from sess_cli.export import story as masks
     from sess_common.errors import SessError
 
     if off:
         if patterns or report:
             raise SessError("--no-redact cannot be combined with --redact or --redaction-report")
         return None
-    redactor = masks.usual(patterns or ())
+    redactor = masks.usual_redactor(patterns or ())
     redactor.places = Counter() if report else None
     return redactor
 
@@ -192,11 +253,11 @@ def standard_output(*, json: bool = False) -> BinaryIO:
     """For `-o -`: on a terminal, control characters are escaped."""
     import sys
 
-    from sess_cli.export.on_terminal import Escaping
+    from sess_cli.export.files import EscapingTerminal
 
     if not sys.stdout.isatty():
         return sys.stdout.buffer
-    return cast("BinaryIO", Escaping(sys.stdout.buffer, json=json))
+    return cast("BinaryIO", EscapingTerminal(sys.stdout.buffer, json=json))
 
 
 def default_name(story: Story, suffix: str) -> str:
@@ -233,6 +294,6 @@ def open_file(path: str) -> None:
     """Open with the system's default program."""
     from pathlib import Path
 
-    from sess_cli.export import opening
+    from sess_cli.export import publishing
 
-    opening.open_address(Path(path).resolve().as_uri(), hint=f'open "{path}" yourself')
+    publishing.open_address(Path(path).resolve().as_uri(), hint=f'open "{path}" yourself')

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.choosing import Matching
 from sess_cli.commands.export.shared import Masks, Open
-from sess_cli.options import NoSync, Utc
+from sess_cli.options import Matching, NoSync, Utc
 
 if TYPE_CHECKING:
     import apsw

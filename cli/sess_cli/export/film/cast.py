@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from sess_cli.export.film.frames import Colour, Film, Frame, Look, Row
-from sess_cli.export.film.rows import half_of
+from sess_cli.export.film.rows import Colour, Film, Frame, Look, Row, half_of
 from sess_cli.export.film.themes import RGB, TINTS, Theme, theme
 
 _BEGIN = "\x1b[?25l\x1b[?7l\x1b[0m\x1b[2J"  # hide the cursor, no wrapping, clear the screen

@@ -1,26 +1,31 @@
-"""A film as MP4, WebM or GIF, encoded in this process without another program."""
+"""A film as MP4, WebM or GIF, encoded in this process without another program, and its captions."""
 
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Callable, Iterator
+import struct
+from collections import Counter, OrderedDict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from sess_cli.export import files
 from sess_cli.export.film import fonts, themes
-from sess_cli.export.film.frames import Film, Row
+from sess_cli.export.film.picture import Painter
+from sess_cli.export.film.rows import Film, Look, Row
+from sess_cli.export.film.themes import RGB, Theme, mixed
 from sess_common.errors import Exit, SessError
 
 if TYPE_CHECKING:
     import av
     from av.container import OutputContainer
     from av.video.stream import VideoStream
+    from PIL import Image
 
     from sess_cli.export.film.picture import Painter
+
 
 Progress = Callable[[int, int], None]  # milliseconds drawn, total milliseconds
 _THREADS = 3  # fixed, because the thread count changes the output
@@ -102,10 +107,9 @@ def _write_gif(
     film: Film, path: str, painter: Painter, *, fps: int, progress: Progress | None
 ) -> None:
     """With at most 256 colours."""
-    from sess_cli.export.film import gif  # needs Pillow
 
     with open(path, "wb") as file:
-        writer = gif.Writer(file, painter, gif.colours(film, painter.theme))
+        writer = GifWriter(file, painter, palette_of(film, painter.theme))
         for moment in moments(film, fps):
             writer.show(moment.rows, _milliseconds(moment.begin, fps))
             if progress:
@@ -142,8 +146,6 @@ def _encode(
 ) -> None:
     import av
     from av.video.frame import PictureType
-
-    from sess_cli.export.film.planes import Canvas
 
     canvas = Canvas(painter)
     # Reproducible: no random ids, no versions. The index comes first, to play while loading.
@@ -244,3 +246,191 @@ def _warnings(painter: Painter) -> list[str]:
     more = ", …" if len(missing) > _NAMED else ""
     words = "1 character has" if len(missing) == 1 else f"{len(missing)} characters have"
     return [f"{words} no glyph: {named}{more}"]
+
+
+_KEPT_STRIPS = 64 << 20  # bytes of strips: about 1,400 rows of 1,400 pixels
+# BT.709 in the limited range, which players assume for this size.
+_KR, _KB = 0.2126, 0.0722
+_KG = 1 - _KR - _KB
+_LUMA, _CHROMA = 219 / 255, 224 / 255
+_MATRIX = (
+    *(_LUMA * weight for weight in (_KR, _KG, _KB)), 16,
+    *(_CHROMA / 2 / (1 - _KB) * weight for weight in (-_KR, -_KG, 1 - _KB)), 128,
+    *(_CHROMA / 2 / (1 - _KR) * weight for weight in (1 - _KR, -_KG, -_KB)), 128,
+)  # fmt: skip
+
+Strip = tuple[bytes, bytes, bytes]
+
+
+class Canvas:
+    """The current video frame. Only rows that differ are copied."""
+
+    def __init__(self, painter: Painter) -> None:
+        from av import VideoFrame
+
+        place = painter.place
+        self.frame: av.VideoFrame = VideoFrame(place.width, place.height, "yuv420p")
+        self._painter = painter
+        self._strides = [plane.line_size for plane in self.frame.planes]
+        self._strips: OrderedDict[Row, Strip] = OrderedDict()
+        self._most = max(
+            place.lines + 1, _KEPT_STRIPS * 2 // (3 * self._strides[0] * place.cell_height)
+        )
+        self._shown: list[Row | None] = [None] * place.lines
+        self._put(0, self._samples(painter.top))
+        self._put(place.height - painter.bottom.height, self._samples(painter.bottom))
+
+    def show(self, rows: Sequence[Row]) -> av.VideoFrame:
+        """The frame with these rows; the same object each time."""
+        place = self._painter.place
+        self.frame.make_writable()  # the encoder may still hold the last one
+        for line in range(place.lines):
+            row = rows[line] if line < len(rows) else ()
+            if row is not self._shown[line] and row != self._shown[line]:
+                self._put(place.top + line * place.cell_height, self._strip(row))
+                self._shown[line] = row
+        return self.frame
+
+    def _strip(self, row: Row) -> Strip:
+        strip = self._strips.get(row)
+        if strip is None:
+            strip = self._strips[row] = self._samples(self._painter.row(row))
+            if len(self._strips) > self._most:
+                self._strips.popitem(last=False)
+        else:
+            self._strips.move_to_end(row)
+        return strip
+
+    def _samples(self, image: Image.Image) -> Strip:
+        """Lines as long as the encoder's, so that a strip is contiguous in each plane."""
+        luma, *chroma = image.convert("RGB", _MATRIX).split()
+        height = image.height
+        blue, red = (
+            plane.reduce(2).crop((0, 0, stride, height // 2)).tobytes()
+            for plane, stride in zip(chroma, self._strides[1:], strict=True)
+        )
+        return luma.crop((0, 0, self._strides[0], height)).tobytes(), blue, red
+
+    def _put(self, y: int, strip: Strip) -> None:
+        for plane, samples, step in zip(self.frame.planes, strip, (1, 2, 2), strict=True):
+            begin = y // step * plane.line_size
+            memoryview(plane)[begin : begin + len(samples)] = samples
+
+
+_MOST_COLOURS = 256  # colours
+_BLENDS = 6  # blends from background to text, for smooth edges
+_KEPT_GIF_ROWS = 1500  # rows
+_LONGEST_DELAY = 65_535  # hundredths of a second
+
+
+def palette_of(film: Film, theme: Theme) -> list[RGB]:
+    """The palette of the film: plain colours first, then the edges of letters."""
+    seen: set[Row] = set()
+    looks: Counter[Look] = Counter()
+    before: tuple[Row, ...] = ()
+    for frame in film.frames():
+        for line, row in enumerate(frame.rows):
+            if (line < len(before) and row is before[line]) or row in seen:
+                continue
+            seen.add(row)
+            for text, look in row:
+                looks[look] += len(text)
+        before = frame.rows
+    pairs = [theme.of(look) for look, _ in looks.most_common()]
+    found = dict.fromkeys([theme.colour("base"), theme.colour("crust"), *sum(pairs, ())])
+    for step in range(1, _BLENDS):
+        # If there are too many looks, rare ones get no edge colours.
+        for front, behind in pairs:
+            found[mixed(behind, front, step / _BLENDS)] = None
+    return list(found)[:_MOST_COLOURS]
+
+
+class GifWriter:
+    def __init__(self, file: BinaryIO, painter: Painter, palette: Iterable[RGB]) -> None:
+        from PIL import Image
+
+        place = painter.place
+        self._file = file
+        self._painter = painter
+        self._palette = Image.new("P", (1, 1))
+        flat = [level for colour in palette for level in colour]
+        self._palette.putpalette(flat + flat[:3] * (_MOST_COLOURS - len(flat) // 3))
+        self._canvas = Image.new("P", (place.width, place.height))
+        self._canvas.paste(self._indexed(painter.top), (0, 0))
+        self._canvas.paste(self._indexed(painter.bottom), (0, place.height - painter.bottom.height))
+        self._rows: list[Row | None] = [None] * place.lines
+        self._strips: OrderedDict[Row, Image.Image] = OrderedDict()
+        self._pending: tuple[int, bytes] | None = None  # start time, picture
+        table = bytes(self._palette.getpalette() or ()).ljust(3 * _MOST_COLOURS, b"\0")
+        file.write(b"GIF89a" + struct.pack("<HHBBB", place.width, place.height, 0xF7, 0, 0) + table)
+        file.write(b"!\xff\x0bNETSCAPE2.0\x03\x01\0\0\0")  # loop forever
+
+    def show(self, rows: Sequence[Row], at: int) -> None:
+        """Show the picture from `at` milliseconds on."""
+        place = self._painter.place
+        changed = []
+        for line in range(place.lines):
+            row = rows[line] if line < len(rows) else ()
+            if row != self._rows[line]:
+                self._canvas.paste(self._strip(row), (0, place.top + line * place.cell_height))
+                self._rows[line] = row
+                changed.append(line)
+        if self._pending is None:
+            box = (0, 0, place.width, place.height)
+        elif changed:
+            upper, lower = (
+                place.top + n * place.cell_height for n in (changed[0], changed[-1] + 1)
+            )
+            box = (0, upper, place.width, lower)
+        else:
+            return
+        self._flush(at)
+        self._pending = at, self._picture(box)
+
+    def close(self, end: int) -> None:
+        self._flush(end)
+        self._file.write(b";")
+
+    def _flush(self, until: int) -> None:
+        if self._pending is None:
+            return
+        begin, picture = self._pending
+        # Each end is rounded, not each length, so that errors do not add up.
+        delay = min(_LONGEST_DELAY, max(2, round(until / 10) - round(begin / 10)))
+        self._file.write(b"!\xf9\x04" + struct.pack("<BHBB", 4, delay, 0, 0) + picture)
+
+    def _picture(self, box: tuple[int, int, int, int]) -> bytes:
+        left, upper, right, lower = box
+        head = struct.pack("<BHHHHBB", 0x2C, left, upper, right - left, lower - upper, 0, 8)
+        return head + self._canvas.crop(box).tobytes("gif", "P") + b"\0"
+
+    def _strip(self, row: Row) -> Image.Image:
+        strip = self._strips.get(row)
+        if strip is None:
+            strip = self._strips[row] = self._indexed(self._painter.row(row))
+            if len(self._strips) > _KEPT_GIF_ROWS:
+                self._strips.popitem(last=False)
+        else:
+            self._strips.move_to_end(row)
+        return strip
+
+    def _indexed(self, image: Image.Image) -> Image.Image:
+        from PIL import Image
+
+        return image.quantize(palette=self._palette, dither=Image.Dither.NONE)
+
+
+def webvtt(film: Film) -> Iterator[str]:
+    yield "WEBVTT\n"
+    for number, caption in enumerate(film.captions, 1):
+        yield f"\n{number}\n{_cue_time(caption.at)} --> {_cue_time(caption.end)}\n{_cue_text(caption.text)}\n"
+
+
+def _cue_text(said: str) -> str:
+    """One line without markup; an arrow would begin a new cue."""
+    return said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _cue_time(milliseconds: int) -> str:
+    seconds, rest = divmod(milliseconds, 1000)
+    return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{rest:03}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from math import ceil, log2
 
 from sess_cli.export.film import rows
-from sess_cli.export.film.frames import Look, Row
+from sess_cli.export.film.rows import Look, Row
 from sess_cli.export.film.scenes import Scene, Storyboard
 from sess_common import times
 

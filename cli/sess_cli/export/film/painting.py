@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 
-from sess_cli.export import json_text, shapes
-from sess_cli.export.film import prose, rows
-from sess_cli.export.film.diffs import diff_rows, printed, printed_row
-from sess_cli.export.film.frames import Look, Row
+from sess_cli.export import json_values, shapes
+from sess_cli.export.film import rows
+from sess_cli.export.film.rows import Look, Row
 from sess_cli.export.film.scenes import Body, Call, Scene, ending
 from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts, layout
-from sess_schema import labels
+from sess_common.differ import DiffLine
+from sess_schema import edits, labels
 from sess_schema.calls import Todo
 
 # Rows kept of each; pacing may show fewer.
@@ -92,7 +94,7 @@ class Painter:
     def _prompt(self, item: Item, scene: Scene) -> None:
         scene.kind = "prompt"
         scene.typed = True
-        text = json_text.pretty(item.text) or item.text.strip("\n").rstrip()
+        text = json_values.pretty(item.text) or item.text.strip("\n").rstrip()
         if not text and not item.pictures:
             return
         lines: list[Row] = []
@@ -112,7 +114,7 @@ class Painter:
     def _answer(self, item: Item, scene: Scene) -> None:
         scene.kind = "answer"
         failed = scene.failed = item.label == labels.API_ERROR
-        found = prose.rows_of(item.text, self._room - 2)
+        found = rows.markdown_rows(item.text, self._room - 2)
         look = _ERROR if failed else Look("mauve", bold=True)
         if failed:
             found = [rows.row((rows.plain(line), _ERROR)) for line in found]
@@ -186,7 +188,7 @@ class Painter:
         if item.failed:
             scene.body = self._output(item.output, _ERROR, min(5, self._max_output))
         elif plan:
-            found = prose.rows_of(plan, self._room - 4)
+            found = rows.markdown_rows(plan, self._room - 4)
             lines = [rows.row(("  │ ", rows.DIM), *line) for line in found]
             scene.body = Body(lines[:ANSWER], _more(lines, ANSWER, ""), indent="  │ ")
         elif kind == "tool":
@@ -209,7 +211,7 @@ class Painter:
 
     def _write(self, item: Item, scene: Scene) -> None:
         text = (shapes.written(item) or "").rstrip("\n")
-        count = rows.row((f"  {amounts.plural(prose.height(text), 'line')}", Look("green")))
+        count = rows.row((f"  {amounts.plural(rows.line_count(text), 'line')}", Look("green")))
         scene.head = Body([self._heading(item, rows.one_line(self._subject(item, "write")), count)])
         if item.failed:
             scene.body = self._output(item.output, _ERROR, min(5, self._max_output))
@@ -219,7 +221,7 @@ class Painter:
             for line in text[:8000].split("\n")[:WRITTEN]
         ]  # fmt: skip
         if text:
-            scene.body = Body(shown, prose.height(text) - len(shown), indent="    ")
+            scene.body = Body(shown, rows.line_count(text) - len(shown), indent="    ")
 
     def _todo(self, item: Item, scene: Scene) -> None:
         todos = [todo for todo in shapes.todos(item) if todo.text.strip()]
@@ -244,7 +246,7 @@ class Painter:
     def _agent(self, item: Item, scene: Scene) -> None:
         scene.head = Body([self._heading(item, rows.one_line(self._subject(item, "agent")))])
         bar = rows.row(("  │ ", Look("teal")))
-        room = min(self._room, prose.WIDEST) - 4
+        room = min(self._room, rows.WIDEST_PROSE) - 4
         lines: list[Row] = []
         asked = rows.one_line(shapes.prompt(item))
         if asked:
@@ -256,7 +258,7 @@ class Painter:
                 lines.append(rows.cut(rows.row((work, rows.DIM)), room))
             answer = said or answer
         look = _ERROR if item.failed else None
-        answered = prose.rows_of(answer, room)
+        answered = rows.markdown_rows(answer, room)
         lines += [rows.row((rows.plain(one), look)) if look else one for one in answered[:SUBAGENT]]
         shown = [rows.row(*bar, *line) for line in lines]
         scene.body = Body(shown, max(0, len(answered) - SUBAGENT), indent="  │ ")
@@ -288,7 +290,7 @@ class Painter:
 
     def _subject(self, item: Item, kind: str) -> str:
         if kind == "agent":
-            words = shapes.description(item) or prose.first_line(shapes.prompt(item), 120)
+            words = shapes.description(item) or rows.first_line(shapes.prompt(item), 120)
             return words or item.summary
         if kind == "todo":
             return ""
@@ -380,3 +382,76 @@ def _folded(story: Story) -> tuple[str, str]:
     if story.duration_ms:
         words += f" · {amounts.duration(story.duration_ms)}"
     return words, said
+
+
+_DIFF_LOOKS = {
+    "-": (Look(bg="removed"), Look(bg="removed-word", bold=True)),
+    "+": (Look(bg="added"), Look(bg="added-word", bold=True)),
+}
+_SIGN_LOOKS = {"-": Look("red", "removed", bold=True), "+": Look("green", "added", bold=True)}
+_HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@")
+
+
+@dataclass(slots=True)
+class Diff:
+    rows: list[Row]
+    hidden: int
+    added: int
+    removed: int
+
+
+def diff_rows(item: Item, room: int, most: int) -> Diff:
+    """The first lines of an edit, numbered if the agent recorded line numbers."""
+    numbered = bool(edits.hunks_of(item.edits))
+    lines = [line for line in _diff_lines(item) if line.sign != " "]
+    shown = [_filled(_diff_row(line, numbered=numbered), room) for line in lines[:most]]
+    added = sum(line.sign == "+" for line in lines)
+    removed = sum(line.sign == "-" for line in lines)
+    return Diff(shown, max(0, len(lines) - most), added, removed)
+
+
+def _diff_lines(item: Item) -> list[DiffLine]:
+    found: list[DiffLine] = []
+    for edit in edits.shown(item.edits):
+        if found:
+            found.append(DiffLine("@", None, None))
+        found += edits.lines(edit, context=0)
+    return found
+
+
+def _diff_row(line: DiffLine, *, numbered: bool) -> Row:
+    number = line.new if line.new is not None else line.old
+    lead = f"{number:>6} " if numbered and number is not None else "    "
+    if line.sign == "@":
+        words = "" if line.text.startswith("@@") else rows.one_line(line.text)
+        return rows.row((f"    {words}" if words else "", rows.DIM))
+    usual, marked = _DIFF_LOOKS[line.sign]
+    pieces = [
+        (rows.harmless(text), marked if changed and text.strip() else usual)
+        for text, changed in line.runs
+    ]
+    return rows.row((lead, rows.DIM), (f"{line.sign} ", _SIGN_LOOKS[line.sign]), *pieces)
+
+
+def _filled(line: Row, room: int) -> Row:
+    """The ground reaches to the end of the row."""
+    ground = next((look.bg for _, look in line if look.bg), None)
+    shown = rows.cut(line, room)
+    return rows.padded(shown, room, Look(bg=ground)) if ground else shown
+
+
+def printed(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Each line of an output, with `+` or `-` if it is a changed line of a printed diff."""
+    inside = False
+    for line in lines:
+        if _HUNK.match(line):
+            inside = True
+        elif inside and line[:1] not in " +-\\":
+            inside = False
+        yield line, line[0] if inside and line[:1] in ("+", "-") else ""
+
+
+def printed_row(line: str, sign: str, room: int) -> Row:
+    usual, _ = _DIFF_LOOKS[sign]
+    pieces = rows.row(("  ", Look()), (sign, _SIGN_LOOKS[sign]), (rows.harmless(line[1:]), usual))
+    return _filled(pieces, room)

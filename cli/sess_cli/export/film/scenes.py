@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from sess_cli.export.film import prose, rows
-from sess_cli.export.film.frames import Row
+from sess_cli.export.film import rows
+from sess_cli.export.film.rows import Look, Row
 from sess_cli.render import amounts
 from sess_schema.ids import EventId
 
@@ -81,7 +81,7 @@ class Scene:
         lines = (rows.plain(line).lstrip(" ❯●│") for line in told)
         words = " ".join(" ".join(line for line in lines if not _FENCE.match(line)).split())
         # A prompt is typed as it was written; an answer has been drawn, without its marks.
-        return rows.plain(prose.inline(words)) if self.kind == "prompt" else words
+        return rows.plain(rows.inline_markdown(words)) if self.kind == "prompt" else words
 
     @property
     def spaced(self) -> bool:
@@ -106,3 +106,32 @@ class Storyboard:
     chapters: list[str]  # the prompts, in order; the first is number 1
     started: int | None
     ended: int | None
+
+
+class RepeatedFailures:
+    """Remembers the failures of the current prompt."""
+
+    def __init__(self) -> None:
+        self._chapter = -1
+        self._first: dict[tuple[str, ...], Scene] = {}
+        self._again: dict[int, tuple[Scene, int]] = {}  # by event, with how often it repeats
+
+    def merged(self, scene: Scene) -> bool:
+        """Whether a failure like this one has been told."""
+        if scene.chapter != self._chapter:
+            self._chapter = scene.chapter
+            self._first = {}
+        if not scene.failed:
+            return False
+        told = (scene.kind, *map(rows.plain, scene.body.rows or scene.head.rows))
+        first = self._first.setdefault(told, scene)
+        if first is scene:
+            return False
+        _, count = self._again.get(first.event, (first, 0))
+        self._again[first.event] = first, count + 1
+        return True
+
+    def tell(self) -> None:
+        for scene, count in self._again.values():
+            words = f"  {'and ' if scene.tail else ''}{amounts.plural(count, 'more time')} the same"
+            scene.tail = rows.row(*scene.tail, (words, Look("red")))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sess_cli.export.film import rows
-from sess_cli.export.film.frames import Caption, Chapter, Film, Frame, Look, Row
 from sess_cli.export.film.pacing import FPS, Plan, Shot
+from sess_cli.export.film.rows import Caption, Chapter, Film, Frame, Look, Row
 from sess_cli.export.film.scenes import Card, Storyboard
 from sess_cli.render import amounts, layout
 from sess_common import times

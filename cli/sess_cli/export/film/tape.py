@@ -8,13 +8,20 @@ text appears because the terminal echoes it, and no shell is left that could run
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from typing import BinaryIO
 
 from sess_cli.export.film.pacing import worths
 from sess_cli.export.film.rows import plain
 from sess_cli.export.film.scenes import Call, Scene, Storyboard
 from sess_cli.render import amounts
-from sess_common.errors import SessError
+from sess_common.errors import Exit, SessError
 from sess_common.escape import safe
 
 TYPING = 30  # milliseconds per key
@@ -180,3 +187,50 @@ def _chosen(scenes: list[Scene], duration: int) -> list[Scene]:
         else:
             kept.add(number)
     return [scene for number, scene in enumerate(scenes) if number in kept]
+
+
+TAPE = "session.tape"
+
+
+def vhs_program() -> str:
+    found = shutil.which("vhs")
+    if found is None:
+        raise SessError(
+            "vhs is not on PATH",
+            hint="`brew install vhs` or https://github.com/charmbracelet/vhs (it needs ttyd and"
+            " ffmpeg); without --backend vhs the built-in renderer needs none of them",
+            code=Exit.PROGRAM_FAILED,
+        )
+    return found
+
+
+def record_tape(tape: Iterable[str], output: str, into: BinaryIO) -> None:
+    """Run VHS in a temporary directory; `output` is the name in the tape."""
+    vhs = vhs_program()
+    with tempfile.TemporaryDirectory(prefix="sess-vhs-") as folder:
+        with open(os.path.join(folder, TAPE), "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(f"{line}\n" for line in tape)
+        done = subprocess.run(
+            [vhs, TAPE], cwd=folder, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False
+        )
+        if done.returncode:
+            raise _vhs_failed(_exit_reason(done.returncode))
+        try:
+            with open(os.path.join(folder, output), "rb") as file:
+                shutil.copyfileobj(file, into)
+        except FileNotFoundError:
+            raise _vhs_failed("succeeded but wrote no film") from None
+
+
+def _vhs_failed(how: str) -> SessError:
+    return SessError(f"vhs {how}", hint="its output is above", code=Exit.PROGRAM_FAILED)
+
+
+def _exit_reason(status: int) -> str:
+    if status > 0:
+        return f"failed with exit status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = str(-status)
+    return f"was ended by signal {name}"

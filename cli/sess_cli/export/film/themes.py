@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from sess_cli.export.film.frames import Colour, Look
+from sess_cli.export.film.rows import Colour, Look
 from sess_common.errors import SessError
 
 RGB = tuple[int, int, int]

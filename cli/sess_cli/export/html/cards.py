@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import sys
+from collections import deque
+from collections.abc import Iterator
+from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol
 
-from sess_cli.export import json_text, story
-from sess_cli.export.html import calls, markup, notices, prose, values
+from sess_cli.export import json_values, story
+from sess_cli.export.html import calls, markup, prose
 from sess_cli.export.html.markup import attr, text
+from sess_cli.export.notice_names import NAMES
+from sess_cli.export.story import Item
 from sess_cli.render import amounts
 from sess_cli.render.tallies import tokens
 from sess_common import times
 from sess_schema import labels
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
+
     from sess_cli.export.forge import Repository
     from sess_cli.export.story import Commit, Item, Spent, Story
+    from sess_schema.queries.sessions import SessionRow
+
 
 _DEEPEST = 8  # levels of nested subagents
 _STATES = {
@@ -52,7 +65,7 @@ class Drawer:
             who, gist = calls.name(item), calls.gist(item, tool)
             body = self._call(item, tool, prefix)
         elif item.type == "user":
-            who, body = _SPEAKERS["user"], prompt(item)
+            who, body = _SPEAKERS["user"], prompt_body(item)
             classes += [f"u-{item.label}"] if item.label in (labels.BASH, labels.COMMAND) else []
         elif item.type == "assistant":
             who, body = _SPEAKERS["assistant"], _answer(item.text)
@@ -63,7 +76,7 @@ class Drawer:
             who, gist, body = _summary(item)
             classes += [] if item.is_title else ["boundary"]
         else:
-            who, gist, body = notices.name(item), notices.gist(item), notices.body(item)
+            who, gist, body = notice_name(item), notice_gist(item), notice_body(item)
             classes += ["boundary"] if item.label == labels.COMPACT else []
             classes += ["quiet"] if body.startswith("<details") else []
         failed = item.failed or (item.type != "user" and item.label in labels.ALARMS)
@@ -194,7 +207,7 @@ def _label(item: Item, who: str) -> str:
     return attr(", ".join(said))
 
 
-def prompt(item: Item) -> str:
+def prompt_body(item: Item) -> str:
     """What a person said, without its pictures."""
     said = item.text
     if item.label == labels.COMMAND and said.strip():
@@ -210,8 +223,8 @@ def prompt(item: Item) -> str:
     if item.pictures and said.strip() == "[image]":
         return ""
     chip = f'<p><span class="chip">{text(item.label)}</span></p>' if item.label else ""
-    if (pretty := json_text.pretty(said)) is not None:
-        return chip + values.json_block(pretty)
+    if (pretty := json_values.pretty(said)) is not None:
+        return chip + calls.json_block(pretty)
     return chip + _said(said)
 
 
@@ -255,3 +268,139 @@ def _spent(spent: Spent) -> str:
         f" {spent.cache_write_tokens:,} cache write, {spent.cache_read_tokens:,} cache read"
     )
     return f'<span class="spent" title="{details}">{tokens(spent.tokens)}</span>'
+
+
+_OPEN_NOTICES = labels.ALARMS | {
+    labels.AWAY_SUMMARY, labels.INTERRUPTED, labels.QUEUED, labels.TEAMMATE,
+}  # fmt: skip
+_SHORT_NOTICE = 200
+_TASK_SUMMARY = re.compile(r"<summary>([^<]*)</summary>")
+
+
+def notice_name(item: Item) -> str:
+    """The name shown in place of a speaker's."""
+    if not item.label:
+        return "Notice"
+    known = NAMES.get(item.label)
+    return known or markup.line(item.label.replace("_", " ").replace("-", " "), 60).capitalize()
+
+
+def _fits_header(item: Item) -> bool:
+    """Whether it fits into the header of its card."""
+    return (
+        len(item.text) <= _SHORT_NOTICE
+        and "\n" not in item.text.strip()
+        and item.label not in labels.OUTPUTS
+    )
+
+
+def notice_gist(item: Item) -> str:
+    """The rest of the header, as markup."""
+    said = item.text.strip()
+    named = notice_name(item)
+    if said[: len(named)].casefold() == named.casefold():
+        rest = said[len(named) :].strip()
+        if not rest:
+            return ""
+        said = rest[1:-1] if rest[0] == "(" and rest[-1] == ")" else said
+    if _fits_header(item):
+        shown = markup.text(said)
+        return markup.link(said, shown) or shown
+    if _is_about_task(said) and (found := _TASK_SUMMARY.search(said)):
+        return markup.text(markup.line(found[1]))
+    return ""
+
+
+def notice_body(item: Item) -> str:
+    said = item.text.strip("\n")
+    if item.unknown is not None and (shown := json_values.readable(item.unknown)) is not None:
+        head = "JSON" if _fits_header(item) else markup.line(said, 140)
+        return markup.details(head, prose.code(markup.text(shown), "json"))
+    if not said.strip() or _fits_header(item):
+        return ""
+    if item.label in labels.OUTPUTS:
+        return calls.result_html(said)
+    if item.label in _OPEN_NOTICES and not _is_about_task(said):
+        return markup.fold(prose.html(said), said)
+    inside = calls.result_html(said) if said.lstrip()[:1] in ("<", "{", "[") else prose.html(said)
+    return markup.details("Notice" if _is_about_task(said) else markup.line(said, 140), inside)
+
+
+def _is_about_task(said: str) -> bool:
+    return said.lstrip().startswith("<task-notification")
+
+
+_BATCH = 64
+_AHEAD = 8  # batches waiting to be drawn; a limit on memory
+_WORTH_A_PROCESS = 1500  # events
+_WORTH_SENDING = 100  # if the process already runs
+
+
+class HasEvents(Protocol):
+    """What has events to draw: a session, or its part of a page."""
+
+    row: SessionRow
+
+    def items(self) -> Iterator[Item]: ...
+
+
+class Workshop:
+    """Starts the second process at the first long session."""
+
+    def __init__(self) -> None:
+        self._pool: ProcessPoolExecutor | None = None
+
+    def close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
+
+    def cards(self, story: HasEvents, drawer: Drawer) -> Iterator[tuple[Item, str]]:
+        """Every event with its card, in order."""
+        pool = self._pool_for(story)
+        if pool is None:
+            for item in story.items():
+                yield item, drawer.card(item)
+            return
+        waiting: deque[tuple[list[Item], Future[list[str]]]] = deque()
+        events = story.items()
+        while batch := [*islice(events, _BATCH)]:
+            # Drawing a subagent reads its session, which only this process can.
+            sent = [item for item in batch if item.agent is None]
+            waiting.append((batch, pool.submit(_drawn_cards, drawer, sent)))
+            if len(waiting) > _AHEAD:
+                yield from self._received(*waiting.popleft(), drawer)
+        while waiting:
+            yield from self._received(*waiting.popleft(), drawer)
+
+    @staticmethod
+    def _received(
+        batch: list[Item], future: Future[list[str]], drawer: Drawer
+    ) -> Iterator[tuple[Item, str]]:
+        cards = iter(future.result())
+        for item in batch:
+            yield item, next(cards) if item.agent is None else drawer.card(item)
+
+    def _pool_for(self, story: HasEvents) -> ProcessPoolExecutor | None:
+        if self._pool is not None:
+            return self._pool if story.row.events >= _WORTH_SENDING else None
+        # Elsewhere a new process has to import everything again, which takes longer than it saves.
+        if story.row.events < _WORTH_A_PROCESS or sys.platform != "linux" or _cores() < 2:
+            return None
+        from concurrent.futures import ProcessPoolExecutor  # not for short ones
+        from multiprocessing import get_context
+
+        with suppress(OSError):  # without a second process it only takes longer
+            self._pool = ProcessPoolExecutor(
+                1, get_context("fork"), initializer=signal.signal,
+                initargs=(signal.SIGINT, signal.SIG_IGN),
+            )  # fmt: skip
+        return self._pool
+
+
+def _drawn_cards(drawer: Drawer, items: list[Item]) -> list[str]:
+    return [drawer.card(item) for item in items]
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1

@@ -1,13 +1,23 @@
-"""The header of a session's page: its title and facts."""
+"""The head of a page: the title and facts of a session, or of several that share the page."""
 
 from __future__ import annotations
 
+import posixpath
+import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2s
+from typing import TYPE_CHECKING
 
-from sess_cli.export import resuming
+from sess_cli.export.files import Failures
 from sess_cli.export.html import markup
-from sess_cli.export.story import Story
+from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts, tallies
+from sess_cli.resuming import arguments
+
+if TYPE_CHECKING:
+    from sess_cli.export.story import Story
+
 
 _MOST_MODELS = 3
 Trail = Sequence[tuple[str, str]]  # (label, URL) of the pages above this one
@@ -27,7 +37,7 @@ def html(story: Story, *, utc: bool, trail: Trail = ()) -> Iterator[str]:
     for name, value, kind in _facts(story, utc=utc):
         yield f'<div class="{kind}"><dt>{name}</dt><dd>{markup.text(value)}</dd></div>\n'
     yield "</dl>\n"
-    if resume := resuming.command(story):
+    if resume := resume_command(story):
         yield (
             f'<p class="resume"><code id="resume">{markup.text(resume)}</code>'
             '<button type="button" class="js-only" data-copy="resume">Copy</button></p>\n'
@@ -82,3 +92,99 @@ def _facts(story: Story, *, utc: bool) -> Iterator[tuple[str, str, str]]:
         unknown = f" + {total.unpriced:,} unpriced" if total.unpriced else ""
         yield "Cost", tallies.money(total.cost_nano) + unknown, "number"
     yield "Session", row.session, "mono"
+
+
+def resume_command(story: Story) -> str:
+    """Empty if no command is known: subagents, editors, ids that look like options.
+
+    A page outlives the transcript, so it is the same whether or not that still exists.
+    """
+    row = story.row
+    known = arguments(row)
+    if not known or row.parent_key is not None:
+        return ""
+    resumed = shlex.join(known)
+    project = story.project if row.directory else ""
+    if not project or any(not c.isprintable() for c in project):
+        return resumed
+    # A redacted home directory begins with `~`, which works only unquoted.
+    home, rest = ("~/", project[2:]) if project.startswith("~/") else ("", project)
+    return f"cd {home}{shlex.quote(rest)} && {resumed}"
+
+
+SESSION_LABEL = "session"  # the label of the card at the head of each
+_PREFIX = 4  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    stories: Sequence[Story]
+    failures: Failures = field(default_factory=Failures)
+
+    @property
+    def of_one_project(self) -> bool:
+        return len({story.project for story in self.stories}) == 1
+
+    @property
+    def title(self) -> str:
+        """Of the project, if all are of one."""
+        count = amounts.plural(len(self.stories), "session")
+        only = self.stories[0].project if self.of_one_project else ""
+        name = posixpath.basename(only.rstrip("/")) or only
+        return f"{name}: {count}" if name else count
+
+    def masthead(self, *, utc: bool) -> Iterator[str]:
+        starts = [one.row.started for one in self.stories if one.row.started is not None]
+        ends = [one.row.ended or one.row.started for one in self.stories]
+        last = max((end for end in ends if end is not None), default=None)
+        totals = [story.total for story in self.stories]
+        facts = [amounts.period(min(starts), last, utc=utc)] if starts else []
+        facts.append(amounts.plural(sum(one.prompts for one in totals), "prompt"))
+        facts.append(amounts.plural(sum(one.tool_calls for one in totals), "tool call"))
+        if cost := sum(one.cost_nano for one in totals):
+            facts.append(tallies.money(cost))
+        agents = ", ".join(dict.fromkeys(story.row.agent for story in self.stories))
+        yield f'<header class="masthead">\n<h1 dir="auto">{markup.text(self.title)}</h1>\n'
+        said = "".join(f" <span>{markup.text(fact)}</span>" for fact in facts)
+        yield f'<p class="in-short"><b>{markup.text(agents)}</b>{said}</p>\n</header>\n'
+
+
+class SessionPart:
+    """The events of one session, numbered and named as events of the page."""
+
+    def __init__(self, story: Story, first: int, *, prefix: str) -> None:
+        self.row = story.row
+        self._story, self._first, self._prefix = story, first, prefix
+
+    def items(self) -> Iterator[Item]:
+        for item in self._story.items():
+            item.number += self._first
+            item.key = self._prefix + item.key
+            yield item
+
+
+def key_prefix(story: Story) -> str:
+    """The same in every export: links to a page stay good when it is written again."""
+    return blake2s(story.row.session.encode("utf-8", "replace"), digest_size=_PREFIX).hexdigest()
+
+
+def session_head(story: Story, number: int) -> Item:
+    """Stands for the session in the outline and among the facts of the page."""
+    key = key_prefix(story)
+    return Item("system", story.title, SESSION_LABEL, number=number, key=key, ts=story.row.started)
+
+
+def session_facts(story: Story, *, utc: bool) -> list[str]:
+    row = story.row
+    told = [row.agent, amounts.period(row.started, row.ended, utc=utc), ", ".join(story.models)]
+    return [*told, amounts.plural(story.total.prompts, "prompt"), row.session]
+
+
+def session_head_card(story: Story, item: Item, told: Sequence[str], failed: str | None) -> str:
+    said = "".join(f" <span>{markup.text(fact)}</span>" for fact in told if fact)
+    why = f"<p><em>It could not be exported: {markup.text(failed)}</em></p>" if failed else ""
+    return (
+        f'<article class="card session" id="{item.key}" data-n="{item.number}"'
+        f' data-kind="system" aria-label="Session"><h2 dir="auto"><a href="#{item.key}">'
+        f'{markup.title(story.title)}</a></h2><p class="in-short">{said}</p>{why}</article>'
+    )

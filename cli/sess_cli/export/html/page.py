@@ -9,13 +9,10 @@ from functools import lru_cache
 from hashlib import blake2s
 from typing import TYPE_CHECKING, BinaryIO
 
-from sess_cli.export.html import chunks, combined, masthead, shell, toolbar
-from sess_cli.export.html.cards import Drawer
-from sess_cli.export.html.combined import Combined
-from sess_cli.export.html.digest import Digest
-from sess_cli.export.html.outline import Outline
-from sess_cli.export.html.strip import Strip
-from sess_cli.export.html.workshop import Workshop
+from sess_cli.export.html import chunks, masthead, overview, shell
+from sess_cli.export.html.cards import Drawer, Workshop
+from sess_cli.export.html.masthead import Combined
+from sess_cli.export.html.overview import Outline, PlainText, Strip
 from sess_cli.export.story import Item, Story
 from sess_common import times
 from sess_schema import labels
@@ -28,7 +25,7 @@ _LEVEL_OF_TYPE = {"user": 0, "assistant": 0, "tool_use": 1, "thinking": 2}
 _LOOSE = "subagent"
 _LEVEL_OF_LABEL = {
     labels.COMPACT: 0, labels.INTERRUPTED: 1, labels.COMMAND_OUTPUT: 1, labels.BASH_OUTPUT: 1,
-    _LOOSE: 1, combined.SESSION: 0,
+    _LOOSE: 1, masthead.SESSION_LABEL: 0,
     **dict.fromkeys(labels.ALARMS, 1),
 }  # fmt: skip
 _QUARTER = 15 * times.MINUTE
@@ -65,7 +62,7 @@ def body(story: Story | Combined, look: Look) -> Iterator[str]:
     else:
         yield from masthead.html(story, utc=look.utc, trail=look.trail)
     yield from drawn.strip.html()
-    yield toolbar.html(look.level)
+    yield overview.toolbar(look.level)
     yield '<div class="columns">\n'
     yield from drawn.outline.html()
     yield '<main id="talk" tabindex="-1">\n'
@@ -75,7 +72,7 @@ def body(story: Story | Combined, look: Look) -> Iterator[str]:
     if drawn.cards.counts:
         yield from drawn.digest.html()
     yield "\n</main>\n</div>\n"
-    yield toolbar.HELP
+    yield overview.HELP_DIALOG
     yield chunks.facts_block(drawn.facts, drawn.cards.counts)
     yield from drawn.cards.blocks()
 
@@ -90,7 +87,7 @@ class _Drawn:
         self.facts = chunks.Facts()
         self.outline = Outline(utc=look.utc)
         self.strip = Strip(utc=look.utc)
-        self.digest = Digest()
+        self.digest = PlainText()
         workshop = look.workshop or Workshop()
         try:
             if isinstance(story, Combined):
@@ -120,15 +117,15 @@ class _Drawn:
     def _add_session(self, story: Story, whole: Combined, workshop: Workshop) -> None:
         """Its head and its cards; if it cannot be read, the head says why."""
         number = len(self.facts.keys)
-        part = combined.Part(story, number + 1, prefix=combined.prefix(story))
+        part = masthead.SessionPart(story, number + 1, prefix=masthead.key_prefix(story))
         cards: list[tuple[Item, str]] = []
         told = [story.row.session]
         with whole.failures.noted(story):
-            told = combined.facts(story, utc=self._utc)
+            told = masthead.session_facts(story, utc=self._utc)
             cards = [*workshop.cards(part, self._drawer)]
-        head = combined.head(story, number)
+        head = masthead.session_head(story, number)
         why = whole.failures.why
-        self._add(head, combined.head_card(story, head, told, why))
+        self._add(head, masthead.session_head_card(story, head, told, why))
         for item, card in cards:
             self._add(item, card)
         if why is None:

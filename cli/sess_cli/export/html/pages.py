@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import zlib
+from base64 import b64encode
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cache
+from html import unescape
 from typing import TYPE_CHECKING
 
-from sess_cli.export import shapes
+from sess_cli.export import json_values, shapes
 from sess_cli.export.files import new_file
 from sess_cli.export.forge import Repository
-from sess_cli.export.html import markup, notices, pages_frame, pages_index, sealed
+from sess_cli.export.html import cards, markup, prose, sealed, shell
 from sess_cli.export.html.cards import Drawer
-from sess_cli.export.html.pages_index import LONG, Prompt, Texts
-from sess_cli.export.story import Item, Story
+from sess_cli.export.story import Commit, Item, Story
 from sess_cli.render import amounts
+from sess_common import times
 from sess_common.errors import SessError
 from sess_schema import kinds, labels
 
 if TYPE_CHECKING:
     from sess_cli.export.html.encrypted import Lock
+
 
 _PAGE = re.compile(r"page-(\d{3,9})\.html")
 _HEAD = 4096  # bytes within which a page names its generator
@@ -53,18 +60,18 @@ def write(
     """Write `index.html`, `page-001.html` and so on; remove extra pages of an earlier run."""
     session = _Session(story, repository, utc=utc, per_page=per_page)
     total = len(session.bodies)
-    names = ["index.html", *map(pages_frame.page_name, range(1, total + 1))]
+    names = ["index.html", *map(page_name, range(1, total + 1))]
     _prepare(folder, names)
     size = 0
     for number, body in enumerate(session.bodies, 1):
-        links = pages_frame.navigation(number, total)
+        links = navigation(number, total)
         below = f'<p class="about">Page {number} of {total}</p>'
         whole = "\n".join(
-            [pages_frame.heading(story.title, below), links, "<main>", body, "</main>", links]
+            [page_heading(story.title, below), links, "<main>", body, "</main>", links]
         )
         title = f"{story.title} - page {number}"
-        size += _put(folder, pages_frame.page_name(number), title, whole, lock)
-    index = pages_index.drawn(
+        size += _put(folder, page_name(number), title, whole, lock)
+    index = index_body(
         story, session.prompts, session.packed, session.messages, repository=repository, utc=utc
     )
     size += _put(folder, "index.html", story.title, index, lock)
@@ -91,7 +98,7 @@ class _Session:
         self._anchors: dict[str, int] = {}
         self._blocks: list[str] = []
         self._asides: list[tuple[Item, str]] = []
-        self._texts = Texts()
+        self._texts = SearchTexts()
         for item in story.items():
             if not item.is_title:
                 self._add(item)
@@ -123,7 +130,7 @@ class _Session:
         prompt = self.prompts[-1]
         if item.type == "tool_use":
             prompt.tools[_tally_name(item)] += 1
-        elif item.type == "assistant" and len(item.text) >= LONG:
+        elif item.type == "assistant" and len(item.text) >= LONG_ANSWER:
             prompt.answers.append((item.text, anchor))
         prompt.commits += [(commit, item.ts, anchor) for commit in item.commits]
 
@@ -155,7 +162,7 @@ class _Session:
     def _end_asides(self) -> None:
         if not self._asides:
             return
-        names = dict.fromkeys(notices.name(item) for item, _ in self._asides)
+        names = dict.fromkeys(cards.notice_name(item) for item, _ in self._asides)
         summary = f"{amounts.plural(len(self._asides), 'notice')}: {', '.join(names)}"
         inside = "".join(message for _, message in self._asides)
         self._blocks.append(markup.details(markup.line(summary), inside, "asides"))
@@ -166,7 +173,7 @@ class _Session:
         if self._blocks:
             self.bodies.append("\n".join(self._blocks))
             self.packed.append(self._texts.packed())
-            self._blocks, self._texts = [], Texts()
+            self._blocks, self._texts = [], SearchTexts()
 
 
 def _pushed(item: Item, repository: Repository | None) -> str:
@@ -188,7 +195,7 @@ def _is_aside(item: Item) -> bool:
 
 
 def _put(folder: str, name: str, title: str, body: str, lock: Lock | None) -> int:
-    whole = pages_frame.document(title, body, lock)
+    whole = page_document(title, body, lock)
     with new_file(os.path.join(folder, name)) as file:
         file.write(whole)
     return len(whole)
@@ -229,3 +236,249 @@ def _tally_name(item: Item) -> str:
     if kind == kinds.FETCH:
         return "search" if shapes.says(item, "query") else "fetch"
     return kind if kind == shapes.TODO else (item.tool or "tool").lower()
+
+
+LONG_ANSWER = 300  # characters: shorter answers are not listed
+_MOST_SAID = 500  # characters of a prompt
+_MOST_LINES = 8
+_MEASURES = re.compile(r'<span class="facts">.*?</header>', re.DOTALL)  # in a card's header
+_INLINE = re.compile(r"</?(?:span|code|b|em|strong|del|a|bdi|mark|time)\b[^>]*>")
+_TAGS = re.compile(r"<[^>]*>")
+_SPACES = re.compile(r"\s+")
+
+
+@dataclass(slots=True)
+class Prompt:
+    """A prompt, with what the index shows of its turn; number 0 is what precedes the first."""
+
+    number: int
+    page: int
+    item: Item | None = None
+    anchor: str = ""
+    tools: Counter[str] = field(default_factory=Counter)
+    commits: list[tuple[Commit, int | None, str]] = field(default_factory=list)
+    answers: list[tuple[str, str]] = field(default_factory=list)  # text, anchor
+
+
+@dataclass(slots=True)
+class SearchTexts:
+    """The text of each message of a page, for the search."""
+
+    messages: list[tuple[str, str, str]] = field(default_factory=list)
+
+    def add(self, anchor: str, name: str, drawn: str) -> None:
+        inside = _INLINE.sub("", _MEASURES.sub(" ", drawn))
+        plain = unescape(_TAGS.sub(" ", inside))
+        self.messages.append((anchor, name, _SPACES.sub(" ", plain).strip()))
+
+    def packed(self) -> str:
+        texts = json.dumps(self.messages, ensure_ascii=False, separators=(",", ":"))
+        return b64encode(zlib.compress(texts.encode("utf-8", "replace"), 6)).decode()
+
+
+def index_body(
+    story: Story,
+    prompts: list[Prompt],
+    packed: list[str],
+    messages: int,
+    *,
+    repository: Repository | None,
+    utc: bool,
+) -> str:
+    links = navigation(0, len(packed))
+    listed = [
+        _prompt_entry(prompt, repository, utc=utc)
+        for prompt in prompts
+        if prompt.number or prompt.tools or prompt.answers or prompt.commits or len(prompts) == 1
+    ]
+    counted = _counts(story, prompts, messages, len(packed))
+    data = "\n".join(
+        f'<script type="text/plain" data-page="{page_name(number)}">{one}</script>'
+        for number, one in enumerate(packed, 1)
+    )
+    return "\n".join(
+        [
+            page_heading(story.title, f'{_about(story, utc=utc)}<p class="stats">{counted}</p>'),
+            links,
+            '<main class="timeline">',
+            *(listed or ['<p class="nothing">This session has no messages.</p>']),
+            "</main>",
+            links,
+            _DIALOG,
+            data,
+        ]
+    )
+
+
+_DIALOG = (
+    '<dialog id="modal" aria-label="Search"><div class="ask"><input type="search" id="asked"'
+    ' aria-label="Search all pages" autocomplete="off" spellcheck="false">'
+    '<button type="button" id="close">Close</button></div>'
+    '<p id="status" role="status"></p><div id="results"></div></dialog>'
+)
+
+
+def _about(story: Story, *, utc: bool) -> str:
+    pieces = [
+        markup.text(piece)
+        for piece in (story.row.agent, story.project, story.branch, ", ".join(story.models))
+        if piece
+    ]
+    pieces.append(moment_html(story.row.started, utc=utc))
+    if spent := amounts.spans(story.duration_ms, story.numbers.active_ms):
+        pieces.append(spent)
+    return f'<p class="about">{" · ".join(pieces)}</p>'
+
+
+def _counts(story: Story, prompts: list[Prompt], messages: int, pages: int) -> str:
+    commits = {commit.sha for prompt in prompts for commit, _, _ in prompt.commits}
+    counts = (
+        (story.total.prompts, "prompt"),
+        (messages, "message"),
+        (story.total.tool_calls, "tool call"),
+        (len(commits), "commit"),
+        (pages, "page"),
+    )
+    said = [amounts.plural(count, name) for count, name in counts]
+    if outcomes := amounts.outcomes(story.total.tool_errors, story.total.tool_denied):
+        said.insert(3, outcomes)
+    return " · ".join(said)
+
+
+def _prompt_entry(prompt: Prompt, repository: Repository | None, *, utc: bool) -> str:
+    name, number, when, said = "Before the first prompt", "Before the first prompt", "", ""
+    if prompt.item is not None:
+        number, when = f"#{prompt.number}", moment_html(prompt.item.ts, utc=utc)
+        name = f"Prompt {prompt.number}, {markup.line(prompt.item.text, 100)}"
+        said = f'<div class="said">{_prompt_beginning(prompt.item)}</div>'
+    pieces = [
+        f'<article class="prompt" id="prompt-{prompt.number}">',
+        f'<div class="asked"><h2><a href="{page_name(prompt.page)}#{prompt.anchor}"',
+        f' aria-label="{markup.attr(name)}"><b>{number}</b>{when}</a></h2>{said}</div>',
+    ]
+    if prompt.tools:
+        pieces.append(f'<p class="tools">{markup.text(_tally(prompt.tools))}</p>')
+    for text, anchor in prompt.answers:
+        pieces.append(
+            f'<div class="answer"><div class="fold">{markup.in_runs(prose.html(text))}</div>'
+            f'<a class="there" href="{page_name(prompt.page)}#{anchor}">View in context</a></div>'
+        )
+    pieces.append("</article>")
+    for commit, ts, anchor in prompt.commits:
+        where = f"{page_name(prompt.page)}#{anchor}"
+        pieces.append(_commit_entry(commit, moment_html(ts, utc=utc), where, repository))
+    return "".join(pieces)
+
+
+def _prompt_beginning(item: Item) -> str:
+    """The beginning of a prompt, drawn as on its page."""
+    pretty = None if item.label else json_values.pretty(item.text)
+    if pretty is not None:
+        return prose.code(markup.text(_beginning(pretty)), "json")
+    drawn = cards.prompt_body(replace(item, text=_beginning(item.text.strip())))
+    return drawn or f"<p>{amounts.plural(len(item.pictures), 'image')}</p>"
+
+
+def _beginning(source: str) -> str:
+    """Whole lines as far as possible: a mark that is cut in two would be drawn as text."""
+    if len(source) <= _MOST_SAID and source.count("\n") < _MOST_LINES:
+        return source
+    lines = source[:_MOST_SAID].split("\n")
+    if len(source) > _MOST_SAID and len(lines) <= _MOST_LINES:
+        last = lines.pop()
+        if not lines:
+            return f"{_whole_words(last)}…"
+    # On a line of its own, because after a fence it would keep it from ending.
+    return "\n".join([*lines[:_MOST_LINES], "…"])
+
+
+def _whole_words(line: str) -> str:
+    words = line.rpartition(" ")[0].rstrip()
+    return words if len(words) > _MOST_SAID // 2 else line
+
+
+def _tally(tools: Counter[str]) -> str:
+    return " · ".join(f"{count:,} {name}" for name, count in tools.most_common())
+
+
+def _commit_entry(commit: Commit, when: str, where: str, repository: Repository | None) -> str:
+    sha = f"<code>{markup.text(commit.sha[:7])}</code>"
+    address = repository.commit(commit.sha) if repository else None
+    linked = (markup.link(address, sha) if address else None) or sha
+    branch = f'<span class="branch">{markup.text(commit.branch)}</span>' if commit.branch else ""
+    return (
+        f'<article class="commit">{linked}<a class="subject" href="{where}" dir="auto">'
+        f"{markup.text(commit.subject)}</a>{branch}{when}</article>"
+    )
+
+
+_NUMBERS = 15  # up to this many pages are all listed
+_AROUND = 3
+
+
+@cache
+def pages_style() -> str:
+    """`pages.css` comes last, to override the look of cards."""
+    return "\n".join(shell.asset(name) for name in ("palette.css", "cards.css", "pages.css"))
+
+
+def page_document(title: str, body: str, lock: Lock | None = None) -> bytes:
+    column = f"<div class='column'>\n{body}\n</div>"
+    return sealed.document(
+        title, column, style=pages_style(), name="pages.js", lock=lock, several=True
+    )
+
+
+def page_name(number: int) -> str:
+    return f"page-{number:03}.html"
+
+
+def navigation(current: int, total: int) -> str:
+    """Links: Index, Prev, page numbers, Next; 0 is the index, and alone if there is one page."""
+    links = [_page_link("Index", 0, current, rel="up")]
+    if total > 1 or (total and not current):
+        links.append(_page_link("← Prev", current - 1, current, off=current <= 1, rel="prev"))
+        before = 0
+        for number in range(1, total + 1):
+            ends = number in (1, total)
+            if total > _NUMBERS and not ends and abs(number - current) > _AROUND:
+                continue
+            if number != before + 1:
+                links.append('<span class="gap">…</span>')
+            links.append(_page_link(str(number), number, current))
+            before = number
+        links.append(_page_link("Next →", current + 1, current, off=current >= total, rel="next"))
+    return f'<nav class="pages" aria-label="Pages">{"".join(links)}</nav>'
+
+
+def _page_link(name: str, number: int, current: int, *, off: bool = False, rel: str = "") -> str:
+    if number == current:
+        return f'<span class="here" aria-current="page">{name}</span>'
+    if off:
+        return f'<span class="off" aria-disabled="true">{name}</span>'
+    target = page_name(number) if number else "index.html"
+    return f'<a href="{target}"{f" rel={rel}" if rel in ("prev", "next") else ""}>{name}</a>'
+
+
+def moment_html(ts: int | None, *, utc: bool) -> str:
+    if ts is None:
+        return "<time>no time</time>"
+    return f'<time datetime="{times.iso(ts)}">{times.local(ts, utc=utc):%Y-%m-%d %H:%M}</time>'
+
+
+def _search_box() -> str:
+    """Not shown where no script runs."""
+    return (
+        '<div class="search" id="search"><input type="search" id="term"'
+        ' placeholder="Search ( / )" aria-label="Search all pages" autocomplete="off"'
+        ' spellcheck="false"><button type="button" id="find">Search</button></div>'
+    )
+
+
+def page_heading(title: str, below: str) -> str:
+    whole = markup.attr(markup.unmarked(title))
+    return (
+        f'<header class="top"><div class="named"><h1 title="{whole}" dir="auto">'
+        f"{markup.title(markup.line(title))}</h1>"
+        f"{_search_box()}{sealed.THEME_BUTTON}</div>{below}</header>"
+    )

@@ -11,7 +11,7 @@ from html import unescape
 from typing import TYPE_CHECKING
 
 from sess_cli.export.html import highlight, markup
-from sess_cli.export.records import images_in
+from sess_cli.export.json_values import images_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from sess_cli.export import ansi, json_text, shapes
-from sess_cli.export.html import notices, sealed, shell, values
+from sess_cli.export import ansi, json_values, shapes
+from sess_cli.export.html import calls, cards, sealed, shell
 from sess_cli.export.html.markup import attr, unmarked
 from sess_cli.export.html.markup import text as escaped
 from sess_cli.export.story import Item, Story
@@ -119,7 +119,7 @@ class Rows:
         else:
             name, kind = _NAMED.get(item.type, item.type), _class(item.type)
             if item.label:
-                name = f"{name} {item.label}" if item.type == "user" else notices.name(item)
+                name = f"{name} {item.label}" if item.type == "user" else cards.notice_name(item)
         return f'<span class="tool {kind}">{escaped(name)}</span>'
 
 
@@ -185,15 +185,15 @@ def _measured(item: Item) -> str:
 def _sections(item: Item) -> Iterator[str]:
     if item.type == "tool_use":
         yield from _given(item)
-    elif item.unknown is not None and (shown := json_text.written(item.unknown)) is not None:
+    elif item.unknown is not None and (shown := json_values.readable(item.unknown)) is not None:
         yield _section("Record", escaped(shown))
     elif item.text:
         name = _SECTIONS.get(item.type) or _NAMED.get(item.type, item.type)
-        said = json_text.pretty(item.text) if item.type == "user" else None
+        said = json_values.pretty(item.text) if item.type == "user" else None
         yield _section(name, escaped(said or ansi.plain(item.text)))
     if item.output:
         kind = " failed" if item.failed else ""
-        yield _section("Output", values.uncoloured(ansi.plain(item.output)), f"output{kind}")
+        yield _section("Output", calls.uncoloured(ansi.plain(item.output)), f"output{kind}")
     for commit in item.commits:
         branch = f"{commit.branch} " if commit.branch else ""
         yield _section("Commit", escaped(f"[{branch}{commit.sha}] {commit.subject}"))

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import date, datetime
 from typing import TYPE_CHECKING
 
-from sess_cli.export.report.markup import flat
+from sess_cli.export.report.charts import flat
 from sess_cli.render import amounts, layout, tallies
-from sess_cli.render.stats import days as calendar
+from sess_cli.render.stats import calendar
 from sess_common.errors import Exit, SessError
-from sess_schema.queries.views.calendar import busy, read, streaks
+from sess_schema.queries.views.overview import busy, read_calendar, streaks
 
 if TYPE_CHECKING:
     import apsw
@@ -44,7 +44,7 @@ def write(db: apsw.Connection, asked: Stats, path: str) -> None:
             hint="`pip install 'sessiond[video]'`",
             code=Exit.PROGRAM_FAILED,
         ) from error
-    picture = _Picture(asked, asked.total(db), read(db, asked).days).drawn()
+    picture = _Picture(asked, asked.total(db), read_calendar(db, asked).days).drawn()
     with new_file(path) as file:
         picture.save(file, "PNG", optimize=True)
 
@@ -56,7 +56,7 @@ class _Picture:
         self._values = {day: busy(tally) for day, tally in days.items()}
         self._today = datetime.now(asked.zone).date()
         self._sheets = calendar.sheets(self._values, self._today)
-        self._marks = calendar.limits(list(self._values.values()))
+        self._marks = calendar.shade_limits(list(self._values.values()))
 
     def drawn(self) -> Image.Image:
         from PIL import Image, ImageDraw

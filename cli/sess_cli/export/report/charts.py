@@ -7,17 +7,18 @@ axis is a separate drawing that stays in place when the rest scrolls.
 
 from __future__ import annotations
 
+import html
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
-from sess_cli.export.report import scales
-from sess_cli.export.report.markup import empty, exact, name, path, text, tip, whole
-from sess_cli.render import amounts, tallies
-from sess_cli.render.stats import days as calendar
-from sess_cli.render.stats.periods import UNDATED, Axis
+from sess_cli.render import amounts, layout, tallies
+from sess_cli.render.stats import calendar
 from sess_cli.render.stats.report import Amount, Chart, Column, Section
+from sess_cli.render.stats.sums import UNDATED, Axis
 from sess_common import times
+from sess_common.escape import safe
 
 ROWS = 12  # of bars and spans; the data has all
 _NOTHING = ("", "0", "$0")
@@ -60,14 +61,14 @@ def cell(column: Column, row: Row, shown: str | None = None) -> str:
     """A value as markup, with the exact number for programs if it is a whole one."""
     shown = said(column, row) if shown is None else shown
     value = amount(row, column.key)
-    return exact(value, shown) if shown and isinstance(value, int) else text(shown)
+    return exact_number(value, shown) if shown and isinstance(value, int) else text(shown)
 
 
 def _tip(chart: Chart, row: Row, head: str) -> str:
     """All that is not nothing, first what is drawn."""
     ordered = sorted(chart.columns[1:], key=lambda column: column.key not in chart.drawn)
     values = [(column.head, said(column, row)) for column in ordered]
-    return tip(head, [(what, value) for what, value in values if value not in _NOTHING])
+    return tooltip(head, [(what, value) for what, value in values if value not in _NOTHING])
 
 
 def _drawn(chart: Chart) -> list[Column]:
@@ -125,7 +126,7 @@ def _bar(section: Section, chart: Chart, row: Row, most: Sequence[float]) -> str
             f"{about}{drawn if value else ''}</svg></td>"
             f'<td class="value">{cell(column, row, shown)}</td>'
         )
-    named = path(head) if section.paths else whole(head)
+    named = path_name(head) if section.paths else whole_name(head)
     return f'<tr class="mark"><th scope="row">{named}</th>{"".join(cells)}</tr>'
 
 
@@ -134,12 +135,12 @@ def spans(section: Section, chart: Chart) -> Drawing:
     rows = [row for row in section.rows if row[chart.drawn[0]]]
     if not rows:
         return "", ""
-    marks = scales.span_ticks(max(row["max_ms"] for row in rows[:ROWS]))
+    marks = span_ticks(max(row["max_ms"] for row in rows[:ROWS]))
     body = "".join(_ridge(chart, row, marks) for row in rows[:ROWS])
     names = "".join(
-        f'<text x="{100 * scales.log_place(mark, marks[-1]):.2f}%" y="13"'
+        f'<text x="{100 * log_place(mark, marks[-1]):.2f}%" y="13"'
         f' class="{"major" if mark in (1, times.SECOND, marks[-1]) else "minor"}"'
-        f' text-anchor="{_anchor(at, len(marks))}">{text(scales.span_name(mark))}</text>'
+        f' text-anchor="{_anchor(at, len(marks))}">{text(span_name(mark))}</text>'
         for at, mark in enumerate(marks)
     )
     table = (
@@ -161,7 +162,7 @@ def _anchor(at: int, count: int) -> str:
 
 def _ridge(chart: Chart, row: Row, marks: Sequence[int]) -> str:
     last = marks[-1]
-    counts = scales.histogram(row[chart.drawn[0]], last, _BINS)
+    counts = histogram(row[chart.drawn[0]], last, _BINS)
     wide = _WIDTH / _BINS
     steps = "".join(
         f"V{_RIDGE * (1 - count / max(counts)):.1f}H{(at + 1) * wide:.1f}"
@@ -171,15 +172,15 @@ def _ridge(chart: Chart, row: Row, marks: Sequence[int]) -> str:
     flags += [("median", row["p50_ms"]), ("late", row["p95_ms"])]
     lines = [
         f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="0" y2="{_RIDGE}"/>'
-        for kind, x in ((kind, _WIDTH * scales.log_place(span, last)) for kind, span in flags)
+        for kind, x in ((kind, _WIDTH * log_place(span, last)) for kind, span in flags)
     ]
     head = said(chart.columns[0], row)
     cells = "".join(
-        f'<td class="{kind}">{exact(row[key], amounts.duration(row[key]))}</td>'
+        f'<td class="{kind}">{exact_number(row[key], amounts.duration(row[key]))}</td>'
         for kind, key in (("value", "p50_ms"), ("value", "p95_ms"), ("value max", "max_ms"))
     )
     return (
-        f'<tr class="mark"><th scope="row">{whole(head)}</th><td class="bar">'
+        f'<tr class="mark"><th scope="row">{whole_name(head)}</th><td class="bar">'
         f'<svg class="ridge" width="100%" height="{_RIDGE}" viewBox="0 0 {_WIDTH} {_RIDGE}"'
         f' preserveAspectRatio="none" aria-hidden="true">{_tip(chart, row, head)}'
         f"{''.join(lines[:-2])}"
@@ -191,7 +192,7 @@ def stacks(section: Section, chart: Chart) -> Drawing:
     """Columns of several series, with their legend."""
     drawing, note = columns(section, chart)
     keys = [
-        (one.colour, name(one.head, 40), _brief(one)(amount(chart.total or {}, one.key)))
+        (one.colour, short_name(one.head, 40), _brief(one)(amount(chart.total or {}, one.key)))
         for one in _drawn(chart)
     ]
     return (_legend(keys) if drawing else "") + drawing, note
@@ -211,7 +212,7 @@ def columns(section: Section, chart: Chart) -> Drawing:
         return "", ""
     note = f" {series[0].form(undated)} without a date: only in the data." if undated else ""
     if not dated:
-        return empty(_UNDATED), note
+        return empty_note(_UNDATED), note
     axis = Axis(section.kind, [row[section.kind] for row in section.rows[: len(dated)]])
     tips = [
         _tip(chart, row, axis.name(name))
@@ -219,10 +220,10 @@ def columns(section: Section, chart: Chart) -> Drawing:
     ]
     most = max(map(sum, dated))
     if series[0].form is tallies.money:
-        ticks, names = scales.ticks(most / 1e9), scales.dollars
+        ticks, names = round_ticks(most / 1e9), money_label
         dated = [[value / 1e9 for value in values] for values in dated]
     else:
-        ticks, names = scales.whole_ticks(most or 1), scales.number
+        ticks, names = whole_ticks(most or 1), number_label
     scale = "".join(
         f'<text x="50" y="{_y(tick, ticks) + 4}" text-anchor="end">{text(names(tick))}</text>'
         for tick in ticks
@@ -296,7 +297,7 @@ def year(section: Section, chart: Chart) -> Drawing:
     values = {day: row[chart.drawn[0]] for day, row in rows.items()}
     if not values:
         return "", ""
-    marks = calendar.limits([*values.values()])
+    marks = calendar.shade_limits([*values.values()])
     sheets = calendar.sheets(values, chart.until or max(values))
     drawn = ""
     for sheet in sheets:
@@ -330,7 +331,7 @@ def year(section: Section, chart: Chart) -> Drawing:
 def week(section: Section, chart: Chart) -> Drawing:
     """Hours of the day from left to right, Monday on top."""
     rows = {row["_slot"]: row for row in section.rows}
-    marks = calendar.limits([row[chart.drawn[0]] for row in section.rows])
+    marks = calendar.shade_limits([row[chart.drawn[0]] for row in section.rows])
     if not marks and not rows:
         return "", ""
     slot = 100 / _HOURS
@@ -372,7 +373,9 @@ def _squares(
 
 
 def _shades(marks: Sequence[int]) -> str:
-    keys = "".join(f"<li>{_key(f'h{at}')}{text(said)}</li>" for at, said in calendar.legend(marks))
+    keys = "".join(
+        f"<li>{_key(f'h{at}')}{text(said)}</li>" for at, said in calendar.legend_labels(marks)
+    )
     return f'<ul class="legend shades"><li>Prompts and responses:</li>{keys}</ul>'
 
 
@@ -400,3 +403,144 @@ DRAWINGS: dict[str, Callable[[Section, Chart], Drawing]] = {
     "year": year,
     "week": week,
 }
+
+
+_STEPS = (1, 2, 5, 10)
+# Ticks of a logarithmic time axis, in milliseconds.
+_SPANS = (
+    1, 10, 100, times.SECOND, 10 * times.SECOND, times.MINUTE, 10 * times.MINUTE, times.HOUR,
+    10 * times.HOUR, 100 * times.HOUR,
+)  # fmt: skip
+
+
+def round_ticks(most: float, wanted: int = 4) -> list[float]:
+    """Round ticks from zero to the first that is not below the largest value."""
+    if most <= 0:
+        return [0.0, 1.0]
+    rough = most / wanted
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * one for one in _STEPS if power * one >= rough * 0.999)
+    return [number * step for number in range(math.ceil(most / step - 1e-9) + 1)]
+
+
+def whole_ticks(most: int, wanted: int = 4) -> list[float]:
+    """The same for counts: only whole numbers."""
+    return (
+        round_ticks(most, wanted)
+        if most > wanted
+        else [float(number) for number in range(most + 1)]
+    )
+
+
+def money_label(amount: float) -> str:
+    """A tick label of a money axis: `$0.25`, `$40`, `$1.5k`."""
+    if amount == 0:
+        return "$0"
+    if amount < 1:
+        return f"${amount:.{max(2, -math.floor(math.log10(amount)))}f}"
+    if amount < 10:
+        return f"${amount:g}"
+    return f"${number_label(amount)}"
+
+
+def number_label(amount: float) -> str:
+    """A tick label: `40`, `2.5k`, `1M`."""
+    for limit, unit in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if amount >= limit:
+            return f"{amount / limit:g}{unit}"
+    return f"{amount:g}"
+
+
+def share_label(amount: int, whole: int) -> str:
+    """`3.2%`; tiny shares are not shown as zero."""
+    if not whole:
+        return ""
+    value = 100 * amount / whole
+    if 0 < value < 0.1:
+        return "<0.1%"
+    return f"{value:.0f}%" if value in (0, 100) else f"{value:.1f}%"
+
+
+def span_ticks(most: int) -> list[int]:
+    """Ticks of a logarithmic axis that ends at or above the longest span."""
+    kept = [span for span in _SPANS if span < most]
+    return [*kept, *_SPANS[len(kept) : len(kept) + 1]] or [1]
+
+
+def span_name(span: int) -> str:
+    """`10ms`, `1s`, `10m`: like durations, without trailing zeros."""
+    for unit, name in ((times.HOUR, "h"), (times.MINUTE, "m"), (times.SECOND, "s")):
+        if span >= unit:
+            return f"{span // unit}{name}"
+    return amounts.duration(span)
+
+
+def log_place(span: float, last: int) -> float:
+    """The position of a span on an axis from 1 ms to `last`, from 0 to 1."""
+    if span <= 1:
+        return 0.0
+    return min(1.0, math.log(span) / math.log(last)) if last > 1 else 0.0
+
+
+def histogram(ordered: Sequence[int], last: int, bins: int) -> list[int]:
+    """The number of spans in each of `bins` equal intervals of the logarithmic axis."""
+    found = [0] * bins
+    for span in ordered:
+        # A whole second belongs right of its tick, however its logarithm is rounded.
+        found[min(bins - 1, int(log_place(span, last) * bins + 1e-9))] += 1
+    return found
+
+
+_LONGEST = 400  # characters of a name
+
+
+def flat(text: str) -> str:
+    """A name on one line, with its control characters made visible."""
+    shown = safe(text).replace("\n", "⏎").replace("\t", "⇥")
+    return shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
+
+
+def text(value: str) -> str:
+    return html.escape(flat(value), quote=True)
+
+
+def short_name(value: str, width: int, *, from_end: bool = False) -> str:
+    """A name cut to a width, whole in its tooltip, with its own text direction."""
+    shown = flat(value)
+    cut = (layout.cut_start if from_end else layout.cut)(shown, width)
+    whole = f' title="{html.escape(shown, quote=True)}"' if cut != shown else ""
+    return f"<bdi{whole}>{html.escape(cut, quote=True)}</bdi>"
+
+
+def whole_name(value: str) -> str:
+    """A whole name, for a place that cuts by itself what does not fit."""
+    shown = html.escape(flat(value), quote=True)
+    return f'<bdi dir="ltr" title="{shown}">{shown}</bdi>'
+
+
+def path_name(value: str) -> str:
+    """A path, its last name first, so that cutting keeps the most useful name."""
+    above, _, last = flat(value).rpartition("/")
+    if not above or not last:
+        return whole_name(value)
+    shown = html.escape(flat(value), quote=True)
+    return (
+        f'<bdi dir="ltr" title="{shown}">{html.escape(last)}</bdi>'
+        f' <bdi dir="ltr" class="dim">{html.escape(above)}</bdi>'
+    )
+
+
+def tooltip(head: str, lines: Iterable[tuple[str, str]] = ()) -> str:
+    """The tooltip of a mark: a heading, then names and values."""
+    shown = [text(head), *(f"{text(what)}\t{text(value)}" for what, value in lines)]
+    return f"<title>{chr(10).join(shown)}</title>"
+
+
+def exact_number(value: int | Amount, shown: str = "") -> str:
+    """A number for people, with the exact one for programs."""
+    number = value.number if isinstance(value, Amount) else value
+    return f'<data value="{number}">{text(shown or str(value))}</data>'
+
+
+def empty_note(caption: str) -> str:
+    return f'<p class="empty">{text(caption)}</p>'

@@ -9,8 +9,17 @@ from typing import TYPE_CHECKING
 
 from sess_cli.export.html import shell
 from sess_cli.export.report import charts as drawings
-from sess_cli.export.report.charts import Row, amount, cell, said
-from sess_cli.export.report.markup import empty, exact, flat, name, text
+from sess_cli.export.report.charts import (
+    Row,
+    amount,
+    cell,
+    empty_note,
+    exact_number,
+    flat,
+    said,
+    short_name,
+    text,
+)
 from sess_cli.render import amounts, layout, tallies
 from sess_cli.render.stats import report_of
 from sess_cli.render.stats.report import Amount, Chart, Report, Section, ViewOptions, percent
@@ -93,7 +102,7 @@ def _figure(section: Section, chart: Chart) -> str:
     return (
         f'<figure id="{chart.name}"><figcaption><h2>{text(chart.title)}</h2>'
         f'<p class="note">{text(chart.about + note)}</p></figcaption>'
-        f"{drawing or empty(chart.nothing)}{_table(section, chart)}</figure>"
+        f"{drawing or empty_note(chart.nothing)}{_table(section, chart)}</figure>"
     )
 
 
@@ -107,8 +116,12 @@ def _table(section: Section, chart: Chart) -> str:
     ]
     if not cells:
         return ""
-    heads = "".join(f'<th scope="col">{name(column.head, 40)}</th>' for column in chart.columns)
-    rows = "".join(_row(name(head, 60, from_end=True), row) for head, row in cells[:_MOST_ROWS])
+    heads = "".join(
+        f'<th scope="col">{short_name(column.head, 40)}</th>' for column in chart.columns
+    )
+    rows = "".join(
+        _row(short_name(head, 60, from_end=True), row) for head, row in cells[:_MOST_ROWS]
+    )
     foot = note = ""
     if chart.total is not None:
         total = [cell(column, chart.total) for column in columns]
@@ -139,7 +152,7 @@ def _filters(asked: Stats, session: str | None) -> str:
         "subagents": [asked.subagents] if asked.subagents != "include" else (),
     }
     chosen = "".join(
-        f'<li><span class="dim">{what}</span> {name(", ".join(map(flat, values)), 80)}</li>'
+        f'<li><span class="dim">{what}</span> {short_name(", ".join(map(flat, values)), 80)}</li>'
         for what, values in given.items()
         if values
     )
@@ -194,7 +207,7 @@ def _tiles(asked: Stats, total: Row, tools: Row, active_days: int) -> str:
         ("active", "Active time", active, idle),
     )
     shown = "".join(
-        f'<div class="tile" id="total-{key}"><dt>{what}</dt><dd>{exact(value)}</dd>'
+        f'<div class="tile" id="total-{key}"><dt>{what}</dt><dd>{exact_number(value)}</dd>'
         f'<dd class="dim">{text(more)}</dd></div>'
         for key, what, value, more in tiles
     )
@@ -207,7 +220,7 @@ def _excluded(models: Sequence[Row], total: Row) -> str:
     unpriced = {row["model"]: row["unpriced_requests"] for row in models}
     ranked = sorted(filter(unpriced.get, unpriced), key=lambda model: (-unpriced[model], model))
     if ranked:
-        listed = ", ".join(f"{name(m, 40)} ({unpriced[m]:,})" for m in ranked[:_NAMED])
+        listed = ", ".join(f"{short_name(m, 40)} ({unpriced[m]:,})" for m in ranked[:_NAMED])
         if more := len(ranked[_NAMED:]):
             listed += f" and {amounts.plural(more, 'more model')}"
         notes += (

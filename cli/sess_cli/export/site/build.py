@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
 import apsw
 
-from sess_cli.export import files
+from sess_cli.export import ansi, files
 from sess_cli.export.html import page, shell
-from sess_cli.export.html.workshop import Workshop
-from sess_cli.export.site import lists, plan, texts
+from sess_cli.export.html.cards import Workshop
+from sess_cli.export.html.chunks import packed
+from sess_cli.export.html.page import loose_key
+from sess_cli.export.site import lists, plan
 from sess_cli.export.site.plan import Entry, Manifest
+from sess_cli.export.story import Item, Story
+from sess_redaction import Redactor
 from sess_schema.queries.sessions import SessionRow
 
 if TYPE_CHECKING:
     from sess_redaction import Redactor
+
 
 _PAGE_ABOVE = "../"
 
@@ -114,9 +120,7 @@ class Site:
         for entry in self._before.sessions.values():
             written[entry.bundle] += entry.texts
         return {
-            number
-            for number, size in written.items()
-            if self._size(texts.bundle_name(number)) != size
+            number for number, size in written.items() if self._size(bundle_name(number)) != size
         }
 
     def _size(self, name: str) -> int | None:
@@ -129,13 +133,13 @@ class Site:
         return os.path.join(self._folder, *name.split("/"))
 
     def _draw(self, row: SessionRow, file: str, bundle: int, redactor: Redactor | None) -> Entry:
-        from sess_cli.export import repositories
+        from sess_cli.export import forge
 
-        story = texts.ListeningStory(self._db, row, redactor)
+        story = ListeningStory(self._db, row, redactor)
         project = story.project or plan.NO_PROJECT
         look = page.Look(
             utc=self._wanted.utc,
-            repository=repositories.of(story),
+            repository=forge.repository_of(story),
             assets=f"{_PAGE_ABOVE}assets",
             workshop=self._workshop,
             trail=[
@@ -144,7 +148,7 @@ class Site:
             ],
         )
         size = _written(self._path(file), lambda out: page.write(story, out, look))
-        line = self._lines[file] = texts.line(file, story.heard)
+        line = self._lines[file] = texts_call(file, story.heard)
         total, own = story.total, story.own_total
         return Entry(
             plan.key_of(row), file, bundle, self._prints[row.key], project, story.title, row.agent,
@@ -166,10 +170,10 @@ class Site:
         }
         for number, held in members.items():
             if number in lost or any(file in self._lines for file in held):
-                kept = texts.kept_lines(self._folder, number, set(held))
+                kept = kept_lines(self._folder, number, set(held))
                 calls = [self._lines.get(file) or kept.get(file, "") for file in sorted(held)]
-                self._put(texts.bundle_name(number), "".join(calls).encode())
-        self._now.files += [texts.bundle_name(number) for number in members]
+                self._put(bundle_name(number), "".join(calls).encode())
+        self._now.files += [bundle_name(number) for number in members]
 
     def _lists(self) -> None:
         entries = sorted(
@@ -177,7 +181,7 @@ class Site:
         )
         bundles = sorted({entry.bundle for entry in entries})
         documents = lists.documents(
-            entries, [texts.bundle_name(number) for number in bundles], utc=self._wanted.utc
+            entries, [bundle_name(number) for number in bundles], utc=self._wanted.utc
         )
         for name, text in documents:
             self._put(name, text.encode("utf-8", "replace"))
@@ -214,3 +218,71 @@ def _written(path: str, write: Callable[[BinaryIO], object]) -> int:
     with files.new_file(path) as out:
         write(out)
         return out.tell()
+
+
+# In long output, what people search for is mostly at the ends.
+_HEAD, _TAIL = 3000, 1000
+CALL = "sessTexts"
+
+
+class ListeningStory(Story):
+    """A story that collects its searchable texts while it is drawn."""
+
+    def __init__(self, db: apsw.Connection, row: SessionRow, clean: Redactor | None) -> None:
+        super().__init__(db, row, clean)
+        self.heard: list[tuple[str, str, str]] = []  # card, tool or event type, text
+        self.prefix = ""  # of the card keys of a subagent, which are drawn inside another card
+
+    def _child(self, row: SessionRow) -> Story:
+        child = ListeningStory(self.db, row, self._clean)
+        child.heard, child._above = self.heard, self._above | {row.key}
+        child.prefix = f"{loose_key(child)}-"  # until the call that started it is found
+        return child
+
+    def items(self) -> Iterator[Item]:
+        for item in super().items():
+            card = self.prefix + item.key
+            if text := _searched(item):
+                self.heard.append((card, item.tool or item.type, text))
+            if isinstance(item.agent, ListeningStory):
+                item.agent.prefix = f"{card}-"
+            yield item
+
+
+def _searched(item: Item) -> str:
+    if item.type == "system" or item.is_title:
+        return ""
+    if item.type != "tool_use":
+        return _ends(item.text.strip())
+    return _ends("\n".join(filter(None, (item.summary, ansi.plain(item.output).strip()))))
+
+
+def _ends(text: str) -> str:
+    if len(text) <= _HEAD + _TAIL:
+        return text
+    return f"{text[:_HEAD]}\n…\n{text[-_TAIL:]}"
+
+
+def texts_call(file: str, heard: list[tuple[str, str, str]]) -> str:
+    """The call that loads one session's texts."""
+    columns = [[*column] for column in zip(*heard, strict=True)] or [[], [], []]
+    texts = json.dumps(columns, separators=(",", ":"), ensure_ascii=False)
+    return f'{CALL}({json.dumps(file)},"{packed(texts)}");\n'
+
+
+def bundle_name(number: int) -> str:
+    return f"search/{number:03}.js"
+
+
+def kept_lines(folder: str, number: int, wanted: set[str]) -> dict[str, str]:
+    """The calls of an earlier run, by file, for the files in `wanted`."""
+    found = {}
+    try:
+        with open(os.path.join(folder, bundle_name(number)), encoding="utf-8") as bundle:
+            for call in bundle:
+                name = call[len(CALL) + 1 :].partition(",")[0]
+                if call.startswith(f"{CALL}(") and json.loads(name) in wanted:
+                    found[json.loads(name)] = call
+    except (OSError, ValueError):
+        return {}
+    return found

@@ -1,34 +1,113 @@
-"""`sess stats calendar`: a year of days, streaks, and the hours of the week."""
+"""`sess stats calendar`: a year of days, streaks, and the hours of the week; also as pages and pictures draw them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import apsw
 
 from sess_cli.render import amounts
-from sess_cli.render.stats import days
-from sess_cli.render.stats.days import WEEKDAYS
-from sess_cli.render.stats.report import (
-    Amount,
-    Chart,
-    Column,
-    Report,
-    Section,
-    ViewOptions,
-    number,
-)
+from sess_cli.render.stats.report import Amount, Chart, Column, Report, Section, ViewOptions, number
 from sess_cli.render.tallies import cost, money, tokens
 from sess_cli.terminal import Terminal
-from sess_common.classes import replace
+from sess_common.classes import dataclass, replace
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
-from sess_schema.queries.views import calendar
+from sess_schema.queries.views import overview
+
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+SHADES = 4  # and one for zero
+MOST_YEARS = 6
+_YEAR = 53  # weeks
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One block of weeks: a year, or the weeks up to the last day."""
+
+    name: str
+    first: date
+    last: date
+
+    @property
+    def weeks(self) -> int:
+        return self.column(self.last) + 1
+
+    def column(self, day: date) -> int:
+        return ((day - self.first).days + self.first.weekday()) // 7
+
+    def days(self) -> Iterator[date]:
+        for number in range((self.last - self.first).days + 1):
+            yield self.first + timedelta(days=number)
+
+    def months(self) -> Iterator[tuple[int, str]]:
+        """The columns where months begin, and their names; a few days at the start get none."""
+        first = self.first
+        if first.day > 1 and first.day <= 8:
+            yield 0, f"{first:%b}"
+        for day in self.days():
+            if day.day == 1:
+                yield self.column(day) + (day.weekday() > 0), f"{day:%b}"
+
+
+def sheets(days: Mapping[date, int], today: date) -> list[Sheet]:
+    """Newest first: up to a year as one block, longer periods as calendar years."""
+    if not days:
+        return []
+    first, last = min(days), max(days)
+    if last <= today and (today - last).days < 7:
+        last = today
+    begin = last - timedelta(days=(_YEAR - 1) * 7 + last.weekday())
+    if first >= begin - timedelta(days=7):
+        return [Sheet("", min(begin, first), last)]
+    years = sorted({day.year for day in days}, reverse=True)[:MOST_YEARS]
+    return [Sheet(str(year), date(year, 1, 1), date(year, 12, 31)) for year in years]
+
+
+def slot(weekday: int, hour: int) -> str:
+    """The name of an hour of the week."""
+    return f"{WEEKDAYS[weekday]} {hour:02}:00–{hour:02}:59"
+
+
+def shade_limits(values: Sequence[int]) -> list[int]:
+    """The largest value of each shade except the darkest; each has a quarter of the nonzero."""
+    ordered = sorted(value for value in values if value > 0)
+    if not ordered:
+        return []
+    marks = [ordered[max(0, -(-len(ordered) * rank // SHADES) - 1)] for rank in range(1, SHADES)]
+    return sorted({_rounded(mark) for mark in marks if mark < ordered[-1]})
+
+
+def shade(value: int, marks: Sequence[int]) -> int:
+    """0 for zero, then 1 to 4."""
+    if value <= 0:
+        return 0
+    above = sum(value > mark for mark in marks)
+    return SHADES - len(marks) + above
+
+
+def legend_labels(marks: Sequence[int]) -> list[tuple[int, str]]:
+    """The shades with their ranges of values."""
+    ranges = [(0, "0")]
+    low = 1
+    for number, mark in enumerate(marks):
+        ranges.append((SHADES - len(marks) + number, f"{low:,}" + f"–{mark:,}" * (mark > low)))
+        low = mark + 1
+    return [*ranges, (SHADES, f"{low:,}+")]
+
+
+def _rounded(mark: int) -> int:
+    """Two leading digits are enough for a legend."""
+    if mark < 100:
+        return mark
+    unit: int = 10 ** (len(str(mark)) - 2)
+    return mark // unit * unit
+
 
 # Distinguishable without colour, too.
-_SHADES = "·░▒▓█"
+_BLOCKS = "·░▒▓█"
 _GREENS = ("", "38;5;22", "38;5;28", "38;5;34", "38;5;46")
 _WEEKS = 53
 _LABELS = 5  # columns left of the year
@@ -40,27 +119,27 @@ _COLUMNS = (
     Column("tokens", "tokens", number),
     Column("_cost", "cost"),
 )
-_YEAR = Chart(
+_YEAR_CHART = Chart(
     "year", "calendar", "Calendar", "Prompts and responses per day.",
     "No activity in this period.", (Column("day", "day"), *_COLUMNS), ["_busy"],
 )  # fmt: skip
-_WEEK = Chart(
+_WEEK_CHART = Chart(
     "week", "clock", "Hours of the week", "Prompts and responses by weekday and hour.",
     "No activity in this period.", (Column("_slot", "hour"), *_COLUMNS[:3]), ["_busy"],
 )  # fmt: skip
 
 
-def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
-    found = calendar.read(db, asked)
+def calendar_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
+    found = overview.read_calendar(db, asked)
     today = datetime.fromtimestamp(options.now / 1000, UTC).astimezone(asked.zone).date()
     current, longest = found.streaks(today)
-    by_day = [{"day": day.isoformat(), **_facts(tally)} for day, tally in found.days.items()]
+    by_day = [{"day": day.isoformat(), **_day_facts(tally)} for day, tally in found.days.items()]
     hours = [
         {
             "weekday": WEEKDAYS[weekday],
             "hour": hour,
-            **_facts(tally),
-            "_slot": days.slot(weekday, hour),
+            **_day_facts(tally),
+            "_slot": slot(weekday, hour),
         }
         for (weekday, hour), tally in sorted(found.hours.items())
     ]
@@ -78,7 +157,7 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
         ("streak", f"{amounts.plural(current, 'day')}, longest {longest}"),
     ]
     if found.days:
-        most = max(found.days, key=lambda day: (calendar.busy(found.days[day]), day))
+        most = max(found.days, key=lambda day: (overview.busy(found.days[day]), day))
         busiest = found.days[most]
         used = f"{money(busiest.cost_nano)}, {tokens(busiest.tokens)}"
         prompts = amounts.plural(busiest.prompts, "prompt")
@@ -87,15 +166,15 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
         "calendar",
         [
             Section("total", [total], ()),
-            Section("day", by_day, (), charts=[replace(_YEAR, until=today, facts=facts)]),
-            Section("hour", hours, (), charts=[replace(_WEEK, total=_facts(whole))]),
+            Section("day", by_day, (), charts=[replace(_YEAR_CHART, until=today, facts=facts)]),
+            Section("hour", hours, (), charts=[replace(_WEEK_CHART, total=_day_facts(whole))]),
         ],
         facts=facts,
         draw=lambda terminal: _draw(terminal, found, today),
     )
 
 
-def _facts(tally: Tally) -> dict[str, Any]:
+def _day_facts(tally: Tally) -> dict[str, Any]:
     return {
         "prompts": tally.prompts,
         "requests": tally.requests,
@@ -105,7 +184,7 @@ def _facts(tally: Tally) -> dict[str, Any]:
         "_tool_calls": tally.tool_calls,
         "_sessions": len(tally.sessions),
         "_cost": Amount(tally.cost_nano, cost(tally)),
-        "_busy": calendar.busy(tally),
+        "_busy": overview.busy(tally),
     }
 
 
@@ -114,16 +193,16 @@ def _span(days: Iterable[date]) -> str:
     return f", {ordered[0]} to {ordered[-1]}" if ordered else ""
 
 
-def _draw(terminal: Terminal, found: calendar.Calendar, today: date) -> None:
+def _draw(terminal: Terminal, found: overview.Calendar, today: date) -> None:
     if not found.days:
         return
-    busy = calendar.busy
+    busy = overview.busy
     terminal.write("")
     _draw_year(terminal, {day: busy(tally) for day, tally in found.days.items()}, today)
     terminal.write("")
     _draw_hours(terminal, {key: busy(tally) for key, tally in found.hours.items()})
     terminal.write("")
-    legend = " ".join(_shaded(terminal, level) for level in range(len(_SHADES)))
+    legend = " ".join(_shaded(terminal, level) for level in range(len(_BLOCKS)))
     terminal.write(
         terminal.style("less ", "dim")
         + legend
@@ -173,12 +252,12 @@ def _draw_hours(terminal: Terminal, values: dict[tuple[int, int], int]) -> None:
 
 def _levels(values: Iterable[int]) -> Callable[[int], int]:
     """The shades of pages and images: 0 for no activity, else 1 to 4."""
-    marks = days.limits([*values])
-    return lambda value: days.shade(value, marks)
+    marks = shade_limits([*values])
+    return lambda value: shade(value, marks)
 
 
 def _shaded(terminal: Terminal, level: int, width: int = 1) -> str:
-    text = _SHADES[level] * width if level else _SHADES[0].ljust(width)
+    text = _BLOCKS[level] * width if level else _BLOCKS[0].ljust(width)
     if not terminal.colour:
         return text
     return f"\x1b[{_GREENS[level]}m{text}\x1b[0m" if level else terminal.style(text, "dim")

@@ -1,24 +1,29 @@
-"""`sess stats` without arguments: the most useful numbers on one screen."""
+"""`sess stats` without arguments: the most useful numbers on one screen; and screens that follow the index."""
 
 from __future__ import annotations
 
+import shutil
+import sys
+import time
 from collections.abc import Callable, Mapping
 from datetime import date, timedelta
+from io import StringIO
 
 import apsw
 
+from sess_cli import fresh
 from sess_cli.render import amounts, layout
 from sess_cli.render.stats.report import percent, write_fact
-from sess_cli.render.stats.tools import shown
+from sess_cli.render.stats.tools import tool_name
 from sess_cli.render.tallies import cost, money, name_of, short
 from sess_cli.terminal import Terminal
-from sess_common import paths
-from sess_schema.queries.stats import Stats
+from sess_common import paths, times
+from sess_common.errors import SessError
+from sess_schema.queries.stats import Stats, Worktime
 from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import overview
 from sess_schema.queries.views.overview import Overview
 from sess_schema.queries.views.tools import Use
-from sess_schema.queries.worktime import Worktime
 
 _BARS = "▁▂▃▄▅▆▇█"
 _ROOM = 10  # for fact names
@@ -30,7 +35,7 @@ def write(db: apsw.Connection, asked: Stats, terminal: Terminal, height: int | N
     """Write at most `height` lines; by default, what the terminal shows above its prompt."""
     if height is None:
         height = min(_TALL, _lines() - 2) if terminal.interactive else _TALL
-    found = overview.read(db, asked, paths.home().config)
+    found = overview.read_overview(db, asked, paths.home().config)
     _draw_facts(terminal, found)
     # Facts and headings take thirteen lines; tools get most of the rest, then models and projects.
     room = max(3, height - 13)
@@ -196,7 +201,7 @@ def _draw_tools(terminal: Terminal, found: Overview, most: int) -> None:
     head = f"{'tools' + more:<26} {'calls':>8} {'errors':>7} {'rate':>6}"
     terminal.write(terminal.style(f"{head} {'p50':>8} {'p95':>8} {'max':>8}", "dim"))
     for tool, use in tools[:most]:
-        label = layout.pad(layout.cut(terminal.line(shown(tool)), 24), 24)
+        label = layout.pad(layout.cut(terminal.line(tool_name(tool)), 24), 24)
         terminal.write(f"  {label} {_numbers(use)}".rstrip())
 
 
@@ -205,3 +210,52 @@ def _numbers(use: Use) -> str:
     marks = (use.mark(50), use.mark(95), use.mark(100))
     spans = " ".join(f"{'' if mark is None else amounts.duration(mark):>8}" for mark in marks)
     return f"{use.calls:>8,} {use.errors:>7,} {rate:>6} {spans}"
+
+
+_POLL = 0.25  # seconds between checks of the index, which are cheap
+_SYNC = 10.0  # seconds between syncs when no daemon runs
+_ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"
+_HOME, _END_OF_LINE, _BELOW = "\x1b[H", "\x1b[K", "\x1b[J"
+
+Draw = Callable[[apsw.Connection, Terminal, int], None]
+
+
+def watch(draw: Draw, *, sync: bool) -> None:
+    """Run until interrupted. `draw` writes at most the given number of lines."""
+    if not sys.stdout.isatty():
+        raise SessError("--watch needs a terminal", hint="leave it out to print once")
+    sys.stdout.write(_ENTER)
+    try:
+        while True:
+            with fresh.open_with_sessions(sync=sync) as db:
+                _follow(db, draw)
+    finally:
+        sys.stdout.write(_LEAVE)
+        sys.stdout.flush()
+
+
+def _follow(db: apsw.Connection, draw: Draw) -> None:
+    """Draw whenever something changes, until the next sync is due."""
+    until = time.monotonic() + _SYNC
+    seen: tuple[object, ...] | None = None
+    while time.monotonic() < until:
+        size = shutil.get_terminal_size((80, 24))
+        now = (db.pragma("data_version"), size)
+        if now != seen:
+            seen = now
+            _show(db, draw, size.columns, size.lines)
+        time.sleep(_POLL)
+
+
+def _show(db: apsw.Connection, draw: Draw, columns: int, lines: int) -> None:
+    """Overwrite the screen line by line, so that it does not flicker."""
+    page = StringIO()
+    terminal = Terminal(page, paged=True)
+    with db:
+        draw(db, terminal, lines - 2)
+    drawn = page.getvalue().splitlines()[: lines - 2]
+    drawn += [""] * (lines - 1 - len(drawn))
+    foot = layout.cut(f"{amounts.clock(times.now_ms(), seconds=True)}  Ctrl-C to quit", columns)
+    drawn.append(terminal.style(foot, "dim"))
+    sys.stdout.write(_HOME + f"{_END_OF_LINE}\r\n".join(drawn) + _END_OF_LINE + _BELOW)
+    sys.stdout.flush()

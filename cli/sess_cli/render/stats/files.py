@@ -1,4 +1,4 @@
-"""`sess stats files`, and with a path the sessions that touched it."""
+"""`sess stats edits` and `sess stats files`: what was changed."""
 
 from __future__ import annotations
 
@@ -8,21 +8,77 @@ from typing import Any
 import apsw
 
 from sess_cli.render import amounts, layout
-from sess_cli.render.stats.links import Links
 from sess_cli.render.stats.report import (
     Column,
     Later,
+    Links,
     Report,
     Section,
     ViewOptions,
     clock,
     number,
+    percent,
 )
+from sess_cli.render.tallies import money
 from sess_common import times
 from sess_schema.queries.sessions import one_line
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import files
-from sess_schema.queries.views.files import File, Touched
+from sess_schema.queries.views.files import Changes, File, Touched
+
+_EDIT_COLUMNS = (
+    Column("edits", "edits", number),
+    Column("files", "files", number),
+    Column("lines_added", "lines +", number),
+    Column("lines_removed", "lines -", number),
+)
+
+
+def edits_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
+    found = files.read_edits(db, asked)
+    total = found.total
+    changed = f"{amounts.plural(total.calls, 'edit')} to {amounts.plural(len(total.files), 'file')}"
+    facts = [("edits", f"{changed}: +{total.added:,} -{amounts.plural(total.removed, 'line')}")]
+    if found.one_shot_rate is not None:
+        rate = f"{percent(found.one_shot_rate)} of {amounts.plural(found.turns, 'turn')} with edits"
+        facts.append(("one shot", f"{rate} did not edit a file again after a command"))
+        facts.append(("cost", f"{money(round(found.cost_nano / found.turns))} per turn with edits"))
+    whole = {
+        "total": "total",
+        **_change_facts(total),
+        "edit_turns": found.turns,
+        "one_shot_turns": found.one_shot,
+        "one_shot_rate": found.one_shot_rate,
+        "cost_per_edit_turn_usd": found.cost_per_turn,
+    }
+    return Report(
+        "edits",
+        [
+            Section("total", [whole], ()),
+            Section(
+                "tool",
+                [{"tool": name, **_change_facts(one)} for name, one in found.tools.items()],
+                (Column("tool", "tool"), *_EDIT_COLUMNS),
+            ),
+            Section(
+                "suffix",
+                [{"suffix": name, **_change_facts(one)} for name, one in found.suffixes.items()],
+                (Column("suffix", "file type"), *_EDIT_COLUMNS),
+                most=15,
+            ),
+        ],
+        facts=facts,
+    )
+
+
+def _change_facts(changes: Changes) -> dict[str, Any]:
+    return {
+        "edits": changes.calls,
+        "files": len(changes.files),
+        "lines_added": changes.added,
+        "lines_removed": changes.removed,
+    }
+
 
 _COUNTS = (
     Column("edits", "edits", number),
@@ -31,7 +87,7 @@ _COUNTS = (
 )
 
 
-def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
+def files_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     if options.path is not None:
         return _sessions(db, asked, options)
     found = files.most_edited(db, asked)
@@ -46,7 +102,7 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
                     found,
                     lambda one: {
                         "path": one.name,
-                        **_facts(one, asked.zone),
+                        **_file_facts(one, asked.zone),
                         "sessions": one.sessions,
                     },
                 ),
@@ -74,7 +130,7 @@ def _sessions(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report
             "session": one.name,
             "title": one.title or "",
             "project": one.project,
-            **_facts(one, asked.zone),
+            **_file_facts(one, asked.zone),
             "event": links.key(one.event),
             "_link": links.event(one.session, one.event),
             "paths": sorted(one.paths),
@@ -104,7 +160,7 @@ def _sessions(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report
     )
 
 
-def _facts(one: File | Touched, zone: tzinfo | None) -> dict[str, Any]:
+def _file_facts(one: File | Touched, zone: tzinfo | None) -> dict[str, Any]:
     return {
         "edits": one.edits,
         "writes": one.writes,

@@ -5,14 +5,19 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, tzinfo
+from functools import cached_property
 from typing import Any, NamedTuple
 
-from sess_cli.output import csv_text, json_line
+import apsw
+
 from sess_cli.render import amounts, layout
-from sess_cli.terminal import Terminal
+from sess_cli.terminal import Terminal, csv_text, json_line
 from sess_common.classes import dataclass, field
+from sess_schema.citations import Citations
+from sess_schema.ids import EventId
 
 Form = Callable[[Any], str]
 _GAP = 2
@@ -283,3 +288,39 @@ def clock(moment: int | None, zone: tzinfo | None, form: str = "%Y-%m-%d %H:%M")
 
 def decimal(value: float) -> str:
     return f"{value:,.1f}"
+
+
+_SHORTEST_ID = 8
+_AGENT_PREFIX = "agent-"
+
+
+class Links:
+    """Knows how short each id can be."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._cites = Citations(db)
+
+    def session(self, native_id: str) -> str:
+        """The shortest unique prefix of an id, at least eight characters."""
+        at = bisect_left(self._ordered, native_id)
+        near = self._ordered[max(0, at - 1) : at] + self._ordered[at + 1 : at + 2]
+        length = _SHORTEST_ID + (len(_AGENT_PREFIX) if native_id.startswith(_AGENT_PREFIX) else 0)
+        while length < len(native_id) and any(one.startswith(native_id[:length]) for one in near):
+            length += 1
+        return native_id[:length]
+
+    @cached_property
+    def _ordered(self) -> list[str]:
+        """All ids: those that begin most alike are neighbours."""
+        known = self._db.execute("SELECT DISTINCT native_id FROM sessions WHERE records > 0")
+        return sorted(one for (one,) in known)
+
+    def event(self, native_id: str, event: EventId | None) -> str:
+        return self.session(native_id) + (
+            f"#{self._cites.short(event)}" if event is not None else ""
+        )
+
+    def key(self, event: EventId | None) -> str | None:
+        """The full key, for scripts."""
+        return None if event is None else self._cites.key(event)

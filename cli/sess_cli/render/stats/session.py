@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 
 from sess_cli.render import amounts, layout
-from sess_cli.render.stats.links import Links
+from sess_cli.render.stats.report import Links
 from sess_cli.render.tallies import money, tokens
 from sess_cli.terminal import Terminal
 from sess_common import paths
@@ -16,16 +16,16 @@ from sess_schema import objects
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 from sess_schema.queries.stats import Stats
-from sess_schema.queries.views import failures, session
+from sess_schema.queries.views import failures, overview
 from sess_schema.queries.views.failures import Failure
-from sess_schema.queries.views.session import Analytics
+from sess_schema.queries.views.overview import Analytics
 
 _SHOWN = 5
 
 
 def facts(db: apsw.Connection, asked: Stats, row: SessionRow) -> dict[str, Any]:
     """One object; its keys are a public contract."""
-    found = session.read(db, asked, row)
+    found = overview.read_session(db, asked, row)
     numbers = found.numbers
     failed = failures.read(db, asked, paths.home().config, texts=True).calls
     links = Links(db)
@@ -74,7 +74,7 @@ def facts(db: apsw.Connection, asked: Stats, row: SessionRow) -> dict[str, Any]:
 
 def write(db: apsw.Connection, asked: Stats, row: SessionRow, *, utc: bool) -> None:
     terminal = Terminal()
-    found = session.read(db, asked, row)
+    found = overview.read_session(db, asked, row)
     failed = failures.read(db, asked, paths.home().config, texts=True).calls
     for line in (*_head(db, terminal, row, utc=utc), *_analytics(terminal, found)):
         terminal.write(line)

@@ -1,22 +1,140 @@
-"""Sums over time, by model and by project: what `sess stats --html` begins with."""
+"""Sums over time, by model and by project, as `sess stats --html` begins, and the rows behind a sum (`--explain`)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from datetime import date
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import partial
 from typing import Any
 
 import apsw
 
-from sess_cli.render import layout
-from sess_cli.render.stats import periods
-from sess_cli.render.stats.periods import UNDATED
-from sess_cli.render.stats.report import Amount, Chart, Column, Report, Section, ViewOptions, number
-from sess_cli.render.tallies import cost, money
-from sess_common.classes import replace
+from sess_cli.render import amounts, layout
+from sess_cli.render.stats.report import (
+    Amount,
+    Chart,
+    Column,
+    Links,
+    Report,
+    Section,
+    ViewOptions,
+    clock,
+    number,
+)
+from sess_cli.render.tallies import cost, money, short
+from sess_common import times
+from sess_common.classes import dataclass, replace
 from sess_schema import objects
 from sess_schema.queries.stats import NONE, Stats, Tally
+from sess_schema.queries.views import explain
+from sess_schema.queries.views.explain import Line
+
+UNDATED = "undated"
+_MOST_COLUMNS = 110
+_FILLED_YEARS = 100  # beyond that, a clock was wrong: only years with activity
+_MARKS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """The columns of every chart over time, in order, including empty ones."""
+
+    step: str  # hour, day, week, month or year
+    columns: list[str]
+
+    def marks(self) -> list[tuple[int, str]]:
+        """A few evenly spaced columns to label, and their short names."""
+        every = max(1, -(-len(self.columns) // _MARKS))
+        chosen = range(0, len(self.columns), every)
+        years = [self.columns[number][:4] for number in chosen]
+        return [
+            (
+                number,
+                _short_label(
+                    self.step, self.columns[number], year=place == 0 or years[place - 1] != one
+                ),
+            )
+            for place, (number, one) in enumerate(zip(chosen, years, strict=True))
+        ]
+
+    def name(self, column: str) -> str:
+        """The full name of a column."""
+        if self.step == "week":
+            return f"week of {column}"
+        if self.step in ("day", "hour"):
+            return f"{weekday(column)} {column}"
+        return column
+
+
+def weekday(column: str) -> str:
+    return f"{date.fromisoformat(column[:10]):%a}"
+
+
+def column_of(step: str, hour: str) -> str:
+    """The column of an hour, given as `Stats` names it."""
+    if step == "hour" or hour == UNDATED:
+        return hour
+    if step == "week":
+        day = date.fromisoformat(hour[:10])
+        return (day - timedelta(days=day.weekday())).isoformat()
+    return hour[: {"day": 10, "month": 7, "year": 4}[step]]
+
+
+def axis_of(
+    hours: Iterable[str], since: int | None, until: int | None, zone: tzinfo | None
+) -> Axis:
+    """Columns for all hours with activity, and for the whole period asked for."""
+    known = sorted((hour for hour in hours if hour != UNDATED), key=moment_of)
+    if not known:
+        return Axis("day", [])
+    begin, end = moment_of(known[0]), moment_of(known[-1])
+    if since is not None:
+        begin = min(begin, datetime.fromtimestamp(since / 1000, UTC))
+        now = datetime.now(UTC)
+        asked = now if until is None else datetime.fromtimestamp((until - 1) / 1000, UTC)
+        end = max(end, min(asked, now))
+    begin, end = begin.astimezone(zone), end.astimezone(zone)
+    days = (end.date() - begin.date()).days + 1
+    step = "year"
+    for name, length in (("hour", 1 / 24), ("day", 1), ("week", 7), ("month", 30.4)):
+        if days / length <= _MOST_COLUMNS:
+            step = name
+            break
+    if step == "year" and end.year - begin.year > _FILLED_YEARS:
+        return Axis(step, sorted({column_of(step, hour) for hour in known}))
+    between = _hours(begin, end, zone) if step == "hour" else _days(begin.date(), end.date())
+    return Axis(step, list(dict.fromkeys(column_of(step, one) for one in between)))
+
+
+def moment_of(hour: str) -> datetime:
+    return datetime.fromisoformat(hour)
+
+
+def _hours(begin: datetime, end: datetime, zone: tzinfo | None) -> Iterator[str]:
+    at = begin.astimezone(UTC)
+    last = f"{end:%Y-%m-%d %H:00%z}"
+    while (name := f"{at.astimezone(zone):%Y-%m-%d %H:00%z}") != last and at <= end:
+        yield name
+        at += timedelta(hours=1)  # of elapsed time: a day may have 23 or 25
+    yield last
+
+
+def _days(begin: date, end: date) -> Iterator[str]:
+    for number in range((end - begin).days + 1):
+        yield (begin + timedelta(days=number)).isoformat()
+
+
+def _short_label(step: str, column: str, *, year: bool) -> str:
+    """A short label; the year only where it changes."""
+    if step == "year":
+        return column
+    if step == "month":
+        return f"{date.fromisoformat(column + '-01'):%b %Y}"
+    if step == "hour":
+        return f"{weekday(column)} {column[11:16]}"
+    day = date.fromisoformat(column)
+    return f"{day:%b} {day.day}{f', {day.year}' if year else ''}"
+
 
 _SERIES = 6  # models with a colour of their own
 _REST = f"s{_SERIES}"
@@ -46,13 +164,13 @@ _TOKENS = Chart(
 Groups = Mapping[str, Tally]
 
 
-def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
+def sums_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     hours = _dated(asked.table(db, "hour", "model"))
-    axis = periods.axis(hours, asked.since, asked.until, asked.zone)
+    axis = axis_of(hours, asked.since, asked.until, asked.zone)
     columns: dict[str, dict[str, Tally]] = {name: {} for name in axis.columns}
     models: dict[str, Tally] = {}
     for hour, inner in hours.items():
-        column = columns.setdefault(periods.column_of(axis.step, hour), {})
+        column = columns.setdefault(column_of(axis.step, hour), {})
         for model, tally in inner.items():
             column.setdefault(model, Tally()).add(tally)
             models.setdefault(model, Tally()).add(tally)
@@ -118,7 +236,7 @@ def _by_model(
 ) -> Section:
     """A row per column of the axis, with the largest models, the others, and the total."""
     own = sorted((m for m in colours if of(models[m])), key=lambda model: -of(models[model]))
-    series = [(_model(model), colours[model], [model]) for model in own]
+    series = [(_model_name(model), colours[model], [model]) for model in own]
     if rest := [m for m, tally in models.items() if m not in own and of(tally)]:
         series.append(("other", _REST, rest))
 
@@ -166,7 +284,7 @@ def _groups(kind: str, groups: Groups, total: Tally, colours: Mapping[str, str])
         f"{kind.title()}s",
         f"By {'cost' if paid else 'tokens'}, largest first.",
         f"No {kind}s in this period.",
-        (Column(kind, kind, _model if kind == "model" else _project), *columns),
+        (Column(kind, kind, _model_name if kind == "model" else _project_name), *columns),
         [columns[0].key],
         _row(kind, "total", total),
     )
@@ -188,9 +306,78 @@ def _row(kind: str, name: str, tally: Tally) -> dict[str, Any]:
     }
 
 
-def _model(name: str) -> str:
+def _model_name(name: str) -> str:
     return "no model" if name == NONE else name
 
 
-def _project(name: str) -> str:
+def _project_name(name: str) -> str:
     return "no project" if name == NONE else layout.home_short(name)
+
+
+def explain_report(db: apsw.Connection, asked: Stats, by: str | None, group: str) -> Report:
+    links = Links(db)
+    total = Tally()
+    rows = []
+    for line in explain.lines(db, asked, by or "", group):
+        total.add(line.tally)
+        rows.append(_line_row(line, links, asked.zone))
+    counts = ", ".join(
+        [
+            amounts.plural(total.requests, "response"),
+            amounts.plural(total.prompts, "prompt"),
+            f"{amounts.plural(total.tool_calls, 'call')} ({total.tool_errors:,} failed)",
+        ]
+    )
+    spent = f"{amounts.plural(total.tokens, 'token')}, {money(total.cost_nano)}"
+    if total.unpriced:
+        spent += f" and {amounts.plural(total.unpriced, 'response')} of unknown price"
+    return Report(
+        "explain",
+        [
+            Section(
+                "line",
+                rows,
+                (
+                    Column("_link", "event"),
+                    Column("_when", "time", left=True),
+                    Column("_what", "", left=True),
+                    Column("tokens", "tokens", _tokens_in_full),
+                    Column("cost_nano_usd", "cost", money),
+                ),
+                cut=2,
+            )
+        ],
+        facts=[(group, counts), ("sum", spent)],
+        code=0 if rows else 1,
+    )
+
+
+def _line_row(line: Line, links: Links, zone: tzinfo | None) -> dict[str, Any]:
+    tally = line.tally
+    name = {"response": line.model, "prompt": None, "call": line.tool}[line.kind]
+    failed = f" ({line.status})" if line.status in ("error", "denied", "pending") else ""
+    response = line.kind == "response"
+    return {
+        "type": line.kind,
+        "session": line.session,
+        "event": links.key(line.event),
+        "ts": times.iso(line.ts),
+        "model": line.model,
+        "tool": line.tool,
+        "status": line.status,
+        "tokens": tally.tokens if response else None,
+        "input_tokens": tally.input_tokens,
+        "output_tokens": tally.output_tokens,
+        "cache_write_tokens": tally.cache_write_tokens,
+        "cache_write_1h_tokens": tally.cache_write_1h_tokens,
+        "cache_read_tokens": tally.cache_read_tokens,
+        "reasoning_tokens": tally.reasoning_tokens,
+        "cost_nano_usd": tally.cost_nano if response and not tally.unpriced else None,
+        "_link": links.event(line.session, line.event),
+        "_when": clock(line.ts, zone, "%Y-%m-%d %H:%M:%S"),
+        "_what": f"{line.kind} {name}{failed}" if name else line.kind,
+    }
+
+
+def _tokens_in_full(tokens: int) -> str:
+    return f"{tokens:,}" if tokens < 10_000_000 else short(tokens)

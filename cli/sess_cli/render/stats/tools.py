@@ -1,4 +1,4 @@
-"""`sess stats tools`."""
+"""`sess stats tools` and `sess stats latency`: what was called, and how long it took."""
 
 from __future__ import annotations
 
@@ -13,24 +13,25 @@ from sess_cli.render.stats.report import (
     Report,
     Section,
     ViewOptions,
+    decimal,
     duration,
     number,
     percent,
 )
-from sess_schema.queries.stats import Stats
-from sess_schema.queries.views import programs, tools
+from sess_schema.queries.stats import Stats, percentile
+from sess_schema.queries.views import tools
 from sess_schema.queries.views.tools import Use
 
 WAITING = "Times of tools include waiting for permission unless a duration was logged"
 
 
-def shown(tool: str) -> str:
+def tool_name(tool: str) -> str:
     """`server: tool` for `mcp__server__tool`."""
-    names = programs.mcp(tool)
+    names = tools.mcp_names(tool)
     return tool if names is None else f"{names[0]}: {names[1]}"
 
 
-_TOOL = Column("tool", "tool", shown)
+_TOOL = Column("tool", "tool", tool_name)
 _COLUMNS = (
     Column("calls", "calls", number),
     Column("errors", "errors", number),
@@ -48,11 +49,11 @@ _EXACT = tuple(
 )  # fmt: skip
 
 
-def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
-    found = tools.read(db, asked, programs=options.detail)
-    rows = [_tool(name, use) for name, use in _ordered(found.tools)]
-    servers = [{"server": name, **facts(use)} for name, use in _ordered(found.servers)]
-    programs = [{"program": name, **facts(use)} for name, use in _ordered(found.programs)]
+def tools_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
+    found = tools.read_tools(db, asked, programs=options.detail)
+    rows = [_tool_row(name, use) for name, use in _ordered(found.tools)]
+    servers = [{"server": name, **use_facts(use)} for name, use in _ordered(found.servers)]
+    programs = [{"program": name, **use_facts(use)} for name, use in _ordered(found.programs)]
     whole = Use()
     for use in found.tools.values():
         whole.add_counts(use)
@@ -62,7 +63,7 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     return Report(
         "tools",
         [
-            Section("tool", rows, (_TOOL, *_COLUMNS), most=30, charts=_charts(whole)),
+            Section("tool", rows, (_TOOL, *_COLUMNS), most=30, charts=_tool_charts(whole)),
             Section("server", servers, (Column("server", "MCP server"), *_COLUMNS), most=15),
             Section("program", programs, (Column("program", "in shells"), *_COLUMNS), most=25),
         ],
@@ -71,7 +72,7 @@ def report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
     )
 
 
-def _charts(whole: Use) -> list[Chart]:
+def _tool_charts(whole: Use) -> list[Chart]:
     return [
         Chart(
             "bars",
@@ -81,7 +82,7 @@ def _charts(whole: Use) -> list[Chart]:
             "No tool calls in this period.",
             (_TOOL, *_COLUMNS[:5]),
             ["calls", "error_rate"],
-            facts(whole),
+            use_facts(whole),
         ),
         Chart(
             "spans",
@@ -101,7 +102,7 @@ def _notes(options: ViewOptions) -> list[str]:
     return [WAITING] if options.detail else [detail, WAITING]
 
 
-def facts(use: Use) -> dict[str, Any]:
+def use_facts(use: Use) -> dict[str, Any]:
     return {
         "calls": use.calls,
         "errors": use.errors,
@@ -114,12 +115,83 @@ def facts(use: Use) -> dict[str, Any]:
     }
 
 
-def _tool(name: str, use: Use) -> dict[str, Any]:
-    server, tool = programs.mcp(name) or (None, None)
-    row = {"tool": name, **facts(use), "mcp_server": server, "mcp_tool": tool}
+def _tool_row(name: str, use: Use) -> dict[str, Any]:
+    server, tool = tools.mcp_names(name) or (None, None)
+    row = {"tool": name, **use_facts(use), "mcp_server": server, "mcp_tool": tool}
     marks = {"_p90_ms": use.mark(90), "_p99_ms": use.mark(99)}
     return row | marks | {"_times": use.times, "_timed": len(use.times)}
 
 
 def _ordered(uses: dict[str, Use]) -> list[tuple[str, Use]]:
     return sorted(uses.items(), key=lambda one: (-one[1].calls, one[0]))
+
+
+_PERCENTILES = (50, 90, 95, 99)
+
+
+def latency_report(db: apsw.Connection, asked: Stats, options: ViewOptions) -> Report:
+    rows = _timed_tools(
+        db, asked
+    )  # first, so that only one of two long lists of times is in memory
+    speeds = tools.read_speeds(db, asked)
+    return Report(
+        "latency",
+        [
+            Section(
+                "model",
+                [{"model": name, **_speed_facts(speed)} for name, speed in speeds.items()],
+                (
+                    Column("model", "first response of"),
+                    Column("responses", "n", number),
+                    *(Column(f"p{mark}_ms", f"p{mark}", duration) for mark in _PERCENTILES[:3]),
+                    Column("max_ms", "max", duration),
+                    Column("tokens_per_second", "tokens/s", decimal),
+                ),
+            ),
+            Section(
+                "tool",
+                rows,
+                (
+                    Column("tool", "tool", tool_name),
+                    Column("calls", "n", number),
+                    *(Column(f"p{mark}_ms", f"p{mark}", duration) for mark in _PERCENTILES),
+                    Column("max_ms", "max", duration),
+                    Column("sum_ms", "sum", duration),
+                ),
+                most=30,
+            ),
+        ],
+        notes=[WAITING],
+    )
+
+
+def _timed_tools(db: apsw.Connection, asked: Stats) -> list[dict[str, Any]]:
+    uses = tools.read_tools(db, asked).tools
+    ordered = sorted(uses.items(), key=lambda one: (-sum(one[1].times), one[0]))
+    return [{"tool": name, **_time_facts(use.times)} for name, use in ordered if use.times]
+
+
+def _speed_facts(speed: tools.Speed) -> dict[str, Any]:
+    waits = speed.waits
+    return {
+        "responses": len(waits),
+        **{f"p{mark}_ms": percentile(waits, mark) for mark in _PERCENTILES[:3]},
+        "max_ms": waits[-1] if waits else None,
+        "tokens_per_second": speed.tokens_per_second,
+        "p50_tokens_per_second": _median_rate(speed),
+        "timed_responses": len(speed.rates),
+    }
+
+
+def _median_rate(speed: tools.Speed) -> float | None:
+    found = percentile(speed.rates, 50)
+    return None if found is None else found / 1000
+
+
+def _time_facts(times: list[int]) -> dict[str, Any]:
+    return {
+        "calls": len(times),
+        **{f"p{mark}_ms": percentile(times, mark) for mark in _PERCENTILES},
+        "max_ms": times[-1],
+        "sum_ms": sum(times),
+    }

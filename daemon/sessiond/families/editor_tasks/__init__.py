@@ -12,9 +12,8 @@ from typing import Any
 
 from sess_common.decode import decode
 from sessiond.sourcekit import disk
-from sessiond.sourcekit.base import Conversation, NotReady, SessionSpec, Source
-from sessiond.sourcekit.documents import whole_json
-from sessiond.sourcekit.files import small_file, small_json
+from sessiond.sourcekit.base import Conversation, NotReady, SessionSpec, Source, whole_json
+from sessiond.sourcekit.disk import small_file, small_json
 from sessiond.sourcekit.values import as_text
 
 __all__ = ["SENT", "SHOWN", "EditorTaskSource"]
@@ -98,7 +97,7 @@ class _Tasks:
     def _index(self, path: str) -> dict[str, Any]:
         """An index of tasks by id, kept until it changes."""
         try:
-            changed = disk.stat(path).st_mtime_ns
+            changed = disk.stat_of(path).st_mtime_ns
         except OSError:
             return {}
         kept = self._indexes.get(path)

@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sessiond.families.editor_tasks import timeline
-from sessiond.families.editor_tasks.messages import Messages
-from sessiond.families.editor_tasks.shown import read_shown
-from sessiond.families.editor_tasks.timeline import Meter
-from sessiond.families.editor_tasks.tools import NEW_TASK
+from sessiond.families.editor_tasks.calls import NEW_TASK
+from sessiond.families.editor_tasks.sent import Messages
+from sessiond.families.editor_tasks.timeline import Meter, read_shown
 from sessiond.sourcekit.base import LINK_META, Conversation, Item, Link, Record, SessionSpec, Usage
 from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.values import as_dict, as_dollars, as_text, as_time

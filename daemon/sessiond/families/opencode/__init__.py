@@ -17,7 +17,7 @@ from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation
 
 if TYPE_CHECKING:
-    from sessiond.engines.tables import Layout
+    from sessiond.engines.databases import Layout
     from sessiond.sourcekit.foreign import Foreign
 
 _STORAGE, _SESSION, _INFO, _PROJECTS = "storage", "session", "info", "project"
@@ -62,7 +62,7 @@ class OpencodeFamily(InTables):
         return "document" if kind == _SESSION and os.path.basename(above) == _STORAGE else None
 
     def layout(self, foreign: Foreign) -> Layout:
-        from sessiond.families.opencode.tables import SessionTables  # when changed
+        from sessiond.families.opencode.storage import SessionTables  # when changed
 
         return SessionTables(foreign, self.program)
 
@@ -78,7 +78,7 @@ class OpencodeFamily(InTables):
 
     def sidecars(self, path: str) -> Sequence[str]:
         if path.endswith(_JSON):
-            from sessiond.families.opencode.tree import written_later  # rarely
+            from sessiond.families.opencode.storage import written_later  # rarely
 
             return written_later(path)
         return super().sidecars(path)
@@ -103,6 +103,6 @@ class _Tree:
         self._program = program
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.families.opencode.tree import session  # when something changed
+        from sessiond.families.opencode.storage import tree_session  # when something changed
 
-        yield session(path, data, self._program)
+        yield tree_session(path, data, self._program)

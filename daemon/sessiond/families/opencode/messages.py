@@ -1,15 +1,16 @@
-"""Messages of the first generation with their parts, in the shape that `opencode export` writes."""
+"""Messages of both generations: parts in rows of their own, or an answer with all it contains."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sess_schema import labels
-from sessiond.families.opencode.calls import first_call, links_of
-from sessiond.families.opencode.tokens import usage_of
-from sessiond.sourcekit.base import Event, Record
-from sessiond.sourcekit.values import as_dict, as_text, as_time
+from sess_schema import kinds, labels
+from sess_schema.edits import Edit
+from sessiond.sourcekit.base import LINK_RESULT, Event, Link, Record, Usage
+from sessiond.sourcekit.toolbox import Toolbox, event_of, one_line
+from sessiond.sourcekit.values import as_count, as_dict, as_milliseconds, as_text, as_time
 
 _ABORTED = "MessageAbortedError"
 # Parts that mark where steps begin and end, or name what the step left on disk.
@@ -130,3 +131,274 @@ def _model(info: dict[str, Any]) -> str | None:
 
 def _folder(path: Any) -> str | None:
     return as_text(path) or as_text(as_dict(path).get("cwd"))
+
+
+_INJECTED = {
+    "synthetic": labels.CONTEXT,
+    "system": labels.CONTEXT,
+    "skill": "skill",
+}
+_SILENT_ENTRIES = frozenset({"agent-switched", "model-switched", "location-switched", "idle"})
+_STOPPED = ("abort", "interrupt", "cancel")
+
+
+def read_entry(value: dict[str, Any]) -> Record:
+    kind = as_text(value.get("type")) or "other"
+    record = Record(kind, role=kind, native_id=as_text(value.get("id")))
+    record.ts = as_time(as_dict(value.get("time")).get("created"))
+    if kind == "user":
+        _read_entry_prompt(record, value)
+    elif kind == "assistant":
+        _read_entry_answer(record, value)
+    elif kind == "shell":
+        _read_shell(record, value)
+    elif kind == "compaction":
+        _read_compaction(record, value)
+    elif kind in _INJECTED:
+        if text := (as_text(value.get("text")) or "").strip():
+            record.events.append(Event("system", text, label=_INJECTED[kind]))
+    elif kind == "location-switched":
+        record.cwd = as_text(as_dict(value.get("location")).get("directory"))
+    elif kind not in _SILENT_ENTRIES:
+        record.warnings.append(f"record of an unknown type: {kind}")
+    return record
+
+
+def _read_entry_prompt(record: Record, value: dict[str, Any]) -> None:
+    files = value.get("files")
+    images = sum(
+        (as_text(as_dict(file).get("mime")) or "").startswith("image/")
+        for file in (files if isinstance(files, list) else ())
+    )
+    text = (as_text(value.get("text")) or "").strip()
+    if text or images:
+        record.events.append(Event("user", text, images=images))
+
+
+def _read_entry_answer(record: Record, value: dict[str, Any]) -> None:
+    model = as_dict(value.get("model"))
+    record.model = as_text(model.get("id")) or as_text(model.get("modelID"))
+    content = value.get("content")
+    for number, part in enumerate(content if isinstance(content, list) else ()):
+        kind = as_text(as_dict(part).get("type"))
+        if kind == "tool":
+            event = second_call(part, f"/content/{number}")
+            record.events.append(event)
+            record.links += links_of(part, event)
+        elif kind in ("text", "reasoning"):
+            text = (as_text(part.get("text")) or "").strip()
+            said = "assistant" if kind == "text" else "thinking"
+            if text and part.get("synthetic") is True:
+                record.events.append(Event("system", text, label=labels.CONTEXT))
+            elif text:
+                record.events.append(Event(said, text))
+        else:
+            record.warnings.append(f"content of an unknown type: {kind}")
+    if isinstance(value.get("error"), dict):
+        record.events.append(_entry_failure(value["error"]))
+    record.usage = usage_of(value, (), record)
+
+
+def _read_shell(record: Record, value: dict[str, Any]) -> None:
+    """A command that a person ran."""
+    if command := as_text(value.get("command")):
+        record.events.append(Event("user", command, label=labels.BASH))
+    output = value.get("output")
+    text = as_text(output) or as_text(as_dict(output).get("text")) or ""
+    text = text or as_text(as_dict(output).get("output")) or ""
+    if text:
+        record.events.append(Event("system", text, label=labels.BASH_OUTPUT))
+
+
+def _read_compaction(record: Record, value: dict[str, Any]) -> None:
+    record.model = as_text(as_dict(value.get("model")).get("id"))
+    if text := (as_text(value.get("summary")) or "").strip():
+        record.events.append(Event("summary", text, label=labels.COMPACT))
+    if isinstance(value.get("error"), dict):
+        record.events.append(_entry_failure(value["error"]))
+    record.usage = usage_of(value, (), record)
+
+
+def _entry_failure(error: dict[str, Any]) -> Event:
+    kind = as_text(error.get("type")) or ""
+    stopped = any(word in kind.casefold() for word in _STOPPED)
+    label = labels.INTERRUPTED if stopped else labels.API_ERROR
+    return Event("system", as_text(error.get("message")) or kind, label=label)
+
+
+TOOLS = Toolbox(
+    {
+        kinds.SHELL: ("bash", "shell", "execute", "interactive_terminal"),
+        kinds.READ: ("read", "read_file"),
+        kinds.WRITE: ("write",),
+        kinds.EDIT: ("edit", "multiedit", "patch", "apply_patch"),
+        kinds.SEARCH: ("glob", "grep", "list", "codesearch", "codebase_search", "semantic_search"),
+        kinds.FETCH: ("webfetch", "websearch"),
+        kinds.AGENT: ("task", "subagent", "agent_manager"),
+        kinds.PLAN: ("todowrite", "todoread", "plan_enter", "plan_exit"),
+        kinds.QUESTION: ("question", "suggest"),
+    }
+)
+_PLAIN = frozenset({"background_process", "session_move"})  # names like those of MCP servers
+_INVALID = "invalid"  # a call that no tool accepted
+_ENDED = frozenset({"completed", "success"})
+# A person or a rule refused the call, or stopped it.
+_REFUSED = re.compile(
+    r"rejected permission|dismissed this question|prevents you from using this"
+    r"|\A(?:Error: )?Permission denied|Tool execution (?:aborted|was interrupted)"
+    r"|interrupted by user",
+    re.IGNORECASE,
+)
+_REFUSALS = ("permission.", "question.", "aborted", "interrupted", "cancelled", "tool.interrupted")
+
+
+def first_call(part: dict[str, Any], place: str) -> Event:
+    """A call as the first generation stores it: a part with its state."""
+    state, tool = as_dict(part.get("state")), as_text(part.get("tool"))
+    facts = as_dict(state.get("metadata"))
+    event = _event(tool, state, facts, as_text(part.get("callID")), place)
+    error = as_text(state.get("error")) or ""
+    output = state.get("output")
+    event.output = (
+        output if isinstance(output, str) else error or as_text(facts.get("output")) or ""
+    )
+    event.status = _status(tool, state.get("status"), facts, error)
+    event.images = _images(state.get("attachments"))
+    times = as_dict(state.get("time"))
+    event.duration_ms = _between(times.get("start"), times.get("end"))
+    return event
+
+
+def second_call(part: dict[str, Any], place: str) -> Event:
+    """A call as the second generation stores it: an element of an answer."""
+    state, tool = as_dict(part.get("state")), as_text(part.get("name"))
+    facts = as_dict(state.get("metadata")) or as_dict(state.get("structured"))
+    event = _event(tool, state, facts, as_text(part.get("id")), place)
+    failure = as_dict(state.get("error"))
+    content = state.get("content")
+    texts = [
+        text
+        for piece in (content if isinstance(content, list) else ())
+        if (text := as_text(as_dict(piece).get("text")))
+    ]
+    error = as_text(failure.get("message")) or ""
+    event.output = "\n".join(texts) or error
+    refused = (as_text(failure.get("type")) or "").startswith(_REFUSALS)
+    event.status = "denied" if refused else _status(tool, state.get("status"), facts, error)
+    event.images = _images(content)
+    times = as_dict(part.get("time"))
+    event.duration_ms = _between(times.get("ran"), times.get("completed"))
+    return event
+
+
+def links_of(part: dict[str, Any], event: Event) -> list[Link]:
+    """The session of the subagent that a call started."""
+    state = as_dict(part.get("state"))
+    for facts in (as_dict(state.get("metadata")), as_dict(state.get("structured"))):
+        session = as_text(facts.get("sessionId")) or as_text(facts.get("sessionID"))
+        if session and event.call_id and event.kind == kinds.AGENT:
+            return [Link(session, event.call_id, LINK_RESULT, home="")]
+    return []
+
+
+def _event(
+    tool: str | None, state: dict[str, Any], facts: dict[str, Any], call_id: str | None, place: str
+) -> Event:
+    given = state.get("input")
+    kind = TOOLS.kind(tool)
+    if kind == kinds.OTHER and tool and "_" in tool and tool not in _PLAIN:
+        kind = kinds.MCP  # SERVER_TOOL
+    edits = tuple(_edits(facts)) if kind in (kinds.EDIT, kinds.WRITE) else ()
+    described = TOOLS.describe(tool, given, kind, edits)
+    if tool == _INVALID:
+        asked = as_dict(given)
+        words = (as_text(asked.get("tool")), as_text(asked.get("error")))
+        described = described._replace(summary=one_line(": ".join(filter(None, words))))
+    return event_of(described, tool, given, call_id, f"{place}/state/input")
+
+
+def _edits(facts: dict[str, Any]) -> Iterator[Edit]:
+    """What a finished call changed, from the patches that it recorded."""
+    results = facts.get("results")
+    for one in [facts, *(results if isinstance(results, list) else ())]:
+        changed = [as_dict(one).get("filediff")]
+        listed = as_dict(one).get("files")
+        changed += listed if isinstance(listed, list) else []
+        for file in filter(None, map(as_dict, changed)):
+            path = next(
+                (text for name in ("filePath", "file") if (text := as_text(file.get(name)))), ""
+            )
+            patch = as_text(file.get("patch")) or as_text(file.get("diff"))
+            if not patch and file is as_dict(as_dict(one).get("filediff")):
+                patch = as_text(as_dict(one).get("diff"))
+            if path and patch:
+                yield Edit(path, patch=patch)
+            elif path and isinstance(file.get("after"), str):
+                yield Edit(path, as_text(file.get("before")) or "", file["after"])
+
+
+def _status(tool: str | None, status: Any, facts: dict[str, Any], error: str) -> str:
+    if status == "error":
+        stopped = facts.get("interrupted") is True or _REFUSED.search(error)
+        return "denied" if stopped else "error"
+    if as_text(status) not in _ENDED:
+        return "pending"
+    code = facts.get("exit")
+    failed = isinstance(code, int) and not isinstance(code, bool) and code != 0
+    return "error" if failed or tool == _INVALID or facts.get("timeout") is True else "ok"
+
+
+def _images(listed: Any) -> int:
+    files = listed if isinstance(listed, list) else ()
+    return sum((as_text(as_dict(file).get("mime")) or "").startswith("image/") for file in files)
+
+
+def _between(start: Any, end: Any) -> int | None:
+    first, last = as_time(start), as_time(end)
+    return as_milliseconds(last - first) if first is not None and last is not None else None
+
+
+_HIGHEST_COST = 1e6
+
+
+def usage_of(info: dict[str, Any], steps: Sequence[dict[str, Any]], record: Record) -> Usage | None:
+    """The sum of a message's steps; of several, the message itself repeats only the last."""
+    counted = [step for step in steps if isinstance(step.get("tokens"), dict)] or [info]
+    if not isinstance(counted[0].get("tokens"), dict):
+        return None
+    uses = [_tokens(step["tokens"]) for step in counted]
+    cost = _cost(info) or sum(_cost(step) or 0.0 for step in counted)
+    given, said, thought, written, read = map(sum, zip(*uses, strict=True))
+    if not any((given, said, written, read)):
+        return None
+    return Usage(
+        message_id=record.native_id,
+        request_id=None,
+        model=record.model,
+        stop_reason=as_text(info.get("finish")),
+        input_tokens=given,
+        output_tokens=said,
+        cache_write_tokens=written,
+        cache_write_1h_tokens=0,
+        cache_read_tokens=read,
+        cost_usd=cost or None,  # nothing is recorded for models without a known price
+        reasoning_tokens=thought,
+    )
+
+
+def _tokens(tokens: dict[str, Any]) -> tuple[int, int, int, int, int]:
+    """Input, output with reasoning, reasoning, cache written, cache read."""
+    cache = as_dict(tokens.get("cache"))
+    read, written = as_count(cache.get("read")), as_count(cache.get("write"))
+    given, said = as_count(tokens.get("input")), as_count(tokens.get("output"))
+    thought, total = as_count(tokens.get("reasoning")), as_count(tokens.get("total"))
+    # Some versions count reasoning as output already; the total tells which.
+    included = total and total == given + said + read + written
+    return given, said if included else said + thought, thought, written, read
+
+
+def _cost(value: dict[str, Any]) -> float | None:
+    cost = value.get("cost")
+    if not isinstance(cost, (int, float)) or isinstance(cost, bool):
+        return None
+    return float(cost) if 0 < cost < _HIGHEST_COST else None

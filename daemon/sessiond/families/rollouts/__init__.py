@@ -3,17 +3,48 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
 
-from sessiond.families.rollouts import head as heads
-from sessiond.families.rollouts import legacy
-from sessiond.families.rollouts import names as thread_names
-from sessiond.sourcekit.base import Parser, SessionSpec, Source
+from sessiond.families.rollouts import threads as heads
+from sessiond.families.rollouts import threads as thread_names
+from sessiond.sourcekit.base import Conversation, Item, NotReady, Parser, SessionSpec, Source
+from sessiond.sourcekit.values import as_dict, as_text, as_time
 
 __all__ = ["RolloutSource"]
+
+
+class EarlySessions:
+    """Reads `{session, items}`."""
+
+    def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
+        from sessiond.families.rollouts.rollout import RolloutParser  # when something changed
+
+        try:
+            whole = orjson.loads(data)
+        except orjson.JSONDecodeError as error:
+            raise NotReady("is not complete JSON") from error
+        if not isinstance(whole, dict) or not isinstance(whole.get("items"), list):
+            raise NotReady("is not a session")
+        facts = as_dict(whole.get("session"))
+        name = os.path.splitext(os.path.basename(path))[0]
+        spec = SessionSpec(as_text(facts.get("id")) or name)
+        parser = RolloutParser(spec, {})
+        items = [
+            Item(str(number), value=value, record=parser.parse(value))
+            for number, value in enumerate(whole["items"])
+            if isinstance(value, dict)
+        ]
+        yield Conversation(spec, items=items, created_at=as_time(facts.get("timestamp")))
+
+
+def is_session(head: bytes) -> bool:
+    """Checks the first bytes only: the document may be longer."""
+    start = b"".join(head[:4096].split())
+    return start.startswith(b'{"session":{') and b'"items":[' in b"".join(head.split())
+
 
 _FOLDERS = ("sessions", "archived_sessions")
 _PREFIX = "rollout-"
@@ -28,7 +59,7 @@ class RolloutSource(Source):
     database_variable: str | None = None  # moves the database of thread names
     resume_command: tuple[str, ...] = ()  # takes the id of a thread
     edition = 4
-    documents = legacy.Sessions()
+    documents = EarlySessions()
     databases = thread_names.Names()
 
     def home(self) -> str:
@@ -56,7 +87,7 @@ class RolloutSource(Source):
 
     def claims(self, path: str, head: bytes) -> bool:
         if path.endswith(".json"):
-            return self.provider is None and legacy.is_session(head)
+            return self.provider is None and is_session(head)
         return heads.is_rollout(head) and self._is_own(head)
 
     def _is_own(self, head: bytes) -> bool:
@@ -76,7 +107,7 @@ class RolloutSource(Source):
         return heads.identify(path, head, names, self.resume_command)
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        from sessiond.families.rollouts.records import RolloutParser  # when something changed
+        from sessiond.families.rollouts.rollout import RolloutParser  # when something changed
 
         return RolloutParser(spec, state)
 

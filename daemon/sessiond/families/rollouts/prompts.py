@@ -8,7 +8,7 @@ from typing import Any
 
 from sess_schema import labels
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title
-from sessiond.sourcekit.titles import prompt_title
+from sessiond.sourcekit.values import prompt_title
 
 _TAG = re.compile(r"<([a-zA-Z][a-zA-Z_]*)(?: [^>\n]{0,200})?>")
 _TAGS = frozenset(

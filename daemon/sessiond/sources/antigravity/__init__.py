@@ -22,8 +22,7 @@ from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.values import as_dict, as_text, as_time
 
 if TYPE_CHECKING:
-    from sessiond.sourcekit.foreign import Foreign
-    from sessiond.sourcekit.known_rows import KnownRows
+    from sessiond.sourcekit.foreign import Foreign, KnownRows
 
 __all__ = ["SOURCE", "AntigravitySource"]
 
@@ -117,8 +116,8 @@ class _Databases:
     def conversations(
         self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
     ) -> Iterator[Conversation]:
-        from sessiond.engines.tables import TableReader  # when something changed
-        from sessiond.sources.antigravity.tables import AntigravityTables
+        from sessiond.engines.databases import TableReader  # when something changed
+        from sessiond.sources.antigravity.database import AntigravityTables
 
         layout = AntigravityTables(_RESUME if _CLI in foreign.path.split(os.sep) else ())
         yield from TableReader(layout).conversations(foreign, known, state)
@@ -128,7 +127,7 @@ class _History:
     """Prompts of all conversations of the command line."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:  # noqa: ARG002
-        from sessiond.sources.antigravity.prompts import read_prompt
+        from sessiond.sources.antigravity.transcript import read_prompt
 
         found: dict[str, Conversation] = {}
         for line in data.split(b"\n"):

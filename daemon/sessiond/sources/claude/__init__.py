@@ -10,14 +10,8 @@ from typing import Any
 import orjson
 
 from sessiond.sourcekit import disk
-from sessiond.sourcekit.base import (
-    REAL_FILES,
-    Conversation,
-    Parser,
-    SessionSpec,
-    Source,
-)
-from sessiond.sourcekit.files import small_json
+from sessiond.sourcekit.base import REAL_FILES, Conversation, Parser, SessionSpec, Source
+from sessiond.sourcekit.disk import small_json
 from sessiond.sourcekit.folders import ProjectFolder
 from sessiond.sourcekit.values import as_text
 
@@ -43,7 +37,7 @@ class _Sessions:
     """A session of Claude Code on the web, saved as one JSON object."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.claude.saved import read_saved  # when something changed
+        from sessiond.sources.claude.transcript import read_saved  # when something changed
 
         yield read_saved(path, data)
 
@@ -140,7 +134,7 @@ class ClaudeSource(Source):
         return {path: orjson.dumps(record) + b"\n"}
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
-        from sessiond.sources.claude.records import ClaudeParser  # when something changed
+        from sessiond.sources.claude.transcript import ClaudeParser  # when something changed
 
         return ClaudeParser(spec, state)
 

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from sess_common import ansi
+from sess_common import escape
 from sess_schema import labels
 from sessiond.sourcekit.base import Event
-from sessiond.sourcekit.values import (
-    OPAQUE,
-    as_count,
-    as_dict,
-    as_milliseconds,
-    as_text,
-    strings,
-)
-from sessiond.sources.claude.injected import split_prompt
-from sessiond.sources.claude.teammates import mailbox
+from sessiond.sourcekit.values import OPAQUE, as_count, as_dict, as_milliseconds, as_text, strings
+from sessiond.sources.claude.injected import mailbox, split_prompt
 
 # Metadata of a record; its message is elsewhere.
 _ENVELOPE = frozenset(
@@ -161,5 +153,5 @@ def _compaction(value: dict[str, Any]) -> Event:
 
 def _joined(lines: list[str]) -> str:
     """The non-empty lines, each once: hooks repeat their output under several names."""
-    trimmed = (ansi.without(line).strip() for line in lines)
+    trimmed = (escape.without_sequences(line).strip() for line in lines)
     return "\n".join(dict.fromkeys(line for line in trimmed if line))

@@ -12,19 +12,12 @@ import orjson
 
 from sessiond.reading import tail
 from sessiond.sourcekit import disk
-from sessiond.sourcekit.base import (
-    REAL_FILES,
-    Conversation,
-    Parser,
-    SessionSpec,
-    Source,
-)
+from sessiond.sourcekit.base import REAL_FILES, Conversation, Parser, SessionSpec, Source
 from sessiond.sourcekit.folders import ProjectFolder
 
 if TYPE_CHECKING:
-    from sessiond.sourcekit.foreign import Foreign
-    from sessiond.sourcekit.known_rows import KnownRows
-    from sessiond.sources.cursor.workspaces import Workspaces
+    from sessiond.sourcekit.foreign import Foreign, KnownRows
+    from sessiond.sources.cursor.windows import Workspaces
 
 __all__ = ["SOURCE", "CursorSource"]
 
@@ -198,7 +191,7 @@ class CursorDocuments:
         self._spec_of = spec_of
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.cursor.plaintext import conversation  # when changed
+        from sessiond.sources.cursor.agent_messages import conversation  # when changed
 
         yield from conversation(self._spec_of(path), data)
 
@@ -218,13 +211,12 @@ class CursorDatabases:
             yield from chat(foreign, known, state)
             return
         from sessiond.sources.cursor.database import DatabaseReader  # when something changed
-        from sessiond.sources.cursor.windows import window
-        from sessiond.sources.cursor.workspaces import Workspaces
+        from sessiond.sources.cursor.windows import Workspaces, read_window
 
         user = os.path.dirname(os.path.dirname(foreign.path))
         workspaces = self._workspaces.setdefault(user, Workspaces(user))
         yield from DatabaseReader(foreign, known, state, workspaces).conversations()
-        yield from window(foreign, known, state)
+        yield from read_window(foreign, known, state)
 
 
 def _project_folder(path: str) -> ProjectFolder | None:

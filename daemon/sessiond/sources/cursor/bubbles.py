@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from sess_schema import labels
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Record, Title, Usage
-from sessiond.sourcekit.titles import prompt_title
-from sessiond.sourcekit.values import as_count, as_dict, as_milliseconds, as_text, as_time
-from sessiond.sources.cursor.attachments import attachments
-from sessiond.sources.cursor.calls import as_path
-from sessiond.sources.cursor.notes import summary_text
+from sessiond.sourcekit.values import (
+    as_count,
+    as_dict,
+    as_milliseconds,
+    as_text,
+    as_time,
+    prompt_title,
+)
 from sessiond.sources.cursor.richtext import plain, readable, structured
-from sessiond.sources.cursor.tools import NO_CONTENTS, is_call, tool_event, tool_result
+from sessiond.sources.cursor.summaries import as_path
+from sessiond.sources.cursor.tool_calls import NO_CONTENTS, is_call, tool_event, tool_result
 
 _USERS = (1, "1", "user", "human")
 _SUMMARY, _THINKING = 22, 30  # capabilityType
@@ -263,3 +267,110 @@ def _read_results(record: Record, outcomes: list[Any], pointer: str) -> None:
             record.results.append(result)
         elif result.output.strip():
             record.events.append(Event("system", result.output.strip(), label=labels.TOOL_RESULT))
+
+
+# Members of a bubble or of its `context`, in the order shown.
+_LISTS = (
+    *("fileSelections", "folderSelections", "attachedFolders", "attachedFoldersNew"),
+    *("selections", "terminalSelections", "attachedCodeChunks", "quotes", "notepads"),
+    *("selectedDocs", "docsReferences", "externalLinks", "webReferences"),
+    *("selectedCommits", "selectedPullRequests", "cursorCommands"),
+)
+_PLACES = ("uri", "relativeWorkspacePath", "relativePath", "path", "folderPath")
+_NAMES = ("url", "link", "title", "name", "filename", "docId", "sha", "message", "id")
+_TEXTS = ("text", "rawText", "content", "markdown", "selection", "output")
+_FIRST_LINES = ("startLineNumber", "selectionStartLineNumber")
+_LAST_LINES = ("endLineNumber", "positionLineNumber")
+
+
+def attachments(bubble: dict[str, Any]) -> str:
+    """Each attachment with its text, if it has one; the same thing is listed once."""
+    context = as_dict(bubble.get("context"))
+    found: dict[str, None] = {}
+    for name in _LISTS:
+        for holder in (context, bubble):
+            found.update(dict.fromkeys(_described(holder.get(name))))
+    return "\n".join(found)
+
+
+def _described(listed: Any) -> Iterator[str]:
+    for item in listed if isinstance(listed, list) else ():
+        facts = item if isinstance(item, dict) else {"name": item}
+        head = _place(facts) or next(filter(None, (as_text(facts.get(n)) for n in _NAMES)), "")
+        text = _text(facts)
+        if text and text != head:
+            head = f"{head}\n{text}" if head else text
+        if head.strip():
+            yield head.strip()
+
+
+def _place(facts: dict[str, Any]) -> str:
+    path = next(filter(None, (as_path(facts.get(name)) for name in _PLACES)), None)
+    lines = as_dict(facts.get("range")) or facts
+    first = next((n for name in _FIRST_LINES if (n := _number(lines.get(name)))), None)
+    last = next((n for name in _LAST_LINES if (n := _number(lines.get(name)))), None)
+    if not path or first is None:
+        return path or ""
+    return f"{path}:{first}" if last is None or last <= first else f"{path}:{first}-{last}"
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _text(facts: dict[str, Any]) -> str:
+    lines = facts.get("lines")
+    if isinstance(lines, list):
+        texts = (line if isinstance(line, str) else as_dict(line).get("text") for line in lines)
+        return readable("\n".join(text for text in texts if isinstance(text, str)))[0].strip("\n")
+    text = next(filter(None, (as_text(facts.get(name)) for name in _TEXTS)), "")
+    return readable(text)[0].strip("\n")
+
+
+_NOTES_SUMMARY, _TODOS = "summary", "todos"
+_MARKS = {"completed": "x", "in_progress": "~", "cancelled": "-"}
+
+
+class Note(NamedTuple):
+    bubble_id: str
+    bubble: dict[str, Any]
+    after: str | None = None  # the bubble that it follows; otherwise it is the last one
+
+
+def notes_of(facts: dict[str, Any], composer_id: str) -> list[Note]:
+    found = []
+    latest = as_dict(facts.get("latestConversationSummary"))
+    if text := summary_text(latest.get("summary")):
+        covered = as_dict(latest.get("summary")).get("truncationLastBubbleIdInclusive")
+        after = as_text(latest.get("lastBubbleId")) or as_text(covered)
+        bubble = {"type": _NOTES_SUMMARY, "text": text}
+        found.append(Note(f"{composer_id}-{_NOTES_SUMMARY}", bubble, after))
+    todos = facts.get("todos")
+    if isinstance(todos, list) and _lines(todos):
+        found.append(Note(f"{composer_id}-{_TODOS}", {"type": _TODOS, "todos": todos}))
+    return found
+
+
+def read_note(bubble: dict[str, Any]) -> Record | None:
+    """The record of a note; None if the bubble is a message."""
+    if bubble.get("type") == _NOTES_SUMMARY:
+        text = summary_text(bubble.get("text"))
+        return Record(_NOTES_SUMMARY, events=[Event("summary", text, label=labels.COMPACT)])
+    if bubble.get("type") == _TODOS and isinstance(bubble.get("todos"), list):
+        text = "\n".join(_lines(bubble["todos"]))
+        return Record(_TODOS, events=[Event("system", text, label=labels.TODO)])
+    return None
+
+
+def summary_text(value: Any) -> str:
+    """The text of a summary, which newer versions put into an object or a string of JSON."""
+    value = structured(value)
+    if isinstance(value, dict):
+        value = value.get("summary")
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _lines(todos: list[Any]) -> list[str]:
+    entries = (as_dict(structured(todo)) for todo in todos)
+    texts = [(as_text(entry.get("content")), entry.get("status")) for entry in entries]
+    return [f"[{_MARKS.get(str(status), ' ')}] {text}" for text, status in texts if text]

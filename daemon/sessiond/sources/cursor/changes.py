@@ -15,11 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from sessiond.engines.slices import hash64
+from sessiond.engines.steps import hash64
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import LOOK_AGAIN
-from sessiond.sourcekit.foreign import Foreign
-from sessiond.sourcekit.known_rows import GONE, KnownRows, after
+from sessiond.sourcekit.foreign import NO_PLACE, Foreign, KnownRows, after
 
 log = logging.getLogger("sessiond.cursor")
 
@@ -61,7 +60,7 @@ class Changes:
         self._state = state
         self._touched: dict[str, Touched] = {}
         self._keys = 0
-        found = disk.stat(foreign.path)
+        found = disk.stat_of(foreign.path)
         identity = [found.st_dev, found.st_ino]
         # Another file took the name: its rowids mean something else.
         self._replaced = "file" in state and state["file"] != identity
@@ -157,7 +156,7 @@ class Changes:
         for key, rowid in self._present(prefix):
             self._keys += 1
             while ours is not None and ours[0] < key:
-                if ours[1] != GONE:
+                if ours[1] != NO_PLACE:
                     yield ours[0]
                 ours = next(known, None)
             if ours is not None and ours[0] == key:
@@ -167,7 +166,7 @@ class Changes:
             else:
                 yield key
         while ours is not None:
-            if ours[1] != GONE:
+            if ours[1] != NO_PLACE:
                 yield ours[0]
             ours = next(known, None)
 

@@ -1,18 +1,23 @@
-"""Reads what Cursor stores about a conversation besides its bubbles (messages)."""
+"""What Cursor stores about a conversation besides its bubbles, and the order that it gives them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sessiond.sourcekit.values import as_dict, as_text
-from sessiond.sources.cursor.bubbles import is_user, mode_of, model_of, time_of
-from sessiond.sources.cursor.notes import Note, notes_of
+from sessiond.engines.steps import hash64
+from sessiond.sourcekit.base import Item
+from sessiond.sourcekit.folders import folder_of_window
+from sessiond.sourcekit.foreign import Foreign, KnownRow, KnownRows
+from sessiond.sourcekit.values import as_dict, as_line, as_text
+from sessiond.sources.cursor.bubbles import Note, is_user, mode_of, model_of, notes_of, time_of
+from sessiond.sources.cursor.changes import HEADER, digest
 from sessiond.sources.cursor.richtext import unwrap
-from sessiond.sources.cursor.tools import first_line
+from sessiond.sources.cursor.tool_calls import first_line
 
 __all__ = ["Composer", "Inline", "read_composer", "read_header", "unwrap"]
+
 
 _DEAREST = 10**8  # cents
 _TOOLS = 15  # the capability that has the calls of the oldest composers
@@ -175,3 +180,208 @@ def _tools(facts: dict[str, Any]) -> dict[str, dict[str, Any]]:
             calls = unwrap(as_dict(capability.get("data")).get("bubbleDataMap"))
             tools.update({k: call for k, call in as_dict(calls).items() if isinstance(call, dict)})
     return tools
+
+
+_TABLE = "composerHeaders"
+_LIST = "composer.composerHeaders"
+_BY_TABLE, _BY_LIST = 4, 3  # how certain the project of each is
+
+
+class Headers:
+    """The headers of one database; the table takes precedence over the list of older versions."""
+
+    def __init__(self, foreign: Foreign, known: KnownRows, state: dict[str, Any]) -> None:
+        self._foreign = foreign
+        self._known = known
+        self._state = state
+        self._has_table = foreign.has_table(_TABLE)
+        self._rows: dict[str, tuple[Composer, int, bool] | None] = {}
+        self._list: dict[str, tuple[Composer, int]] | None = None
+
+    def changed(self, *, complete: bool) -> Iterator[str]:
+        """Conversations whose header changed since it was last read."""
+        rowid = self._place_of_list()
+        if rowid != self._state.get("headers"):
+            self._state["headers"] = rowid
+            yield from self._differing(
+                {composer_id: found[1] for composer_id, found in self._listed().items()}
+            )
+        if complete and self._has_table:
+            rows = self._foreign.rows(f"SELECT composerId, value FROM {_TABLE}")
+            named = ((key, value) for key, value in rows if isinstance(key, str))
+            yield from self._differing({key: digest(value) for key, value in named})
+
+    def _differing(self, digests: dict[str, int]) -> Iterator[str]:
+        known = self._known.under(HEADER)
+        for composer_id, now in digests.items():
+            before = known.get(HEADER + composer_id)
+            if (before is None or before.digest != now) and self._current(composer_id) == now:
+                yield composer_id
+
+    def _current(self, composer_id: str) -> int | None:
+        row = self._row(composer_id)
+        if row:
+            return row[1]
+        listed = self._listed().get(composer_id)
+        return listed[1] if listed else None
+
+    def item(self, composer_id: str) -> Item | None:
+        """What to remember about a header."""
+        now = self._current(composer_id)
+        return Item(HEADER + composer_id, 0, now) if now is not None else None
+
+    def get(self, composer_id: str) -> Composer:
+        row = self._row(composer_id)
+        if row:
+            return row[0]
+        listed = self._listed().get(composer_id)
+        return listed[0] if listed else Composer(composer_id)
+
+    def is_subagent(self, composer_id: str) -> bool:
+        row = self._row(composer_id)
+        return row is not None and row[2]
+
+    def folder(self, composer_id: str) -> str | None:
+        return folder_of_window(self.get(composer_id).workspace)
+
+    def rank(self, composer_id: str) -> int:
+        return _BY_TABLE if self._row(composer_id) else _BY_LIST
+
+    def _row(self, composer_id: str) -> tuple[Composer, int, bool] | None:
+        if not self._has_table:
+            return None
+        if composer_id not in self._rows:
+            self._rows[composer_id] = None
+            for value, subagent in self._foreign.rows(
+                f"SELECT value, isSubagent FROM {_TABLE} WHERE composerId = ?", (composer_id,)
+            ):
+                header = read_header(value) or Composer(composer_id)
+                self._rows[composer_id] = header, digest(value), bool(subagent)
+        return self._rows[composer_id]
+
+    def _place_of_list(self) -> int | None:
+        if not self._foreign.has_table("ItemTable"):
+            return None
+        rows = self._foreign.rows("SELECT rowid FROM ItemTable WHERE key = ?", (_LIST,))
+        return rows[0][0] if rows else None
+
+    def _listed(self) -> dict[str, tuple[Composer, int]]:
+        if self._list is None:
+            self._list = {}
+            if self._foreign.has_table("ItemTable"):
+                for (value,) in self._foreign.rows(
+                    "SELECT value FROM ItemTable WHERE key = ?", (_LIST,)
+                ):
+                    self._read_list(value)
+        return self._list
+
+    def _read_list(self, value: Any) -> None:
+        assert self._list is not None
+        entries = as_dict(unwrap(value)).get("allComposers")
+        for entry in entries if isinstance(entries, list) else ():
+            composer_id = as_text(as_dict(entry).get("composerId"))
+            header = read_header(entry) if composer_id else None
+            if composer_id and header:
+                self._list[composer_id] = header, hash64(as_line(entry))
+
+
+def arrange(
+    listed: Sequence[str], present: Mapping[str, int], times: Mapping[str, int]
+) -> list[str]:
+    """Every key once; `present` has their rowids, used where times are missing."""
+    order = list(dict.fromkeys(listed))
+    named = set(order)
+    left_out = sorted(
+        (key for key in present if key not in named),
+        key=lambda key: (key not in times, times.get(key, 0), present[key]),
+    )
+    if not left_out:
+        return order
+    dated = [key for key in left_out if key in times]
+    merged: list[str] = []
+    for key in order:
+        while dated and key in times and times[dated[0]] < times[key]:
+            merged.append(dated.pop(0))
+        merged.append(key)
+    return merged + dated + [key for key in left_out if key not in times]
+
+
+class Arranged:
+    """The keys of a conversation, in the order of its headers where known."""
+
+    def __init__(
+        self,
+        composer: Composer,
+        prefix: str,
+        known: dict[str, KnownRow],
+        present: dict[str, int],
+        inline: dict[str, Any],
+    ) -> None:
+        self._composer = composer
+        self._prefix = prefix
+        self._present = present
+        self._inline = {value[0]: key for key, value in inline.items()}
+        self._aliases = {one.alias: key for key, one in known.items() if one.alias is not None}
+        self._times = {key: one.ts for key, one in known.items() if one.ts is not None}
+        self._stored: list[str] | None = None
+
+    def stay(self, stored: list[str]) -> None:
+        """Keep the stored order: the composer, which has the order, is gone."""
+        self._stored = stored or None
+
+    def keys(self, items: Sequence[Item] = ()) -> list[str]:
+        for item in items:
+            if item.alias is not None:
+                self._aliases[item.alias] = item.key
+            self._times.pop(item.key, None)
+            if item.ts is not None:
+                self._times[item.key] = item.ts
+        notes = {note.bubble_id for note in self._composer.notes}
+        listed = []
+        for bubble_id in self._composer.order or self._inline:
+            key = self._key(bubble_id)
+            if key and bubble_id not in notes:
+                listed.append(key)
+        inline = {key: 0 for bubble_id, key in self._inline.items() if bubble_id not in notes}
+        order = arrange(listed, {**self._present, **inline}, self._times)
+        self._insert_notes(order)
+        if self._stored is None:
+            return order
+        return list(dict.fromkeys(self._stored + order))
+
+    def _insert_notes(self, order: list[str]) -> None:
+        for bubble_id, _, after in self._composer.notes:
+            key = self._inline.get(bubble_id)
+            before = self._key(after) if after else None
+            if key is not None:
+                order.insert(order.index(before) + 1 if before in order else len(order), key)
+
+    def _key(self, bubble_id: str) -> str | None:
+        """The key of a bubble that is there."""
+        key = self._prefix + bubble_id
+        if key in self._present:
+            return key
+        alias = self._aliases.get(bubble_id, "")
+        return self._inline.get(bubble_id) or (alias if alias in self._present else None)
+
+    def times(self, order: Sequence[str]) -> dict[str, int]:
+        """Times by key of records that have none.
+
+        They are in the headers. Older versions date only answers, by the moment of the request:
+        then a prompt has the time of its answer, and anything else that of what precedes it.
+        """
+        found = {}
+        for bubble_id, ts in self._composer.header_times.items():
+            if key := self._key(bubble_id):
+                found[key] = ts
+        dated = found | self._times
+        prompts = set(map(self._key, self._composer.prompts))
+        previous = None
+        for key, following in zip(order, [*order[1:], ""], strict=True):
+            if key in dated:
+                previous = dated[key]
+                continue
+            time = dated.get(following, previous) if key in prompts else previous
+            if time is not None:
+                found[key] = time
+        return found

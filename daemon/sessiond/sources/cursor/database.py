@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from sess_schema import labels
-from sessiond.engines.slices import hash64
+from sessiond.engines.steps import hash64
 from sessiond.reading.tail import LONGEST_LINE
 from sessiond.sourcekit.base import Conversation, Event, Item, Record, SessionSpec
-from sessiond.sourcekit.editors import folder_of
-from sessiond.sourcekit.foreign import Foreign
-from sessiond.sourcekit.known_rows import GONE, KnownRow, KnownRows
+from sessiond.sourcekit.folders import folder_of_window
+from sessiond.sourcekit.foreign import NO_PLACE, Foreign, KnownRow, KnownRows
 from sessiond.sources.cursor import envelope
 from sessiond.sources.cursor.changes import (
     BUBBLE,
@@ -22,12 +21,10 @@ from sessiond.sources.cursor.changes import (
     as_bytes,
     digest,
 )
-from sessiond.sources.cursor.composers import Composer, read_composer, unwrap
-from sessiond.sources.cursor.contents import fetch
-from sessiond.sources.cursor.headers import Headers
-from sessiond.sources.cursor.inline import add_inline
-from sessiond.sources.cursor.order import Arranged
-from sessiond.sources.cursor.workspaces import Workspaces
+from sessiond.sources.cursor.composers import Arranged, Composer, Headers, read_composer, unwrap
+from sessiond.sources.cursor.envelope import add_inline
+from sessiond.sources.cursor.tool_calls import fetch
+from sessiond.sources.cursor.windows import Workspaces
 
 NEWEST = 8  # last bubbles of a changed conversation to compare whatever their rowids
 NEWEST_DISTRUSTED = 64  # the same, once a rowid missed a change
@@ -98,7 +95,7 @@ class DatabaseReader:
             yield change
             return
         if found is None:  # being deleted row by row: the index keeps what it has
-            change.moved += [(key, GONE) for key in left]
+            change.moved += [(key, NO_PLACE) for key in left]
         else:
             change.removed = left
         arranged = Arranged(composer, prefix, known, present, inline)
@@ -173,7 +170,7 @@ class DatabaseReader:
 
     def _project(self, composer_id: str, composer: Composer) -> tuple[str | None, int]:
         self._unplaced.discard(composer_id)
-        if folder := folder_of(composer.workspace):
+        if folder := folder_of_window(composer.workspace):
             return folder, _BY_COMPOSER
         if folder := self._headers.folder(composer_id):
             return folder, self._headers.rank(composer_id)
@@ -249,7 +246,7 @@ class DatabaseReader:
             return
         uris = bubble.get("workspaceUris")
         for uri in uris if isinstance(uris, list) else ():
-            if folder := folder_of(uri):
+            if folder := folder_of_window(uri):
                 change.project, change.project_rank = folder, _BY_REPOSITORY
                 return
 

@@ -8,11 +8,13 @@ from typing import Any
 import orjson
 
 from sess_schema import labels
-from sessiond.sourcekit.base import Event, Record, SessionSpec
+from sessiond.sourcekit.base import Conversation, Event, Item, Record, SessionSpec
+from sessiond.sourcekit.foreign import KnownRow
 from sessiond.sourcekit.values import as_dict, as_text, strings
-from sessiond.sources.cursor.bubbles import parse_bubble, time_of
-from sessiond.sources.cursor.messages import parse_message
-from sessiond.sources.cursor.notes import read_note
+from sessiond.sources.cursor.agent_messages import parse_message
+from sessiond.sources.cursor.bubbles import parse_bubble, read_note, time_of
+from sessiond.sources.cursor.changes import digest
+from sessiond.sources.cursor.composers import Inline
 
 _BUBBLE = "/bubble"
 
@@ -117,3 +119,25 @@ def _dumps(value: Any) -> bytes:
         return orjson.dumps(value)
     except (TypeError, ValueError):  # a lone surrogate cannot be encoded
         return orjson.dumps(repr(value))
+
+
+_PLACE = 0  # they have no rowids
+
+
+def add_inline(
+    change: Conversation, inline: Mapping[str, Inline], known: Mapping[str, KnownRow]
+) -> None:
+    """Add the bubbles that are new or changed, by their keys."""
+    composer_id = change.spec.native_id
+    for key, (bubble_id, bubble, tool) in inline.items():
+        given = None if bubble.get("bubbleId") == bubble_id else bubble_id
+        raw = pack(composer_id, bubble, bubble_id=given, tool=tool)
+        item = Item(key, _PLACE, digest(raw), raw)
+        before = known.get(key)
+        if before is not None and before.digest == item.digest:
+            if before.place != _PLACE:
+                change.moved.append((key, _PLACE))
+            continue
+        value: dict[str, Any] = {"bubble": bubble, "bubbleId": bubble_id, "tool": tool}
+        item.record = read(value)
+        change.items.append(item)

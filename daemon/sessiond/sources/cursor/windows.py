@@ -7,22 +7,198 @@ here are ever read.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from sessiond.engines.steps import hash64
+from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import Conversation, SessionSpec
-from sessiond.sourcekit.editors import folder_of_workspace
-from sessiond.sourcekit.foreign import Foreign
-from sessiond.sourcekit.known_rows import GONE, KnownRows, after
+from sessiond.sourcekit.folders import folder_of_workspace
+from sessiond.sourcekit.foreign import (
+    NO_PLACE,
+    Changed,
+    Foreign,
+    ForeignError,
+    KnownRows,
+    after,
+    fingerprint,
+)
 from sessiond.sourcekit.values import as_dict, as_text, as_time
-from sessiond.sources.cursor.asked import GENERATIONS, PROMPTS, asked, words_of
-from sessiond.sources.cursor.bubbles import prompt_text
+from sessiond.sources.cursor.bubbles import prompt_text, time_of
 from sessiond.sources.cursor.changes import COMPOSER as COMPOSER_ROWS
 from sessiond.sources.cursor.changes import digest
-from sessiond.sources.cursor.composers import Inline, read_header, unwrap
-from sessiond.sources.cursor.inline import add_inline
-from sessiond.sources.cursor.order import Arranged
-from sessiond.sources.cursor.workspaces import COMPOSERS, named_composers
+from sessiond.sources.cursor.composers import Arranged, Inline, read_header, unwrap
+from sessiond.sources.cursor.envelope import add_inline
+
+_DATABASE = "state.vscdb"
+COMPOSERS = "composer.composerData"
+_PANELS = "workbench.panel.composerChatViewPane."
+_VIEW = "workbench.panel.aichat.view."
+
+
+class Workspaces:
+    """The windows of one user directory, each reread only when its database changed."""
+
+    def __init__(self, user_directory: str) -> None:
+        self._storage = os.path.join(user_directory, "workspaceStorage")
+        self._seen: dict[str, tuple[object, set[str], str | None]] = {}
+        self._folders: dict[str, str] | None = None
+
+    def changed(self) -> bool:
+        """Whether any window's database changed since it was last read."""
+        now = {path: _mark(path) for path in self._databases()}
+        same = now == {path: mark for path, (mark, _, _) in self._seen.items()}
+        if not same:
+            self._folders = None
+        return not same
+
+    def folder(self, composer_id: str) -> str | None:
+        if self._folders is None:
+            self._folders = self._read()
+        return self._folders.get(composer_id)
+
+    def _databases(self) -> Iterator[str]:
+        try:
+            entries = sorted(disk.entries(self._storage), key=lambda entry: entry.name)
+        except OSError:
+            return
+        for entry in entries:
+            path = os.path.join(entry.path, _DATABASE)
+            if disk.is_file(path):
+                yield path
+
+    def _read(self) -> dict[str, str]:
+        folders: dict[str, str] = {}
+        seen = {}
+        for path in self._databases():
+            mark = _mark(path)
+            known = self._seen.get(path)
+            if known is None or known[0] != mark:
+                known = mark, _composers(path), folder_of_workspace(os.path.dirname(path))
+            seen[path] = known
+            _, composers, folder = known
+            if folder:
+                folders |= dict.fromkeys(composers, folder)
+        self._seen = seen
+        return folders
+
+
+def _mark(path: str) -> tuple[object, ...]:
+    return fingerprint(path), fingerprint(os.path.join(os.path.dirname(path), "workspace.json"))
+
+
+def _composers(path: str) -> set[str]:
+    for live in (False, True):
+        try:
+            with Foreign(path, live=live) as foreign:
+                return named_composers(foreign)
+        except Changed:
+            continue
+        except ForeignError:
+            break
+    return set()
+
+
+def named_composers(foreign: Foreign) -> set[str]:
+    """The composers that a window's database names."""
+    return {name for name in _named(foreign) if name}
+
+
+def _named(foreign: Foreign) -> Iterator[str]:
+    if not foreign.has_table("ItemTable"):
+        return
+    for (value,) in foreign.rows("SELECT value FROM ItemTable WHERE key = ?", (COMPOSERS,)):
+        listed = as_dict(unwrap(value))
+        for entry in _items(listed.get("allComposers")):
+            yield as_text(as_dict(entry).get("composerId")) or ""
+        for name in ("selectedComposerIds", "lastFocusedComposerIds"):
+            yield from (entry for entry in _items(listed.get(name)) if isinstance(entry, str))
+    for (value,) in foreign.rows(
+        "SELECT value FROM ItemTable WHERE key >= ? AND key < ?", (_PANELS, after(_PANELS))
+    ):
+        for name in as_dict(unwrap(value)):
+            if name.startswith(_VIEW):
+                yield name.removeprefix(_VIEW)
+
+
+def _items(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+PROMPTS, GENERATIONS = "aiService.prompts", "aiService.generations"
+_ASKED = "asked:"
+_BY_THE_MODEL = "apply"  # an edit of an answer, not a prompt
+
+
+def remembered_prompts(
+    foreign: Foreign,
+    known: KnownRows,
+    values: Mapping[str, Any],
+    named: set[str],
+    better: set[str],
+) -> Conversation | None:
+    """One conversation of all prompts that no other one has.
+
+    `better` are the prompts in conversations of the window, `named` the composers that it knows:
+    they have all prompts since the first of them.
+    """
+    window = os.path.basename(os.path.dirname(foreign.path))
+    first = _first_start(values.get(COMPOSERS), named)
+    dated = dict(_generations(values.get(GENERATIONS)))
+    listed = {words_of(bubble["text"]) for bubble in dated.values()}
+    everything = dict(_prompts(values.get(PROMPTS))) | dated
+    inline: dict[str, Inline] = {
+        key: (f"{window}-{key.removeprefix(_ASKED)}", bubble, None)
+        for key, bubble in everything.items()
+        if words_of(bubble["text"]) not in (better if key in dated else better | listed)
+        and (first is None or bubble.get("createdAt", first) < first)
+    }
+    before = known.under(_ASKED)
+    if not inline and not before:
+        return None
+    change = Conversation(SessionSpec(f"{window}-prompts"))
+    change.created_at = min((bubble["createdAt"] for bubble in dated.values()), default=None)
+    change.removed = [key for key in before if key in everything and key not in inline]
+    # The list has only the last ones.
+    kept = [key for key in known.in_order(before) if key not in {*change.removed, *inline}]
+    change.order = [*kept, *inline]
+    add_inline(change, inline, before)
+    return change
+
+
+def words_of(text: str) -> str:
+    """A text without its white space, in which copies differ."""
+    return " ".join(text.split())
+
+
+def _first_start(value: Any, named: set[str]) -> int | None:
+    """When the first composer started: None if there is none, 0 if that is not known."""
+    listed = as_dict(unwrap(value)).get("allComposers")
+    entries = [as_dict(entry) for entry in listed] if isinstance(listed, list) else []
+    starts = {as_text(one.get("composerId")): time_of(one.get("createdAt")) or 0 for one in entries}
+    return min((starts.get(name, 0) for name in named), default=None)
+
+
+def _generations(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    listed = unwrap(value)
+    for entry in map(as_dict, listed if isinstance(listed, list) else ()):
+        text, time = as_text(entry.get("textDescription")), time_of(entry.get("unixMs"))
+        if text and text.strip() and time is not None and entry.get("type") != _BY_THE_MODEL:
+            name = as_text(entry.get("generationUUID")) or str(time)
+            yield _ASKED + name, {"type": "user", "text": text, "createdAt": time}
+
+
+def _prompts(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    listed = unwrap(value)
+    times: Counter[str] = Counter()
+    for entry in map(as_dict, listed if isinstance(listed, list) else ()):
+        text = as_text(entry.get("text"))
+        if text and text.strip():
+            times[text] += 1
+            digest = hash64(text.encode("utf-8", "replace")) & (1 << 64) - 1
+            yield f"{_ASKED}{digest:016x}:{times[text]}", {"type": "user", "text": text}
+
 
 _CHATS = "workbench.panel.aichat.view.aichat.chatdata"
 _KEYS = (_CHATS, COMPOSERS, PROMPTS, GENERATIONS)
@@ -31,7 +207,9 @@ _BY_WINDOW = 5
 _COPY = 1  # `fallback` of composers: the global database may have them too
 
 
-def window(foreign: Foreign, known: KnownRows, state: dict[str, Any]) -> Iterator[Conversation]:
+def read_window(
+    foreign: Foreign, known: KnownRows, state: dict[str, Any]
+) -> Iterator[Conversation]:
     """Every conversation with what changed in it, if one of the values changed."""
     values: dict[str, Any] = {}
     if foreign.has_table("ItemTable"):
@@ -45,7 +223,7 @@ def window(foreign: Foreign, known: KnownRows, state: dict[str, Any]) -> Iterato
     yield from reader.composers(unwrap(values.get(COMPOSERS)))
     yield from reader.closed()
     named = named_composers(foreign) | _any_composer(foreign)
-    rest = asked(foreign, known, values, named, reader.prompts)
+    rest = remembered_prompts(foreign, known, values, named, reader.prompts)
     if rest is not None:
         rest.project, rest.project_rank = reader.folder, _BY_WINDOW
         yield rest
@@ -122,7 +300,7 @@ class _Window:
         for kind in (_TAB, _COMPOSER):
             for key, place in self._known.places(kind):
                 prefix = f"{kind}{key.split(':', 2)[1]}:"
-                if prefix not in self._present and place != GONE:
+                if prefix not in self._present and place != NO_PLACE:
                     gone.setdefault(prefix, []).append(key)
         for prefix, keys in gone.items():
             yield Conversation(SessionSpec(prefix.split(":")[1]), removed=keys, gone=True)

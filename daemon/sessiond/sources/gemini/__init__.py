@@ -22,9 +22,8 @@ from sessiond.sourcekit.base import (
     Source,
 )
 from sessiond.sourcekit.folders import ProjectFolder
-from sessiond.sourcekit.ids import is_uuid, scoped
-from sessiond.sourcekit.values import as_dict, as_text, as_time
-from sessiond.sources.gemini.projects import PROJECT_ROOT, project_of
+from sessiond.sourcekit.values import as_dict, as_text, as_time, is_uuid, scoped
+from sessiond.sources.gemini.chat import PROJECT_ROOT, project_of
 
 __all__ = ["SOURCE", "GeminiSource"]
 
@@ -118,10 +117,7 @@ class _Chats:
     """Chats of older versions: one JSON document each."""
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.gemini.messages import (  # when something changed
-            Answered,
-            read_message,
-        )
+        from sessiond.sources.gemini.chat import Answered, read_message
 
         try:
             chat, _ = decode(data)

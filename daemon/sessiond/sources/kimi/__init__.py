@@ -11,7 +11,7 @@ import orjson
 
 from sessiond.sourcekit import disk
 from sessiond.sourcekit.base import SOURCE_CODE, Parser, SessionSpec, Source
-from sessiond.sourcekit.files import small_json
+from sessiond.sourcekit.disk import small_json
 from sessiond.sourcekit.folders import absolute
 from sessiond.sourcekit.values import as_dict, as_text
 

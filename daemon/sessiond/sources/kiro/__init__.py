@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Parser, SessionSpec, Source
-from sessiond.sourcekit.files import small_file, small_json
-from sessiond.sources.kiro.files import MESSAGES, SESSION, SUBAGENTS, facts_of, spec_of
+from sessiond.sourcekit.disk import small_file, small_json
+from sessiond.sources.kiro.documents import MESSAGES, SESSION, SUBAGENTS, facts_of, spec_of
 
 if TYPE_CHECKING:
-    from sessiond.sourcekit.foreign import Foreign
-    from sessiond.sourcekit.known_rows import KnownRows
+    from sessiond.sourcekit.foreign import Foreign, KnownRows
 
 __all__ = ["SOURCE", "KiroSource"]
 
@@ -141,25 +140,25 @@ class KiroSource(Source):
 
 class _Documents:
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
-        from sessiond.sources.kiro import state  # when something changed
+        from sessiond.sources.kiro import documents  # when something changed
 
         folder, name = os.path.split(path)
         if os.path.basename(os.path.dirname(folder)) == _WORKSPACES:
-            yield state.editor_session(
+            yield documents.editor_session(
                 path, data, small_file(os.path.join(folder, _LIST), _LARGEST)
             )
         elif name == SESSION:
-            yield state.session(path, data)
+            yield documents.described_session(path, data)
         else:
-            yield state.turns(path, data)
+            yield documents.turns(path, data)
 
 
 class _Databases:
     def conversations(
         self, foreign: Foreign, known: KnownRows, state: dict[str, Any]
     ) -> Iterator[Conversation]:
-        from sessiond.engines.tables import TableReader  # when something changed
-        from sessiond.sources.kiro.tables import KiroTables
+        from sessiond.engines.databases import TableReader  # when something changed
+        from sessiond.sources.kiro.table import KiroTables
 
         yield from TableReader(KiroTables()).conversations(foreign, known, state)
 

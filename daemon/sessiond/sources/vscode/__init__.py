@@ -3,18 +3,41 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import orjson
 
-from sessiond.sourcekit.base import SOURCE_CODE, Conversation, Parser, SessionSpec, Source
-from sessiond.sourcekit.editors import folder_of_workspace, user_folders
-from sessiond.sourcekit.files import first_object
-from sessiond.sourcekit.values import as_dict, as_text
-from sessiond.sources.vscode.mutations import is_log
+from sess_common.decode import decode
+from sess_schema import labels
+from sessiond.families.copilot import STORED, call, usage_of
+from sessiond.sourcekit.base import (
+    SOURCE_CODE,
+    TITLE_PROMPT,
+    Conversation,
+    Event,
+    NotReady,
+    Parser,
+    Record,
+    SessionSpec,
+    Source,
+    Title,
+    whole_json,
+)
+from sessiond.sourcekit.disk import first_object
+from sessiond.sourcekit.folders import folder_of_workspace, user_folders
+from sessiond.sourcekit.values import (
+    as_dict,
+    as_milliseconds,
+    as_text,
+    as_time,
+    prompt_title,
+    result_text,
+)
 
 __all__ = ["SOURCE", "VSCodeSource"]
+
 
 _WORKSPACES, _GLOBAL = "workspaceStorage", "globalStorage"
 _CHATS = "chatSessions"
@@ -113,10 +136,8 @@ class VSCodeSource(Source):
 
     def parser(self, spec: SessionSpec, state: dict[str, Any]) -> Parser:
         if spec.fallback == _TRACE:
-            from sessiond.sources.vscode.trace import TraceParser  # when something changed
-
             return TraceParser(spec, state)
-        from sessiond.families.copilot.events import EventParser
+        from sessiond.families.copilot import EventParser
 
         return EventParser(spec, state)
 
@@ -133,7 +154,6 @@ class _Chats:
 
     def conversations(self, path: str, data: bytes) -> Iterator[Conversation]:
         from sessiond.sources.vscode.chat import read_chat  # when something changed
-        from sessiond.sources.vscode.mutations import replayed
 
         project = folder_of_workspace(_storage(path))
         moved = os.path.basename(os.path.dirname(path)) in _WINDOWLESS
@@ -156,3 +176,155 @@ def _is_transcript(head: bytes) -> bool:
 
 
 SOURCE = VSCodeSource
+
+
+_INITIAL, _SET, _PUSH, _DELETE = range(4)
+_START = re.compile(rb'\s*\{\s*"kind"\s*:\s*0\b')
+_LONGEST = 1 << 20  # of a list; a damaged log may name any place
+
+
+def is_log(head: bytes) -> bool:
+    return _START.match(head) is not None
+
+
+def replayed(path: str, data: bytes) -> dict[str, Any]:
+    """The session as the last change left it."""
+    is_named_log = path.endswith(".jsonl")
+    state = _replay(data) if is_named_log or is_log(data) else whole_json(data)
+    if not isinstance(state, dict) or not isinstance(state.get("requests"), list):
+        raise NotReady("is not a chat session")
+    return state
+
+
+def _replay(data: bytes) -> Any:
+    state: Any = None
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines):
+        if not line.strip():
+            continue
+        try:
+            change, _ = decode(line)
+        except ValueError:
+            if number == len(lines) - 1:
+                break  # it is being written
+            continue
+        if isinstance(change, dict):
+            state = _apply(state, change)
+    return state
+
+
+def _apply(state: Any, change: dict[str, Any]) -> Any:
+    kind, place, value = change.get("kind"), change.get("k"), change.get("v")
+    if kind == _INITIAL:
+        return value
+    if not isinstance(place, list):
+        return state
+    if not place:
+        return value if kind == _SET else state
+    around = _at(state, place[:-1])
+    if kind == _PUSH:
+        held = _at(around, place[-1:])
+        if not isinstance(held, list):
+            held = []
+            _put(around, place[-1], held)
+        length = change.get("i")
+        if isinstance(length, int) and 0 <= length < len(held):
+            del held[length:]
+        held += value if isinstance(value, list) else []
+    elif kind == _SET:
+        _put(around, place[-1], value)
+    elif kind == _DELETE and isinstance(around, dict) and isinstance(place[-1], str):
+        around.pop(place[-1], None)
+    elif kind == _DELETE and isinstance(around, list) and _index(place[-1]) < len(around):
+        del around[_index(place[-1])]
+    return state
+
+
+def _at(state: Any, place: list[Any]) -> Any:
+    for step in place:
+        if isinstance(state, dict) and isinstance(step, str):
+            state = state.get(step)
+        elif isinstance(state, list) and _index(step) < len(state):
+            state = state[_index(step)]
+        else:
+            return None
+    return state
+
+
+def _put(around: Any, step: Any, value: Any) -> None:
+    if isinstance(around, dict) and isinstance(step, str):
+        around[step] = value
+    elif isinstance(around, list) and _index(step) < len(around):
+        around[_index(step)] = value
+    elif isinstance(around, list) and len(around) <= _index(step) < _LONGEST:
+        around += [None] * (_index(step) - len(around)) + [value]
+
+
+def _index(step: Any) -> int:
+    whole = isinstance(step, int) and not isinstance(step, bool)
+    return step if whole and step >= 0 else _LONGEST
+
+
+class TraceParser:
+    """Reads one entry at a time; entries do not depend on each other."""
+
+    def __init__(self, spec: SessionSpec, state: dict[str, Any]) -> None:
+        self._session = spec.native_id
+        self._is_subagent = spec.kind == "subagent"  # whose events the session has
+        self._count = state.get("count") if isinstance(state.get("count"), int) else 0
+
+    def state(self) -> dict[str, Any]:
+        return {"count": self._count}
+
+    def parse(self, value: dict[str, Any]) -> Record:
+        self._count = (self._count or 0) + 1
+        kind, attrs = as_text(value.get("type")) or "unknown", as_dict(value.get("attrs"))
+        record = Record(kind, native_id=f"{self._session}/trace/{self._count}")
+        record.ts = as_time(value.get("ts"))
+        if kind == "llm_request":
+            self._read_request(record, value, attrs)
+        elif self._is_subagent:
+            return record
+        elif kind == "user_message":
+            self._read_prompt(record, attrs)
+        elif kind == "agent_response":
+            record.role = "assistant"
+            text = _text(attrs.get("response") or attrs.get("content"))
+            if text:
+                record.events.append(Event("assistant", text))
+        elif kind == "tool_call":
+            self._read_call(record, value, attrs)
+        return record
+
+    def _read_prompt(self, record: Record, attrs: dict[str, Any]) -> None:
+        record.role = "user"
+        if text := _text(attrs.get("content")):
+            record.events.append(Event("user", text))
+            if title := prompt_title(text):
+                record.titles.append(Title(title, TITLE_PROMPT))
+
+    def _read_call(self, record: Record, value: dict[str, Any], attrs: dict[str, Any]) -> None:
+        record.role = "assistant"
+        event = call(as_text(value.get("name")), attrs.get("args"), None, "/attrs/args")
+        event.output = _text(attrs.get("result")) or _text(attrs.get("error"))
+        event.status = "error" if value.get("status") == "error" else "ok"
+        event.duration_ms = as_milliseconds(value.get("dur"))
+        record.events.append(event)
+
+    def _read_request(self, record: Record, value: dict[str, Any], attrs: dict[str, Any]) -> None:
+        if error := _text(attrs.get("error")):
+            record.events.append(Event("system", error, label=labels.API_ERROR))
+        record.model = as_text(attrs.get("model"))
+        key = as_text(value.get("spanId")) or record.native_id or ""
+        record.usage = usage_of(
+            f"{self._session}/{key}",
+            record.model,
+            [attrs.get("inputTokens"), attrs.get("cachedTokens"), 0],
+            attrs.get("outputTokens"),
+            0,
+        )
+        record.usage.fallback = STORED
+
+
+def _text(value: Any) -> str:
+    return result_text(value)[0].strip()

@@ -18,11 +18,10 @@ from sess_common import times
 from sess_common.classes import TYPE_CHECKING, dataclass, field, replace
 from sess_schema.queries import fields
 from sess_schema.queries.fields import ANY, Condition, Setting
-from sess_schema.queries.search import cursor as cursors
-from sess_schema.queries.search import excerpt, language, order, ranking
-from sess_schema.queries.search.cursor import Cursor
+from sess_schema.queries.search import excerpt, language, newest, ranking
+from sess_schema.queries.search import newest as cursors
 from sess_schema.queries.search.language import Filter, Query
-from sess_schema.queries.search.newest import Newest, Position
+from sess_schema.queries.search.newest import Cursor, Newest, Position
 from sess_schema.queries.search.plan import Comparison, Plan, matching, plan
 from sess_schema.queries.search.ranking import Ranked
 from sess_schema.queries.search.terms import Matching
@@ -200,7 +199,7 @@ class Results:
     def sessions(self) -> Iterator[SessionId]:
         """The sessions with a match, the newest match first, including forks that share it."""
         seen: set[SessionId] = set()
-        for event, _, session, sure in self._candidates(self._base(), order.BY_TIME["newest"]):
+        for event, _, session, sure in self._candidates(self._base(), newest.BY_TIME["newest"]):
             if session in seen and not self._any_copies:
                 continue
             if sure or self._holds(event):
@@ -303,17 +302,17 @@ class Results:
         if sort == "newest" and self.plan.match is not None:
             yield from self._newest()
             return
-        start = order.after(self._start.last, sort)
+        start = newest.after_row(self._start.last, sort)
         ranges = None
         if self.plan.scans and self.plan.match is None:
-            ranges = order.split(self._db, self._start.top, sort)
+            ranges = newest.split_by_time(self._db, self._start.top, sort)
         if ranges is None:
-            found = self._matches(self._base(start), order.BY_TIME[sort])
+            found = self._matches(self._base(start), newest.BY_TIME[sort])
         else:
             first, rest = ranges
             found = chain(
-                self._matches(self._base(start, first), order.BY_TIME[sort]),
-                self._sorted(self._base(start, rest), order.SORTED[sort]),
+                self._matches(self._base(start, first), newest.BY_TIME[sort]),
+                self._sorted(self._base(start, rest), newest.SORTED[sort]),
             )
         for event, ts, session in found:
             self._last = (ts, event)
@@ -405,7 +404,7 @@ class Results:
     def _cursor(self) -> Cursor:
         search = self._search
         if search.cursor is not None:
-            return cursors.decoded(search.cursor, search.fingerprint())
+            return cursors.decoded_cursor(search.cursor, search.fingerprint())
         top = self._db.execute("SELECT coalesce(max(id), 0) FROM events").get
         return Cursor(search.fingerprint(), search.now, top)
 

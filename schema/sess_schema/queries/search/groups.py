@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import apsw
 
 from sess_common.classes import dataclass, field
+from sess_schema import shown
 from sess_schema.ids import SessionId
 from sess_schema.queries.fields import Condition, range_of
 from sess_schema.queries.search.engine import Hit, Results
 from sess_schema.queries.search.ranking import Ranked
-from sess_schema.session import shown
 
 PER_SESSION = 3
 _MOST_COUNTED = 1000

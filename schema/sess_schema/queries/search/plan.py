@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import apsw
 
 from sess_common.classes import TYPE_CHECKING, dataclass, replace
-from sess_schema.marks import FAILED
 from sess_schema.queries.fields import ANY, Condition, Range
 from sess_schema.queries.search.language import And, Filter, Not, Or
 from sess_schema.queries.search.terms import Term, occurs
+from sess_schema.search_index import FAILED
 
 if TYPE_CHECKING:
     from sess_schema.ids import EventId

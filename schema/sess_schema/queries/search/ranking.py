@@ -8,15 +8,84 @@ prompts and answers.
 
 from __future__ import annotations
 
+from math import log
+from weakref import WeakSet
+
 import apsw
 
-from sess_common.classes import dataclass, replace
+from sess_common.classes import TYPE_CHECKING, dataclass, replace
 from sess_common.times import DAY
 from sess_schema.ids import EventId, SessionId
 from sess_schema.queries.fields import Condition, Range
-from sess_schema.queries.search import relevance
 from sess_schema.queries.search.newest import Newest, Position
 from sess_schema.queries.search.plan import Plan
+
+if TYPE_CHECKING:
+    from typing import Any
+
+
+RELEVANCE = "relevance"
+COUNTED = 1000  # events with a phrase
+# The constants of bm25.
+_K1, _B = 1.2, 0.75
+_LEAST = 1e-6  # for a phrase in more than half of all events
+
+
+_registered = WeakSet[apsw.Connection]()
+
+
+class _Enough(Exception):
+    """Enough events of a phrase were counted."""
+
+
+def register_relevance(db: apsw.Connection) -> None:
+    """Make it available as `relevance(event_index, top, WEIGHT...)`; higher is better.
+
+    `top` is the largest number of an event.
+    """
+    if db not in _registered:  # SQLite would keep each registration until the connection is closed
+        db.register_fts5_function(RELEVANCE, _relevance)
+        _registered.add(db)
+
+
+def _relevance(api: Any, *given: Any) -> float:
+    top, *weights = given
+    if api.aux_data is None:  # the first row of a query
+        rows = api.row_count
+        rarities = [_rarity(rows, _hits(api, phrase, top)) for phrase in range(api.phrase_count)]
+        api.aux_data = rarities, api.column_total_size() / rows
+    rarities, mean = api.aux_data
+    length = _K1 * (1 - _B + _B * api.column_size() / mean)
+    found = 0.0
+    for phrase, rarity in enumerate(rarities):
+        times = 0.0
+        for weight, places in zip(weights, api.phrase_locations(phrase), strict=True):
+            times += weight * len(places)
+        found += rarity * times * (_K1 + 1) / (times + length)
+    return found
+
+
+def _hits(api: Any, phrase: int, top: int) -> float:
+    """How many events have a phrase; the largest part of very many is estimated."""
+    count = last = 0
+
+    def count_one(row: Any, _: None) -> None:
+        nonlocal count, last
+        count += 1
+        if count == COUNTED:
+            last = row.rowid
+            raise _Enough
+
+    try:
+        api.query_phrase(phrase, count_one, None)
+    except _Enough:
+        return float(min(api.row_count, count * max(1.0, top / last)))
+    return count
+
+
+def _rarity(rows: int, hits: float) -> float:
+    return max(_LEAST, log((rows - hits + 0.5) / (hits + 0.5)))
+
 
 # text, input, output, marks: what people and models said weighs more than what a tool printed.
 _WEIGHTS = "10.0, 5.0, 1.0, 3.0"
@@ -32,7 +101,7 @@ _TYPE = (
 _HALF_LIFE = 14 * DAY
 _FRESH = f"(1 + 0.6 * pow(0.5, min(max(? - coalesce(e.ts, 0), 0) / {_HALF_LIFE}.0, 50)))"
 # Type and time must decide even for a word that is everywhere (whose relevance is 0).
-_SCORE = f"(0.5 + ? * {relevance.NAME}(event_index, ?, {_WEIGHTS})) * {_TYPE} * {_FRESH}"
+_SCORE = f"(0.5 + ? * {RELEVANCE}(event_index, ?, {_WEIGHTS})) * {_TYPE} * {_FRESH}"
 
 # Event, time, score (higher is better), session.
 Row = tuple["EventId", int | None, float, "SessionId"]
@@ -80,7 +149,7 @@ class Ranker:
     def _ranked(self, plan: Plan, scale: float, most: int, before: Position | None) -> Pool:
         plan = replace(plan, ranges=(*plan.ranges, Range("0", str(self.top))))
         columns = f"{_SCORE}, e.session_id"
-        relevance.register(self.db)
+        register_relevance(self.db)
         matches = Newest(self.db, plan, self.base, columns, (scale, self.top, self.now))
         rows, bottom = matches.rows(most, before)
         return Pool(sorted(rows, key=_best, reverse=True), bottom)

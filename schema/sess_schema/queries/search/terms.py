@@ -15,7 +15,7 @@ from itertools import zip_longest
 
 from sess_common.classes import TYPE_CHECKING, dataclass
 from sess_common.patterns import later
-from sess_schema.marks import FAILED, glue_in
+from sess_schema.search_index import FAILED, glue_in
 
 if TYPE_CHECKING:
     from typing import Literal, Protocol

@@ -103,25 +103,16 @@ def _extents(db: apsw.Connection, asked: Stats) -> Counted:
 
 def _counts() -> tuple[Count, ...]:
     """Of all views: a pass that makes no digests does not load them."""
-    from sess_schema.queries.views import (
-        cache,
-        context,
-        edits,
-        failures,
-        files,
-        latency,
-        tools,
-        windows,
-    )
+    from sess_schema.queries.views import failures, files, tools, usage, windows
 
     return (
         _extents,
-        tools.by_session,
+        tools.calls_by_session,
         failures.by_session,
-        files.by_session,
-        edits.with_turns,
-        context.by_session,
-        latency.by_session,
-        windows.by_session,
-        cache.by_session,
+        files.files_by_session,
+        files.edits_and_turns,
+        usage.context_by_session,
+        tools.speeds_by_session,
+        windows.windows_by_session,
+        usage.expired_by_session,
     )

@@ -10,12 +10,11 @@ import apsw
 
 from sess_common import times
 from sess_schema.ids import EventId
-from sess_schema.moments import QUARTER
 from sess_schema.queries.quarters import Reader, Row
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.tally import Tally
 from sess_schema.queries.views import scope
-from sess_schema.sums import COUNTED_EVENTS, MODEL, UNDATED
+from sess_schema.sums import COUNTED_EVENTS, MODEL, QUARTER, UNDATED
 
 TOTAL = "total"
 _DAYS = {"hour": 1, "day": 1, "week": 7, "month": 31}

@@ -13,7 +13,6 @@ import apsw
 
 from sess_schema.ids import EventId
 from sess_schema.labels import API_ERROR
-from sess_schema.moments import QUARTER
 from sess_schema.queries.quarters import Reader
 from sess_schema.queries.stats import Stats, period
 from sess_schema.queries.views import parts, scope
@@ -26,7 +25,7 @@ from sess_schema.queries.views.error_rules import (
     own_rules,
 )
 from sess_schema.queries.views.parts import Counted
-from sess_schema.sums import CALLED, UNDATED
+from sess_schema.sums import CALLED, QUARTER, UNDATED
 
 # Characters read: programs report the error first; the rest of a long output is mostly noise.
 HEAD = 2000

@@ -1,21 +1,25 @@
-"""The numbers of the dashboard, read in as few passes as possible."""
+"""Numbers at a glance: of all sessions for the dashboard, of one session, and of every day and hour."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 from pathlib import Path
 
 import apsw
 
-from sess_schema import numbers
+from sess_schema import numbers, sums
+from sess_schema.ids import EventId
+from sess_schema.numbers import Numbers
 from sess_schema.queries.quarters import Reader
-from sess_schema.queries.stats import Stats
+from sess_schema.queries.sessions import SessionRow
+from sess_schema.queries.stats import Stats, Worktime
 from sess_schema.queries.tally import NAMES, Sum, Tally
-from sess_schema.queries.views import failures, tools
-from sess_schema.queries.views.tools import Uses
-from sess_schema.queries.worktime import Worktime
+from sess_schema.queries.views import failures, scope, tools
+from sess_schema.queries.views.tools import Use, Uses, read_tools
 from sess_schema.sums import CHARS_PER_TOKEN
 
 _COST = NAMES.index("cost_nano")
@@ -36,7 +40,7 @@ class Overview:
     subscriptions: list[str] = field(default_factory=list)  # agents whose cost nobody was billed
 
 
-def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
+def read_overview(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
     groups = ("day", "model", "project")
     reader = Reader(db, asked, groups)
     found = Overview(time=numbers.worktime_of(db, asked, reader))
@@ -72,6 +76,128 @@ def read(db: apsw.Connection, asked: Stats, config: Path) -> Overview:
     found.subscriptions = sorted(titles[agent] for agent in charged if agent in titles)
     unrecorded = reader.unrecorded_chars() + found.total.placeholder_chars
     found.estimated_tokens = unrecorded // CHARS_PER_TOKEN
-    found.uses = tools.read(db, asked)
+    found.uses = tools.read_tools(db, asked)
     found.classes, found.refused = failures.counts(db, asked, config)
     return found
+
+
+@dataclass(slots=True, frozen=True)
+class SlowCall:
+    event: EventId
+    session: str
+    tool: str
+    summary: str
+    taken: int
+
+
+@dataclass(slots=True)
+class Analytics:
+    """Times in milliseconds."""
+
+    numbers: Numbers
+    tools: dict[str, Use] = field(default_factory=dict)
+    estimated_input: int = 0  # tokens the model read, at four characters each
+    estimated_output: int = 0  # tokens it wrote
+    models: dict[str, Tally] = field(default_factory=dict)
+    slowest: list[SlowCall] = field(default_factory=list)
+    files: dict[str, int] = field(default_factory=dict)  # changes per file, the most first
+    commits: list[tuple[str, str]] = field(default_factory=list)  # sha, subject
+
+    @property
+    def tool_ms(self) -> int:
+        """The time calls took; parallel calls are added up."""
+        return sum(sum(use.times) for use in self.tools.values())
+
+    @property
+    def success_rate(self) -> float:
+        calls = self.numbers.calls
+        return (calls - self.numbers.failed) / calls if calls else 0.0
+
+    @property
+    def recorded(self) -> bool:
+        return any(tally.requests for tally in self.models.values())
+
+
+def read_session(
+    db: apsw.Connection, asked: Stats, row: SessionRow, *, slowest: int = 5
+) -> Analytics:
+    """`asked.session` is the row's; `asked` may have a window."""
+    found = Analytics(numbers.of(db, row, asked), tools=read_tools(db, asked).tools)
+    wanted = scope.events(db, asked, joins="JOIN event_texts x ON x.id = e.id")
+    each = f"length(x.{{}}) / {sums.CHARS_PER_TOKEN}"
+    text, given, got = (each.format(name) for name in ("text", "input", "output"))
+    found.estimated_input, found.estimated_output = db.execute(
+        f"SELECT coalesce(sum(iif(e.type = 'user', {text}, 0) + {got}), 0),"
+        f" coalesce(sum(iif(e.type IN ('assistant', 'thinking'), {text}, 0) + {given}), 0)"
+        f" {wanted.sql}",
+        wanted.values,
+    ).fetchone() or (0, 0)
+    models = asked.groups(db, "model")
+    found.models = dict(sorted(models.items(), key=lambda one: (-one[1].cost_nano, one[0])))
+    calls = scope.calls(db, asked)
+    found.slowest = [
+        SlowCall(*row)
+        for row in db.execute(
+            "SELECT e.id, s.native_id, coalesce(e.tool, 'unknown'), coalesce(e.summary, ''),"
+            f" e.duration_ms {calls.sql} AND e.duration_ms > 0 AND e.status IS NOT 'denied'"
+            " ORDER BY e.duration_ms DESC, e.id LIMIT ?",
+            (*calls.values, slowest),
+        )
+    ]
+    changed = scope.calls(db, asked, joins="JOIN files f ON f.event_id = e.id")
+    found.files = dict(
+        iter(
+            db.execute(
+                f"SELECT f.path, count(DISTINCT e.id) {changed.sql} AND e.status = 'ok'"
+                " AND f.action IN ('edit', 'write') GROUP BY 1 ORDER BY 2 DESC, 1",
+                changed.values,
+            )
+        )
+    )
+    commits = scope.events(db, asked, joins="JOIN commits c ON c.event_id = e.id")
+    found.commits = [
+        *db.execute(f"SELECT c.sha, c.subject {commits.sql} ORDER BY e.ts, e.id", commits.values)
+    ]
+    return found
+
+
+UNDATED = "undated"
+
+
+@dataclass(slots=True)
+class Calendar:
+    days: dict[date, Tally] = field(default_factory=dict)  # with a prompt or a response, in order
+    hours: dict[tuple[int, int], Tally] = field(default_factory=dict)  # (weekday, hour)
+
+    def streaks(self, today: date) -> tuple[int, int]:
+        """The current one, even if today has no activity yet, and the longest."""
+        return streaks(self.days, today)
+
+
+def read_calendar(db: apsw.Connection, asked: Stats) -> Calendar:
+    """By the time of events, not of sessions."""
+    found = Calendar()
+    for label, tally in asked.groups(db, "hour").items():
+        if label == UNDATED or not (tally.prompts or tally.requests):
+            continue
+        day, hour = date.fromisoformat(label[:10]), int(label[11:13])
+        found.days.setdefault(day, Tally()).add(tally)
+        found.hours.setdefault((day.weekday(), hour), Tally()).add(tally)
+    found.days = dict(sorted(found.days.items()))
+    return found
+
+
+def busy(tally: Tally) -> int:
+    """The count that every calendar shows: prompts and responses."""
+    return tally.prompts + tally.requests
+
+
+def streaks(days: Iterable[date], today: date) -> tuple[int, int]:
+    longest = length = 0
+    before: date | None = None
+    for day in sorted(days):
+        length = length + 1 if before is not None and day - before == timedelta(days=1) else 1
+        longest = max(longest, length)
+        before = day
+    still = before is not None and timedelta(0) <= today - before <= timedelta(days=1)
+    return (length if still else 0), longest

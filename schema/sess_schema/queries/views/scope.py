@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import apsw
 
 from sess_schema.ids import SessionId
-from sess_schema.moments import QUARTER
 from sess_schema.queries.stats import Stats
-from sess_schema.sums import CALLED, MODEL, UNDATED, quarter
+from sess_schema.sums import CALLED, MODEL, QUARTER, UNDATED, quarter
 
 ANSWERED = "asked_model_answered"
 

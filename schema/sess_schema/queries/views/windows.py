@@ -7,24 +7,29 @@ reset at other times.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import groupby, pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
 from sess_common import times
-from sess_common.classes import dataclass, field, replace
+from sess_common.classes import TYPE_CHECKING, dataclass, field, replace
+from sess_common.errors import SessError
 from sess_common.patterns import later
 from sess_schema import labels
 from sess_schema.sums import MODEL
 
 if TYPE_CHECKING:
     from sess_schema.queries.stats import Stats
+    from sess_schema.queries.tally import Tally
     from sess_schema.queries.views.parts import Counted
 
-PART = "hours"
+
+HOURS_PART = "hours"
 LENGTH = 5 * times.HOUR
 _RESET = later(r"limit reached\|(\d{10})\b")
 
@@ -95,12 +100,12 @@ class Window:
         self.models.add(bucket.model)
 
 
-def read(db: apsw.Connection, asked: Stats) -> list[Window]:
+def read_windows(db: apsw.Connection, asked: Stats) -> list[Window]:
     """All windows, the oldest first."""
     from sess_schema.queries.views import parts  # not needed by the status line
 
     found: dict[tuple[int, str], list[Any]] = {}
-    for _, buckets in parts.of(db, asked, PART, by_session):
+    for _, buckets in parts.of(db, asked, HOURS_PART, windows_by_session):
         for hour, first, last, model, *sums in buckets:
             one = found.get((hour, model))
             if one is None:
@@ -111,17 +116,17 @@ def read(db: apsw.Connection, asked: Stats) -> list[Window]:
     return [*windows(Bucket(*one[1:]) for one in sorted(found.values()))]
 
 
-def by_session(db: apsw.Connection, asked: Stats) -> Counted:
+def windows_by_session(db: apsw.Connection, asked: Stats) -> Counted:
     """The buckets of each session."""
     from sess_schema.queries.views import scope
 
     wanted = scope.responses(db, asked)
     rows = _sums(db, "s.id", wanted.sql, wanted.values)
     for session, buckets in groupby(rows, key=itemgetter(0)):
-        yield session, {PART: [list(bucket[1:]) for bucket in buckets]}
+        yield session, {HOURS_PART: [list(bucket[1:]) for bucket in buckets]}
 
 
-def current(db: apsw.Connection, now: int) -> Window | None:
+def current_window(db: apsw.Connection, now: int) -> Window | None:
     """The active window; reads only the days that decide where it starts."""
     since = now - 2 * times.DAY
     while True:
@@ -200,3 +205,103 @@ def _sums(
         f" count(*) {which} AND u.ts > 0 GROUP BY 1, 2, {MODEL} ORDER BY 1, 2, 3",
         values,
     )
+
+
+PERIODS = ("day", "week", "month")
+_GIVEN = later(r"(\$)?(\d+(?:\.\d+)?)([kmb])?(?:/(day|week|month))?", re.IGNORECASE)
+_UNITS = {"k": 1_000, "m": 1_000_000, "b": 1_000_000_000}
+_MEAN_DAYS = 7
+
+
+class Budget(NamedTuple):
+    limit: int  # nano-dollars or tokens
+    money: bool
+    period: str
+
+
+@dataclass(slots=True, frozen=True)
+class Spent:
+    """How much of a budget is used in the current period."""
+
+    budget: Budget
+    start: int
+    end: int
+    used: int
+    mean: float  # per day, over the last seven days
+    projected: float  # at the end of the period
+
+    @property
+    def exceeded(self) -> bool:
+        return self.used > self.budget.limit
+
+
+def parse_budget(text: str) -> Budget:
+    """`50`, `$100/week`, `5M/day`: dollars unless a token unit is given; per month by default."""
+    given = _GIVEN.fullmatch(text.strip())
+    if given is None or (given[1] and given[3]):
+        raise SessError(
+            f'invalid budget: "{text}"',
+            hint="use dollars as 50, 100/week, 10/day or tokens as 5M/day; per month by default",
+        )
+    money = given[3] is None
+    unit = 1_000_000_000 if money else _UNITS[given[3].lower()]
+    # Not via float: a limit is exact.
+    whole, _, part = given[2].partition(".")
+    digits = len(part)
+    limit = int(whole + part) * unit // 10**digits
+    return Budget(limit, money, (given[4] or "month").lower())
+
+
+def spending(db: apsw.Connection, asked: Stats, budget: Budget, now: int) -> Spent:
+    """Spent so far, and projected: plus the seven-day mean for each day left."""
+    start, end = period_bounds(budget.period, now, asked.zone)
+    used = _amount(replace(asked, since=start, until=now + 1).total(db), budget)
+    week = replace(asked, since=now - _MEAN_DAYS * times.DAY, until=now + 1)
+    mean = _amount(week.total(db), budget) / _MEAN_DAYS
+    left = (end - now) / times.DAY
+    return Spent(budget, start, end, used, mean, used + mean * left)
+
+
+def _amount(tally: Tally, budget: Budget) -> int:
+    return tally.cost_nano if budget.money else tally.tokens
+
+
+def period_bounds(period: str, now: int, zone: tzinfo | None) -> tuple[int, int]:
+    """The current day, week (from Monday) or month in a time zone."""
+    moment = datetime.fromtimestamp(now / 1000, UTC).astimezone(zone)
+    first = moment.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    if period == "week":
+        first -= timedelta(days=first.weekday())
+        last = first + timedelta(days=7)
+    elif period == "month":
+        first = first.replace(day=1)
+        last = (first + timedelta(days=32)).replace(day=1)
+    else:
+        last = first + timedelta(days=1)
+    return _wall_ms(first, zone), _wall_ms(last, zone)
+
+
+def _wall_ms(wall: datetime, zone: tzinfo | None) -> int:
+    """A wall-clock time in milliseconds; a naive one is in the system's zone."""
+    moment = wall.replace(tzinfo=zone) if zone is not None else wall.astimezone()
+    return int(moment.timestamp() * 1000)
+
+
+DEFAULT_CONTEXT = 200_000
+LARGE_CONTEXT = 1_000_000
+# By model name; the first match wins.
+_CONTEXTS = (
+    ("[1m]", LARGE_CONTEXT),
+    ("-1m", LARGE_CONTEXT),
+    ("gemini", LARGE_CONTEXT),
+    ("gpt-4.1", LARGE_CONTEXT),
+    ("gpt-5", 400_000),
+    ("gpt-4o", 128_000),
+)
+
+
+def context_window(model: str, peak: int = 0) -> int:
+    """The window of a model; the large one if a prompt does not fit the small one."""
+    name = model.lower()
+    size = next((size for part, size in _CONTEXTS if part in name), DEFAULT_CONTEXT)
+    return size if peak <= size else max(LARGE_CONTEXT, peak)

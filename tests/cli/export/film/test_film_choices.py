@@ -7,9 +7,9 @@ import re
 import pytest
 from tests.cli.export.film.filmed import Session
 
-from sess_cli.export.film import captions, rows
-from sess_cli.export.film.extent import Extent, prompts
+from sess_cli.export.film import encode, rows
 from sess_cli.export.film.pacing import Pacing
+from sess_cli.export.film.storyboard import Extent, parse_prompts
 from sess_common.errors import SessError
 
 
@@ -23,7 +23,7 @@ def test_only_these_prompts_are_filmed(session):
         session.write(session.transcript.prompt(f"number {number}"))
         session.call("Bash", command=f"echo {number}")
     for given, wanted in (("2-3", [2, 3]), ("2", [2]), ("3-", [3, 4]), ("-1", [1])):
-        board = session.board(extent=Extent(prompts=prompts(given)))
+        board = session.board(extent=Extent(prompts=parse_prompts(given)))
         assert board.chapters == [f"number {number}" for number in wanted]
         told = [rows.plain(scene.head.rows[0]) for scene in board.scenes if scene.kind == "shell"]
         assert told == [f"$ echo {number}" for number in wanted]
@@ -32,7 +32,7 @@ def test_only_these_prompts_are_filmed(session):
 @pytest.mark.parametrize("given", ["", "x", "0", "7-3", "-", "1-2-3"])
 def test_prompts_that_are_no_range_are_one_line(given):
     with pytest.raises(SessError, match="invalid prompts"):
-        prompts(given)
+        parse_prompts(given)
 
 
 def test_the_same_failure_is_told_once_with_how_often_it_came_again(session):
@@ -119,6 +119,6 @@ def test_captions_say_what_people_and_models_said_while_it_is_shown(session):
     assert [caption.text for caption in film.captions] == ["why <b> --> & so?", "Because. It is."]
     first, second = film.captions
     assert 0 < first.at < first.end == second.at < second.end < film.duration
-    told = "".join(captions.lines(film))
+    told = "".join(encode.webvtt(film))
     assert told.startswith("WEBVTT\n\n1\n00:00:0")
     assert "\nwhy &lt;b&gt; --&gt; &amp; so?\n" in told

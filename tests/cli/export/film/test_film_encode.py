@@ -12,9 +12,9 @@ import av
 import pytest
 from PIL import Image, ImageChops, ImageSequence, ImageStat
 
-from sess_cli.export.film import encode, fonts, planes, themes
-from sess_cli.export.film.frames import Chapter, Film, Frame, Look
+from sess_cli.export.film import encode, fonts, themes
 from sess_cli.export.film.picture import Painter
+from sess_cli.export.film.rows import Chapter, Film, Frame, Look
 from sess_common.errors import SessError
 
 SIZE = {"width": 480, "height": 240, "font_size": 12}
@@ -305,8 +305,8 @@ def test_moments_begin_empty_and_end_in_time_whatever_the_frames_say() -> None:
 
 
 def test_strips_of_rows_are_kept_up_to_a_limit(monkeypatch) -> None:
-    monkeypatch.setattr(planes, "_KEPT", 1 << 20)
-    canvas = planes.Canvas(Painter(PLACE, themes.theme("mocha")))
+    monkeypatch.setattr(encode, "_KEPT_STRIPS", 1 << 20)
+    canvas = encode.Canvas(Painter(PLACE, themes.theme("mocha")))
     for number in range(300):
         canvas.show([((f"line {number}", Look()),)])
     assert canvas._most < 120
@@ -315,7 +315,7 @@ def test_strips_of_rows_are_kept_up_to_a_limit(monkeypatch) -> None:
 
 def test_the_canvas_shows_what_the_painter_draws_whatever_was_there_before() -> None:
     painter = Painter(PLACE, themes.theme("mocha"))
-    canvas = planes.Canvas(painter)
+    canvas = encode.Canvas(painter)
     for page in (0, 1, 2, 1, 0):
         image = canvas.show(PAGES[page]).to_image(src_colorspace="ITU709")
         assert difference(image, painter.picture(PAGES[page])) < 1.5

@@ -8,8 +8,8 @@ import zipfile
 import pytest
 from tests.cli.export.film.conftest import folders
 
-from sess_cli.export.film import boxes, coverage, fonts, glyphs, order, themes
-from sess_cli.export.film.frames import Look
+from sess_cli.export.film import fonts, glyphs, picture, themes
+from sess_cli.export.film.rows import Look
 from sess_common.errors import SessError
 
 SEEN_IN_SESSIONS = (
@@ -22,7 +22,7 @@ SEEN_IN_SESSIONS = (
 def packaged(character: str) -> bool:
     alike = glyphs._ALIKE.get(character, character)
     return (
-        boxes.drawn(alike)
+        glyphs.is_geometry(alike)
         or fonts.mono(bold=False, italic=False).has(alike)
         or any(face.has(alike) for face in fonts.packaged())
         or fonts.bitmap(alike) is not None
@@ -102,8 +102,8 @@ def test_a_file_that_is_no_font_has_no_characters(tmp_path) -> None:
     ):
         file = tmp_path / "broken.ttf"
         file.write_bytes(content)
-        assert "A" not in coverage.read(file)
-    assert "A" not in coverage.read(tmp_path / "missing.ttf")
+        assert "A" not in fonts.read_coverage(file)
+    assert "A" not in fonts.read_coverage(tmp_path / "missing.ttf")
 
 
 @pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="where Linux has its fonts")
@@ -124,7 +124,7 @@ def test_a_font_in_the_users_directory_is_found_by_its_name(tmp_path, monkeypatc
      ("╱", "up down left right")],
 )  # fmt: skip
 def test_box_drawing_reaches_exactly_the_edges_it_should(character: str, edges: str) -> None:
-    image = boxes.mask(character, 10, 22)
+    image = glyphs.geometry_mask(character, 10, 22)
     sides = {
         "up": (0, 0, 10, 1), "down": (0, 21, 10, 22),
         "left": (0, 0, 1, 22), "right": (9, 0, 10, 22),
@@ -136,11 +136,11 @@ def test_box_drawing_reaches_exactly_the_edges_it_should(character: str, edges: 
 def test_all_box_drawing_blocks_and_braille_can_be_drawn_at_any_size() -> None:
     for code in (*range(0x2500, 0x25A0), *range(0x2801, 0x2900)):
         for size in ((3, 8), (10, 22), (29, 62)):
-            assert boxes.mask(chr(code), *size).getbbox() is not None, hex(code)
+            assert glyphs.geometry_mask(chr(code), *size).getbbox() is not None, hex(code)
 
 
 def test_the_gap_of_a_double_line_stays_open_through_corners() -> None:
-    corner = boxes.mask("╔", 10, 22)
+    corner = glyphs.geometry_mask("╔", 10, 22)
     row = [corner.getpixel((9, y)) for y in range(22)]
     assert [y for y in range(22) if row[y]] == [9, 11]
 
@@ -157,11 +157,11 @@ def test_the_gap_of_a_double_line_stays_open_through_corners() -> None:
     ],
 )
 def test_right_to_left_words_are_turned_around_and_numbers_are_not(said: str, seen: str) -> None:
-    assert "".join(piece for piece, _ in order.seen([(c, None) for c in said])) == seen
+    assert "".join(piece for piece, _ in picture.in_visual_order([(c, None) for c in said])) == seen
 
 
 def test_arabic_letters_take_the_shape_of_their_place() -> None:
-    shaped = [piece for piece, _ in order.seen([(c, None) for c in "بيت"])]
+    shaped = [piece for piece, _ in picture.in_visual_order([(c, None) for c in "بيت"])]
     names = [unicodedata.name(piece) for piece in shaped]
     assert names == [
         "ARABIC LETTER TEH FINAL FORM",

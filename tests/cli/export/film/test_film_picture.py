@@ -4,8 +4,8 @@ import pytest
 from PIL import Image, ImageChops
 
 from sess_cli.export.film import fonts, themes
-from sess_cli.export.film.frames import Look, Row
 from sess_cli.export.film.picture import Painter
+from sess_cli.export.film.rows import Look, Row
 
 PLACE = fonts.layout(480, 240, 12)
 BASE = themes.theme("mocha").colour("base")

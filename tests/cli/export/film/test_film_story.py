@@ -9,11 +9,11 @@ import pytest
 from tests.at_length import amount
 from tests.cli.export.film.filmed import MAIN, Session
 
-from sess_cli.export.film import cast, prose, rows
-from sess_cli.export.film.extent import Extent
-from sess_cli.export.film.frames import Look
+from sess_cli.export.film import cast, rows
 from sess_cli.export.film.pacing import USUAL_LONGEST
+from sess_cli.export.film.rows import Look
 from sess_cli.export.film.stage import MOST_CHAPTERS
+from sess_cli.export.film.storyboard import Extent
 
 
 @pytest.fixture
@@ -428,7 +428,7 @@ def test_wide_characters_take_two_cells_and_marks_none(session):
 
 
 def test_markdown_becomes_colours():
-    found = prose.rows_of(
+    found = rows.markdown_rows(
         "# Head\ntext **bold** *slanted* ~~gone~~ `code` [link](https://x.example)\n> quoted\n"
         "- [x] done\n- [ ] open\n  - deeper\n1. first\n\n---\n```py\nx = '**1**'\n```\nend",
         60,
@@ -444,7 +444,7 @@ def test_markdown_becomes_colours():
 
 
 def test_tables_stand_in_columns():
-    found = prose.rows_of("| a | long name |\n|---|---|\n| 日本 | `x` |", 60)
+    found = rows.markdown_rows("| a | long name |\n|---|---|\n| 日本 | `x` |", 60)
     assert [rows.plain(line) for line in found] == [
         "a    │ long name",
         "─────┼──────────",
@@ -458,7 +458,7 @@ def test_tables_stand_in_columns():
      "|-" * 10000 + "\n" + "|-" * 10000, "*" * 20000, "~~" * 9000, "[" * 20000],
 )  # fmt: skip
 def test_hostile_markdown_is_drawn_at_once(text):
-    assert len(prose.rows_of(text, 80)) < 5000
+    assert len(rows.markdown_rows(text, 80)) < 5000
 
 
 def test_wrapping_keeps_every_word_and_indents():

@@ -9,8 +9,8 @@ from typing import Any
 from sess_cli.export.html.cards import Drawer
 from sess_cli.export.story import Item
 from sess_schema.edits import with_hunks
-from sessiond.sources.claude import describe as claude
-from sessiond.sources.cursor import calls as cursor
+from sessiond.sources.claude import calls as claude
+from sessiond.sources.cursor import summaries as cursor
 
 VOID = frozenset({"br", "hr", "img"})
 TAGS = frozenset({

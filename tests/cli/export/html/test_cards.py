@@ -15,7 +15,7 @@ from tests.cli.export.html.card_items import Looked, body, call, drawn, item
 from sess_cli.export.forge import Repository
 from sess_cli.export.html import markup
 from sess_cli.export.html.cards import Drawer
-from sess_cli.export.records import Image
+from sess_cli.export.json_values import Image
 from sess_cli.export.story import Commit, Spent
 from sess_schema.edits import Edit
 

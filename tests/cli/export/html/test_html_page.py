@@ -15,8 +15,7 @@ from io import BytesIO
 import pytest
 import zstandard
 
-from sess_cli.export import passphrases, resuming
-from sess_cli.export.html import chunks, encrypted, page, shell
+from sess_cli.export.html import chunks, encrypted, masthead, page, shell
 from sess_cli.export.story import Story
 from sess_schema.connection import open_reader
 from sess_schema.queries import sessions
@@ -315,12 +314,12 @@ def test_no_style_shows_anything_without_the_passphrase(world, talk, tmp_path, s
     ],
 )
 def test_weak_passphrases_are_refused(given, why):
-    assert passphrases.weakness(given) == why
+    assert encrypted.weakness(given) == why
 
 
 @pytest.mark.parametrize("given", [PASSPHRASE, "Xk7#pQ2m!vLX", "молоко берёза фонарь стол"])
 def test_good_passphrases_are_taken(given):
-    assert passphrases.weakness(given) is None
+    assert encrypted.weakness(given) is None
 
 
 def test_a_weak_passphrase_writes_nothing_and_says_what_is_enough(world, talk, tmp_path):
@@ -328,7 +327,7 @@ def test_a_weak_passphrase_writes_nothing_and_says_what_is_enough(world, talk, t
     world.env = {**world.env, "SESS_PASSPHRASE": "hunter2"}
     done = export(world, "last", "--encrypt", "-o", tmp_path / "a.html", check=2)
     assert done.stderr == (
-        f"sess: the passphrase is too short: 7 characters\nhint: {passphrases.ENOUGH}\n"
+        f"sess: the passphrase is too short: 7 characters\nhint: {encrypted.ENOUGH}\n"
     )
     assert not os.path.exists(tmp_path / "a.html")
 
@@ -376,7 +375,7 @@ def test_the_resume_command_is_safe_to_paste(world, project, expected):
     t.append(t.prompt("hello", cwd=project))
     world.ingest()
     with closing(open_reader(world.state / "index.db")) as db:
-        assert resuming.command(Story(db, sessions.resolve(db, MAIN))) == expected
+        assert masthead.resume_command(Story(db, sessions.resolve(db, MAIN))) == expected
 
 
 def test_a_session_whose_file_is_gone_is_drawn_the_same(world, talk):

@@ -14,7 +14,7 @@ import pytest
 
 from sess_cli.export import forge
 from sess_cli.export.html import pages
-from sess_cli.export.html.pages_frame import navigation
+from sess_cli.export.html.pages import navigation
 from sess_cli.export.story import Story
 from sess_common.errors import SessError
 from sess_schema.connection import open_reader

@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from sessiond.families.copilot.events import EventParser
-from sessiond.families.copilot.tools import describe
+from sessiond.families.copilot import EventParser, describe
 from sessiond.sourcekit.base import SessionSpec
 from sessiond.sources.copilot import CopilotSource
 

@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-from sessiond.families.editor_tasks import prompts, timeline
-from sessiond.families.editor_tasks.messages import Messages
-from sessiond.families.editor_tasks.tools import describe, status_of
-from sessiond.families.editor_tasks.written_calls import pieces
+from sessiond.families.editor_tasks import sent, timeline
+from sessiond.families.editor_tasks.calls import describe, status_of, written_pieces
+from sessiond.families.editor_tasks.sent import Messages
 from sessiond.sources.cline import ClineSource
 
 
@@ -20,14 +19,14 @@ def test_a_written_file_may_contain_the_tags_of_calls():
         "Use <read_file> for this.\n<write_to_file>\n<path>a.md</path>\n<content>\n"
         f"{page}\n</content>\n</write_to_file>"
     )
-    said, call = pieces(text)
+    said, call = written_pieces(text)
     assert (said.kind, said.text) == ("text", "Use <read_file> for this.")
     assert call.arguments == {"path": "a.md", "content": page}
 
 
 def test_a_call_that_was_cut_off_keeps_what_was_written():
     """An interrupted answer ends anywhere."""
-    (call,) = pieces("<execute_command>\n<command>make al")
+    (call,) = written_pieces("<execute_command>\n<command>make al")
     assert (call.tool, call.arguments) == ("execute_command", {"command": "make al"})
 
 
@@ -44,7 +43,7 @@ def test_a_call_that_was_cut_off_keeps_what_was_written():
 )
 def test_only_what_a_person_typed_is_a_prompt(text, typed):
     """Tags tell the words of people from those of the extension."""
-    assert prompts.split(text, plain=True).typed == typed
+    assert sent.split_prompt(text, plain=True).typed == typed
 
 
 def test_after_a_tagged_prompt_untagged_text_is_the_extensions():

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 from tests.golden_home import GoldenWorld, database
 
-from sessiond.families.opencode.calls import first_call
+from sessiond.families.opencode.messages import first_call
 from sessiond.sources.kilo import KiloSource
 from sessiond.sources.opencode import OpencodeSource
 

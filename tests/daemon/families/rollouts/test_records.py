@@ -21,7 +21,7 @@ from tests.daemon.families.rollouts.rollouts import (
     tokens,
 )
 
-from sessiond.families.rollouts.records import RolloutParser
+from sessiond.families.rollouts.rollout import RolloutParser
 from sessiond.sourcekit.base import SessionSpec
 from sessiond.sources.codex import CodexSource
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sess_schema.edits import Edit
-from sessiond.sources.claude.describe import describe
+from sessiond.sources.claude.calls import describe
 
 FILE = {"file_path": "/w/a.py"}
 

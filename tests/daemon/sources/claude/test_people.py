@@ -6,7 +6,7 @@ import pytest
 
 from sess_schema import labels
 from sessiond.sourcekit.base import Event, SessionSpec
-from sessiond.sources.claude.records import ClaudeParser
+from sessiond.sources.claude.transcript import ClaudeParser
 
 IDLE = '{"type":"idle_notification","from":"ann"}'
 ANN = '<teammate-message teammate_id="ann" color="red" summary="tea">\ncounted\n</teammate-message>'

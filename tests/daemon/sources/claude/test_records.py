@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.at_length import amount
 
-from sess_common import ansi
+from sess_common import escape
 from sessiond.sourcekit.base import Record, SessionSpec, Title
-from sessiond.sourcekit.titles import is_weak, prompt_title
-from sessiond.sourcekit.values import as_count, as_time
+from sessiond.sourcekit.values import as_count, as_time, is_weak, prompt_title
 from sessiond.sources.claude.injected import Segment, split_prompt
-from sessiond.sources.claude.records import ClaudeParser
+from sessiond.sources.claude.transcript import ClaudeParser
 
 MAIN = SessionSpec("s1")
 
@@ -269,7 +268,7 @@ def test_hostile_prompts(text: str) -> None:
 def test_terminal_codes() -> None:
     """Colours and titles go, words stay, even behind a code that never ends."""
     coloured = "\x1b[1mbold\x1b[22m \x1b]0;title\x07plain \x1b[?25l\x1b]open"
-    assert ansi.without(coloured) == "bold plain open"
+    assert escape.without_sequences(coloured) == "bold plain open"
 
 
 def test_deep_nesting() -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from sessiond.sourcekit.content import result_text, searchable_input
-from sessiond.sources.claude.summary import summarize, touched_files
+from sessiond.sourcekit.values import result_text, searchable_input
+from sessiond.sources.claude.calls import summarize, touched_files
 
 
 @pytest.mark.parametrize(

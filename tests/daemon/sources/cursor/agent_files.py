@@ -20,7 +20,7 @@ from tests.cursor_databases import (
 
 from sess_schema.connection import open_reader
 from sess_schema.queries.search import Search
-from sess_schema.session.reader import Reader
+from sess_schema.session import Reader
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
 from sessiond.sources.cursor import CursorSource

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sessiond.sourcekit.base import Record
-from sessiond.sources.cursor.messages import parse_message
+from sessiond.sources.cursor.agent_messages import parse_message
 
 
 def said(role: str, *content: Any, **more: Any) -> Record:

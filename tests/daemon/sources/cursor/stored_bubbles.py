@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from sessiond.sourcekit.base import Event, Record
-from sessiond.sources.cursor.tools import tool_event
+from sessiond.sources.cursor.tool_calls import tool_event
 
 PNG = "iVBORw0KGgo" + "A" * 60
 

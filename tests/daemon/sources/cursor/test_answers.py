@@ -8,8 +8,8 @@ import pytest
 from tests.daemon.sources.cursor.parsed_messages import call, line, result, said, told
 
 from sessiond.sourcekit.base import Event, Result
-from sessiond.sources.cursor.calls import files_of_call, summarize_call
-from sessiond.sources.cursor.messages import parse_message
+from sessiond.sources.cursor.agent_messages import parse_message
+from sessiond.sources.cursor.summaries import files_of_call, summarize_call
 
 # -- what the agent said
 

@@ -14,7 +14,7 @@ from tests.at_length import amount
 from sessiond.sourcekit.values import strings
 from sessiond.sources.cursor.bubbles import parse_bubble
 from sessiond.sources.cursor.richtext import plain
-from sessiond.sources.cursor.tools import tool_event
+from sessiond.sources.cursor.tool_calls import tool_event
 
 FIELDS = [
     *("type", "bubbleId", "id", "text", "richText", "richtext", "rawText", "createdAt", "images"),

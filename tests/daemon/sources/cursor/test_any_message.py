@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.daemon.sources.cursor.parsed_messages import told
 
-from sessiond.sources.cursor.messages import parse_message
+from sessiond.sources.cursor.agent_messages import parse_message
 
 
 def test_the_end_of_a_turn() -> None:

@@ -8,9 +8,8 @@ import pytest
 from tests.daemon.sources.cursor.stored_bubbles import answer, prompt
 
 from sess_schema import labels
-from sessiond.sourcekit.titles import is_weak
-from sessiond.sources.cursor.attachments import attachments
-from sessiond.sources.cursor.bubbles import parse_bubble
+from sessiond.sourcekit.values import is_weak
+from sessiond.sources.cursor.bubbles import attachments, parse_bubble
 
 URI = {"$mid": 1, "fsPath": "/code/a.py", "path": "/code/a.py", "scheme": "file"}
 

@@ -29,9 +29,9 @@ from tests.cursor_databases import (
 )
 
 from sess_schema import archive
+from sess_schema.archive import RecordReader
 from sess_schema.connection import open_reader, open_writer
-from sess_schema.records import RecordReader
-from sess_schema.session.reader import Reader
+from sess_schema.session import Reader
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
 from sessiond.sources.cursor import CursorSource

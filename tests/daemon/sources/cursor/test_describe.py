@@ -7,8 +7,8 @@ import json
 import pytest
 
 from sess_schema.edits import Edit
-from sessiond.sources.cursor.calls import describe
-from sessiond.sources.cursor.tools import tool_event
+from sessiond.sources.cursor.summaries import describe
+from sessiond.sources.cursor.tool_calls import tool_event
 
 PATCH = "*** Begin Patch\n*** Update File: a.py\n-a\n+b\n*** Add File: b.py\n+c\n*** End Patch"
 

@@ -11,7 +11,7 @@ from tests.daemon.sources.cursor.cursor_home import Cursor, say
 
 from sess_schema import edits
 from sess_schema.edits import Edit
-from sessiond.sources.cursor.tools import tool_event
+from sessiond.sources.cursor.tool_calls import tool_event
 
 OLD = "one\ntwo\nthree\n"
 NEW = "one\n2\nthree\n"

@@ -23,7 +23,7 @@ from tests.waiting import LIMIT, let_it_write, wait_until
 from sess_schema import archive
 from sess_schema.connection import open_reader
 from sess_schema.queries.search import Search
-from sess_schema.session.reader import Reader
+from sess_schema.session import Reader
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from tests.daemon.sources.cursor.agent_files import (
 )
 
 from sessiond.sourcekit.base import NotReady, SessionSpec
-from sessiond.sources.cursor.plaintext import conversation
+from sessiond.sources.cursor.agent_messages import conversation
 
 TEXT = """user:
 <timestamp>Monday, Feb 2, 2026, 2:40 AM (UTC)</timestamp>

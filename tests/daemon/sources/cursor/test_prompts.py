@@ -7,8 +7,7 @@ from tests.daemon.sources.cursor.parsed_messages import line, said, told
 from tests.waiting import lines_run
 
 from sessiond.sourcekit.base import TITLE_PROMPT, Event, Title
-from sessiond.sources.cursor.messages import parse_message
-from sessiond.sources.cursor.prompts import read_time
+from sessiond.sources.cursor.agent_messages import parse_message, read_time
 
 # -- what a person said
 

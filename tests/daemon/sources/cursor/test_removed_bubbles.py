@@ -18,7 +18,7 @@ from tests.cursor_databases import (
 from tests.daemon.sources.cursor.cursor_home import ids, say
 
 from sess_schema.connection import open_reader
-from sess_schema.session.reader import Reader
+from sess_schema.session import Reader
 
 
 def test_a_removed_bubble_is_retired(cursor):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.daemon.sources.cursor.stored_bubbles import PNG, call, command
 
-from sessiond.sources.cursor.tools import tool_event
+from sessiond.sources.cursor.tool_calls import tool_event
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from tests.gemini_home import (
 )
 
 from sessiond.sources.gemini import GeminiSource
-from sessiond.sources.gemini.calls import tool_call
+from sessiond.sources.gemini.chat import tool_call
 
 CHAT = (
     prompt(1, "list the files"),

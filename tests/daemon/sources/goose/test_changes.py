@@ -7,8 +7,7 @@ from contextlib import closing
 import pytest
 from tests.golden_home import GoldenWorld, database
 
-from sessiond.sources.goose import GooseSource
-from sessiond.sources.goose.messages import read_message
+from sessiond.sources.goose import GooseSource, read_message
 
 NEW, OLD = "20260301_1", "20251101_1"
 LEDGER = (

@@ -11,10 +11,8 @@ from tests.conftest import World, opened
 from sessiond.ingest import Ingest
 from sessiond.reading.territory import Territory
 from sessiond.sourcekit.base import NotReady
-from sessiond.sources.vscode import VSCodeSource
-from sessiond.sources.vscode.chat import read_chat
-from sessiond.sources.vscode.mutations import replayed
-from sessiond.sources.vscode.responses import Response
+from sessiond.sources.vscode import VSCodeSource, replayed
+from sessiond.sources.vscode.chat import Response, read_chat
 from sessiond.writing.transaction import Store
 
 CHAT = "5e551050-0000-4000-8000-000000000001"

@@ -9,7 +9,7 @@ import pytest
 import zstandard
 from tests.golden_home import GoldenWorld, database
 
-from sessiond.sources.zed.messages import read_message
+from sessiond.sources.zed import read_message
 
 THREAD = "2ed00000-0000-4000-8000-000000000001"
 

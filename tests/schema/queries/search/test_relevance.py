@@ -3,7 +3,7 @@
 import apsw
 import pytest
 
-from sess_schema.queries.search import relevance
+from sess_schema.queries.search import ranking
 
 WEIGHTS = "10.0, 5.0, 1.0, 3.0"
 
@@ -19,7 +19,7 @@ def index():
         db.execute(
             "INSERT INTO event_index (rowid, text, input, output, marks) VALUES (?,?,?,?,?)", row
         )
-    relevance.register(db)
+    ranking.register_relevance(db)
     return db
 
 
@@ -45,10 +45,10 @@ def test_counts_only_the_first_of_many(index, monkeypatch):
     """The rest is estimated from how close together these are: here that is exact."""
     exact = [row[1] for row in both(index, '"rare word"')]
     counted = []
-    monkeypatch.setattr(relevance, "COUNTED", 4)
-    rarity = relevance._rarity
+    monkeypatch.setattr(ranking, "COUNTED", 4)
+    rarity = ranking._rarity
     monkeypatch.setattr(
-        relevance, "_rarity", lambda rows, hits: counted.append(hits) or rarity(rows, hits)
+        ranking, "_rarity", lambda rows, hits: counted.append(hits) or rarity(rows, hits)
     )
     assert [row[0] for row in both(index, '"rare word"')] == pytest.approx(exact)
     assert counted == [10.0]

@@ -22,7 +22,7 @@ from tests.schema.queries.search.search_oracle import Ask, Index, excluding, row
 
 from sess_common.errors import SessError
 from sess_schema import kinds
-from sess_schema.queries import filters
+from sess_schema.queries import fields
 from sess_schema.queries.search import Filter, Search, ranking
 
 DAY = 86_400_000
@@ -138,7 +138,7 @@ FILTERS = [
     ("tool", "mcp__*", tool("mcp__*")), ("tool", "*__search", tool("*__search")),
     ("tool", "[be]*", tool("[be]*")), ("tool", "?ead", tool("read")), ("tool", "%", never),
     *[("kind", name, does(name)) for name in kinds.ALL], ("kind", "SHELL", does("shell")),
-    *[("type", name, kind(name)) for name in filters.TYPES], ("type", "tool", kind("tool_use")),
+    *[("type", name, kind(name)) for name in fields.TYPES], ("type", "tool", kind("tool_use")),
     ("type", "prompt", typed), ("type", "error", status("error", "denied")),
     ("model", "opus", model("opus")), ("model", "HAIKU", model("haiku")), ("model", "gpt", never),
     ("model", "claude-sonnet-4-5", model("sonnet")),
@@ -181,7 +181,7 @@ def written(field, value):
 
 def test_every_field_is_proved():
     """No field is missing below."""
-    assert {field for field, _, _ in FILTERS} == set(filters.FIELDS)
+    assert {field for field, _, _ in FILTERS} == set(fields.FIELDS)
 
 
 @EACH
@@ -294,7 +294,7 @@ def test_what_is_no_filter_is_searched_for(index, text):
     """As an option it is a mistake, in a query it is what somebody looks for."""
     field, _, value = text.partition(":")
     index.check(Ask(text, term(text.rstrip(":")).holds))
-    if field in filters.FIELDS and not value.startswith("/") and value:
+    if field in fields.FIELDS and not value.startswith("/") and value:
         with pytest.raises(SessError):
             [*Search("retry", [Filter(field, value)]).hits(index.db)]
 

@@ -20,7 +20,7 @@ from tests.schema.queries.search.search_oracle import (
     term,
 )
 
-from sess_schema import event_blocks
+from sess_schema import search_index
 from sess_schema.connection import open_reader
 from sess_schema.queries.search import Search, ranking
 
@@ -96,7 +96,7 @@ def test_small_pools_hold_the_same_events(index, monkeypatch):
 
 def numbers_in_blocks_of(monkeypatch, index, bits):
     """As in an index of millions of events, where a pool spans many blocks."""
-    monkeypatch.setattr(event_blocks, "BITS", bits)
+    monkeypatch.setattr(search_index, "BLOCK_BITS", bits)
     bounds: dict[int, int] = {}
     for event in index.events:
         if event.ts is not None:
@@ -112,7 +112,7 @@ def numbers_in_blocks_of(monkeypatch, index, bits):
             for ts, block in found
         ]
 
-    monkeypatch.setattr(event_blocks, "between", between)
+    monkeypatch.setattr(search_index, "blocks_between", between)
 
 
 @pytest.mark.parametrize("bits", [1, 3, 9])

@@ -13,7 +13,7 @@ from tests.schema.queries.search.search_oracle import Index
 from tests.schema.queries.search.test_search_oracle import letters, patterns
 from tests.schema.queries.search.test_search_pages import QUERIES
 
-from sess_schema.queries.search import Search, order, screen
+from sess_schema.queries.search import Search, newest, screen
 from sess_schema.queries.search.regex import regex
 from sess_schema.queries.search.terms import Matching, Term, occurs
 
@@ -137,7 +137,7 @@ def test_what_is_sorted_later_comes_in_order(index, monkeypatch, text, options, 
     """Wherever reading by time ends, and on every page."""
     right = index.found(text, sort=sort, **options)
     for first in (1, 7, 40):
-        monkeypatch.setattr(order, "_FIRST", first)
+        monkeypatch.setattr(newest, "_FIRST", first)
         check_pages(index, right, text, sort=sort, **options)
 
 

@@ -10,22 +10,19 @@ from tests.conftest import World
 from tests.schema import corpus
 
 from sess_schema.connection import open_writer
-from sess_schema.moments import QUARTER
 from sess_schema.queries.stats import Stats
 from sess_schema.queries.views import (
-    cache,
-    context,
     digests,
-    edits,
     failures,
     files,
     interruptions,
-    latency,
     overview,
     parts,
     tools,
+    usage,
     windows,
 )
+from sess_schema.sums import QUARTER
 
 DAY = 96 * QUARTER
 NOON = 1_769_940_000_000  # within the sessions
@@ -60,16 +57,16 @@ def opened(world):
 
 def views(db, asked, config):
     return {
-        "tools": tools.read(db, asked),
+        "tools": tools.read_tools(db, asked),
         "failures": failures.read(db, asked, config),
         "files": files.most_edited(db, asked),
-        "edits": edits.read(db, asked),
-        "context": context.read(db, asked),
-        "cache": cache.read(db, asked),
-        "latency": latency.models(db, asked),
-        "interruptions": interruptions.read(db, asked),
-        "windows": windows.read(db, asked),
-        "overview": overview.read(db, asked, config),
+        "edits": files.read_edits(db, asked),
+        "context": usage.read_context(db, asked),
+        "cache": usage.read_cache(db, asked),
+        "latency": tools.read_speeds(db, asked),
+        "interruptions": interruptions.read_interruptions(db, asked),
+        "windows": windows.read_windows(db, asked),
+        "overview": overview.read_overview(db, asked, config),
     }
 
 
@@ -109,7 +106,7 @@ def test_a_session_that_changed_is_counted_again(world):
     t.append(t.call("call_2", command="kettle"), t.result("call_2", "dry", is_error=True))
     world.run("sessiond", "sync", check=0)
     with opened(world) as db:
-        assert tools.read(db, Stats()).tools["Bash"].calls == 2
+        assert tools.read_tools(db, Stats()).tools["Bash"].calls == 2
         assert [row.tool for row in failures.read(db, Stats(), world.root).calls] == ["Bash"]
     world.check()
 
@@ -163,10 +160,10 @@ def test_what_another_version_made_is_not_read(world):
     with opened(world) as db:
         digests.make_all(db)
         db.execute("UPDATE digests SET data = '[]'")
-        assert tools.read(db, Stats()).tools == {}
+        assert tools.read_tools(db, Stats()).tools == {}
         assert digests.differences(db) > 0
         db.execute("UPDATE facts SET value = 'older' WHERE name = 'digests'")
-        assert tools.read(db, Stats()).tools["Bash"].calls == 1
+        assert tools.read_tools(db, Stats()).tools["Bash"].calls == 1
         assert digests.differences(db) == 0
     world.run("sessiond", "sync", check=0)
     assert world.sql("SELECT count(*) FROM digests") == [(0,)]

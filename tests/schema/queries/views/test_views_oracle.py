@@ -18,16 +18,14 @@ from tests.conftest import World
 from sess_schema.connection import open_reader, open_writer
 from sess_schema.queries.stats import Stats, percentile
 from sess_schema.queries.views import (
-    cache,
-    context,
     digests,
-    edits,
     explain,
     failures,
+    files,
     interruptions,
-    latency,
     parts,
     tools,
+    usage,
     windows,
 )
 
@@ -244,14 +242,14 @@ def test_every_view_equals_a_plain_reading(homes, sessions):
 def same_views(world, plain):
     with closing(open_reader(world.state / "index.db")) as db:
         asked = Stats(zone=UTC)
-        same_tools(tools.read(db, asked), plain)
+        same_tools(tools.read_tools(db, asked), plain)
         same_failures(failures.read(db, asked, world.root), plain)
-        same_waits(latency.models(db, asked), plain)
-        same_interruptions(interruptions.read(db, asked), plain)
-        same_edits(edits.read(db, asked), plain)
-        same_cache(cache.read(db, asked), plain)
-        same_context(context.read(db, asked), plain)
-        same_windows(windows.read(db, asked), plain)
+        same_waits(tools.read_speeds(db, asked), plain)
+        same_interruptions(interruptions.read_interruptions(db, asked), plain)
+        same_edits(files.read_edits(db, asked), plain)
+        same_cache(usage.read_cache(db, asked), plain)
+        same_context(usage.read_context(db, asked), plain)
+        same_windows(windows.read_windows(db, asked), plain)
         same_explanations(db, asked)
 
 

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from sess_common.errors import SessError
-from sess_schema.queries.views import budget, error_rules, programs
-from sess_schema.queries.views.calendar import streaks
-from sess_schema.queries.views.capacity import window_of
+from sess_schema.queries.views import error_rules, tools, windows
 from sess_schema.queries.views.error_rules import API_RULES, RULES, Classifier, Rule
+from sess_schema.queries.views.overview import streaks
+from sess_schema.queries.views.windows import context_window
 
 
 @pytest.mark.parametrize(
@@ -33,23 +33,23 @@ from sess_schema.queries.views.error_rules import API_RULES, RULES, Classifier, 
 )
 def test_the_first_program_of_a_command(command, wanted):
     """Not the `cd` before it, nor assignments or `sudo`."""
-    assert programs.program(command) == wanted
+    assert tools.program_of(command) == wanted
 
 
 def test_searches_are_tools_and_programs():
     """Grep, Glob and LS, and search programs in a shell."""
-    assert programs.is_search("search", None)
-    assert programs.is_search("shell", "cd x && rg needle")
-    assert not programs.is_search("shell", "git grep needle")
-    assert not programs.is_search("read", "grep")
-    assert not programs.is_search(None, None)
+    assert tools.is_search("search", None)
+    assert tools.is_search("shell", "cd x && rg needle")
+    assert not tools.is_search("shell", "git grep needle")
+    assert not tools.is_search("read", "grep")
+    assert not tools.is_search(None, None)
 
 
 def test_mcp_tools_are_of_a_server():
     """`mcp__server__tool`, and only that."""
-    assert programs.mcp("mcp__files__read_text") == ("files", "read_text")
-    assert programs.mcp("mcp__a_b__c__d") == ("a_b", "c__d")
-    assert programs.mcp("mcp__files") is None
+    assert tools.mcp_names("mcp__files__read_text") == ("files", "read_text")
+    assert tools.mcp_names("mcp__a_b__c__d") == ("a_b", "c__d")
+    assert tools.mcp_names("mcp__files") is None
 
 
 # One real text for each class, and which tool said it.
@@ -225,25 +225,25 @@ def test_a_bad_file_of_rules_is_explained(tmp_path, text, message):
 )
 def test_budgets_are_read_exactly(text, wanted):
     """Dollars unless a unit of tokens is given."""
-    assert budget.parse(text) == wanted
+    assert windows.parse_budget(text) == wanted
 
 
 @pytest.mark.parametrize("text", ["", "-5", "5/year", "$5M", "much", "5M/", "1e9"])
 def test_what_is_no_budget_is_refused(text):
     """With an example of one."""
     with pytest.raises(SessError, match="invalid budget"):
-        budget.parse(text)
+        windows.parse_budget(text)
 
 
 def test_periods_follow_the_clocks_of_a_zone():
     """The first of November 2026 has 25 hours in New York; weeks begin on Monday."""
     zone = ZoneInfo("America/New_York")
     now = int(datetime(2026, 11, 1, 12, tzinfo=zone).timestamp() * 1000)
-    start, end = budget.bounds("day", now, zone)
+    start, end = windows.period_bounds("day", now, zone)
     assert end - start == 25 * 3_600_000
-    start, end = budget.bounds("week", now, zone)
+    start, end = windows.period_bounds("week", now, zone)
     assert datetime.fromtimestamp(start / 1000, zone).isoformat() == "2026-10-26T00:00:00-04:00"
-    start, end = budget.bounds("month", now, UTC)
+    start, end = windows.period_bounds("month", now, UTC)
     assert datetime.fromtimestamp(end / 1000, UTC).isoformat() == "2026-12-01T00:00:00+00:00"
 
 
@@ -259,7 +259,7 @@ def test_streaks_end_yesterday_at_the_earliest():
 
 def test_windows_of_models():
     """200,000 unless the name or a prompt says more."""
-    assert window_of("claude-opus-4-5") == 200_000
-    assert window_of("claude-sonnet-4-5[1m]") == 1_000_000
-    assert window_of("claude-sonnet-4-5", 250_000) == 1_000_000
-    assert window_of("gpt-5.1-codex") == 400_000
+    assert context_window("claude-opus-4-5") == 200_000
+    assert context_window("claude-sonnet-4-5[1m]") == 1_000_000
+    assert context_window("claude-sonnet-4-5", 250_000) == 1_000_000
+    assert context_window("gpt-5.1-codex") == 400_000

@@ -1,0 +1,304 @@
+"""`sess export html`, `md`, `json` and `sqlite`: sessions as documents and as data."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
+
+import typer
+
+from sess_cli.commands.export.shared import Depth, Force, Masks, Output, Publishing, Repo, Selection
+from sess_cli.options import NoSync, Utc
+
+if TYPE_CHECKING:
+    from sess_cli.export.html.encrypted import Lock
+    from sess_cli.export.html.masthead import Combined
+    from sess_cli.export.story import Story
+
+
+_PASSPHRASE = "SESS_PASSPHRASE"  # noqa: S105 - the name of a variable
+_FOLDER_STYLES = frozenset({"pages"})
+
+
+def html(
+    which: Selection,
+    *,
+    output: Output = None,
+    style: Annotated[
+        Literal["reader", "timeline", "pages"],
+        typer.Option(
+            help="reader: one page; timeline: dense, for audits; pages: a directory of pages."
+        ),
+    ] = "reader",
+    level: Annotated[
+        Literal["conversation", "tools", "thinking", "everything"],
+        typer.Option(help="What the page shows at first."),
+    ] = "tools",
+    static: Annotated[
+        bool,
+        typer.Option("--static", help="Write plain HTML that needs no JavaScript."),
+    ] = False,
+    depth: Depth = None,
+    repo: Repo = None,
+    encrypt: Annotated[
+        bool,
+        typer.Option("--encrypt", help=f"Encrypt with ${_PASSPHRASE}, or ask for a passphrase."),
+    ] = False,
+    publishing: Publishing,
+    masks: Masks,
+    force: Force = False,
+    utc: Utc = False,
+    no_sync: NoSync = False,
+) -> None:
+    """Export a session as one self-contained HTML file.
+
+    Several sessions, named or chosen by the options, become one page, oldest first.
+    """
+    from sess_cli import fresh  # not needed for --help
+    from sess_cli.commands.export import shared
+    from sess_cli.export.files import Failures
+    from sess_cli.export.html.masthead import Combined
+    from sess_cli.export.story import Story
+    from sess_common.errors import SessError
+
+    which.check()
+    if style != "reader" and not which.is_one:
+        hint = "name one session, or `sess export site` for a page of each"
+        raise SessError(f"--style {style} is for one session", hint=hint)
+    listing = which.listing(utc=utc, orphans=True, limit=0)
+    if output is not None and style in _FOLDER_STYLES:
+        if output == "-":
+            raise SessError("`-o -` cannot be combined with --style pages")
+        if os.path.isfile(output):
+            raise SessError(f'"{output}" is not a directory', hint="name another with `-o`")
+    shared.check_output(output, force=force)
+    publishing.check(output, masked=not masks.no_redact)
+    redactor = masks.redactor()
+    lock, failures = _lock() if encrypt else None, Failures()
+    with fresh.open_with_sessions(sync=not no_sync) as db:
+        stories = [Story(db, row, redactor, depth=depth) for row in which.rows(db, listing)]
+        story = stories[0]
+        whole = story if which.is_one else Combined(stories, failures)
+        if style in _FOLDER_STYLES:
+            folder = output or shared.default_name(story, "html").removesuffix(".html")
+            written = _write_pages(story, folder, repo, lock, utc=utc)
+            shared.report(written[0], redactor)
+        else:
+            wanted: dict[str, Any] = {
+                "style": style, "lock": lock, "level": level, "repo": repo,
+                "static": static, "utc": utc,
+            }  # fmt: skip
+            name = shared.default_name(story, "html") if which.is_one else "sessions.html"
+            written = [shared.target(output, name, force=force)]
+            shared.put(lambda out: _write_page(whole, out, **wanted), written[0], redactor)
+    publishing.publish(written)
+    shared.report_failed(failures)
+
+
+def _write_page(
+    story: Story | Combined,
+    out: BinaryIO,
+    *,
+    style: str,
+    lock: Lock | None,
+    level: str,
+    repo: str | None,
+    static: bool,
+    utc: bool,
+) -> None:
+    from sess_cli.export.html.masthead import Combined
+
+    if style == "timeline" and not isinstance(story, Combined):
+        from sess_cli.export.html import timeline
+
+        timeline.write(story, out, utc=utc, lock=lock)
+        return
+    from sess_cli.export import forge
+    from sess_cli.export.html import page
+
+    if isinstance(story, Combined) and repo is None and not story.of_one_project:
+        repository = None
+    else:
+        first = story.stories[0] if isinstance(story, Combined) else story
+        repository = forge.repository_of(first, repo)
+    look = page.Look(level, static, utc, repository)
+    if lock is None:
+        page.write(story, out, look)
+        return
+    from sess_cli.export.html import encrypted
+
+    encrypted.write(story, out, lock, look)
+
+
+def _write_pages(
+    story: Story, folder: str, repo: str | None, lock: Lock | None, *, utc: bool
+) -> list[str]:
+    """Every file, the index first."""
+    from sess_cli.export import forge
+    from sess_cli.export.html import pages
+    from sess_cli.render import amounts
+    from sess_common.program import say
+
+    repository = forge.repository_of(story, repo)
+    done = pages.write(story, folder, repository=repository, utc=utc, lock=lock)
+    prompts, count = amounts.plural(done.prompts, "prompt"), amounts.plural(done.pages, "page")
+    say(f"{prompts} on {count}, {amounts.size(done.size)} in total")
+    return done.files
+
+
+def _lock() -> Lock:
+    """The passphrase is asked for before drawing, which may take long."""
+    from getpass import getpass
+
+    from sess_cli.export.html import encrypted
+    from sess_common.errors import SessError
+
+    encrypted.require_cipher()
+    given = os.environ.get(_PASSPHRASE)
+    if given is None and not sys.stdin.isatty():
+        raise SessError("no terminal to ask for a passphrase", hint=f"set {_PASSPHRASE}")
+    asked = given is None
+    if given is None:
+        given = getpass("Passphrase: ", stream=sys.stderr)
+    if weakness := encrypted.weakness(given):
+        raise SessError(f"the passphrase {weakness}", hint=encrypted.ENOUGH)
+    if asked and getpass("Again: ", stream=sys.stderr) != given:
+        raise SessError("the passphrases differ")
+    return encrypted.Lock(given)
+
+
+def md(
+    which: Selection,
+    *,
+    output: Output = None,
+    tree: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Write one note per session into DIR, as for Obsidian."),
+    ] = None,
+    depth: Depth = None,
+    full: Annotated[
+        bool, typer.Option("--full", help="Do not shorten long input and output.")
+    ] = False,
+    repo: Repo = None,
+    publishing: Publishing,
+    masks: Masks,
+    force: Force = False,
+    utc: Utc = False,
+    no_sync: NoSync = False,
+) -> None:
+    """Export a session as Markdown, with tool output folded.
+
+    Several sessions, named or chosen by the options, become one file, oldest first.
+    """
+    from sess_cli import fresh  # not needed for --help
+    from sess_cli.commands.export import shared
+    from sess_cli.export import forge, markdown
+    from sess_cli.export.files import Failures
+    from sess_cli.export.story import Story
+    from sess_common.errors import SessError
+    from sess_common.program import counted, say
+
+    which.check(all_if_none=tree is not None)
+    asked = output is not None or publishing.gist or publishing.open_it or repo is not None
+    if tree is not None and asked:
+        raise SessError("--tree cannot be combined with -o, --gist, --open or --repo")
+    listing = which.listing(utc=utc, orphans=True, limit=0)
+    shared.check_output(output, force=force)
+    publishing.check(output, masked=not masks.no_redact)
+    redactor, failures = masks.redactor(), Failures()
+    with fresh.open_with_sessions(sync=not no_sync) as db:
+        stories = [Story(db, row, redactor, depth=depth) for row in which.rows(db, listing)]
+        if tree is not None:
+            from sess_cli.export import markdown
+
+            count = markdown.write_tree(stories, tree, failures, full=full, utc=utc)
+            say(f"wrote {counted(count, 'note')} to {tree}")
+            shared.report_masked(redactor)
+            shared.report_failed(failures)
+            return
+
+        def write(out: BinaryIO) -> None:
+            if not which.is_one:
+                markdown.write_all(stories, out, failures, full=full, utc=utc)
+                return
+            repository = forge.repository_of(stories[0], repo)
+            markdown.write(stories[0], out, full=full, utc=utc, repository=repository)
+
+        name = shared.default_name(stories[0], "md") if which.is_one else "sessions.md"
+        path = shared.target(output, name, force=force)
+        shared.put(write, path, redactor)
+    publishing.publish([path])
+    shared.report_failed(failures)
+
+
+def json_(
+    which: Selection,
+    *,
+    output: Output = None,
+    depth: Depth = None,
+    masks: Masks,
+    force: Force = False,
+    utc: Utc = False,
+    no_sync: NoSync = False,
+) -> None:
+    """Export a session as JSON: events, records and subagents.
+
+    Several sessions, named or chosen by the options, become one file, oldest first.
+    """
+    from sess_cli import fresh  # not needed for --help
+    from sess_cli.commands.export import shared
+    from sess_cli.export import data
+    from sess_cli.export.files import Failures
+    from sess_cli.export.story import Story
+
+    which.check()
+    listing = which.listing(utc=utc, orphans=True, limit=0)
+    shared.check_output(output, force=force)
+    redactor, failures = masks.redactor(), Failures()
+    with fresh.open_with_sessions(sync=not no_sync) as db:
+        stories = [Story(db, row, redactor, depth=depth) for row in which.rows(db, listing)]
+
+        def write(out: BinaryIO) -> None:
+            if which.is_one:
+                data.write_json(stories[0], out)
+            else:
+                data.write_several_json(stories, out, failures)
+
+        name = shared.default_name(stories[0], "json") if which.is_one else "sessions.json"
+        shared.put(write, shared.target(output, name, force=force), redactor, json=True)
+    shared.report_failed(failures)
+
+
+def sqlite(
+    which: Selection,
+    *,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")
+    ] = "sessions.db",
+    masks: Masks,
+    force: Force = False,
+    utc: Utc = False,
+    no_sync: NoSync = False,
+) -> None:
+    """Export sessions as an SQLite database, for Datasette; all, unless some are chosen."""
+    from sess_cli import fresh  # not needed for --help
+    from sess_cli.commands.export import shared
+    from sess_cli.export import data, files
+    from sess_cli.export.files import Failures
+    from sess_cli.export.story import Story
+    from sess_common.errors import SessError
+
+    if output == "-":
+        raise SessError("cannot write a database to stdout", hint="use `-o FILE`")
+    which.check(all_if_none=True)
+    listing = which.listing(utc=utc, orphans=True, limit=0)
+    files.check_target(output)
+    shared.check_output(output, force=force)
+    redactor, failures = masks.redactor(), Failures()
+    with fresh.open_with_sessions(sync=not no_sync) as db:
+        rows = which.rows(db, listing)
+        stories = (Story(db, row, redactor, images=False) for row in rows)
+        data.write_database(stories, output, failures)
+        shared.report(output, redactor)
+    shared.report_failed(failures)

@@ -1,0 +1,409 @@
+"""`sess export video`, `gif`, `cast` and `tape`: one session as a film."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from math import isnan
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sess_cli import options
+from sess_cli.commands.export import shared
+from sess_cli.options import Utc
+
+if TYPE_CHECKING:
+    from sess_cli.export.film.rows import Film
+    from sess_cli.export.film.scenes import Storyboard
+    from sess_cli.export.story import Story
+
+
+FPS, THEME = 15, "mocha"
+MAX_OUTPUT = 12
+_SECONDS = re.compile(r"(?:(\d{1,3})h)?(?:(\d{1,5})m)?(?:(\d{1,6}(?:\.\d{1,3})?)s?)?")
+
+
+class Only(StrEnum):
+    TOOLS = "tools"
+    CONVERSATION = "conversation"
+    ERRORS = "errors"
+
+
+class Preset(StrEnum):
+    WIDE = "wide"
+    SQUARE = "square"
+    PORTRAIT = "portrait"
+
+
+_SIZES = {  # width, height and font size
+    Preset.WIDE: (1920, 1080, 26),
+    Preset.SQUARE: (1080, 1080, 22),
+    Preset.PORTRAIT: (1080, 1920, 26),
+}
+_GIF = (1400, 800, 16)  # of a wide one, whose size in bytes matters
+
+ThemeName = Annotated[
+    str, typer.Option("--theme", metavar="NAME", help="Colours: mocha, latte, dracula, nord ...")
+]
+MaxOutput = Annotated[
+    int,
+    typer.Option("--max-output", min=0, max=500, metavar="N", help="Lines to show of each output."),
+]
+
+
+@dataclass(slots=True)
+class FilmOptions:
+    """What of a session is shown, and how fast."""
+
+    duration: Annotated[
+        str | None,
+        typer.Option("--duration", metavar="TIME", help="Fit into this length: 60s, 2m, 1m30s."),
+    ] = None
+    speed: Annotated[
+        float, typer.Option("--speed", min=0.1, max=20, metavar="N", help="Play N times as fast.")
+    ] = 1.0
+    begin: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="WHERE",
+            help="Start at this event (#1a2b3c4d, or its number) or time.",
+        ),
+    ] = None
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="WHERE", help="End at this event or time.")
+    ] = None
+    prompts: Annotated[
+        str | None,
+        typer.Option("--prompts", metavar="N-M", help="Show only these prompts: 3, 3-7, 3- or -7."),
+    ] = None
+    only: Annotated[Only | None, typer.Option("--only", help="Show only these scenes.")] = None
+    title: Annotated[
+        str | None, typer.Option("--title", metavar="TEXT", help="Title of the film.")
+    ] = None
+    utc: Utc = False
+
+    def __post_init__(self) -> None:
+        from sess_common.errors import SessError
+
+        if isnan(self.speed):  # is within any range
+            raise SessError("invalid speed: nan", hint="use a number from 0.1 to 20")
+
+    @property
+    def milliseconds(self) -> int | None:
+        return None if self.duration is None else _milliseconds(self.duration)
+
+    def storyboard(self, story: Story, columns: int, max_output: int = MAX_OUTPUT) -> Storyboard:
+        from sess_cli.export.film.storyboard import Extent, parse_prompts, storyboard
+
+        return storyboard(
+            story,
+            columns,
+            extent=Extent(self.begin, self.end, self.utc, parse_prompts(self.prompts))
+            if self.begin or self.end or self.prompts
+            else None,
+            only_kind=self.only,
+            max_output=max_output,
+            title=self.title,
+            utc=self.utc,
+        )
+
+    def film(self, story: Story, columns: int, lines: int, *, fps: int, max_output: int) -> Film:
+        from sess_cli.export.film.pacing import USUAL_LONGEST, Pacing
+        from sess_cli.export.film.stage import staged
+        from sess_cli.render import amounts
+        from sess_common.program import say
+
+        duration = self.milliseconds
+        board = self.storyboard(story, columns, max_output)
+        plan = Pacing(fps=fps, speed=self.speed, duration=duration).plan(board)
+        if duration is None and plan.natural > USUAL_LONGEST:
+            full, kept = amounts.duration(plan.natural), amounts.duration(USUAL_LONGEST)
+            say(f"shortened from {full} to {kept}; --duration sets another length")
+        return staged(board, plan, columns, lines, fps=fps)
+
+
+@dataclass(slots=True)
+class Shape:
+    """The size of a picture, and of its letters."""
+
+    preset: Annotated[Preset, typer.Option("--preset", help="Size and font for this shape.")] = (
+        Preset.WIDE
+    )
+    width: Annotated[
+        int | None, typer.Option("--width", min=64, max=7680, metavar="N", help="Width in pixels.")
+    ] = None
+    height: Annotated[
+        int | None,
+        typer.Option("--height", min=64, max=4320, metavar="N", help="Height in pixels."),
+    ] = None
+    font_size: Annotated[
+        int | None,
+        typer.Option("--font-size", min=6, max=200, metavar="N", help="Font size in pixels."),
+    ] = None
+
+    def sized(self, *, gif: bool = False) -> tuple[int, int, int]:
+        """Width, height and font size."""
+        usual = _GIF if gif and self.preset is Preset.WIDE else _SIZES[self.preset]
+        return self.width or usual[0], self.height or usual[1], self.font_size or usual[2]
+
+
+def _milliseconds(text: str) -> int:
+    from sess_cli.export.film.pacing import LONGEST, SHORTEST
+    from sess_common.errors import SessError
+
+    found = _SECONDS.fullmatch(text.strip().lower())
+    if not found or not any(found.groups()):
+        raise SessError(f'invalid duration: "{text}"', hint="use 60s, 2m or 1m30s")
+    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    length = round(1000 * (3600 * hours + 60 * minutes + seconds))
+    if not SHORTEST <= length <= LONGEST:
+        raise SessError(f"duration out of range: {text}", hint="use 5s to 4h")
+    return length
+
+
+class Backend(StrEnum):
+    BUILTIN = "builtin"
+    VHS = "vhs"
+
+
+def _pictures(suffix: str, about: str) -> Callable[..., None]:
+    """The command that writes files with this suffix."""
+
+    def command(
+        session: options.SessionId,
+        *,
+        output: Annotated[
+            str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")
+        ] = None,
+        asked: FilmOptions,
+        max_output: MaxOutput = MAX_OUTPUT,
+        captions: Annotated[
+            bool,
+            typer.Option("--captions", help="Also write what is said as WebVTT, beside the film."),
+        ] = False,
+        theme: ThemeName = THEME,
+        shape: Shape,
+        fps: Annotated[int, typer.Option("--fps", min=2, max=60, help="Frames per second.")] = FPS,
+        backend: Annotated[
+            Backend, typer.Option("--backend", help="What draws the film.")
+        ] = Backend.BUILTIN,
+        open_it: shared.Open = False,
+        masks: shared.Masks,
+        force: shared.Force = False,
+        no_sync: options.NoSync = False,
+    ) -> None:
+        picture = _Picture(suffix, theme, *shape.sized(gif=suffix == "gif"), fps, max_output)
+        picture.check(backend, output)
+        shared.check_output(output, force=force)
+        redactor = masks.redactor()
+        with shared.opened(session, redactor, sync=not no_sync) as story:
+            path = shared.target(output, shared.default_name(story, suffix), force=force)
+            if captions:
+                shared.check_output(_beside(path), force=force)
+            if backend is Backend.VHS:
+                picture.film_by_vhs(story, asked, path)
+            else:
+                picture.film(story, asked, path, captions=captions)
+            shared.report(path, redactor)
+        if open_it:
+            shared.open_file(path)
+
+    command.__doc__ = about
+    return command
+
+
+video = _pictures("mp4", "Export a session as a video: MP4, or WebM if FILE ends in .webm.")
+gif = _pictures("gif", "Export a session as an animated GIF.")
+
+
+@dataclass(slots=True)
+class _Picture:
+    """How a film is drawn."""
+
+    suffix: str
+    theme: str
+    width: int
+    height: int
+    font_size: int
+    fps: int
+    max_output: int
+
+    def check(self, backend: Backend, output: str | None) -> None:
+        """Fail before anything is read."""
+        from sess_cli.export.film import encode, tape, themes
+        from sess_common.errors import SessError
+
+        if output == "-":
+            raise SessError("cannot write a film to stdout", hint="use `-o FILE`")
+        if output:
+            encode.check_name(output, gif=self.suffix == "gif")
+        themes.theme(self.theme)
+        if backend is Backend.VHS:
+            tape.vhs_program()
+        else:
+            _need_extra()
+
+    def film(self, story: Story, asked: FilmOptions, path: str, *, captions: bool) -> None:
+        from sess_cli.export import files
+        from sess_cli.export.film import encode
+        from sess_cli.export.film import encode as said
+        from sess_cli.export.film.fonts import grid
+        from sess_common.program import say
+
+        columns, lines = grid(self.width, self.height, self.font_size)
+        made = asked.film(story, columns, lines, fps=self.fps, max_output=self.max_output)
+        with _film_progress() as progress:
+            warnings = encode.write(
+                made,
+                path,
+                theme=self.theme,
+                width=self.width,
+                height=self.height,
+                font_size=self.font_size,
+                fps=self.fps,
+                progress=progress,
+            )
+        for warning in warnings:
+            say(warning)
+        if captions:
+            with files.new_file(_beside(path)) as file:
+                file.writelines(line.encode("utf-8", "replace") for line in said.webvtt(made))
+
+    def film_by_vhs(self, story: Story, asked: FilmOptions, path: str) -> None:
+        from sess_cli.export import files
+        from sess_cli.export.film import tape
+
+        name = f"film{os.path.splitext(path)[1].lower()}"
+        lines = tape.lines(
+            asked.storyboard(story, TAPE_COLUMNS, self.max_output),
+            output=name,
+            ident=story.row.session,
+            width=self.width,
+            height=self.height,
+            font_size=self.font_size,
+            theme=tape.theme_name(self.theme),
+            speed=asked.speed,
+            duration=asked.milliseconds,
+            utc=asked.utc,
+        )
+        with files.new_file(path) as file:
+            tape.record_tape(lines, name, file)
+
+
+def _beside(path: str) -> str:
+    return f"{os.path.splitext(path)[0]}.vtt"
+
+
+def _need_extra() -> None:
+    from importlib.util import find_spec
+
+    from sess_common.errors import Exit, SessError
+
+    if find_spec("av") is None or find_spec("PIL") is None:
+        raise SessError(
+            "films need PyAV and Pillow",
+            hint="`pip install 'sessiond[video]'`; `sess export cast` and `tape` work without",
+            code=Exit.PROGRAM_FAILED,
+        )
+
+
+@contextmanager
+def _film_progress() -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar; None in a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    bar = Progress(
+        TextColumn("filming"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+COLUMNS, LINES = 136, 36  # about what a picture of the usual size has
+
+
+def cast(
+    session: options.SessionId,
+    *,
+    output: shared.Output = None,
+    asked: FilmOptions,
+    max_output: MaxOutput = MAX_OUTPUT,
+    theme: ThemeName = THEME,
+    columns: Annotated[
+        int, typer.Option("--columns", min=20, max=500, help="Characters per line.")
+    ] = COLUMNS,
+    lines: Annotated[
+        int, typer.Option("--lines", min=5, max=200, help="Lines on the screen.")
+    ] = LINES,
+    masks: shared.Masks,
+    force: shared.Force = False,
+    no_sync: options.NoSync = False,
+) -> None:
+    """Export a session as an asciinema recording."""
+    from sess_cli.export.film import themes
+    from sess_cli.export.film.cast import lines as cast_lines
+
+    themes.theme(theme)
+    shared.check_output(output, force=force)
+    redactor = masks.redactor()
+    with shared.opened(session, redactor, sync=not no_sync) as story:
+        film = asked.film(story, columns, lines, fps=FPS, max_output=max_output)
+        made = cast_lines(film, theme_name=theme, timestamp=story.row.started)
+        path = shared.target(output, shared.default_name(story, "cast"), force=force)
+        shared.put_lines(made, path, redactor, json=True)
+
+
+TAPE_COLUMNS = 136
+
+
+def tape(
+    session: options.SessionId,
+    *,
+    output: shared.Output = None,
+    asked: FilmOptions,
+    theme: ThemeName = THEME,
+    shape: Shape,
+    masks: shared.Masks,
+    force: shared.Force = False,
+    no_sync: options.NoSync = False,
+) -> None:
+    """Export a session as a VHS tape; no shell runs any of it."""
+    from sess_cli.export.film import tape as tapes
+
+    width, height, font_size = shape.sized()
+    shared.check_output(output, force=force)
+    redactor = masks.redactor()
+    with shared.opened(session, redactor, sync=not no_sync) as story:
+        path = shared.target(output, shared.default_name(story, "tape"), force=force)
+        named = shared.default_name(story, "tape") if path == "-" else os.path.basename(path)
+        made = tapes.lines(
+            asked.storyboard(story, TAPE_COLUMNS),
+            output=f"{os.path.splitext(named)[0]}.mp4",
+            ident=story.row.session,
+            width=width,
+            height=height,
+            font_size=font_size,
+            theme=tapes.theme_name(theme),
+            speed=asked.speed,
+            duration=asked.milliseconds,
+            utc=asked.utc,
+        )
+        shared.put_lines((f"{line}\n" for line in made), path, redactor)

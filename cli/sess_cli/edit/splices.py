@@ -1,0 +1,243 @@
+"""Which bytes of a file stay and which are replaced: lines of a log, elements of the arrays of a JSON document."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from sess_cli.edit.live import Piece
+from sess_common.errors import SessError
+from sess_schema.queries.transcripts import Record, Transcript
+
+_LOOK = 4096
+
+
+class Swap(NamedTuple):
+    """Bytes of a file, and what stands there instead."""
+
+    start: int
+    end: int
+    new: bytes = b""
+
+
+def around(swaps: Iterable[Swap], size: int) -> list[Piece]:
+    """The pieces of a file of this size with some of them swapped."""
+    pieces: list[Piece] = []
+    at = 0
+    for start, end, new in sorted(swaps):
+        if start > at:
+            pieces.append((at, start))
+        if new:
+            pieces.append(new)
+        at = max(at, end)
+    if size > at:
+        pieces.append((at, size))
+    return pieces
+
+
+def without_lines(fd: int, transcript: Transcript, gone: Iterable[int]) -> list[Swap]:
+    """Records of a log taken out with their newlines. Several may be glued into one line."""
+    cut = set(gone)
+    by_line: dict[int, list[Record]] = defaultdict(list)
+    for number in cut:
+        by_line[transcript.at(number).line].append(transcript.at(number))
+    together: dict[int, int] = defaultdict(int)
+    for record in transcript.records:
+        if record.line in by_line:
+            together[record.line] += 1
+    swaps = []
+    for line, records in by_line.items():
+        if len(records) == together[line]:
+            first = min(record.offset for record in records)
+            last = max(record.offset + record.length for record in records)
+            swaps.append(Swap(_line_start(fd, first), _line_end(fd, last)))
+        else:
+            swaps += [Swap(record.offset, record.offset + record.length) for record in records]
+    return swaps
+
+
+def relinked(fd: int, transcript: Transcript, parents: Mapping[int, str | None]) -> list[Swap]:
+    """New values for the field that names a record's parent, and for nothing else."""
+    found = []
+    for number, parent in parents.items():
+        record = transcript.at(number)
+        raw = os.pread(fd, record.length, record.offset)
+        start, end, new = other_parent(raw, record.parent_id, parent)
+        found.append(Swap(record.offset + start, record.offset + end, new))
+    return found
+
+
+def other_parent(raw: bytes, old: str | None, parent: str | None) -> Swap:
+    """Where a record names its parent, and what must stand there instead."""
+    new = json.dumps(parent, ensure_ascii=False).encode()
+    value = re.escape(json.dumps(old, ensure_ascii=False).encode())
+    for found in re.finditer(rb'"(\w*parent\w*)"\s*:\s*(' + value + rb")", raw, re.IGNORECASE):
+        start, end = found.span(2)
+        changed = raw[:start] + new + raw[end:]
+        if _differ_only_in(raw, changed, found[1].decode(), parent):
+            return Swap(start, end, new)
+    raise SessError(
+        f'cannot relink the record that follows "{old}": it does not say so in a field of its own',
+        hint="`--force` without `--relink` leaves it as it is",
+    )
+
+
+def _differ_only_in(raw: bytes, changed: bytes, name: str, value: str | None) -> bool:
+    try:
+        before, after = json.loads(raw), json.loads(changed)
+    except ValueError:
+        return False
+    return isinstance(before, dict) and name in before and after == {**before, name: value}
+
+
+def _line_start(fd: int, at: int) -> int:
+    while at > 0:
+        start = max(0, at - _LOOK)
+        before = os.pread(fd, at - start, start)
+        if (newline := before.rfind(b"\n")) >= 0:
+            return start + newline + 1
+        at = start
+    return 0
+
+
+def _line_end(fd: int, at: int) -> int:
+    """Behind the newline, or the end of the file."""
+    while piece := os.pread(fd, _LOOK, at):
+        if (newline := piece.find(b"\n")) >= 0:
+            return at + newline + 1
+        at += len(piece)
+    return at
+
+
+_DECODER = json.JSONDecoder()
+_SPACE = " \t\r\n"
+
+
+class Element(NamedTuple):
+    """An element of an array, with where it stands in the text."""
+
+    value: Any
+    start: int
+    end: int
+    array: int  # where its array starts
+    place: int  # in the array, from 0
+
+
+def without_elements(
+    text: str,
+    records: Sequence[Any],
+    gone: Container[int],
+    parents: Mapping[int, tuple[str | None, str | None]] | None = None,
+) -> list[Swap] | None:
+    """Take out some of the records, by their places in `records`; None if one is no element.
+
+    `parents`: the old and the new parent of records that stay, by their places.
+    """
+    for elements in _arrays(text):
+        found = _aligned(elements, records)
+        if all(place in found for place in range(len(records)) if place in gone):
+            cut = [element for place, element in found.items() if place in gone]
+            moved = [
+                (found[place], *ids) for place, ids in (parents or {}).items() if place in found
+            ]
+            return [*_swaps_of_elements(text, elements, cut), *_relinked_elements(text, moved)]
+    return None
+
+
+def _relinked_elements(
+    text: str, moved: list[tuple[Element, str | None, str | None]]
+) -> Iterator[Swap]:
+    starts = _octets(text, (element.start for element, *_ in moved))
+    for (element, old, parent), at in zip(moved, starts, strict=True):
+        start, end, new = other_parent(text[element.start : element.end].encode(), old, parent)
+        yield Swap(at + start, at + end, new)
+
+
+def _aligned(elements: list[Element], records: Sequence[Any]) -> dict[int, Element]:
+    """The element of each record. Both are in the same order; equal ones may occur twice."""
+    found: dict[int, Element] = {}
+    at = 0
+    for place, record in enumerate(records):
+        for later in range(at, len(elements)):
+            if elements[later].value == record:
+                found[place] = elements[later]
+                at = later + 1
+                break
+    return found
+
+
+def _swaps_of_elements(text: str, elements: list[Element], gone: list[Element]) -> list[Swap]:
+    """Each element goes with the comma after it; the last ones with the comma before them."""
+    cut = {element.place for element in gone}
+    last_kept = max((one.place for one in elements if one.place not in cut), default=-1)
+    spans = []
+    for element in gone:
+        if element.place < last_kept:
+            spans.append((element.start, elements[element.place + 1].start))
+        elif last_kept >= 0:
+            spans.append((elements[element.place - 1].end, element.end))
+        else:
+            after = elements[element.place + 1 : element.place + 2]
+            spans.append((element.start, after[0].start if after else element.end))
+    places = sorted({place for span in spans for place in span})
+    octets = dict(zip(places, _octets(text, places), strict=True))
+    return [Swap(octets[start], octets[end]) for start, end in spans]
+
+
+def _octets(text: str, places: Iterable[int]) -> Iterator[int]:
+    """How many bytes there are before each of these characters."""
+    at = octets = 0
+    for place in places:
+        octets += len(text[at:place].encode())
+        at = place
+        yield octets
+
+
+def _arrays(text: str) -> Iterator[list[Element]]:
+    """The arrays of a document that have objects in them, the outermost first."""
+    waiting = [_skip(text, 0)]
+    while waiting:
+        at = waiting.pop(0)
+        if text[at] == "[":
+            elements = [*_elements(text, at)]
+            if any(isinstance(element.value, dict) for element in elements):
+                yield elements
+            waiting += [one.start for one in elements if isinstance(one.value, dict | list)]
+        elif text[at] == "{":
+            waiting += _values(text, at)
+
+
+def _elements(text: str, array: int) -> Iterator[Element]:
+    at = _skip(text, array + 1)
+    place = 0
+    while text[at] != "]":
+        value, end = _DECODER.raw_decode(text, at)
+        yield Element(value, at, end, array, place)
+        place += 1
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+
+
+def _values(text: str, at: int) -> Iterator[int]:
+    """Where the arrays and objects in an object start."""
+    at = _skip(text, at + 1)
+    while text[at] != "}":
+        _, at = _DECODER.raw_decode(text, at)
+        at = _skip(text, _skip(text, at) + 1)  # the colon
+        if text[at] in "[{":
+            yield at
+        _, at = _DECODER.raw_decode(text, at)
+        at = _skip(text, at)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+
+
+def _skip(text: str, at: int) -> int:
+    while text[at] in _SPACE:
+        at += 1
+    return at

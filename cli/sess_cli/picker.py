@@ -1,0 +1,119 @@
+"""What is marked for a cut, what that means, and marking it without a screen."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from sess_cli.edit import listing
+from sess_cli.edit.listing import tokens
+from sess_cli.edit.plan import PARENTLESS, Plan, parse_range
+from sess_cli.edit.suggest import Suggestion
+from sess_cli.render import amounts
+from sess_cli.terminal import Terminal
+from sess_common.errors import SessError
+from sess_common.program import say
+from sess_schema.queries.transcripts import Record
+
+CHOSEN, SUGGESTED, PULLED, KEPT = "x", "◆", "+", " "
+
+
+@dataclass
+class Marks:
+    """The marks on the records of a session; suggested records are marked from the start."""
+
+    records: list[Record]
+    plan_of: Callable[[Iterable[int]], Plan]
+    suggestions: dict[int, Suggestion] = field(default_factory=dict)
+    relink: bool = False
+    chosen: set[int] = field(default_factory=set)
+    plan: Plan = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.chosen |= {number for one in self.suggestions.values() for number in one.to_cut}
+        self._look()
+
+    def toggle(self, number: int) -> None:
+        self.chosen ^= {number}
+        self._look()
+
+    def clear(self) -> None:
+        self.chosen.clear()
+        self._look()
+
+    def _look(self) -> None:
+        self.plan = self.plan_of(self.chosen)
+
+    def mark(self, number: int) -> str:
+        """How a record is marked."""
+        if number in self.chosen:
+            return SUGGESTED if self._is_suggested(number) else CHOSEN
+        return PULLED if number in self.plan.pulled else KEPT
+
+    def _is_suggested(self, number: int) -> bool:
+        return any(number in one.to_cut for one in self.suggestions.values())
+
+    def why(self, number: int) -> str:
+        """Why a record is suggested, or goes with another one; empty for most."""
+        if number in self.suggestions:
+            return f"suggested: {self.suggestions[number].reason}"
+        for one in self.suggestions.values():
+            if number in one.to_cut:
+                return f"suggested: its result in {one.record.number} has {one.reason}"
+        if number in self.plan.pulled:
+            callers = sorted(self.plan.transcript.callers[number] & self.plan.gone)
+            if callers:
+                return f"goes with {callers[0]}, whose call it answers"
+            return "goes with the record that it repeats"
+        return ""
+
+    @property
+    def warnings(self) -> list[str]:
+        told = self.plan.warnings
+        return [one.text for one in told if not (self.relink and one.kind == PARENTLESS)]
+
+    def header(self) -> str:
+        """How much there is, and how much is left."""
+        plan = self.plan
+        left = len(plan.transcript.records) - len(plan.gone)
+        counts = f"{len(plan.transcript.records):,} records"
+        used = f"{tokens(plan.before)} tokens"
+        if not plan.gone:
+            return f"{counts}, about {used}; nothing is marked"
+        return f"{counts} → {left:,}, about {used} → {tokens(plan.before - plan.saved)}"
+
+    def trouble(self) -> str:
+        """What a cut would break, in one line."""
+        if not self.warnings:
+            return ""
+        parents = any(one.kind == PARENTLESS for one in self.plan.warnings) and not self.relink
+        hint = "; r relinks parents" if parents else ""
+        count = amounts.plural(len(self.warnings), "warning")
+        return f"{count}: {self.warnings[0]}{hint}"
+
+
+def pick_by_numbers(marks: Marks, *, utc: bool) -> bool:
+    """Ask for numbers until they are right; an empty line keeps the marks, its end aborts."""
+    terminal = Terminal()
+    for record in marks.records:
+        terminal.write(listing.row(terminal, record, utc=utc, mark=marks.mark(record.number)))
+        if why := marks.why(record.number):
+            terminal.write(f"          {terminal.line(why)}")
+    terminal.write(marks.header())
+    marked = ",".join(map(str, sorted(marks.chosen)))
+    while True:
+        say(f"numbers to cut{f' [{marked}]' if marked else ''}: ")
+        line = sys.stdin.readline()
+        if not line:
+            return False
+        if not line.strip():
+            return True
+        try:
+            marks.chosen.clear()
+            for number in parse_range(line, len(marks.plan.transcript.records)):
+                marks.toggle(number)
+        except SessError as error:
+            say(f"sess: {error.message}")
+            continue
+        return True

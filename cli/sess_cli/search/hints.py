@@ -1,0 +1,114 @@
+"""What a search may have meant: wider searches, parts of longer words, a session by its ID."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+import time
+
+import apsw
+
+from sess_cli.render import amounts
+from sess_cli.search import saved_searches
+from sess_common.classes import TYPE_CHECKING, replace
+from sess_common.errors import SessError
+from sess_common.escape import safe
+from sess_common.program import say
+from sess_schema.queries import sessions
+from sess_schema.queries.fields import FIELDS
+from sess_schema.queries.search import Filter, Search
+from sess_schema.queries.search.relax import relaxations
+from sess_schema.queries.search.terms import Term
+
+if TYPE_CHECKING:
+    import apsw
+
+    from sess_cli.terminal import Terminal
+    from sess_schema.queries.search import Search
+    from sess_schema.queries.sessions import SessionRow
+
+
+def hint_wider_searches(db: apsw.Connection, request: Search, typed: list[str]) -> None:
+    """Print what wider searches would find, on stderr."""
+    if request.cursor is not None:
+        return
+    if sys.stdout.isatty():
+        say("nothing found")
+    for note in request.results(db).query.notes:
+        say(f"note: {safe(note)}")
+    options = _options(typed)
+    for one in relaxations(db, request):
+        kept = [option for option in options if option not in one.drops]
+        if "filters" in one.drops:
+            kept = saved_searches.without(kept, *(f"--{field}" for field in FIELDS))
+        number = amounts.plural(one.count, "event") + ("" if one.counted else " or more")
+        match = "matches" if one.count == 1 and one.counted else "match"
+        command = shlex.join(["sess", "search", *one.adds, *kept, one.words])
+        say(f"hint: {number} {match} {safe(one.why)}: `{safe(command)}`")
+
+
+def hint_inside_words(
+    db: apsw.Connection, request: Search, typed: list[str], terminal: Terminal
+) -> None:
+    """Say how many more events have the words inside longer ones."""
+
+    more, all_read = inside_words(db, request)
+    if more:
+        number = amounts.plural(more, "more event") + ("" if all_read else " or more")
+        command = shlex.join(["sess", "search", "--substring", *_options(typed), request.text])
+        verb = "has" if more == 1 and all_read else "have"
+        hint = f"hint: {number} {verb} it inside longer words: `{safe(command)}`"
+        terminal.write("")
+        terminal.write(terminal.style(hint, "dim"))
+
+
+def _options(typed: list[str]) -> list[str]:
+    return [option for option in typed[: typed.index("--")] if option != "--no-sync"]
+
+
+_ID = re.compile(r"(?=.*\d)[\w./#-]{6,200}")
+_FEW = 20  # with more hits, nobody misses those inside words
+_SECONDS = 0.3  # to look for them
+_STEPS = 20_000  # of SQLite, between two looks at the clock
+
+
+def named_session(db: apsw.Connection, request: Search) -> SessionRow | None:
+    """The session whose ID, or the beginning of it, is the whole query."""
+    word = request.text.strip()
+    if request.filters or request.cursor or request.mode != "words" or not _ID.fullmatch(word):
+        return None
+    try:
+        return sessions.resolve(db, word.partition("#")[0])
+    except SessError:
+        return None
+
+
+def events_of(request: Search, row: SessionRow) -> Search:
+    return replace(request, text="", filters=(Filter("session", row.session),), sort="oldest")
+
+
+def inside_words(db: apsw.Connection, request: Search) -> tuple[int, bool]:
+    """How many more events have the words inside longer ones, and whether all were looked at."""
+    if request.mode != "words" or request.whole or request.cursor is not None:
+        return 0, True
+    results = request.results(db)
+    terms = [leaf for leaf in results.query.wanted() if isinstance(leaf, Term)]
+    if not any(term.plain for term in terms) or any(term.prefix for term in terms):
+        return 0, True
+    if results.count(most=_FEW + 1) > _FEW:
+        return 0, True
+    known = {one.event for one in results.ranked()}
+    more = 0
+    until = time.monotonic() + _SECONDS
+    db.set_progress_handler(lambda: time.monotonic() > until, _STEPS)
+    try:
+        for one in replace(request, mode="substring", sort="newest", limit=0).results(db).ranked():
+            more += one.event not in known
+            if time.monotonic() > until:
+                return more, False
+    except apsw.InterruptError:
+        return more, False
+    finally:
+        db.set_progress_handler(None)
+    return more, True
