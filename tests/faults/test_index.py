@@ -45,8 +45,9 @@ def flipped_sources(index):
     """The same in the root page of a table."""
     with closing(apsw.Connection(str(index))) as db:
         root = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'sources'").get
+        start = (root - 1) * db.pragma("page_size")
     data = bytearray(index.read_bytes())
-    for place in range((root - 1) * PAGE, (root - 1) * PAGE + 200):
+    for place in range(start, start + 200):
         data[place] ^= 0xFF
     index.write_bytes(data)
 

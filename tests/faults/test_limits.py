@@ -201,7 +201,7 @@ def test_asking_whether_a_daemon_lives_does_not_stop_one_from_starting(tmp_path)
     path = tmp_path / "lock"
     path.write_text('{"pid": 1, "mode": "daemon"}')  # left by a daemon that was killed
     script = (
-        "import sys; from pathlib import Path; from sess_schema import lock\n"
+        "import sys; from pathlib import Path; from sess_common import lock\n"
         "print('asking', flush=True)\n"
         "while True: lock.holder(Path(sys.argv[1]))"
     )
