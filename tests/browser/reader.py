@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from typing import Any
 
 from tests.browser.attacks import PIXEL, Watched
 
@@ -66,7 +67,7 @@ class Reader:
     def __init__(self, world, browser) -> None:
         self.world = world
         self.browser = browser
-        self.contexts = []
+        self.contexts: list[Any] = []
 
     def written(self, look=None, *, session=MAIN, passphrase=None, name="session.html"):
         path = self.world.root / name
@@ -76,7 +77,7 @@ class Reader:
             if passphrase is None:
                 page.write(story, out, look)
             else:
-                encrypted.write(story, out, encrypted.Lock(passphrase), look)
+                page.write(story, out, look, encrypted.Lock(passphrase))
         return path
 
     def items(self):

@@ -27,6 +27,12 @@ _RECORDS = (
     " JOIN sources p ON p.id = t.source_id"
     " WHERE t.session_id = ? AND t.retired = 0 ORDER BY t.source_id, t.offset, t.id"
 )
+_OWNED = {"sessions": "id", "events": "id", "files": "event_id", "commits": "event_id"}
+_PLAIN = ("number", "key", "ts", *objects.EVENT_COLUMNS, "summary", "text")
+_USED = (
+    "requests", "input_tokens", "output_tokens", "cache_write_tokens", "cache_read_tokens",
+    "cost_usd",
+)  # fmt: skip
 
 
 def write_json(story: Story, out: BinaryIO) -> None:
@@ -237,9 +243,6 @@ def _tables(db: Database) -> None:
     )
 
 
-_OWNED = {"sessions": "id", "events": "id", "files": "event_id", "commits": "event_id"}
-
-
 def _last(db: Database, table: str) -> int:
     row = db.execute(f"SELECT coalesce(max({_OWNED[table]}), 0) FROM {table}").fetchone()
     return int(row[0])
@@ -276,10 +279,3 @@ def _events(
             "images": event["images"],
             **{name: used.get(name) for name in _USED},
         }
-
-
-_PLAIN = ("number", "key", "ts", *objects.EVENT_COLUMNS, "summary", "text")
-_USED = (
-    "requests", "input_tokens", "output_tokens", "cache_write_tokens", "cache_read_tokens",
-    "cost_usd",
-)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Where exports are written: to files, completely or not at all, readable only by their owner; to a terminal, escaped."""
+"""Where exports are written: to private files, whole or not at all, and to terminals, escaped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from sess_common.escape import safe
 if TYPE_CHECKING:
     from sess_cli.export.story import Story
 
-
 _PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
 _HEAD = 4096  # bytes within which an export says who made it
 _MARKS = (b'<meta name="generator" content="sessiond', b'{"format":"sessiond-session')
@@ -31,6 +30,9 @@ DATABASE = 0x73657373  # the application_id of exported databases: "sess"
 OPENED = "opened.html"  # the page that `sess show --open` leaves beside the index
 _STATE = ("index.db", "status.json", "sessiond.", "config.toml")
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# A signal may arrive before the `try` begins or after its `finally` has run.
+_unfinished: set[str] = set()
+_IN_MEMORY = 8 << 20  # bytes of one session
 
 
 def check_target(path: str) -> None:
@@ -120,17 +122,10 @@ def _remove(partial: str) -> None:
     _unfinished.discard(partial)
 
 
-# A signal may arrive before the `try` begins or after its `finally` has run.
-_unfinished: set[str] = set()
-
-
 @atexit.register
 def _remove_unfinished() -> None:
     for partial in [*_unfinished]:
         _remove(partial)
-
-
-_IN_MEMORY = 8 << 20  # bytes of one session
 
 
 class Failures:

@@ -73,6 +73,16 @@ _WEIGHT = {"new": 3, "push": 3, "listed": 2, "set": 2, "added": 2, "made": 1}
 _CERTAIN = 2
 _READ = 8_192  # characters at each end of an output: git prints little
 _CONFIG = 262_144  # bytes
+_COMMITTED = (
+    "SELECT 1 FROM commits c JOIN events e ON e.id = c.event_id JOIN sessions s"
+    " ON s.id = e.session_id WHERE s.id = ?1 OR s.parent_id = ?1 LIMIT 1"
+)
+# Git prints remotes with a scheme or a user; most output has neither.
+_OUTPUTS = (
+    f"SELECT x.output FROM {shown.EVENTS}"
+    f" JOIN event_texts x ON x.id = e.id WHERE t.session_id = ? AND {shown.CURRENT}"
+    " AND e.type = 'tool_use' AND (x.output LIKE '%://%' OR x.output LIKE '%git@%')"
+)
 
 
 @dataclass(slots=True, frozen=True)
@@ -256,18 +266,6 @@ def _small_file(path: str) -> str | None:
             return file.read(_CONFIG)
     except (OSError, ValueError):
         return None
-
-
-_COMMITTED = (
-    "SELECT 1 FROM commits c JOIN events e ON e.id = c.event_id JOIN sessions s"
-    " ON s.id = e.session_id WHERE s.id = ?1 OR s.parent_id = ?1 LIMIT 1"
-)
-# Git prints remotes with a scheme or a user; most output has neither.
-_OUTPUTS = (
-    f"SELECT x.output FROM {shown.EVENTS}"
-    f" JOIN event_texts x ON x.id = e.id WHERE t.session_id = ? AND {shown.CURRENT}"
-    " AND e.type = 'tool_use' AND (x.output LIKE '%://%' OR x.output LIKE '%git@%')"
-)
 
 
 def repository_of(story: Story, given: str | None = None) -> Repository | None:

@@ -14,6 +14,9 @@ import orjson
 _SHOWN = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _DEEPEST_IMAGE = 12
 _DEEPEST_BLOCK = 8
+_LARGEST = 100_000  # characters
+_DEEPEST_INDENT = 30
+_PIECE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
 
 
 @dataclass(slots=True, frozen=True)
@@ -99,11 +102,6 @@ def _image(media: str, data: str) -> Iterator[Image]:
         return
     if raw:
         yield Image(media, b64encode(raw).decode())
-
-
-_LARGEST = 100_000  # characters
-_DEEPEST_INDENT = 30
-_PIECE = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{},:]|[^\s\[\]{},:"]+', re.DOTALL)
 
 
 def pretty(source: str) -> str | None:

@@ -26,6 +26,11 @@ from sess_schema.queries.sessions import one_line
 _HEADING = 80
 _SUMMARY = 100
 _BOX = {"done": "x", "doing": "~", "open": " "}
+_NO_PROJECT = "No project"
+_LONGEST = 80  # characters of a title in a name
+# Not allowed in names on some system, or with a meaning in links.
+_SPECIAL = re.compile(r"[\x00-\x1f\x7f*\"\\/<>:|?#^\[\]]+")
+_NOT_IN_TAGS = re.compile(r"[^\w-]+")
 
 
 def write(
@@ -223,13 +228,6 @@ def _arguments(item: Item) -> str:
         f"{name}: {value if isinstance(value, str) else as_json(value).decode()}"
         for name, value in shapes.arguments(item)
     )
-
-
-_NO_PROJECT = "No project"
-_LONGEST = 80  # characters of a title in a name
-# Not allowed in names on some system, or with a meaning in links.
-_SPECIAL = re.compile(r"[\x00-\x1f\x7f*\"\\/<>:|?#^\[\]]+")
-_NOT_IN_TAGS = re.compile(r"[^\w-]+")
 
 
 def write_tree(

@@ -18,6 +18,8 @@ from sess_schema.citations import Citations
 from sess_schema.ids import EventId, SessionId
 from sess_schema.queries import sessions
 
+_PREVIEW = "https://gistpreview.github.io/?"
+
 
 def open_at(db: apsw.Connection, session: SessionId, event: EventId, *, utc: bool) -> None:
     path = paths.home().data / files.OPENED  # overwritten each time: to keep a page, export it
@@ -34,9 +36,6 @@ def open_address(address: str, *, hint: str) -> None:
 
     if not webbrowser.open(address):
         raise SessError("cannot open a browser", hint=hint, code=Exit.PROGRAM_FAILED)
-
-
-_PREVIEW = "https://gistpreview.github.io/?"
 
 
 def upload_gist(files: list[str]) -> None:

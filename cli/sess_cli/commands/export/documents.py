@@ -122,13 +122,7 @@ def _write_page(
     else:
         first = story.stories[0] if isinstance(story, Combined) else story
         repository = forge.repository_of(first, repo)
-    look = page.Look(level, static, utc, repository)
-    if lock is None:
-        page.write(story, out, look)
-        return
-    from sess_cli.export.html import encrypted
-
-    encrypted.write(story, out, lock, look)
+    page.write(story, out, page.Look(level, static, utc, repository), lock)
 
 
 def _write_pages(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import struct
-from collections import Counter, OrderedDict, deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
+from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
@@ -23,9 +25,6 @@ if TYPE_CHECKING:
     from av.container import OutputContainer
     from av.video.stream import VideoStream
     from PIL import Image
-
-    from sess_cli.export.film.picture import Painter
-
 
 Progress = Callable[[int, int], None]  # milliseconds drawn, total milliseconds
 _THREADS = 3  # fixed, because the thread count changes the output
@@ -52,6 +51,21 @@ _VP9 = {
     "row-mt": "1",
     "tile-columns": "1",
 }
+_KEPT_STRIPS = 64 << 20  # bytes of strips: about 1,400 rows of 1,400 pixels
+# BT.709 in the limited range, which players assume for this size.
+_KR, _KB = 0.2126, 0.0722
+_KG = 1 - _KR - _KB
+_LUMA, _CHROMA = 219 / 255, 224 / 255
+_MATRIX = (
+    *(_LUMA * weight for weight in (_KR, _KG, _KB)), 16,
+    *(_CHROMA / 2 / (1 - _KB) * weight for weight in (-_KR, -_KG, 1 - _KB)), 128,
+    *(_CHROMA / 2 / (1 - _KR) * weight for weight in (1 - _KR, -_KG, -_KB)), 128,
+)  # fmt: skip
+Strip = tuple[bytes, bytes, bytes]
+_MOST_COLOURS = 256
+_BLENDS = 6  # blends from background to text, for smooth edges
+_KEPT_GIF_ROWS = 1500
+_LONGEST_DELAY = 65_535  # hundredths of a second
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,8 +245,6 @@ def _painter(theme: str, width: int, height: int, font_size: int, fps: int) -> P
             hint="`pip install 'sessiond[video]'`",
             code=Exit.PROGRAM_FAILED,
         ) from error
-    from sess_cli.export.film.picture import Painter
-
     if not 1 <= fps <= 60:
         raise SessError(f"frame rate out of range: {fps}", hint="use 1 to 60")
     return Painter(fonts.layout(width, height, font_size), themes.theme(theme))
@@ -248,20 +260,6 @@ def _warnings(painter: Painter) -> list[str]:
     return [f"{words} no glyph: {named}{more}"]
 
 
-_KEPT_STRIPS = 64 << 20  # bytes of strips: about 1,400 rows of 1,400 pixels
-# BT.709 in the limited range, which players assume for this size.
-_KR, _KB = 0.2126, 0.0722
-_KG = 1 - _KR - _KB
-_LUMA, _CHROMA = 219 / 255, 224 / 255
-_MATRIX = (
-    *(_LUMA * weight for weight in (_KR, _KG, _KB)), 16,
-    *(_CHROMA / 2 / (1 - _KB) * weight for weight in (-_KR, -_KG, 1 - _KB)), 128,
-    *(_CHROMA / 2 / (1 - _KR) * weight for weight in (1 - _KR, -_KG, -_KB)), 128,
-)  # fmt: skip
-
-Strip = tuple[bytes, bytes, bytes]
-
-
 class Canvas:
     """The current video frame. Only rows that differ are copied."""
 
@@ -272,9 +270,9 @@ class Canvas:
         self.frame: av.VideoFrame = VideoFrame(place.width, place.height, "yuv420p")
         self._painter = painter
         self._strides = [plane.line_size for plane in self.frame.planes]
-        self._strips: OrderedDict[Row, Strip] = OrderedDict()
-        self._most = max(
-            place.lines + 1, _KEPT_STRIPS * 2 // (3 * self._strides[0] * place.cell_height)
+        kept = _KEPT_STRIPS * 2 // (3 * self._strides[0] * place.cell_height)
+        self._strip = lru_cache(max(place.lines + 1, kept))(
+            lambda row: self._samples(painter.row(row))
         )
         self._shown: list[Row | None] = [None] * place.lines
         self._put(0, self._samples(painter.top))
@@ -291,16 +289,6 @@ class Canvas:
                 self._shown[line] = row
         return self.frame
 
-    def _strip(self, row: Row) -> Strip:
-        strip = self._strips.get(row)
-        if strip is None:
-            strip = self._strips[row] = self._samples(self._painter.row(row))
-            if len(self._strips) > self._most:
-                self._strips.popitem(last=False)
-        else:
-            self._strips.move_to_end(row)
-        return strip
-
     def _samples(self, image: Image.Image) -> Strip:
         """Lines as long as the encoder's, so that a strip is contiguous in each plane."""
         luma, *chroma = image.convert("RGB", _MATRIX).split()
@@ -315,12 +303,6 @@ class Canvas:
         for plane, samples, step in zip(self.frame.planes, strip, (1, 2, 2), strict=True):
             begin = y // step * plane.line_size
             memoryview(plane)[begin : begin + len(samples)] = samples
-
-
-_MOST_COLOURS = 256  # colours
-_BLENDS = 6  # blends from background to text, for smooth edges
-_KEPT_GIF_ROWS = 1500  # rows
-_LONGEST_DELAY = 65_535  # hundredths of a second
 
 
 def palette_of(film: Film, theme: Theme) -> list[RGB]:
@@ -346,6 +328,8 @@ def palette_of(film: Film, theme: Theme) -> list[RGB]:
 
 
 class GifWriter:
+    """Writes while drawing: one palette for the whole film, and only changed rows."""
+
     def __init__(self, file: BinaryIO, painter: Painter, palette: Iterable[RGB]) -> None:
         from PIL import Image
 
@@ -359,7 +343,7 @@ class GifWriter:
         self._canvas.paste(self._indexed(painter.top), (0, 0))
         self._canvas.paste(self._indexed(painter.bottom), (0, place.height - painter.bottom.height))
         self._rows: list[Row | None] = [None] * place.lines
-        self._strips: OrderedDict[Row, Image.Image] = OrderedDict()
+        self._strip = lru_cache(_KEPT_GIF_ROWS)(lambda row: self._indexed(painter.row(row)))
         self._pending: tuple[int, bytes] | None = None  # start time, picture
         table = bytes(self._palette.getpalette() or ()).ljust(3 * _MOST_COLOURS, b"\0")
         file.write(b"GIF89a" + struct.pack("<HHBBB", place.width, place.height, 0xF7, 0, 0) + table)
@@ -404,16 +388,6 @@ class GifWriter:
         head = struct.pack("<BHHHHBB", 0x2C, left, upper, right - left, lower - upper, 0, 8)
         return head + self._canvas.crop(box).tobytes("gif", "P") + b"\0"
 
-    def _strip(self, row: Row) -> Image.Image:
-        strip = self._strips.get(row)
-        if strip is None:
-            strip = self._strips[row] = self._indexed(self._painter.row(row))
-            if len(self._strips) > _KEPT_GIF_ROWS:
-                self._strips.popitem(last=False)
-        else:
-            self._strips.move_to_end(row)
-        return strip
-
     def _indexed(self, image: Image.Image) -> Image.Image:
         from PIL import Image
 
@@ -421,14 +395,12 @@ class GifWriter:
 
 
 def webvtt(film: Film) -> Iterator[str]:
+    """What is said, for players and for people who cannot read a screen."""
     yield "WEBVTT\n"
     for number, caption in enumerate(film.captions, 1):
-        yield f"\n{number}\n{_cue_time(caption.at)} --> {_cue_time(caption.end)}\n{_cue_text(caption.text)}\n"
-
-
-def _cue_text(said: str) -> str:
-    """One line without markup; an arrow would begin a new cue."""
-    return said.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        # One line without markup; an arrow would begin a new cue.
+        text = escape(caption.text, quote=False)
+        yield f"\n{number}\n{_cue_time(caption.at)} --> {_cue_time(caption.end)}\n{text}\n"
 
 
 def _cue_time(milliseconds: int) -> str:

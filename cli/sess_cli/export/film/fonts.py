@@ -49,6 +49,7 @@ _WHATEVER = (
     ("Apple Symbols.ttf", 0),
 )
 _COLOURED = ("NotoColorEmoji.ttf", "Apple Color Emoji.ttc", "seguiemj.ttf", "TwemojiMozilla.ttf")
+_UNICODE = {(0, 3), (0, 4), (0, 6), (3, 1), (3, 10)}  # platform and encoding
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +206,6 @@ def bitmap(character: str) -> Image.Image | None:
     if bits is None:
         return None
     return Image.frombytes("1", (len(bits) // 2, 16), bits).convert("L")
-
-
-_UNICODE = {(0, 3), (0, 4), (0, 6), (3, 1), (3, 10)}  # platform and encoding
 
 
 class Coverage:

@@ -1,4 +1,7 @@
-"""Characters as masks of whole cells: from the first font that has them, boxes and blocks as geometry."""
+"""Characters as masks of whole cells, from the first font that has them.
+
+Box drawing, blocks and braille are drawn as geometry, so that neighbouring cells join.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +39,20 @@ _TINTS = {
     "mauve": "🟣🟪💜🔮",
 }
 _TINT = {character: colour for colour, all_ in _TINTS.items() for character in all_}
+_FINE = 4  # curves and slopes are drawn this many times larger, then scaled down
+_ARMS = {
+    "UP": ("up",),
+    "DOWN": ("down",),
+    "LEFT": ("left",),
+    "RIGHT": ("right",),
+    "HORIZONTAL": ("left", "right"),
+    "VERTICAL": ("up", "down"),
+}
+_WEIGHTS = ("LIGHT", "HEAVY", "SINGLE", "DOUBLE")
+_DASHES = {"DOUBLE": 2, "TRIPLE": 3, "QUADRUPLE": 4}
+_SHADES = {"░": 64, "▒": 128, "▓": 191}
+# Bits of ▖▗▘▙▚▛▜▝▞▟: upper left 1, upper right 2, lower left 4, lower right 8.
+_QUADRANTS = dict(zip("▖▗▘▙▚▛▜▝▞▟", (4, 8, 1, 13, 9, 7, 11, 2, 6, 14), strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,22 +231,6 @@ def _coloured_font(face: fonts.Face) -> ImageFont.FreeTypeFont:
         except OSError:
             continue
     raise OSError(f"no usable size in {face.path}")
-
-
-_FINE = 4  # curves and slopes are drawn this many times larger, then scaled down
-_ARMS = {
-    "UP": ("up",),
-    "DOWN": ("down",),
-    "LEFT": ("left",),
-    "RIGHT": ("right",),
-    "HORIZONTAL": ("left", "right"),
-    "VERTICAL": ("up", "down"),
-}
-_WEIGHTS = ("LIGHT", "HEAVY", "SINGLE", "DOUBLE")
-_DASHES = {"DOUBLE": 2, "TRIPLE": 3, "QUADRUPLE": 4}
-_SHADES = {"░": 64, "▒": 128, "▓": 191}
-# Bits of ▖▗▘▙▚▛▜▝▞▟: upper left 1, upper right 2, lower left 4, lower right 8.
-_QUADRANTS = dict(zip("▖▗▘▙▚▛▜▝▞▟", (4, 8, 1, 13, 9, 7, 11, 2, 6, 14), strict=True))
 
 
 def is_geometry(character: str) -> bool:

@@ -18,17 +18,8 @@ from sess_schema import edits, labels
 from sess_schema.calls import Todo
 
 # Rows kept of each; pacing may show fewer.
-PROMPT, COMMAND, ANSWER, FINAL, THOUGHT, DIFF, WRITTEN, TODOS, SUBAGENT = (
-    14,
-    6,
-    14,
-    28,
-    4,
-    16,
-    10,
-    12,
-    9,
-)
+PROMPT, COMMAND, ANSWER, FINAL, THOUGHT, FAILURE = 14, 6, 14, 28, 4, 5
+DIFF, WRITTEN, TODOS, SUBAGENT = 16, 10, 12, 9
 _SHOWN_NOTICES = labels.MESSAGES | {
     labels.COMPACT, labels.INTERRUPTED, labels.API_ERROR, labels.BASH_OUTPUT, labels.COMMAND_OUTPUT,
 }  # fmt: skip
@@ -39,6 +30,12 @@ _ERROR = Look("red")
 _BOLD = Look(bold=True)
 _TOOL_NAMES = {"todo": "Todos", "agent": "Agent"}
 _SCENES = frozenset({"shell", "edit", "write", "todo", "agent", "read", "search"})
+_DIFF_LOOKS = {
+    "-": (Look(bg="removed"), Look(bg="removed-word", bold=True)),
+    "+": (Look(bg="added"), Look(bg="added-word", bold=True)),
+}
+_SIGN_LOOKS = {"-": Look("red", "removed", bold=True), "+": Look("green", "added", bold=True)}
+_HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@")
 
 
 class Painter:
@@ -109,20 +106,20 @@ class Painter:
             rows.row(("❯ " if number == 0 else "  ", mark), *line)
             for number, line in enumerate(lines)
         ]
-        scene.head = Body(marked[:PROMPT], _more(marked, PROMPT, text[8000:]), indent="  ")
+        scene.head = _first(marked, PROMPT, text[8000:])
 
     def _answer(self, item: Item, scene: Scene) -> None:
         scene.kind = "answer"
         failed = scene.failed = item.label == labels.API_ERROR
-        found = rows.markdown_rows(item.text, self._room - 2)
+        lines = rows.markdown_rows(item.text, self._room - 2)
         look = _ERROR if failed else Look("mauve", bold=True)
         if failed:
-            found = [rows.row((rows.plain(line), _ERROR)) for line in found]
+            lines = [rows.row((rows.plain(line), _ERROR)) for line in lines]
         marked = [
             rows.row(("● " if number == 0 else "  ", look), *line) if line else line
-            for number, line in enumerate(found)
+            for number, line in enumerate(lines)
         ]
-        scene.body = Body(marked[:FINAL], _more(marked, FINAL, item.text[24_000:]), indent="  ")
+        scene.body = _first(marked, FINAL, item.text[24_000:])
 
     def _thought(self, item: Item, scene: Scene) -> None:
         scene.kind = "thought"
@@ -130,7 +127,7 @@ class Painter:
         words = rows.one_line(item.text)
         lines = [*rows.wrap(rows.row((f"✻ {words}", look)), self._room, rows.row(("  ", look)))]
         if words:
-            scene.body = Body(lines[:THOUGHT], _more(lines, THOUGHT, ""))
+            scene.body = _first(lines, THOUGHT)
 
     def _notice(self, item: Item, scene: Scene) -> bool:
         label = item.label or ""
@@ -142,7 +139,7 @@ class Painter:
             words = "conversation compacted"
             scene.head = Body([self._rule(words, Look("yellow"))])
         elif label in labels.OUTPUTS:
-            scene.body = self._output(item.text, _OUTPUT, min(6, self._max_output))
+            scene.body = self._output(item.text, _OUTPUT, 6)
         else:
             look = _ERROR if scene.failed else Look("yellow")
             line = rows.row(("● ", look), (rows.one_line(item.text), look))
@@ -152,13 +149,17 @@ class Painter:
     # -- calls
 
     def _call(self, item: Item, scene: Scene) -> None:
-        found = shapes.kind_of(item)
-        kind = scene.kind = found if found in _SCENES else "tool"
+        kind = scene.kind = shapes.kind_of(item)
+        if kind not in _SCENES:
+            kind = scene.kind = "tool"
         scene.wait = max(0, item.duration_ms or 0)
         paint = self._calls.get(kind, self._plain_call)
         paint(item, scene)
+        if item.failed and kind not in ("shell", "todo", "agent"):
+            scene.body = self._output(item.output, _ERROR, FAILURE)
         if kind in ("read", "edit", "write", "agent"):
-            scene.call = Call(kind, self._tool(item), self._subject(item, kind), "", _status(item))
+            subject = self._subject(item, kind)
+            scene.call = Call(kind, self._tool(item), subject, "", item.status or "pending")
 
     def _shell(self, item: Item, scene: Scene) -> None:
         command = shapes.command(item).strip()
@@ -172,50 +173,35 @@ class Painter:
             lead = rows.row(("$ " if number == 0 else "> ", Look("green", bold=True)))
             runs = (*lead, *rows.row((rows.harmless(line), _BOLD)))
             lines += rows.wrap(runs, self._room, rows.row(("  ", _BOLD)))
-        hidden = _more(lines, COMMAND, command[4000:])
-        scene.head = Body(lines[:COMMAND], hidden, of=" of the command")
+        scene.head = _first(lines, COMMAND, command[4000:])
+        scene.head.of = " of the command"
         scene.body = self._output(item.output, _OUTPUT, self._max_output)
         scene.tail = self._outcome(item)
-        scene.call = Call(
-            "shell", self._tool(item), command[:2000], item.output[:2000], _status(item)
-        )
+        status, output = item.status or "pending", item.output[:2000]
+        scene.call = Call("shell", self._tool(item), command[:2000], output, status)
 
     def _plain_call(self, item: Item, scene: Scene) -> None:
-        kind = scene.kind
-        plan = _text_argument(item, "plan") if kind == "tool" else ""
-        subject = "" if plan else rows.one_line(self._subject(item, kind))
-        scene.head = Body([self._heading(item, subject)])
-        if item.failed:
-            scene.body = self._output(item.output, _ERROR, min(5, self._max_output))
-        elif plan:
-            found = rows.markdown_rows(plan, self._room - 4)
-            lines = [rows.row(("  │ ", rows.DIM), *line) for line in found]
-            scene.body = Body(lines[:ANSWER], _more(lines, ANSWER, ""), indent="  │ ")
-        elif kind == "tool":
-            scene.body = self._output(item.output, _OUTPUT, min(3, self._max_output))
+        plan = shapes.says(item, "plan") if scene.kind == "tool" else ""
+        scene.head = Body([self._heading(item, "" if plan else self._subject(item, scene.kind))])
+        if plan:
+            drawn = rows.markdown_rows(plan, self._room - 4)
+            lines = [rows.row(("  │ ", rows.DIM), *line) for line in drawn]
+            scene.body = _first(lines, ANSWER, indent="  │ ")
+        elif scene.kind == "tool":
+            scene.body = self._output(item.output, _OUTPUT, 3)
 
     def _edit(self, item: Item, scene: Scene) -> None:
-        found = diff_rows(item, self._room - 2, DIFF)
-        counts = rows.row(
-            (f"  +{found.added}" if found.added else "", Look("green")),
-            (
-                f"{'' if found.added else ' '} -{found.removed}" if found.removed else "",
-                Look("red"),
-            ),
-        )
-        scene.head = Body([self._heading(item, rows.one_line(self._subject(item, "edit")), counts)])
-        if item.failed:
-            scene.body = self._output(item.output, _ERROR, min(5, self._max_output))
-        else:
-            scene.body = Body(found.rows, found.hidden, indent="    ")
+        diff = diff_rows(item, self._room - 2, DIFF)
+        added = f"  +{diff.added}" if diff.added else ""
+        removed = f"{'' if added else ' '} -{diff.removed}" if diff.removed else ""
+        counts = rows.row((added, Look("green")), (removed, Look("red")))
+        scene.head = Body([self._heading(item, self._subject(item, "edit"), counts)])
+        scene.body = Body(diff.rows, diff.hidden, indent="    ")
 
     def _write(self, item: Item, scene: Scene) -> None:
         text = (shapes.written(item) or "").rstrip("\n")
         count = rows.row((f"  {amounts.plural(rows.line_count(text), 'line')}", Look("green")))
-        scene.head = Body([self._heading(item, rows.one_line(self._subject(item, "write")), count)])
-        if item.failed:
-            scene.body = self._output(item.output, _ERROR, min(5, self._max_output))
-            return
+        scene.head = Body([self._heading(item, self._subject(item, "write"), count)])
         shown = [
             printed_row(f"+ {line}", "+", self._room) if line.strip() else ()
             for line in text[:8000].split("\n")[:WRITTEN]
@@ -241,25 +227,25 @@ class Painter:
             mark, colour, look = looks[todo.state]
             line = rows.row((f"  {mark} ", colour), (rows.one_line(todo.text), look))
             lines.append(rows.cut(line, self._room))
-        scene.body = Body(lines[:TODOS], max(0, len(lines) - TODOS))
+        scene.body = _first(lines, TODOS)
 
     def _agent(self, item: Item, scene: Scene) -> None:
-        scene.head = Body([self._heading(item, rows.one_line(self._subject(item, "agent")))])
+        scene.head = Body([self._heading(item, self._subject(item, "agent"))])
         bar = rows.row(("  │ ", Look("teal")))
         room = min(self._room, rows.WIDEST_PROSE) - 4
         lines: list[Row] = []
-        asked = rows.one_line(shapes.prompt(item))
-        if asked:
-            lines.append(rows.cut(rows.row((f"❯ {asked}", Look("user"))), room))
+        if prompt := rows.one_line(shapes.prompt(item)):
+            lines.append(rows.cut(rows.row((f"❯ {prompt}", Look("user"))), room))
         answer = item.output
         if item.agent is not None:
             work, said = _folded(item.agent)
             if work:
                 lines.append(rows.cut(rows.row((work, rows.DIM)), room))
             answer = said or answer
-        look = _ERROR if item.failed else None
         answered = rows.markdown_rows(answer, room)
-        lines += [rows.row((rows.plain(one), look)) if look else one for one in answered[:SUBAGENT]]
+        if item.failed:
+            answered = [rows.row((rows.plain(line), _ERROR)) for line in answered]
+        lines += answered[:SUBAGENT]
         shown = [rows.row(*bar, *line) for line in lines]
         scene.body = Body(shown, max(0, len(answered) - SUBAGENT), indent="  │ ")
         if item.status in ("ok", "error", "denied"):
@@ -273,10 +259,11 @@ class Painter:
         after = rows.width(more)
         room = max(8, self._room - layout.cells(name) - after - 4)
         failed = "  ✗ DENIED" if item.status == "denied" else "  ✗ FAILED" if item.failed else ""
+        subject = layout.cut(rows.one_line(subject), room - len(failed))
         line = rows.row(
             ("● ", Look(colour)),
             (name, _BOLD),
-            (f"  {layout.cut(subject, room - len(failed))}" if subject else "", Look("blue")),
+            (f"  {subject}" if subject else "", Look("blue")),
             *more,
             (failed, Look("red", bold=True)),
         )
@@ -303,8 +290,9 @@ class Painter:
         return path
 
     def _output(self, text: str, look: Look, most: int) -> Body:
-        found, hidden = _output_lines(text)
-        lines = [*printed(found)]
+        most = min(most, self._max_output)
+        output, hidden = _output_lines(text)
+        lines = [*printed(output)]
         if most <= 0 or not lines:
             return Body()
         if len(lines) > most:
@@ -334,9 +322,10 @@ class Painter:
         return rows.row((words + "─" * max(0, self._room - layout.cells(words)), look))
 
 
-def _more(lines: list[Row], most: int, rest: str) -> int:
-    """The number of lines not kept."""
-    return max(0, len(lines) - most) + (rest.count("\n") + 1 if rest.strip() else 0)
+def _first(lines: list[Row], most: int, rest: str = "", *, indent: str = "  ") -> Body:
+    """The first rows, with the number of those not kept; `rest` is text that was not drawn."""
+    hidden = max(0, len(lines) - most) + (rows.line_count(rest) if rest.strip() else 0)
+    return Body(lines[:most], hidden, indent=indent)
 
 
 def _output_lines(text: str) -> tuple[list[str], int]:
@@ -348,17 +337,6 @@ def _output_lines(text: str) -> tuple[list[str], int]:
         text = "\n".join((text[:_END], *last[1:]))
     text = text.replace("<tool_use_error>", "").replace("</tool_use_error>", "")
     return [line for line in text.split("\n") if line.strip()], between
-
-
-def _status(item: Item) -> str:
-    return item.status or "pending"
-
-
-def _text_argument(item: Item, name: str) -> str:
-    return next(
-        (value for key, value in shapes.arguments(item) if key == name and isinstance(value, str)),
-        "",
-    )
 
 
 def _folded(story: Story) -> tuple[str, str]:
@@ -384,12 +362,7 @@ def _folded(story: Story) -> tuple[str, str]:
     return words, said
 
 
-_DIFF_LOOKS = {
-    "-": (Look(bg="removed"), Look(bg="removed-word", bold=True)),
-    "+": (Look(bg="added"), Look(bg="added-word", bold=True)),
-}
-_SIGN_LOOKS = {"-": Look("red", "removed", bold=True), "+": Look("green", "added", bold=True)}
-_HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@")
+# -- removed and added lines, of an edit and in a printed diff, on grounds of their own
 
 
 @dataclass(slots=True)
@@ -411,12 +384,12 @@ def diff_rows(item: Item, room: int, most: int) -> Diff:
 
 
 def _diff_lines(item: Item) -> list[DiffLine]:
-    found: list[DiffLine] = []
+    lines: list[DiffLine] = []
     for edit in edits.shown(item.edits):
-        if found:
-            found.append(DiffLine("@", None, None))
-        found += edits.lines(edit, context=0)
-    return found
+        if lines:
+            lines.append(DiffLine("@", None, None))
+        lines += edits.lines(edit, context=0)
+    return lines
 
 
 def _diff_row(line: DiffLine, *, numbered: bool) -> Row:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 
 _SMOOTH = 4  # corners are drawn this many times larger, then scaled down
+T = TypeVar("T")
+_MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
+_RIGHT_TO_LEFT = ("R", "AL")
+_NUMBERS = ("EN", "AN", "L")
 
 
 class Painter:
@@ -131,13 +135,6 @@ class Painter:
 
 def _in_seen_order(row: Row) -> Row:
     return tuple(in_visual_order([(piece, look) for text, look in row for piece in clusters(text)]))
-
-
-T = TypeVar("T")
-
-_MIRRORED = str.maketrans("()[]{}<>«»", ")(][}{><»«")
-_RIGHT_TO_LEFT = ("R", "AL")
-_NUMBERS = ("EN", "AN", "L")
 
 
 def has_right_to_left(text: str) -> bool:

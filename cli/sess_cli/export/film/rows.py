@@ -1,4 +1,7 @@
-"""A film is rows of coloured text over time: foreign text and Markdown as rows, escaped, measured, wrapped."""
+"""A film: rows of coloured text over time; foreign text and Markdown as such rows.
+
+Foreign text is escaped, measured in cells, cut and wrapped. Renderers need only this.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,25 @@ from sess_common.escape import safe
 
 # The name of a theme colour, a terminal colour number, or (red, green, blue).
 Colour = str | int | tuple[int, int, int]
+_LONGEST = 4000  # characters of one line: many screens wide
+_TAB = 4
+_WORDS = re.compile(r"\s+|\S+")
+WIDEST_PROSE = 100  # cells of a comfortable line
+_MOST_MARKDOWN = 24_000  # characters; a film shows far less of an answer
+_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})\s*([\w+#.-]*)")
+_HEADING = re.compile(r" {0,3}#{1,6}\s+(.*)")
+_BULLET = re.compile(r"(\s*)[-*+]\s+(?:\[([ xX])\]\s+)?(.*)")
+_NUMBERED = re.compile(r"(\s*)(\d{1,4}[.)])\s+(.*)")
+_QUOTE = re.compile(r"\s{0,3}>\s?(.*)")
+_RULE = re.compile(r"\s{0,3}([-*_])(?:\s*\1){2,}\s*")
+_TABLE_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
+_INLINE = re.compile(
+    r"(?P<code>(?P<ticks>`{1,3})(?P<inside>[^`]+)(?P=ticks))"
+    r"|\*\*(?P<bold>[^*\s](?:[^*]*[^*\s])?)\*\*"
+    r"|(?<![\w*])\*(?P<italic>[^*\s](?:[^*]*[^*\s])?)\*(?![\w*])"
+    r"|~~(?P<strike>[^~]+)~~"
+    r"|!?\[(?P<text>[^\]\[]+)\]\([^()\s]{1,500}(?:\s[^()]{0,200})?\)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +52,12 @@ class Look:
 
 
 Row = tuple[tuple[str, Look], ...]
+EMPTY: Row = ()
+DIM = Look("dim")
+_TEXT_LOOK = Look()
+_HEADING_LOOK = Look("accent", bold=True)
+_CODE_LOOK = Look("teal")
+_MARK_LOOK = Look("accent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +92,7 @@ class Film:
     captions: list[Caption] = field(default_factory=list)
 
 
-DIM = Look("dim")
-EMPTY: Row = ()
-_LONGEST = 4000  # characters of one line: many screens wide
-_TAB = 4
-_WORDS = re.compile(r"\s+|\S+")
+# -- rows of foreign text
 
 
 def harmless(text: str) -> str:
@@ -149,8 +173,7 @@ def wrap(line: Row, room: int, indent: Row = EMPTY) -> Iterator[Row]:
     current: list[tuple[str, Look]] = []
     used = start = 0
     for text, look in line:
-        for found in _WORDS.finditer(text):
-            word = found[0]
+        for word in _WORDS.findall(text):
             size = layout.cells(word)
             if used + size > room and used > start:
                 yield _joined(current)
@@ -163,7 +186,7 @@ def wrap(line: Row, room: int, indent: Row = EMPTY) -> Iterator[Row]:
                 yield _joined([*current, (head, look)])
                 current, used = [*indent], width(indent)
                 start = used
-                word = word[len(head) :]
+                word = word[len(head) :]  # noqa: PLW2901
                 size = layout.cells(word)
             current.append((word, look))
             used += size
@@ -205,37 +228,18 @@ def coloured(line: str, usual: Look) -> Row:
     return _joined(found)
 
 
-WIDEST_PROSE = 100  # cells of a comfortable line
-_MOST_MARKDOWN = 24_000  # characters; a film shows far less of an answer
-_FENCE = re.compile(r"\s{0,3}(`{3,}|~{3,})\s*([\w+#.-]*)")
-_HEADING = re.compile(r" {0,3}#{1,6}\s+(.*)")
-_BULLET = re.compile(r"(\s*)[-*+]\s+(?:\[([ xX])\]\s+)?(.*)")
-_NUMBERED = re.compile(r"(\s*)(\d{1,4}[.)])\s+(.*)")
-_QUOTE = re.compile(r"\s{0,3}>\s?(.*)")
-_RULE = re.compile(r"\s{0,3}([-*_])(?:\s*\1){2,}\s*")
-_TABLE_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
-_INLINE = re.compile(
-    r"(?P<code>(?P<ticks>`{1,3})(?P<inside>[^`]+)(?P=ticks))"
-    r"|\*\*(?P<bold>[^*\s](?:[^*]*[^*\s])?)\*\*"
-    r"|(?<![\w*])\*(?P<italic>[^*\s](?:[^*]*[^*\s])?)\*(?![\w*])"
-    r"|~~(?P<strike>[^~]+)~~"
-    r"|!?\[(?P<text>[^\]\[]+)\]\([^()\s]{1,500}(?:\s[^()]{0,200})?\)"
-)
-_TEXT_LOOK = Look()
-_HEADING_LOOK = Look("accent", bold=True)
-_CODE_LOOK = Look("teal")
-_MARK_LOOK = Look("accent")
+# -- Markdown: its marks become colours
 
 
 def markdown_rows(text: str, room: int) -> list[Row]:
     """Rows that fit, without consecutive, leading or trailing empty ones."""
-    found: list[Row] = []
+    drawn: list[Row] = []
     for line in _markdown_lines(text[:_MOST_MARKDOWN].split("\n"), min(room, WIDEST_PROSE), room):
-        if line or (found and found[-1]):
-            found.append(line)
-    while found and not found[-1]:
-        found.pop()
-    return found
+        if line or (drawn and drawn[-1]):
+            drawn.append(line)
+    while drawn and not drawn[-1]:
+        drawn.pop()
+    return drawn
 
 
 def inline_markdown(text: str, usual: Look = _TEXT_LOOK) -> Row:
@@ -249,7 +253,7 @@ def inline_markdown(text: str, usual: Look = _TEXT_LOOK) -> Row:
         if found["code"]:
             runs.append((found["inside"], replace(usual, fg="peach")))
         elif found["bold"]:
-            runs.append((_unmarked(found["bold"]), replace(usual, bold=True)))
+            runs.append((found["bold"].replace("`", ""), replace(usual, bold=True)))
         elif found["italic"]:
             runs.append((found["italic"], replace(usual, italic=True)))
         elif found["strike"]:
@@ -258,10 +262,6 @@ def inline_markdown(text: str, usual: Look = _TEXT_LOOK) -> Row:
             runs.append((found["text"], replace(usual, fg="blue", underline=True)))
     runs.append((text[at:], usual))
     return row(*runs)
-
-
-def _unmarked(text: str) -> str:
-    return text.replace("`", "")
 
 
 def _markdown_lines(lines: list[str], room: int, widest: int) -> Iterator[Row]:
@@ -346,12 +346,12 @@ def _table(lines: list[str], room: int) -> Iterator[Row]:
 
 
 def _trimmed(cell: Row) -> Row:
+    """Without spaces at its ends."""
     if not cell:
         return cell
-    first, last = cell[0], cell[-1]
-    cell = ((first[0].lstrip(), first[1]), *cell[1:])
-    last = cell[-1]
-    return row(*cell[:-1], (last[0].rstrip(), last[1]))
+    (text, look), *others = cell
+    *before, (end, last_look) = (text.lstrip(), look), *others
+    return row(*before, (end.rstrip(), last_look))
 
 
 def line_count(text: str) -> int:

@@ -109,29 +109,30 @@ class Storyboard:
 
 
 class RepeatedFailures:
-    """Remembers the failures of the current prompt."""
+    """Failures that repeat within a prompt: shown once, with how often they came again."""
 
     def __init__(self) -> None:
         self._chapter = -1
         self._first: dict[tuple[str, ...], Scene] = {}
         self._again: dict[int, tuple[Scene, int]] = {}  # by event, with how often it repeats
 
-    def merged(self, scene: Scene) -> bool:
-        """Whether a failure like this one has been told."""
+    def merge(self, scene: Scene) -> bool:
+        """Count a failure like an earlier one of its prompt; return whether it is one."""
         if scene.chapter != self._chapter:
             self._chapter = scene.chapter
             self._first = {}
         if not scene.failed:
             return False
-        told = (scene.kind, *map(rows.plain, scene.body.rows or scene.head.rows))
-        first = self._first.setdefault(told, scene)
+        words = (scene.kind, *map(rows.plain, scene.body.rows or scene.head.rows))
+        first = self._first.setdefault(words, scene)
         if first is scene:
             return False
         _, count = self._again.get(first.event, (first, 0))
         self._again[first.event] = first, count + 1
         return True
 
-    def tell(self) -> None:
+    def add_counts(self) -> None:
+        """Say below each first failure how often it came again."""
         for scene, count in self._again.values():
             words = f"  {'and ' if scene.tail else ''}{amounts.plural(count, 'more time')} the same"
             scene.tail = rows.row(*scene.tail, (words, Look("red")))

@@ -22,6 +22,14 @@ _LONG_PAUSE = 10 * times.MINUTE
 _CHAPTER = 60
 _NAMES = 15  # cells, in the closing numbers
 _TAGS = re.compile(r"</?[a-z][a-z-]{0,40}>")
+_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
+_AFTER = re.compile(r"\+(\d{1,6})\s*([smh])")
+_PROMPTS = re.compile(r"(\d{1,6})?(-)?(\d{1,6})?")
+_UNITS = {"s": times.SECOND, "m": times.MINUTE, "h": times.HOUR}
+_HINT = (
+    "give #1a2b3c4d (an event as `sess show` names it), 12 (its number), 14:30, +5m (into the"
+    " session) or 2026-02-20T14:30"
+)
 
 
 def storyboard(
@@ -51,7 +59,7 @@ def storyboard(
             agents += scene.kind == "agent"
             if scene.kind in ("edit", "write") and not scene.failed and scene.call:
                 changed.add(scene.call.subject)
-            if wanted(scene.kind, scene.failed) and not repeated.merged(scene):
+            if wanted(scene.kind, scene.failed) and not repeated.merge(scene):
                 scenes.append(scene)
         commit = painter.commits(item, len(chapters))
         if commit is not None and wanted("commit", commit.failed):
@@ -62,7 +70,7 @@ def storyboard(
             hint="--from, --to, --prompts and --only leave nothing",
             code=Exit.NOTHING_FOUND,
         )
-    repeated.tell()
+    repeated.add_counts()
     _end_chapters(scenes)
     _draw_rules(scenes, len(chapters), columns, utc=utc)
     title = rows.one_line(title or rows.plain(rows.inline_markdown(story.title))) or "a session"
@@ -180,14 +188,7 @@ def _closing(story: Story, columns: int, agents: int, files: int) -> Card:
     return Card(rows.row(("session totals", Look("accent", bold=True))), lines, indent=_NAMES)
 
 
-_CLOCK = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
-_AFTER = re.compile(r"\+(\d{1,6})\s*([smh])")
-_PROMPTS = re.compile(r"(\d{1,6})?(-)?(\d{1,6})?")
-_UNITS = {"s": times.SECOND, "m": times.MINUTE, "h": times.HOUR}
-_HINT = (
-    "give #1a2b3c4d (an event as `sess show` names it), 12 (its number), 14:30, +5m (into the"
-    " session) or 2026-02-20T14:30"
-)
+# -- which events, and which of their scenes
 
 
 @dataclass(slots=True)
@@ -201,8 +202,8 @@ class Extent:
 
     def items(self, story: Story) -> Iterator[Item]:
         """The events in the range, both ends included."""
-        found = self._between(story)
-        return found if self.prompts is None else self._of_prompts(found, *self.prompts)
+        items = self._between(story)
+        return items if self.prompts is None else self._of_prompts(items, *self.prompts)
 
     @staticmethod
     def _of_prompts(items: Iterator[Item], first: int, last: int) -> Iterator[Item]:
@@ -240,6 +241,8 @@ class Extent:
 
 
 class _Bound:
+    """One end of an extent: an event, or a moment."""
+
     def __init__(self, given: str, story: Story, *, utc: bool, last: bool = False) -> None:
         self.given = given
         self._event = self._number = self._moment = -1
@@ -268,14 +271,13 @@ def parse_prompts(text: str | None) -> tuple[int, int] | None:
     """`3`, `3-7`, `3-` or `-7`."""
     if text is None:
         return None
-    found = _PROMPTS.fullmatch(text.strip())
-    if found is None or not (found[1] or found[3]):
-        raise SessError(f'invalid prompts: "{text}"', hint="use 3, 3-7, 3- or -7")
-    first = int(found[1] or 1)
-    last = int(found[3]) if found[3] else 1 << 30 if found[2] else first
-    if not 1 <= first <= last:
-        raise SessError(f'invalid prompts: "{text}"', hint="use 3, 3-7, 3- or -7")
-    return first, last
+    bounds = _PROMPTS.fullmatch(text.strip())
+    if bounds is not None and (bounds[1] or bounds[3]):
+        first = int(bounds[1] or 1)
+        last = int(bounds[3]) if bounds[3] else 1 << 30 if bounds[2] else first
+        if 1 <= first <= last:
+            return first, last
+    raise SessError(f'invalid prompts: "{text}"', hint="use 3, 3-7, 3- or -7")
 
 
 def _parse_moment(text: str, started: int | None, *, utc: bool, last: bool) -> int:

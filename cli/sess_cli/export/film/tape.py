@@ -49,6 +49,7 @@ _HEAD = (
     f"Set TypingSpeed {TYPING}ms",
     'Set Theme "{theme}"',
 )
+TAPE = "session.tape"
 
 
 def lines(
@@ -187,9 +188,6 @@ def _chosen(scenes: list[Scene], duration: int) -> list[Scene]:
         else:
             kept.add(number)
     return [scene for number, scene in enumerate(scenes) if number in kept]
-
-
-TAPE = "session.tape"
 
 
 def vhs_program() -> str:

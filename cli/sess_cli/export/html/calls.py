@@ -1,4 +1,4 @@
-"""The two halves of a tool call, its arguments and its result: terminal output, JSON, diffs, files."""
+"""The two halves of a tool call, its arguments and its result, as HTML."""
 
 from __future__ import annotations
 
@@ -26,6 +26,21 @@ _WRAPPED = re.compile(r"<tool_use_error>(.*)</tool_use_error>\s*", re.DOTALL)
 _LINKS = re.compile(r"^Links: (\[.*\])$", re.MULTILINE)
 _TODO_STATES = {"done": ("✓", "done"), "doing": ("▸", "in progress"), "open": ("○", "to do")}
 _EDITED = (*calls.OLD, *calls.NEW, "edits", "diff")
+_MOST_RUNS = 4_000  # coloured runs in one output; the rest is shown without colour
+_SHORT = 160
+_SMALL = 60
+# The usual sixteen colours, to find the nearest to any other.
+_PALETTE = (
+    (0, 0, 0), (205, 49, 49), (13, 188, 121), (229, 229, 16), (36, 114, 200), (188, 63, 188),
+    (17, 168, 205), (204, 204, 204), (102, 102, 102), (241, 76, 76), (35, 209, 139),
+    (245, 245, 67), (59, 142, 234), (214, 112, 214), (41, 184, 219), (255, 255, 255),
+)  # fmt: skip
+_CUBE = (0, 95, 135, 175, 215, 255)
+_HUNK = re.compile(
+    r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*\n(?:[ +\\-].*(?:\n|\Z)|\n)+", re.MULTILINE
+)
+_CHANGED = re.compile(r"^[+-].*(?:\n|\Z)", re.MULTILINE)
+_SIGNS = {" ": "span", "+": "ins", "-": "del", "@": "i"}
 
 
 def kind_of(item: Item) -> str:
@@ -340,23 +355,6 @@ _ANSWERED: dict[str, Callable[[Item], str]] = {
     "edit": _aside, "write": _aside, "todo": _aside, "plan": _aside, "agent": _prose,
     "fetch": _found, "read": _content,
 }  # fmt: skip
-
-
-_MOST_RUNS = 4_000  # coloured runs in one output; the rest is shown without colour
-_SHORT = 160
-_SMALL = 60
-# The usual sixteen colours, to find the nearest to any other.
-_PALETTE = (
-    (0, 0, 0), (205, 49, 49), (13, 188, 121), (229, 229, 16), (36, 114, 200), (188, 63, 188),
-    (17, 168, 205), (204, 204, 204), (102, 102, 102), (241, 76, 76), (35, 209, 139),
-    (245, 245, 67), (59, 142, 234), (214, 112, 214), (41, 184, 219), (255, 255, 255),
-)  # fmt: skip
-_CUBE = (0, 95, 135, 175, 215, 255)
-_HUNK = re.compile(
-    r"^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*\n(?:[ +\\-].*(?:\n|\Z)|\n)+", re.MULTILINE
-)
-_CHANGED = re.compile(r"^[+-].*(?:\n|\Z)", re.MULTILINE)
-_SIGNS = {" ": "span", "+": "ins", "-": "del", "@": "i"}
 
 
 def result_html(answer: str, name: str = "out") -> str:

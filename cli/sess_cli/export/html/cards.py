@@ -43,6 +43,15 @@ _SPEAKERS = {"user": "User", "assistant": "Assistant", "thinking": "Thinking"}
 _LATEST = 253_402_300_799_999  # the last moment of the year 9999
 _QUARTER = 15 * times.MINUTE
 _NOT_A_NAME = re.compile(r"[^a-z0-9_-]+")
+_OPEN_NOTICES = labels.ALARMS | {
+    labels.AWAY_SUMMARY, labels.INTERRUPTED, labels.QUEUED, labels.TEAMMATE,
+}  # fmt: skip
+_SHORT_NOTICE = 200
+_TASK_SUMMARY = re.compile(r"<summary>([^<]*)</summary>")
+_BATCH = 64
+_AHEAD = 8  # batches waiting to be drawn; a limit on memory
+_WORTH_A_PROCESS = 1500  # events
+_WORTH_SENDING = 100  # if the process already runs
 
 
 class Drawer:
@@ -270,13 +279,6 @@ def _spent(spent: Spent) -> str:
     return f'<span class="spent" title="{details}">{tokens(spent.tokens)}</span>'
 
 
-_OPEN_NOTICES = labels.ALARMS | {
-    labels.AWAY_SUMMARY, labels.INTERRUPTED, labels.QUEUED, labels.TEAMMATE,
-}  # fmt: skip
-_SHORT_NOTICE = 200
-_TASK_SUMMARY = re.compile(r"<summary>([^<]*)</summary>")
-
-
 def notice_name(item: Item) -> str:
     """The name shown in place of a speaker's."""
     if not item.label:
@@ -328,12 +330,6 @@ def notice_body(item: Item) -> str:
 
 def _is_about_task(said: str) -> bool:
     return said.lstrip().startswith("<task-notification")
-
-
-_BATCH = 64
-_AHEAD = 8  # batches waiting to be drawn; a limit on memory
-_WORTH_A_PROCESS = 1500  # events
-_WORTH_SENDING = 100  # if the process already runs
 
 
 class HasEvents(Protocol):

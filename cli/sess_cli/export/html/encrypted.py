@@ -1,4 +1,8 @@
-"""Pages that need a passphrase: AES-256-GCM, decrypted in the browser."""
+"""Pages that need a passphrase: AES-256-GCM, decrypted in the browser; and which are too weak.
+
+Anybody may copy and attack such a page. What people choose most is refused; whether words were
+picked at random cannot be told.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,13 @@ import hashlib
 import os
 import re
 from base64 import b64encode
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
-from sess_cli.export.html import chunks, page, shell
-from sess_cli.export.html.masthead import Combined
-from sess_cli.export.story import Story
+from sess_cli.export.html import chunks
 from sess_common.errors import Exit, SessError
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
 
 ROUNDS = 600_000
 _SALT, _NONCE = 16, 12
@@ -29,6 +30,29 @@ _FORM = """\
 <noscript><p>Decrypting it needs JavaScript.</p></noscript>
 </form></main>
 """
+_SHORTEST = 12
+_LONG = 20  # from here on, one kind of characters is enough: words
+_DIFFERENT = 7
+_LEFT = 6  # characters that must remain without what is common
+ENOUGH = (
+    f"enough: five random words, or {_SHORTEST} characters that mix"
+    " capital and small letters, digits and symbols"
+)
+_KINDS = (r"[^\W\d_A-Z]", r"[A-Z]", r"\d", r"[^\w\s]|_")
+_LEET = str.maketrans("013457@$!", "oleastasi")
+_COMMON = (
+    "correct horse battery staple", "correcthorsebatterystaple", "passphrase", "password",
+    "passwort", "passwd", "motdepasse", "contrasena", "kennwort", "geheim", "secret", "letmein",
+    "welcome", "iloveyou", "trustno", "changeme", "default", "admin", "administrator", "root",
+    "login", "master", "access", "monkey", "dragon", "football", "baseball", "superman", "batman",
+    "princess", "sunshine", "shadow", "michael", "jordan", "starwars", "pokemon", "whatever",
+    "hello", "world", "hunter", "claude", "codex", "sessiond", "session", "test",
+    "qwertyuiop", "qwertzuiop", "azertyuiop", "asdfghjkl", "yxcvbnm", "zxcvbnm", "qwerty", "qwertz",
+    "azerty", "asdf", "qazwsx", "abcdefghijklmnopqrstuvwxyz", "abcdefgh", "abcdef", "abcd", "abc",
+    "01234567890", "0123456789", "1234567890", "9876543210", "12345678", "123456", "12345", "1234",
+    "123", "321", "2wsx", "1qaz", "!@#$%^&*()", "!@#$",
+)  # fmt: skip
+_YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 def require_cipher() -> type[AESGCM]:
@@ -66,38 +90,6 @@ class Lock:
         whole = chunks.squeezed(f"{title.replace(chr(0), '')}\0{content}")
         block = f'<script type="application/octet-stream" data-what="sealed">{self.seal(whole)}'
         return f"{_FORM}{block}</script>"
-
-
-def write(story: Story | Combined, out: BinaryIO, lock: Lock, look: page.Look) -> None:
-    """Everything is encrypted, the title included."""
-    body = lock.body(story.title, "".join(page.body(story, look)))
-    pieces = shell.document(lock.title, [body], level=look.level)
-    out.writelines(piece.encode() for piece in pieces)
-
-
-_SHORTEST = 12
-_LONG = 20  # from here on, one kind of characters is enough: words
-_DIFFERENT = 7
-_LEFT = 6  # characters that must remain without what is common
-ENOUGH = (
-    f"enough: five random words, or {_SHORTEST} characters that mix"
-    " capital and small letters, digits and symbols"
-)
-_KINDS = (r"[^\W\d_A-Z]", r"[A-Z]", r"\d", r"[^\w\s]|_")
-_LEET = str.maketrans("013457@$!", "oleastasi")
-_COMMON = (
-    "correct horse battery staple", "correcthorsebatterystaple", "passphrase", "password",
-    "passwort", "passwd", "motdepasse", "contrasena", "kennwort", "geheim", "secret", "letmein",
-    "welcome", "iloveyou", "trustno", "changeme", "default", "admin", "administrator", "root",
-    "login", "master", "access", "monkey", "dragon", "football", "baseball", "superman", "batman",
-    "princess", "sunshine", "shadow", "michael", "jordan", "starwars", "pokemon", "whatever",
-    "hello", "world", "hunter", "claude", "codex", "sessiond", "session", "test",
-    "qwertyuiop", "qwertzuiop", "azertyuiop", "asdfghjkl", "yxcvbnm", "zxcvbnm", "qwerty", "qwertz",
-    "azerty", "asdf", "qazwsx", "abcdefghijklmnopqrstuvwxyz", "abcdefgh", "abcdef", "abcd", "abc",
-    "01234567890", "0123456789", "1234567890", "9876543210", "12345678", "123456", "12345", "1234",
-    "123", "321", "2wsx", "1qaz", "!@#$%^&*()", "!@#$",
-)  # fmt: skip
-_YEAR = re.compile(r"(?:19|20)\d\d")
 
 
 def weakness(passphrase: str) -> str | None:

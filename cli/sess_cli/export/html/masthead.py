@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _MOST_MODELS = 3
 Trail = Sequence[tuple[str, str]]  # (label, URL) of the pages above this one
+SESSION_LABEL = "session"  # the label of the card at the head of each
+_PREFIX = 4  # bytes
 
 
 def html(story: Story, *, utc: bool, trail: Trail = ()) -> Iterator[str]:
@@ -110,10 +112,6 @@ def resume_command(story: Story) -> str:
     # A redacted home directory begins with `~`, which works only unquoted.
     home, rest = ("~/", project[2:]) if project.startswith("~/") else ("", project)
     return f"cd {home}{shlex.quote(rest)} && {resumed}"
-
-
-SESSION_LABEL = "session"  # the label of the card at the head of each
-_PREFIX = 4  # bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a page has around its cards: outline, timeline strip, toolbar, and the text without scripts."""
+"""What a page has around its cards: outline, timeline strip, toolbar, text without scripts."""
 
 from __future__ import annotations
 
@@ -16,6 +16,58 @@ from sess_schema import labels
 _LONGEST_PROMPT = 76  # two or three lines
 _MOST_TOOLS = 3
 _MOST_COMMITS = 3
+STRIP_WIDTH = 1000
+_LONGEST_PAUSE = 60_000
+_LANES = ("prompt", "shell", "edit", "read", "agent", "other", "error")
+_LANE_NAMES = {
+    "prompt": "prompts", "shell": "commands", "edit": "edits", "read": "reads and searches",
+    "agent": "agents", "other": "other tools", "error": "errors",
+}  # fmt: skip
+_LANE_OF = {"shell": "shell", "edit": "edit", "write": "edit", "read": "read", "search": "read",
+            "agent": "agent"}  # fmt: skip
+_LANE_HEIGHT = 6
+_LEVELS = (
+    ("conversation", "Conversation"),
+    ("tools", "+ Tools"),
+    ("thinking", "+ Thinking"),
+    ("everything", "Everything"),
+)
+_KEYS = (
+    ("/", "search"),
+    ("n N", "next, previous match (also Enter, Shift+Enter)"),
+    ("Esc", "clear the search"),
+    ("j k", "next, previous prompt"),
+    ("e E", "next, previous error"),
+    ("g G", "top, bottom"),
+    ("1 2 3 4", "level: conversation, tools, thinking, everything"),
+    ("o", "outline"),
+    ("t", "theme: system, dark, light"),
+    ("?", "this list"),
+)
+_TOP = """\
+<div class="toolbar js-only" role="group" aria-label="Toolbar">
+<button type="button" id="show-outline" aria-expanded="false" \
+aria-controls="outline"><span aria-hidden="true">☰</span> Prompts</button>
+<form role="search" id="search"><input type="search" id="query" placeholder="Search  /" \
+aria-label="Search this session" autocomplete="off" spellcheck="false">\
+<output id="found" aria-live="polite"></output>\
+<button type="button" id="elsewhere" title="Show everything" hidden>hidden</button>\
+<button type="button" id="previous" aria-label="Previous match" disabled>↑</button>\
+<button type="button" id="next" aria-label="Next match" disabled>↓</button></form>
+<fieldset class="levels"><legend>Detail</legend>
+"""
+_END = """\
+</fieldset>
+<details class="filters" id="filters"><summary>Filter<span id="filtered"></span></summary>\
+<div class="panel"></div></details>
+<button type="button" id="theme" aria-label="Theme">◐</button>
+<button type="button" id="show-help" aria-label="Keyboard shortcuts">?</button>
+<span id="said" class="unseen" role="status" aria-live="polite"></span>
+</div>
+<noscript><p class="plain-note">Search and filters need JavaScript.</p></noscript>
+"""
+_LONGEST_PLAIN = 4000
+_MOST_OF_A_CALL = 90
 
 
 @dataclass(slots=True)
@@ -119,18 +171,6 @@ def _prompt_line(item: Item) -> str:
     return text or ("(image)" if item.pictures else "(empty)")
 
 
-STRIP_WIDTH = 1000
-_LONGEST_PAUSE = 60_000
-_LANES = ("prompt", "shell", "edit", "read", "agent", "other", "error")
-_LANE_NAMES = {
-    "prompt": "prompts", "shell": "commands", "edit": "edits", "read": "reads and searches",
-    "agent": "agents", "other": "other tools", "error": "errors",
-}  # fmt: skip
-_LANE_OF = {"shell": "shell", "edit": "edit", "write": "edit", "read": "read", "search": "read",
-            "agent": "agent"}  # fmt: skip
-_LANE_HEIGHT = 6
-
-
 class Strip:
     """Takes items in order; `places` and `html` need all of them."""
 
@@ -220,48 +260,6 @@ def _strokes(columns: set[int], middle: int) -> str:
     return "".join(pieces)
 
 
-_LEVELS = (
-    ("conversation", "Conversation"),
-    ("tools", "+ Tools"),
-    ("thinking", "+ Thinking"),
-    ("everything", "Everything"),
-)
-_KEYS = (
-    ("/", "search"),
-    ("n N", "next, previous match (also Enter, Shift+Enter)"),
-    ("Esc", "clear the search"),
-    ("j k", "next, previous prompt"),
-    ("e E", "next, previous error"),
-    ("g G", "top, bottom"),
-    ("1 2 3 4", "level: conversation, tools, thinking, everything"),
-    ("o", "outline"),
-    ("t", "theme: system, dark, light"),
-    ("?", "this list"),
-)
-_TOP = """\
-<div class="toolbar js-only" role="group" aria-label="Toolbar">
-<button type="button" id="show-outline" aria-expanded="false" \
-aria-controls="outline"><span aria-hidden="true">☰</span> Prompts</button>
-<form role="search" id="search"><input type="search" id="query" placeholder="Search  /" \
-aria-label="Search this session" autocomplete="off" spellcheck="false">\
-<output id="found" aria-live="polite"></output>\
-<button type="button" id="elsewhere" title="Show everything" hidden>hidden</button>\
-<button type="button" id="previous" aria-label="Previous match" disabled>↑</button>\
-<button type="button" id="next" aria-label="Next match" disabled>↓</button></form>
-<fieldset class="levels"><legend>Detail</legend>
-"""
-_END = """\
-</fieldset>
-<details class="filters" id="filters"><summary>Filter<span id="filtered"></span></summary>\
-<div class="panel"></div></details>
-<button type="button" id="theme" aria-label="Theme">◐</button>
-<button type="button" id="show-help" aria-label="Keyboard shortcuts">?</button>
-<span id="said" class="unseen" role="status" aria-live="polite"></span>
-</div>
-<noscript><p class="plain-note">Search and filters need JavaScript.</p></noscript>
-"""
-
-
 def toolbar(level: str) -> str:
     choices = "".join(
         f'<label><input type="radio" name="level" value="{name}"'
@@ -281,10 +279,6 @@ HELP_DIALOG = (
     + "".join(f"<div><dt>{_key_names(keys)}</dt><dd>{what}</dd></div>" for keys, what in _KEYS)
     + "</dl><button>Close</button></form></dialog>\n"
 )
-
-
-_LONGEST_PLAIN = 4000
-_MOST_OF_A_CALL = 90
 
 
 class PlainText:

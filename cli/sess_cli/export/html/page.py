@@ -19,6 +19,7 @@ from sess_schema import labels
 
 if TYPE_CHECKING:
     from sess_cli.export.forge import Repository
+    from sess_cli.export.html.encrypted import Lock
 
 LEVELS = ("conversation", "tools", "thinking", "everything")
 _LEVEL_OF_TYPE = {"user": 0, "assistant": 0, "tool_use": 1, "thinking": 2}
@@ -46,14 +47,19 @@ class Look:
     workshop: Workshop | None = None  # may be shared by several pages
 
 
-def write(story: Story | Combined, out: BinaryIO, look: Look | None = None) -> None:
+def write(
+    story: Story | Combined, out: BinaryIO, look: Look | None = None, lock: Lock | None = None
+) -> None:
+    """With a lock, everything is encrypted, the title included."""
     look = look or Look()
-    content = body(story, look)
-    pieces = shell.document(story.title, content, assets=look.assets, level=look.level)
+    title, content = story.title, _body(story, look)
+    if lock is not None:
+        title, content = lock.title, iter([lock.body(title, "".join(content))])
+    pieces = shell.document(title, content, assets=look.assets, level=look.level)
     out.writelines(piece.encode("utf-8", "replace") for piece in pieces)
 
 
-def body(story: Story | Combined, look: Look) -> Iterator[str]:
+def _body(story: Story | Combined, look: Look) -> Iterator[str]:
     """All events are read before anything is yielded: the outline precedes the first card."""
     drawn = _Drawn(story, look)
     yield '<a class="skip" href="#talk">Skip to the conversation</a>\n'

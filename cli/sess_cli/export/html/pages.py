@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from sess_cli.export import json_values, shapes
 from sess_cli.export.files import new_file
 from sess_cli.export.forge import Repository
-from sess_cli.export.html import cards, markup, prose, sealed, shell
+from sess_cli.export.html import cards, markup, prose, shell
 from sess_cli.export.html.cards import Drawer
 from sess_cli.export.story import Commit, Item, Story
 from sess_cli.render import amounts
@@ -38,6 +38,21 @@ _OPEN_NOTICES = frozenset({
     labels.INTERRUPTED, labels.API_ERROR, labels.ERROR, labels.COMMAND_OUTPUT, labels.BASH_OUTPUT,
     labels.COMPACT,
 })  # fmt: skip
+LONG_ANSWER = 300  # characters: shorter answers are not listed
+_MOST_SAID = 500  # characters of a prompt
+_MOST_LINES = 8
+_MEASURES = re.compile(r'<span class="facts">.*?</header>', re.DOTALL)  # in a card's header
+_INLINE = re.compile(r"</?(?:span|code|b|em|strong|del|a|bdi|mark|time)\b[^>]*>")
+_TAGS = re.compile(r"<[^>]*>")
+_SPACES = re.compile(r"\s+")
+_DIALOG = (
+    '<dialog id="modal" aria-label="Search"><div class="ask"><input type="search" id="asked"'
+    ' aria-label="Search all pages" autocomplete="off" spellcheck="false">'
+    '<button type="button" id="close">Close</button></div>'
+    '<p id="status" role="status"></p><div id="results"></div></dialog>'
+)
+_NUMBERS = 15  # up to this many pages are all listed
+_AROUND = 3
 
 
 @dataclass(slots=True, frozen=True)
@@ -227,7 +242,7 @@ def _is_ours(path: str) -> bool:
     if os.path.islink(path) or not os.path.isfile(path):
         return False
     with open(path, "rb") as file:
-        return f'content="{sealed.GENERATOR}"'.encode() in file.read(_HEAD)
+        return f'content="{shell.GENERATOR}"'.encode() in file.read(_HEAD)
 
 
 def _tally_name(item: Item) -> str:
@@ -236,15 +251,6 @@ def _tally_name(item: Item) -> str:
     if kind == kinds.FETCH:
         return "search" if shapes.says(item, "query") else "fetch"
     return kind if kind == shapes.TODO else (item.tool or "tool").lower()
-
-
-LONG_ANSWER = 300  # characters: shorter answers are not listed
-_MOST_SAID = 500  # characters of a prompt
-_MOST_LINES = 8
-_MEASURES = re.compile(r'<span class="facts">.*?</header>', re.DOTALL)  # in a card's header
-_INLINE = re.compile(r"</?(?:span|code|b|em|strong|del|a|bdi|mark|time)\b[^>]*>")
-_TAGS = re.compile(r"<[^>]*>")
-_SPACES = re.compile(r"\s+")
 
 
 @dataclass(slots=True)
@@ -308,14 +314,6 @@ def index_body(
             data,
         ]
     )
-
-
-_DIALOG = (
-    '<dialog id="modal" aria-label="Search"><div class="ask"><input type="search" id="asked"'
-    ' aria-label="Search all pages" autocomplete="off" spellcheck="false">'
-    '<button type="button" id="close">Close</button></div>'
-    '<p id="status" role="status"></p><div id="results"></div></dialog>'
-)
 
 
 def _about(story: Story, *, utc: bool) -> str:
@@ -412,10 +410,6 @@ def _commit_entry(commit: Commit, when: str, where: str, repository: Repository 
     )
 
 
-_NUMBERS = 15  # up to this many pages are all listed
-_AROUND = 3
-
-
 @cache
 def pages_style() -> str:
     """`pages.css` comes last, to override the look of cards."""
@@ -423,10 +417,11 @@ def pages_style() -> str:
 
 
 def page_document(title: str, body: str, lock: Lock | None = None) -> bytes:
-    column = f"<div class='column'>\n{body}\n</div>"
-    return sealed.document(
-        title, column, style=pages_style(), name="pages.js", lock=lock, several=True
+    column = [f"<div class='column'>\n{body}\n</div>"]
+    pieces = shell.scripted(
+        title, column, style=pages_style(), script="pages.js", lock=lock, several=True
     )
+    return b"".join(pieces)
 
 
 def page_name(number: int) -> str:
@@ -480,5 +475,5 @@ def page_heading(title: str, below: str) -> str:
     return (
         f'<header class="top"><div class="named"><h1 title="{whole}" dir="auto">'
         f"{markup.title(markup.line(title))}</h1>"
-        f"{_search_box()}{sealed.THEME_BUTTON}</div>{below}</header>"
+        f"{_search_box()}{shell.THEME_BUTTON}</div>{below}</header>"
     )

@@ -1,4 +1,7 @@
-"""The document around a page: head, policy, styles and scripts, inline or linked."""
+"""The document around a page: head, policy, styles and scripts, inline or linked; encrypted or not.
+
+No page loads anything but its own styles and scripts, and none sends anything.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,12 @@ from base64 import b64encode
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from sess_cli.export.html import markup
+
+if TYPE_CHECKING:
+    from sess_cli.export.html.encrypted import Lock
 
 _ASSETS = os.path.join(os.path.dirname(__file__), "assets")
 _STYLES = ("palette.css", "page.css", "cards.css", "unseal.css")
@@ -17,6 +24,8 @@ _SCRIPTS = (
     "filters", "keys", "../unseal", "start",
 )  # fmt: skip
 STYLE_NAME, SCRIPT_NAME = "page.css", "page.js"
+GENERATOR = "sess export html"
+THEME_BUTTON = '<button type="button" id="theme" hidden>◐</button>'
 
 
 @cache
@@ -95,3 +104,47 @@ def _hashed(text: str) -> str:
 def asset(name: str) -> str:
     with open(os.path.join(_ASSETS, name), encoding="utf-8") as file:
         return file.read()
+
+
+# -- pages with a script of their own
+
+
+@cache
+def _themed(name: str) -> str:
+    """A script with the switch of themes; the page needs a `THEME_BUTTON`."""
+    return f'"use strict";\n{asset("theme.js")}\n{asset("themed.js")}\n{asset(name)}'
+
+
+@cache
+def _unsealing(name: str, *, several: bool) -> str:
+    """The same script, run when the passphrase has been given."""
+    needed = "\n".join(map(asset, ("theme.js", "page/zstd.js", "unseal.js")))
+    start = f"function start() {{\n{asset('themed.js')}\n{asset(name)}\n}}"
+    block = """document.querySelector('script[data-what="sealed"]').textContent"""
+    ask = f"askPassphrase({block}, start, {str(several).lower()});"
+    return f'(() => {{\n"use strict";\n{needed}\n{start}\n{ask}\n}})();'
+
+
+def scripted(
+    title: str,
+    body: Iterable[str],
+    *,
+    style: str,
+    script: str,
+    lock: Lock | None = None,
+    several: bool = False,
+) -> Iterator[bytes]:
+    """A page with one of our scripts, piece by piece; only what is encrypted is joined first.
+
+    `several`: other files are opened with the same key.
+    """
+    code = _themed(script) if lock is None else _unsealing(script, several=several)
+    if lock is not None:
+        style += asset("unseal.css")
+        body = [lock.body(title, "".join(body))]
+        title = lock.title
+    top = head(title, style=style, script=code, generator=GENERATOR)
+    yield f"{top}<body>\n".encode()
+    for piece in body:
+        yield piece.encode()
+    yield f"\n<script>{code}</script>\n</body>\n</html>\n".encode()

@@ -14,7 +14,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from sess_cli.export import ansi, json_values, shapes
-from sess_cli.export.html import calls, cards, sealed, shell
+from sess_cli.export.html import calls, cards, shell
 from sess_cli.export.html.markup import attr, unmarked
 from sess_cli.export.html.markup import text as escaped
 from sess_cli.export.story import Item, Story
@@ -47,9 +47,10 @@ def write(story: Story, out: BinaryIO, *, utc: bool = False, lock: Lock | None =
     drawn = [*rows.of(story, "evt-", 0)]
     for number, child in enumerate(story.loose):
         drawn += rows.of(child, f"evt-agent{number}-", 1)
+    title = f"{story.row.session[:8]} {story.title}"
     body = _body(_top(story, rows, utc=utc), drawn)
     style = shell.asset("palette.css") + shell.asset("timeline.css")
-    out.writelines(sealed.written(_title(story), body, style=style, name="timeline.js", lock=lock))
+    out.writelines(shell.scripted(title, body, style=style, script="timeline.js", lock=lock))
 
 
 def _body(top: str, drawn: list[str]) -> Iterator[str]:
@@ -123,10 +124,6 @@ class Rows:
         return f'<span class="tool {kind}">{escaped(name)}</span>'
 
 
-def _title(story: Story) -> str:
-    return f"{story.row.session[:8]} {story.title}"
-
-
 def _top(story: Story, rows: Rows, *, utc: bool) -> str:
     started = story.row.started
     when = "no date" if started is None else f"{times.local(started, utc=utc):%Y-%m-%d %H:%M:%S}"
@@ -148,7 +145,7 @@ def _top(story: Story, rows: Rows, *, utc: bool) -> str:
         f"<span>{amounts.plural(total.tool_calls, 'tool call')}</span>"
         f"{failures}"
         f'<h1 class="title" title="{attr(plain)}">{escaped(plain)}</h1>'
-        f"{sealed.THEME_BUTTON}</div>\n"
+        f"{shell.THEME_BUTTON}</div>\n"
         '<div class="filters" id="filters" hidden>'
         '<input type="search" id="text" placeholder="Filter ( / )" aria-label="Filter by text"'
         ' autocomplete="off" spellcheck="false">'

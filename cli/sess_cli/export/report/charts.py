@@ -43,6 +43,13 @@ _ROW = 24
 
 Row = Mapping[str, Any]
 Drawing = tuple[str, str]
+_STEPS = (1, 2, 5, 10)
+# Ticks of a logarithmic time axis, in milliseconds.
+_SPANS = (
+    1, 10, 100, times.SECOND, 10 * times.SECOND, times.MINUTE, 10 * times.MINUTE, times.HOUR,
+    10 * times.HOUR, 100 * times.HOUR,
+)  # fmt: skip
+_LONGEST = 400  # characters of a name
 
 
 def amount(row: Row, key: str) -> Any:
@@ -405,14 +412,6 @@ DRAWINGS: dict[str, Callable[[Section, Chart], Drawing]] = {
 }
 
 
-_STEPS = (1, 2, 5, 10)
-# Ticks of a logarithmic time axis, in milliseconds.
-_SPANS = (
-    1, 10, 100, times.SECOND, 10 * times.SECOND, times.MINUTE, 10 * times.MINUTE, times.HOUR,
-    10 * times.HOUR, 100 * times.HOUR,
-)  # fmt: skip
-
-
 def round_ticks(most: float, wanted: int = 4) -> list[float]:
     """Round ticks from zero to the first that is not below the largest value."""
     if most <= 0:
@@ -489,9 +488,6 @@ def histogram(ordered: Sequence[int], last: int, bins: int) -> list[int]:
         # A whole second belongs right of its tick, however its logarithm is rounded.
         found[min(bins - 1, int(log_place(span, last) * bins + 1e-9))] += 1
     return found
-
-
-_LONGEST = 400  # characters of a name
 
 
 def flat(text: str) -> str:

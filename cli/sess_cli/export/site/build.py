@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 
 _PAGE_ABOVE = "../"
+# In long output, what people search for is mostly at the ends.
+_HEAD, _TAIL = 3000, 1000
+CALL = "sessTexts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,11 +221,6 @@ def _written(path: str, write: Callable[[BinaryIO], object]) -> int:
     with files.new_file(path) as out:
         write(out)
         return out.tell()
-
-
-# In long output, what people search for is mostly at the ends.
-_HEAD, _TAIL = 3000, 1000
-CALL = "sessTexts"
 
 
 class ListeningStory(Story):

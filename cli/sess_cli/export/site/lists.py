@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 from sess_cli.export.html import markup, shell
 from sess_cli.export.html.chunks import packed
-from sess_cli.export.html.sealed import THEME_BUTTON
 from sess_cli.export.site import plan
 from sess_cli.export.site.plan import Entry
 from sess_cli.render import amounts, tallies
@@ -144,10 +143,8 @@ def _sessions(
 
 def _document(title: str, above: str, body: Iterator[str]) -> str:
     links = [f"{above}assets/{name}" for name in ("page.css", "site.css")]
-    return (
-        f'{shell.head(title, links=links)}<body class="site">\n{THEME_BUTTON}\n{"".join(body)}'
-        f'<script src="{above}assets/site.js"></script>\n</body>\n</html>\n'
-    )
+    top = f'{shell.head(title, links=links)}<body class="site">\n{shell.THEME_BUTTON}\n'
+    return f'{top}{"".join(body)}<script src="{above}assets/site.js"></script>\n</body>\n</html>\n'
 
 
 def _script() -> str:

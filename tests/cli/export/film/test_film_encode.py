@@ -309,8 +309,9 @@ def test_strips_of_rows_are_kept_up_to_a_limit(monkeypatch) -> None:
     canvas = encode.Canvas(Painter(PLACE, themes.theme("mocha")))
     for number in range(300):
         canvas.show([((f"line {number}", Look()),)])
-    assert canvas._most < 120
-    assert len(canvas._strips) == canvas._most
+    kept = canvas._strip.cache_info()
+    assert kept.maxsize < 120
+    assert kept.currsize == kept.maxsize
 
 
 def test_the_canvas_shows_what_the_painter_draws_whatever_was_there_before() -> None:
