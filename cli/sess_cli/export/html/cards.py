@@ -13,11 +13,12 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 
-from sess_cli.export import json_values, story
+from sess_cli.export import json_values
+from sess_cli.export.forge import Repository
 from sess_cli.export.html import calls, markup, prose
 from sess_cli.export.html.markup import attr, text
 from sess_cli.export.notice_names import NAMES
-from sess_cli.export.story import Item
+from sess_cli.export.story import DAMAGED, Commit, Item, Spent, Story
 from sess_cli.render import amounts
 from sess_cli.render.tallies import tokens
 from sess_common import times
@@ -26,10 +27,7 @@ from sess_schema import labels
 if TYPE_CHECKING:
     from concurrent.futures import Future, ProcessPoolExecutor
 
-    from sess_cli.export.forge import Repository
-    from sess_cli.export.story import Commit, Item, Spent, Story
     from sess_schema.queries.sessions import SessionRow
-
 
 _DEEPEST = 8  # levels of nested subagents
 _STATES = {
@@ -90,9 +88,9 @@ class Drawer:
             classes += ["quiet"] if body.startswith("<details") else []
         failed = item.failed or (item.type != "user" and item.label in labels.ALARMS)
         classes += ["failed"] if failed else []
-        inside = markup.in_runs(body) + _pictures(item) + self._commits(item)
+        inside = markup.in_runs(body) + _pictures(item) + "".join(map(self._commit, item.commits))
         if item.damaged:
-            inside += f'<p class="damaged"><em>{story.DAMAGED}</em></p>'
+            inside += f'<p class="damaged"><em>{DAMAGED}</em></p>'
         shown = f'<div class="body">{inside}</div>' if inside else ""
         label = _label(item, who)
         return (
@@ -162,18 +160,20 @@ class Drawer:
         moment = f"{utc}:{quarter % 4 * 15 + passed:02}:{second}.{milliseconds % 1000:03}Z"
         return f'<time datetime="{moment}" title="{date} {shown}">{shown}</time>'
 
-    def _commits(self, item: Item) -> str:
-        return "".join(map(self._commit, item.commits))
-
     def _commit(self, commit: Commit) -> str:
-        sha = f"<code>{text(commit.sha[:7])}</code>"
-        target = self._repository.commit(commit.sha) if self._repository is not None else None
         branch = f' <span class="chip">{text(commit.branch)}</span>' if commit.branch else ""
         return (
             f'<div class="commit"><span class="who">Commit</span>'
-            f" {(markup.link(target, sha) if target else None) or sha}"
+            f" {commit_link(commit, self._repository)}"
             f' <span class="gist">{text(commit.subject)}</span>{branch}</div>'
         )
+
+
+def commit_link(commit: Commit, repository: Repository | None) -> str:
+    """Its short hash, which leads to the repository if that is known."""
+    sha = f"<code>{text(commit.sha[:7])}</code>"
+    target = repository.commit(commit.sha) if repository is not None else None
+    return (markup.link(target, sha) if target else None) or sha
 
 
 @lru_cache(maxsize=4096)
@@ -279,6 +279,9 @@ def _spent(spent: Spent) -> str:
     return f'<span class="spent" title="{details}">{tokens(spent.tokens)}</span>'
 
 
+# -- notices: system events, under names that readers understand
+
+
 def notice_name(item: Item) -> str:
     """The name shown in place of a speaker's."""
     if not item.label:
@@ -332,6 +335,9 @@ def _is_about_task(said: str) -> bool:
     return said.lstrip().startswith("<task-notification")
 
 
+# -- cards of a whole session
+
+
 class HasEvents(Protocol):
     """What has events to draw: a session, or its part of a page."""
 
@@ -341,7 +347,10 @@ class HasEvents(Protocol):
 
 
 class Workshop:
-    """Starts the second process at the first long session."""
+    """Draws cards in a second process while this one reads: drawing is half of the work.
+
+    The process starts at the first long session.
+    """
 
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None

@@ -72,7 +72,7 @@ class Chunks:
 
     def __init__(self, *, all_plain: bool = False) -> None:
         self._all_plain = all_plain
-        self._plain: list[str] = []
+        self.plain: list[str] = []  # cards of the first screens
         self._plain_nodes = 0
         self._plain_characters = 0
         self._waiting: list[str] = []
@@ -86,7 +86,7 @@ class Chunks:
         """Return whether the card is in the first screens."""
         card = card.replace(_BETWEEN_CARDS, "\ufffd")
         if self._all_plain or self._fits_first(nodes, len(card)):
-            self._plain.append(card)
+            self.plain.append(card)
             self._plain_nodes += nodes
             self._plain_characters += len(card)
             return True
@@ -100,15 +100,11 @@ class Chunks:
     def finish(self) -> None:
         small = self._waiting_nodes <= _REST_NODES and self._waiting_characters <= _REST_CHARACTERS
         if self._waiting and small and not self._packed:
-            self._plain += self._waiting
+            self.plain += self._waiting
             self._waiting = []
         elif self._waiting:
             self._pack()
         self._packer.shutdown()
-
-    @property
-    def plain(self) -> list[str]:
-        return self._plain
 
     @property
     def counts(self) -> list[int]:
@@ -121,11 +117,11 @@ class Chunks:
             yield _block("pack", data.result())
 
     def _fits_first(self, nodes: int, characters: int) -> bool:
-        if self._waiting or self._packed or len(self._plain) >= _FIRST_CARDS:
+        if self._waiting or self._packed or len(self.plain) >= _FIRST_CARDS:
             return False
         few = self._plain_nodes + nodes <= _FIRST_NODES
         short = self._plain_characters + characters <= _FIRST_CHARACTERS
-        return not self._plain or (few and short)
+        return not self.plain or (few and short)
 
     def _pack(self) -> None:
         text = _BETWEEN_CARDS.join(self._waiting)

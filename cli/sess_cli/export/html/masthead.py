@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import posixpath
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2s
-from typing import TYPE_CHECKING
 
 from sess_cli.export.files import Failures
 from sess_cli.export.html import markup
@@ -15,13 +14,9 @@ from sess_cli.export.story import Item, Story
 from sess_cli.render import amounts, tallies
 from sess_cli.resuming import arguments
 
-if TYPE_CHECKING:
-    from sess_cli.export.story import Story
-
-
 _MOST_MODELS = 3
 Trail = Sequence[tuple[str, str]]  # (label, URL) of the pages above this one
-SESSION_LABEL = "session"  # the label of the card at the head of each
+SESSION_LABEL = "session"  # the label of the head of each of several sessions
 _PREFIX = 4  # bytes
 
 
@@ -102,10 +97,9 @@ def resume_command(story: Story) -> str:
     A page outlives the transcript, so it is the same whether or not that still exists.
     """
     row = story.row
-    known = arguments(row)
-    if not known or row.parent_key is not None:
+    resumed = shlex.join(arguments(row))
+    if not resumed or row.parent_key is not None:
         return ""
-    resumed = shlex.join(known)
     project = story.project if row.directory else ""
     if not project or any(not c.isprintable() for c in project):
         return resumed
@@ -116,6 +110,8 @@ def resume_command(story: Story) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Combined:
+    """Several sessions on one page, one after the other."""
+
     stories: Sequence[Story]
     failures: Failures = field(default_factory=Failures)
 
@@ -132,57 +128,60 @@ class Combined:
         return f"{name}: {count}" if name else count
 
     def masthead(self, *, utc: bool) -> Iterator[str]:
-        starts = [one.row.started for one in self.stories if one.row.started is not None]
-        ends = [one.row.ended or one.row.started for one in self.stories]
+        rows, totals = (
+            [story.row for story in self.stories],
+            [story.total for story in self.stories],
+        )
+        starts = [row.started for row in rows if row.started is not None]
+        ends = [row.ended or row.started for row in rows]
         last = max((end for end in ends if end is not None), default=None)
-        totals = [story.total for story in self.stories]
         facts = [amounts.period(min(starts), last, utc=utc)] if starts else []
-        facts.append(amounts.plural(sum(one.prompts for one in totals), "prompt"))
-        facts.append(amounts.plural(sum(one.tool_calls for one in totals), "tool call"))
-        if cost := sum(one.cost_nano for one in totals):
+        facts.append(amounts.plural(sum(total.prompts for total in totals), "prompt"))
+        facts.append(amounts.plural(sum(total.tool_calls for total in totals), "tool call"))
+        if cost := sum(total.cost_nano for total in totals):
             facts.append(tallies.money(cost))
-        agents = ", ".join(dict.fromkeys(story.row.agent for story in self.stories))
+        agents = ", ".join(dict.fromkeys(row.agent for row in rows))
         yield f'<header class="masthead">\n<h1 dir="auto">{markup.text(self.title)}</h1>\n'
-        said = "".join(f" <span>{markup.text(fact)}</span>" for fact in facts)
-        yield f'<p class="in-short"><b>{markup.text(agents)}</b>{said}</p>\n</header>\n'
+        yield f'<p class="in-short"><b>{markup.text(agents)}</b>{_spans(facts)}</p>\n</header>\n'
 
 
 class SessionPart:
-    """The events of one session, numbered and named as events of the page."""
+    """One of several sessions on a page: its head, and its events as events of the page."""
 
-    def __init__(self, story: Story, first: int, *, prefix: str) -> None:
+    def __init__(self, story: Story, number: int, *, utc: bool) -> None:
         self.row = story.row
-        self._story, self._first, self._prefix = story, first, prefix
+        self._story, self._number, self._utc = story, number, utc
+        # The same in every export: links to a page stay good when it is written again.
+        session = story.row.session.encode("utf-8", "replace")
+        self._key = blake2s(session, digest_size=_PREFIX).hexdigest()
 
     def items(self) -> Iterator[Item]:
         for item in self._story.items():
-            item.number += self._first
-            item.key = self._prefix + item.key
+            item.number += self._number + 1
+            item.key = self._key + item.key
             yield item
 
+    @property
+    def head(self) -> Item:
+        """Stands for the session in the outline and among the facts of the page."""
+        title, began = self._story.title, self.row.started
+        return Item("system", title, SESSION_LABEL, number=self._number, key=self._key, ts=began)
 
-def key_prefix(story: Story) -> str:
-    """The same in every export: links to a page stay good when it is written again."""
-    return blake2s(story.row.session.encode("utf-8", "replace"), digest_size=_PREFIX).hexdigest()
+    def facts(self) -> list[str]:
+        row, story = self.row, self._story
+        when = amounts.period(row.started, row.ended, utc=self._utc)
+        prompts = amounts.plural(story.total.prompts, "prompt")
+        return [row.agent, when, ", ".join(story.models), prompts, row.session]
+
+    def head_card(self, facts: Sequence[str], failure: str | None) -> str:
+        why = f"<p><em>It could not be exported: {markup.text(failure)}</em></p>" if failure else ""
+        return (
+            f'<article class="card session" id="{self._key}" data-n="{self._number}"'
+            f' data-kind="system" aria-label="Session"><h2 dir="auto"><a href="#{self._key}">'
+            f"{markup.title(self._story.title)}</a></h2>"
+            f'<p class="in-short">{_spans(facts)}</p>{why}</article>'
+        )
 
 
-def session_head(story: Story, number: int) -> Item:
-    """Stands for the session in the outline and among the facts of the page."""
-    key = key_prefix(story)
-    return Item("system", story.title, SESSION_LABEL, number=number, key=key, ts=story.row.started)
-
-
-def session_facts(story: Story, *, utc: bool) -> list[str]:
-    row = story.row
-    told = [row.agent, amounts.period(row.started, row.ended, utc=utc), ", ".join(story.models)]
-    return [*told, amounts.plural(story.total.prompts, "prompt"), row.session]
-
-
-def session_head_card(story: Story, item: Item, told: Sequence[str], failed: str | None) -> str:
-    said = "".join(f" <span>{markup.text(fact)}</span>" for fact in told if fact)
-    why = f"<p><em>It could not be exported: {markup.text(failed)}</em></p>" if failed else ""
-    return (
-        f'<article class="card session" id="{item.key}" data-n="{item.number}"'
-        f' data-kind="system" aria-label="Session"><h2 dir="auto"><a href="#{item.key}">'
-        f'{markup.title(story.title)}</a></h2><p class="in-short">{said}</p>{why}</article>'
-    )
+def _spans(facts: Iterable[str]) -> str:
+    return "".join(f" <span>{markup.text(fact)}</span>" for fact in facts if fact)

@@ -90,7 +90,7 @@ class Prompt:
 
 
 class Outline:
-    """Collects prompts and counts from items in order."""
+    """The prompts of a session, each with counts of what followed; takes items in order."""
 
     def __init__(self, *, utc: bool = False) -> None:
         self.prompts: list[Prompt] = []
@@ -126,7 +126,7 @@ class Outline:
             f"<h2>{amounts.plural(count, 'prompt')}</h2><ol>"
         )
         for prompt, following in zip_longest(self.prompts, self.prompts[1:]):
-            about = self._day(prompt) if prompt.is_session else self._about(prompt)
+            about = self._about(prompt)
             said = f"{markup.title(prompt.text)}<small>{about}</small>"
             if prompt.is_session and about and following and following.text == prompt.text:
                 said = about  # the title is the first prompt, which is the next line
@@ -134,19 +134,16 @@ class Outline:
             yield f'<li{kind}><a href="#{markup.attr(prompt.key)}" dir="auto">{said}</a></li>'
         yield "</ol></nav>\n"
 
-    def _day(self, prompt: Prompt) -> str:
-        return "" if prompt.ts is None else amounts.clock(prompt.ts, utc=self._utc)[:10]
-
     def _about(self, prompt: Prompt) -> str:
-        said = []
-        if prompt.ts is not None:
-            said.append(amounts.clock(prompt.ts, utc=self._utc)[11:])
+        moment = "" if prompt.ts is None else amounts.clock(prompt.ts, utc=self._utc)
+        if prompt.is_session:
+            return moment[:10]
+        said = [moment[11:]] if moment else []
         if prompt.elapsed_ms >= 1000:
             said.append(amounts.duration(prompt.elapsed_ms))
         tools = prompt.tools.most_common(_MOST_TOOLS)
         said += [f"{count:,} {markup.text(tool)}" for tool, count in tools]
-        rest = sum(prompt.tools.values()) - sum(count for _, count in tools)
-        if rest:
+        if rest := prompt.tools.total() - sum(count for _, count in tools):
             said.append(f"{rest:,} more")
         if prompt.tokens:
             said.append(tallies.tokens(prompt.tokens))
@@ -156,7 +153,9 @@ class Outline:
         if outcomes := amounts.outcomes(prompt.failed, prompt.denied):
             line += f" <em>{outcomes}</em>"
         if prompt.commits:
-            shown = " ".join(markup.text(one.sha[:7]) for one in prompt.commits[:_MOST_COMMITS])
+            shown = " ".join(
+                markup.text(commit.sha[:7]) for commit in prompt.commits[:_MOST_COMMITS]
+            )
             more = "…" if len(prompt.commits) > _MOST_COMMITS else ""
             line += f" <i>⎇ {shown}{more}</i>"
         return line
@@ -172,7 +171,10 @@ def _prompt_line(item: Item) -> str:
 
 
 class Strip:
-    """Takes items in order; `places` and `html` need all of them."""
+    """When which kind of tool ran, and where errors are; idle time is cut.
+
+    Takes items in order; `places` and `html` need all of them.
+    """
 
     def __init__(self, *, utc: bool = False) -> None:
         self._utc = utc
@@ -199,7 +201,7 @@ class Strip:
                 self._marks.append(("error", self._spent, self._spent))
 
     def places(self) -> list[int]:
-        """The position of each item, from 0 to WIDTH."""
+        """The position of each item, from 0 to STRIP_WIDTH."""
         if not self._spent:  # no timestamps: by order
             count = max(1, len(self._starts) - 1)
             return [number * STRIP_WIDTH // count for number in range(len(self._starts))]
@@ -235,15 +237,13 @@ class Strip:
         yield f"</span><time>{last}</time></p>\n"
 
     def _columns(self) -> dict[str, set[int]]:
-        """The columns with marks, by lane; at most WIDTH, however long the session."""
-        found: dict[str, set[int]] = {lane: set() for lane in _LANES}
+        """The columns with marks, by lane; at most STRIP_WIDTH, however long the session."""
+        columns: dict[str, set[int]] = {lane: set() for lane in _LANES}
         for lane, start, end in self._marks:
             first = min(start * STRIP_WIDTH // self._spent, STRIP_WIDTH - 1)
-            last = min(
-                max(first + 1, end * STRIP_WIDTH // self._spent), STRIP_WIDTH - 1
-            )  # at least two columns wide
-            found[lane].update(range(first, last + 1))
-        return found
+            last = max(first + 1, end * STRIP_WIDTH // self._spent)  # at least two columns wide
+            columns[lane].update(range(first, min(last, STRIP_WIDTH - 1) + 1))
+        return columns
 
 
 def _strokes(columns: set[int], middle: int) -> str:
@@ -261,6 +261,7 @@ def _strokes(columns: set[int], middle: int) -> str:
 
 
 def toolbar(level: str) -> str:
+    """Search, levels, filters and theme."""
     choices = "".join(
         f'<label><input type="radio" name="level" value="{name}"'
         f"{' checked' if name == level else ''}><span>{shown}</span></label>\n"
@@ -282,7 +283,7 @@ HELP_DIALOG = (
 
 
 class PlainText:
-    """Collects the items after the first screens."""
+    """What is shown without scripts after the first screens: prompts, answers, a line a call."""
 
     def __init__(self) -> None:
         self._blocks: list[str] = []

@@ -7,19 +7,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2s
-from typing import TYPE_CHECKING, BinaryIO
+from typing import BinaryIO
 
+from sess_cli.export.forge import Repository
 from sess_cli.export.html import chunks, masthead, overview, shell
 from sess_cli.export.html.cards import Drawer, Workshop
+from sess_cli.export.html.encrypted import Lock
 from sess_cli.export.html.masthead import Combined
 from sess_cli.export.html.overview import Outline, PlainText, Strip
 from sess_cli.export.story import Item, Story
 from sess_common import times
 from sess_schema import labels
-
-if TYPE_CHECKING:
-    from sess_cli.export.forge import Repository
-    from sess_cli.export.html.encrypted import Lock
 
 LEVELS = ("conversation", "tools", "thinking", "everything")
 _LEVEL_OF_TYPE = {"user": 0, "assistant": 0, "tool_use": 1, "thinking": 2}
@@ -74,9 +72,9 @@ def _body(story: Story | Combined, look: Look) -> Iterator[str]:
     yield '<main id="talk" tabindex="-1">\n'
     if not drawn.facts.keys:
         yield '<p class="empty">Nothing was said in this session.</p>\n'
-    yield from drawn.plain()
+    yield from drawn.first_cards()
     if drawn.cards.counts:
-        yield from drawn.digest.html()
+        yield from drawn.plain_text.html()
     yield "\n</main>\n</div>\n"
     yield overview.HELP_DIALOG
     yield chunks.facts_block(drawn.facts, drawn.cards.counts)
@@ -93,12 +91,12 @@ class _Drawn:
         self.facts = chunks.Facts()
         self.outline = Outline(utc=look.utc)
         self.strip = Strip(utc=look.utc)
-        self.digest = PlainText()
+        self.plain_text = PlainText()
         workshop = look.workshop or Workshop()
         try:
             if isinstance(story, Combined):
-                for one in story.stories:
-                    self._add_session(one, story, workshop)
+                for each in story.stories:
+                    self._add_session(each, story, workshop)
             else:
                 for item, card in workshop.cards(story, self._drawer):
                     self._add(item, card)
@@ -109,8 +107,8 @@ class _Drawn:
         self.cards.finish()
         self.facts.places = self.strip.places()
 
-    def plain(self) -> Iterator[str]:
-        """The first cards; where there are several days, the first of each names it."""
+    def first_cards(self) -> Iterator[str]:
+        """The cards in plain HTML; where there are several days, the first of each names it."""
         several = len({*filter(None, self.facts.days)}) > 1
         last = ""
         for card, day in zip(self.cards.plain, self.facts.days, strict=False):
@@ -122,25 +120,30 @@ class _Drawn:
 
     def _add_session(self, story: Story, whole: Combined, workshop: Workshop) -> None:
         """Its head and its cards; if it cannot be read, the head says why."""
-        number = len(self.facts.keys)
-        part = masthead.SessionPart(story, number + 1, prefix=masthead.key_prefix(story))
+        part = masthead.SessionPart(story, len(self.facts.keys), utc=self._utc)
         cards: list[tuple[Item, str]] = []
-        told = [story.row.session]
+        facts = [story.row.session]
         with whole.failures.noted(story):
-            told = masthead.session_facts(story, utc=self._utc)
+            facts = part.facts()
             cards = [*workshop.cards(part, self._drawer)]
-        head = masthead.session_head(story, number)
         why = whole.failures.why
-        self._add(head, masthead.session_head_card(story, head, told, why))
+        self._add(part.head, part.head_card(facts, why))
         for item, card in cards:
             self._add(item, card)
         if why is None:
             self._add_loose(story)
 
     def _add_loose(self, story: Story) -> None:
+        """Subagents' sessions that no known call started, each as one card."""
         for child in story.loose:
-            item = _stand_in(child, len(self.facts.keys))
-            self._add(item, self._loose(child, item))
+            number, key, began = len(self.facts.keys), loose_key(child), child.row.started
+            item = Item("system", label=_LOOSE, number=number, key=key, ts=began, agent=child)
+            card = (
+                f'<article class="card loose" id="{key}" data-n="{number}"'
+                f' data-kind="system" aria-label="Subagent">'
+                f'<div class="body">{self._drawer.agent(child, f"{key}-")}</div></article>'
+            )
+            self._add(item, card)
 
     def _add(self, item: Item, card: str) -> None:
         facts = self.facts
@@ -152,38 +155,20 @@ class _Drawn:
         facts.failed.append(int(item.failed or item.label in labels.ALARMS))
         facts.prompts.append(self.outline.add(item))
         facts.times.append(item.ts)
-        facts.days.append(self._day(item))
+        facts.days.append("" if item.ts is None else _day_of(item.ts // _QUARTER, self._utc))
         facts.nodes.append(nodes)
         facts.heights.append(_height(item))
         self.strip.add(item)
         if not self.cards.add(card, nodes):
-            self.digest.add(item)
+            self.plain_text.add(item)
         if item.agent is not None:
             for key in _INNER_CARD.findall(card):
                 facts.inner.setdefault(key, len(facts.keys) - 1)
-
-    def _day(self, item: Item) -> str:
-        if item.ts is None:
-            return ""
-        return _day_of(item.ts // _QUARTER, self._utc)
-
-    def _loose(self, child: Story, item: Item) -> str:
-        """A subagent's session that no known call started."""
-        return (
-            f'<article class="card loose" id="{item.key}" data-n="{item.number}"'
-            f' data-kind="system" aria-label="Subagent">'
-            f'<div class="body">{self._drawer.agent(child, f"{item.key}-")}</div></article>'
-        )
 
 
 def loose_key(child: Story) -> str:
     """The key of the card of a subagent's session that no known call started."""
     return blake2s(child.row.session.encode("utf-8", "replace"), digest_size=6).hexdigest()
-
-
-def _stand_in(child: Story, number: int) -> Item:
-    key, began = loose_key(child), child.row.started
-    return Item("system", label=_LOOSE, number=number, key=key, ts=began, agent=child)
 
 
 @lru_cache(maxsize=4096)

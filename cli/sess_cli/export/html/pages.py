@@ -28,7 +28,6 @@ from sess_schema import kinds, labels
 if TYPE_CHECKING:
     from sess_cli.export.html.encrypted import Lock
 
-
 _PAGE = re.compile(r"page-(\d{3,9})\.html")
 _HEAD = 4096  # bytes within which a page names its generator
 _PUSH = re.compile(r"^ [ +*!]? *[0-9a-f]{7,40}\.{2,3}([0-9a-f]{7,40}) +\S+ -> ", re.MULTILINE)
@@ -38,7 +37,7 @@ _OPEN_NOTICES = frozenset({
     labels.INTERRUPTED, labels.API_ERROR, labels.ERROR, labels.COMMAND_OUTPUT, labels.BASH_OUTPUT,
     labels.COMPACT,
 })  # fmt: skip
-LONG_ANSWER = 300  # characters: shorter answers are not listed
+_LONG_ANSWER = 300  # characters: shorter answers are not listed
 _MOST_SAID = 500  # characters of a prompt
 _MOST_LINES = 8
 _MEASURES = re.compile(r'<span class="facts">.*?</header>', re.DOTALL)  # in a card's header
@@ -50,6 +49,11 @@ _DIALOG = (
     ' aria-label="Search all pages" autocomplete="off" spellcheck="false">'
     '<button type="button" id="close">Close</button></div>'
     '<p id="status" role="status"></p><div id="results"></div></dialog>'
+)
+_SEARCH_BOX = (  # not shown where no script runs
+    '<div class="search" id="search"><input type="search" id="term"'
+    ' placeholder="Search ( / )" aria-label="Search all pages" autocomplete="off"'
+    ' spellcheck="false"><button type="button" id="find">Search</button></div>'
 )
 _NUMBERS = 15  # up to this many pages are all listed
 _AROUND = 3
@@ -81,14 +85,10 @@ def write(
     for number, body in enumerate(session.bodies, 1):
         links = navigation(number, total)
         below = f'<p class="about">Page {number} of {total}</p>'
-        whole = "\n".join(
-            [page_heading(story.title, below), links, "<main>", body, "</main>", links]
-        )
+        whole = "\n".join([_heading(story.title, below), links, "<main>", body, "</main>", links])
         title = f"{story.title} - page {number}"
         size += _put(folder, page_name(number), title, whole, lock)
-    index = index_body(
-        story, session.prompts, session.packed, session.messages, repository=repository, utc=utc
-    )
+    index = _index(story, session, repository, utc=utc)
     size += _put(folder, "index.html", story.title, index, lock)
     for number, path in _earlier(folder):
         if number > total:
@@ -145,7 +145,7 @@ class _Session:
         prompt = self.prompts[-1]
         if item.type == "tool_use":
             prompt.tools[_tally_name(item)] += 1
-        elif item.type == "assistant" and len(item.text) >= LONG_ANSWER:
+        elif item.type == "assistant" and len(item.text) >= _LONG_ANSWER:
             prompt.answers.append((item.text, anchor))
         prompt.commits += [(commit, item.ts, anchor) for commit in item.commits]
 
@@ -206,11 +206,19 @@ def _is_aside(item: Item) -> bool:
     return item.type == "system" and item.label not in _OPEN_NOTICES
 
 
+def _tally_name(item: Item) -> str:
+    """The name of a call in a list of counts."""
+    kind = shapes.kind_of(item)
+    if kind == kinds.FETCH:
+        return "search" if shapes.says(item, "query") else "fetch"
+    return kind if kind == shapes.TODO else (item.tool or "tool").lower()
+
+
 # -- files
 
 
 def _put(folder: str, name: str, title: str, body: str, lock: Lock | None) -> int:
-    whole = page_document(title, body, lock)
+    whole = _document(title, body, lock)
     with new_file(os.path.join(folder, name)) as file:
         file.write(whole)
     return len(whole)
@@ -245,12 +253,7 @@ def _is_ours(path: str) -> bool:
         return f'content="{shell.GENERATOR}"'.encode() in file.read(_HEAD)
 
 
-def _tally_name(item: Item) -> str:
-    """The name of a call in a list of counts."""
-    kind = shapes.kind_of(item)
-    if kind == kinds.FETCH:
-        return "search" if shapes.says(item, "query") else "fetch"
-    return kind if kind == shapes.TODO else (item.tool or "tool").lower()
+# -- the index: prompts, long answers, commits, and a search over all pages
 
 
 @dataclass(slots=True)
@@ -282,29 +285,22 @@ class SearchTexts:
         return b64encode(zlib.compress(texts.encode("utf-8", "replace"), 6)).decode()
 
 
-def index_body(
-    story: Story,
-    prompts: list[Prompt],
-    packed: list[str],
-    messages: int,
-    *,
-    repository: Repository | None,
-    utc: bool,
-) -> str:
-    links = navigation(0, len(packed))
+def _index(story: Story, session: _Session, repository: Repository | None, *, utc: bool) -> str:
+    prompts = session.prompts
+    links = navigation(0, len(session.packed))
     listed = [
         _prompt_entry(prompt, repository, utc=utc)
         for prompt in prompts
         if prompt.number or prompt.tools or prompt.answers or prompt.commits or len(prompts) == 1
     ]
-    counted = _counts(story, prompts, messages, len(packed))
+    counts = f'{_about(story, utc=utc)}<p class="stats">{_counts(story, session)}</p>'
     data = "\n".join(
-        f'<script type="text/plain" data-page="{page_name(number)}">{one}</script>'
-        for number, one in enumerate(packed, 1)
+        f'<script type="text/plain" data-page="{page_name(number)}">{texts}</script>'
+        for number, texts in enumerate(session.packed, 1)
     )
     return "\n".join(
         [
-            page_heading(story.title, f'{_about(story, utc=utc)}<p class="stats">{counted}</p>'),
+            _heading(story.title, counts),
             links,
             '<main class="timeline">',
             *(listed or ['<p class="nothing">This session has no messages.</p>']),
@@ -322,20 +318,20 @@ def _about(story: Story, *, utc: bool) -> str:
         for piece in (story.row.agent, story.project, story.branch, ", ".join(story.models))
         if piece
     ]
-    pieces.append(moment_html(story.row.started, utc=utc))
+    pieces.append(_moment(story.row.started, utc=utc))
     if spent := amounts.spans(story.duration_ms, story.numbers.active_ms):
         pieces.append(spent)
     return f'<p class="about">{" · ".join(pieces)}</p>'
 
 
-def _counts(story: Story, prompts: list[Prompt], messages: int, pages: int) -> str:
-    commits = {commit.sha for prompt in prompts for commit, _, _ in prompt.commits}
+def _counts(story: Story, session: _Session) -> str:
+    commits = {commit.sha for prompt in session.prompts for commit, _, _ in prompt.commits}
     counts = (
         (story.total.prompts, "prompt"),
-        (messages, "message"),
+        (session.messages, "message"),
         (story.total.tool_calls, "tool call"),
         (len(commits), "commit"),
-        (pages, "page"),
+        (len(session.packed), "page"),
     )
     said = [amounts.plural(count, name) for count, name in counts]
     if outcomes := amounts.outcomes(story.total.tool_errors, story.total.tool_denied):
@@ -346,7 +342,7 @@ def _counts(story: Story, prompts: list[Prompt], messages: int, pages: int) -> s
 def _prompt_entry(prompt: Prompt, repository: Repository | None, *, utc: bool) -> str:
     name, number, when, said = "Before the first prompt", "Before the first prompt", "", ""
     if prompt.item is not None:
-        number, when = f"#{prompt.number}", moment_html(prompt.item.ts, utc=utc)
+        number, when = f"#{prompt.number}", _moment(prompt.item.ts, utc=utc)
         name = f"Prompt {prompt.number}, {markup.line(prompt.item.text, 100)}"
         said = f'<div class="said">{_prompt_beginning(prompt.item)}</div>'
     pieces = [
@@ -355,7 +351,8 @@ def _prompt_entry(prompt: Prompt, repository: Repository | None, *, utc: bool) -
         f' aria-label="{markup.attr(name)}"><b>{number}</b>{when}</a></h2>{said}</div>',
     ]
     if prompt.tools:
-        pieces.append(f'<p class="tools">{markup.text(_tally(prompt.tools))}</p>')
+        tally = " · ".join(f"{count:,} {name}" for name, count in prompt.tools.most_common())
+        pieces.append(f'<p class="tools">{markup.text(tally)}</p>')
     for text, anchor in prompt.answers:
         pieces.append(
             f'<div class="answer"><div class="fold">{markup.in_runs(prose.html(text))}</div>'
@@ -364,7 +361,7 @@ def _prompt_entry(prompt: Prompt, repository: Repository | None, *, utc: bool) -
     pieces.append("</article>")
     for commit, ts, anchor in prompt.commits:
         where = f"{page_name(prompt.page)}#{anchor}"
-        pieces.append(_commit_entry(commit, moment_html(ts, utc=utc), where, repository))
+        pieces.append(_commit_entry(commit, _moment(ts, utc=utc), where, repository))
     return "".join(pieces)
 
 
@@ -395,31 +392,28 @@ def _whole_words(line: str) -> str:
     return words if len(words) > _MOST_SAID // 2 else line
 
 
-def _tally(tools: Counter[str]) -> str:
-    return " · ".join(f"{count:,} {name}" for name, count in tools.most_common())
-
-
 def _commit_entry(commit: Commit, when: str, where: str, repository: Repository | None) -> str:
-    sha = f"<code>{markup.text(commit.sha[:7])}</code>"
-    address = repository.commit(commit.sha) if repository else None
-    linked = (markup.link(address, sha) if address else None) or sha
     branch = f'<span class="branch">{markup.text(commit.branch)}</span>' if commit.branch else ""
     return (
-        f'<article class="commit">{linked}<a class="subject" href="{where}" dir="auto">'
+        f'<article class="commit">{cards.commit_link(commit, repository)}'
+        f'<a class="subject" href="{where}" dir="auto">'
         f"{markup.text(commit.subject)}</a>{branch}{when}</article>"
     )
 
 
+# -- what is around the content of every page
+
+
 @cache
-def pages_style() -> str:
+def _style() -> str:
     """`pages.css` comes last, to override the look of cards."""
     return "\n".join(shell.asset(name) for name in ("palette.css", "cards.css", "pages.css"))
 
 
-def page_document(title: str, body: str, lock: Lock | None = None) -> bytes:
+def _document(title: str, body: str, lock: Lock | None = None) -> bytes:
     column = [f"<div class='column'>\n{body}\n</div>"]
     pieces = shell.scripted(
-        title, column, style=pages_style(), script="pages.js", lock=lock, several=True
+        title, column, style=_style(), script="pages.js", lock=lock, several=True
     )
     return b"".join(pieces)
 
@@ -455,25 +449,16 @@ def _page_link(name: str, number: int, current: int, *, off: bool = False, rel: 
     return f'<a href="{target}"{f" rel={rel}" if rel in ("prev", "next") else ""}>{name}</a>'
 
 
-def moment_html(ts: int | None, *, utc: bool) -> str:
+def _moment(ts: int | None, *, utc: bool) -> str:
     if ts is None:
         return "<time>no time</time>"
     return f'<time datetime="{times.iso(ts)}">{times.local(ts, utc=utc):%Y-%m-%d %H:%M}</time>'
 
 
-def _search_box() -> str:
-    """Not shown where no script runs."""
-    return (
-        '<div class="search" id="search"><input type="search" id="term"'
-        ' placeholder="Search ( / )" aria-label="Search all pages" autocomplete="off"'
-        ' spellcheck="false"><button type="button" id="find">Search</button></div>'
-    )
-
-
-def page_heading(title: str, below: str) -> str:
+def _heading(title: str, below: str) -> str:
     whole = markup.attr(markup.unmarked(title))
     return (
         f'<header class="top"><div class="named"><h1 title="{whole}" dir="auto">'
         f"{markup.title(markup.line(title))}</h1>"
-        f"{_search_box()}{shell.THEME_BUTTON}</div>{below}</header>"
+        f"{_SEARCH_BOX}{shell.THEME_BUTTON}</div>{below}</header>"
     )
