@@ -19,12 +19,11 @@ from sess_schema import __version__
 # the verb, unless the module registers it.
 VERBS = {
     "search": "search", "list": "list_", "show": "show", "stats": "stats", "statusline": "stats",
-    "export": "export", "import": "record", "records": "show",
-    "cut": "cut", "pick": "cut", "truncate": "cut", "suggest": "cut", "rm": "delete",
-    "undo": "undo", "prune": "delete", "forget": "delete",
+    "export": "export", "import": "record", "records": "show", "cut": "cut", "pick": "cut",
+    "truncate": "cut", "rm": "delete", "undo": "undo", "suggest": "cut", "prune": "delete",
     "state": "resume", "history": "resume", "resume": "resume", "handoff": "resume",
     "record": "record", "restore": "restore", "check": "check", "backup": "check",
-    "sql": "sql", "doctor": "doctor", "demo": "demo",
+    "forget": "delete", "sql": "sql", "doctor": "doctor", "demo": "demo",
 }  # fmt: skip
 
 app = typer.Typer(
@@ -42,9 +41,8 @@ for _verb in [_asked] if _asked in VERBS else VERBS:
     if hasattr(_module, "register"):
         _module.register(app)
     else:
-        _name = (
-            _verb if hasattr(_module, _verb) else f"{_verb}_"
-        )  # `list` and `import` are Python's
+        # `list` and `import` are Python's.
+        _name = _verb if hasattr(_module, _verb) else f"{_verb}_"
         app.command(_verb)(expanded(getattr(_module, _name)))
 
 

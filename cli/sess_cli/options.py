@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sess_common import times
 from sess_common.errors import Exit, SessError
 from sess_schema import citations
+from sess_schema.queries import sessions
 from sess_schema.queries.fields import FIELDS
 
 if TYPE_CHECKING:
     import apsw
 
+    from sess_redaction import Redactor
     from sess_schema.ids import EventId
     from sess_schema.queries.sessions import Listing, SessionRow
-
 
 Texts = list[str] | None
 
@@ -62,6 +65,30 @@ Relink = Annotated[
     bool,
     typer.Option("--relink", help="Let records whose parent goes follow the next one that stays."),
 ]
+DryCut = Annotated[bool, typer.Option("--dry-run", "-n", help="Only show what would be cut.")]
+ForceCut = Annotated[
+    bool,
+    typer.Option("--force", help="Cut despite warnings, or soon after the agent has written."),
+]
+Output = Annotated[
+    str | None,
+    typer.Option("-o", "--output", metavar="FILE", help="Write to this file; - for stdout."),
+]
+NoRedact = Annotated[
+    bool, typer.Option("--no-redact", help="Do not mask secrets and home directories.")
+]
+Redact = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--redact",
+        metavar="REGEX",
+        help="Also mask what matches, or its first group. May be repeated.",
+    ),
+]
+RedactionReport = Annotated[
+    bool,
+    typer.Option("--redaction-report", help="List the kind and place of each mask on stderr."),
+]
 
 # `shells.asked` reads them, with or without a shell; here they are for --help.
 InstallCompletion = Annotated[
@@ -89,10 +116,7 @@ class Matching:
         return any(one is not None for one in (self.agents, self.projects, self.since, self.until))
 
     def listing(self, *, utc: bool, **more: Any) -> Listing:
-        from sess_common import times
-        from sess_schema.queries.sessions import Listing
-
-        return Listing(
+        return sessions.Listing(
             self.agents or (),
             self.projects or (),
             since=times.since(self.since, utc=utc) if self.since is not None else None,
@@ -101,13 +125,11 @@ class Matching:
         )
 
     def rows(self, db: apsw.Connection, listing: Listing) -> list[SessionRow]:
-        from sess_common.errors import Exit, SessError
-
-        found = [*listing.rows(db)]
-        if not found:
+        rows = [*listing.rows(db)]
+        if not rows:
             hint = "`sess list` lists them"
             raise SessError("no session matches", hint=hint, code=Exit.NOTHING_FOUND)
-        return found
+        return rows
 
 
 @dataclass(slots=True)
@@ -123,53 +145,64 @@ class DeletionOptions:
     utc: Utc = False
 
     def check(self, verb: str) -> None:
-        from sess_common.errors import SessError
-
         if not (self.sessions or self.agents or self.projects or self.older_than):
             hint = "name sessions, or use --project, --agent, --older-than"
             raise SessError(f"nothing to {verb}", hint=hint)
 
     def rows(self, db: apsw.Connection) -> list[SessionRow]:
         """Those that all filters match; among the ones with these IDs if any are given."""
-        from sess_common import times
-        from sess_schema.queries import sessions
+        named = {row.key: row for row in (sessions.resolve(db, id_) for id_ in self.sessions or ())}
+        if not (self.agents or self.projects or self.older_than):
+            return [*named.values()]
+        before = times.since(self.older_than, utc=self.utc) if self.older_than else None
+        listing = sessions.Listing(self.agents or (), self.projects or (), every=True, limit=0)
+        return [
+            row
+            for row in listing.rows(db)
+            if (before is None or (row.ended is not None and row.ended < before))
+            and (not self.sessions or row.key in named)
+        ]
 
-        found = {row.key: row for row in (sessions.resolve(db, one) for one in self.sessions or ())}
-        if self.agents or self.projects or self.older_than:
-            before = times.since(self.older_than, utc=self.utc) if self.older_than else None
-            listing = sessions.Listing(self.agents or (), self.projects or (), every=True, limit=0)
-            matching = {
-                row.key: row
-                for row in listing.rows(db)
-                if before is None or (row.ended is not None and row.ended < before)
-            }
-            kept = matching.keys() & found.keys() if self.sessions else matching.keys()
-            found = {key: row for key, row in matching.items() if key in kept}
-        return [*found.values()]
+    def agreed(self, question: str, does: str) -> bool:
+        return self.yes or confirmed(question, does)
 
 
 @dataclass(frozen=True, slots=True)
 class CutOptions:
     """How records are cut out of a session."""
 
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", "-n", help="Only show what would be cut.")
-    ] = False
+    dry_run: DryCut = False
     yes: Yes = False
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Cut despite warnings, or soon after the agent has written."),
-    ] = False
+    force: ForceCut = False
     source: TranscriptNumber = None
     as_json: AsJson = False
 
 
+@dataclass(slots=True)
+class Masks:
+    """What is masked."""
+
+    no_redact: NoRedact = False
+    redact: Redact = None
+    redaction_report: RedactionReport = False
+
+    def redactor(self) -> Redactor | None:
+        """What masks secrets, as the options and config.toml say."""
+        from collections import Counter
+
+        from sess_cli.export.story import usual_redactor
+
+        if self.no_redact and (self.redact or self.redaction_report):
+            raise SessError("--no-redact cannot be combined with --redact or --redaction-report")
+        if self.no_redact:
+            return None
+        redactor = usual_redactor(self.redact or ())
+        redactor.places = Counter() if self.redaction_report else None
+        return redactor
+
+
 def confirmed(question: str, does: str) -> bool:
     """Whether somebody on a terminal says yes."""
-    import sys
-
-    from sess_common.errors import SessError
-
     if not sys.stdin.isatty():
         raise SessError("nobody to ask", hint=f"`--yes` {does} without asking")
     return typer.confirm(question, err=True)

@@ -17,7 +17,6 @@ from sess_common.escape import safe
 if TYPE_CHECKING:
     from typing import Any, TextIO
 
-
 _CODES = {
     "bold": "1",
     "dim": "2",
@@ -32,6 +31,7 @@ _CODES = {
 }
 _WITH_LINKS = ("iTerm.app", "WezTerm", "vscode", "ghostty", "Hyper", "Tabby", "rio")
 _FIRST_VTE = 5000
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how one begins in a spreadsheet
 
 
 class Terminal:
@@ -97,9 +97,6 @@ def _width() -> int:
     return max(40, shutil.get_terminal_size((80, 24)).columns)
 
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
 def json_line(value: Any) -> None:
     """Write one object and flush, so that the reader of a pipe need not wait for the rest."""
     import json  # loads in half the time of orjson
@@ -148,7 +145,11 @@ def pager(*, wanted: bool = True) -> Iterator[Terminal]:
 
 
 class _Paged:
-    """A stream into a pager, which is started by the first line; never blocks."""
+    """A stream into a pager, as git does it: started by the first line, quiet when it is closed.
+
+    What is written waits in memory for the pager, not for the person who reads: a transaction that
+    is open meanwhile ends as soon as everything is rendered.
+    """
 
     def __init__(self, command: list[str]) -> None:
         self._command = command

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import apsw
 import typer
 
+from sess_cli import fresh
 from sess_cli.options import AsJson, NoSync
 from sess_cli.render import amounts
-from sess_common import lock
-from sess_common.errors import SessError
+from sess_cli.terminal import Terminal, json_line
+from sess_common import lock, paths
+from sess_common.errors import Exit, SessError
+from sess_common.program import say
 from sess_common.progress import progress_line
 from sess_schema import archive, connection, soundness
 from sess_schema.soundness import ArchiveCheck, Finding
@@ -45,9 +48,7 @@ def check(
     Every archived piece is compared with its checksum, and with its file if that is unchanged.
     Exits with 0 if all is well, 4 if anything is damaged.
     """
-    from sess_cli.terminal import Terminal, json_line
-    from sess_common import paths, upkeep
-    from sess_common.errors import Exit
+    from sess_common import upkeep
 
     share = _share(subset)
     home = paths.home()
@@ -80,8 +81,6 @@ def check(
 
 
 def _share(given: str) -> float:
-    from sess_common.errors import SessError
-
     try:
         share = float(given.removesuffix("%")) / 100
     except ValueError:
@@ -175,11 +174,7 @@ def backup(
     """
     from contextlib import closing
 
-    from sess_cli import fresh
-    from sess_cli.render import amounts
-    from sess_common import paths, upkeep
-    from sess_common.errors import SessError
-    from sess_common.program import say
+    from sess_common import upkeep
     from sess_common.progress import progress_line
     from sess_schema import backups
     from sess_schema.connection import open_reader

@@ -6,7 +6,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import AsJson, CutOptions, NoSync, Relink, SessionId, TranscriptNumber, Utc
+from sess_cli import fresh
+from sess_cli.options import (
+    AsJson,
+    CutOptions,
+    DryCut,
+    ForceCut,
+    NoSync,
+    Relink,
+    SessionId,
+    TranscriptNumber,
+    Utc,
+    cited_event,
+)
+from sess_cli.render import layout
+from sess_cli.terminal import Terminal, json_line
+from sess_common.errors import Exit, SessError
+from sess_common.program import counted, say
 
 if TYPE_CHECKING:
     import apsw
@@ -15,6 +31,8 @@ if TYPE_CHECKING:
     from sess_cli.edit.suggest import Suggestion
     from sess_cli.picker import Marks
     from sess_schema.queries.transcripts import Transcript
+
+_MARKED = 5  # the best suggestions are marked
 
 
 def cut(
@@ -41,23 +59,25 @@ def cut(
     snapshot is taken first: `sess undo` brings everything back. Cursor's databases are not changed;
     what is left goes into a file beside them.
     """
-    from sess_cli import fresh
     from sess_cli.edit import cutting, running
     from sess_schema.queries import transcripts
 
     if not (numbers or match or event):
-        from sess_common.errors import SessError
-
         raise SessError("nothing to cut", hint="name records: `5-7,9`, --match or --event")
     with fresh.open_with_sessions() as db:
-        chosen = cutting.find_target(db, session, options.source)
+        target = cutting.find_target(db, session, options.source)
 
-        def plan(db: apsw.Connection) -> cutting.Cut:
-            found = transcripts.read(db, chosen.source)
-            seeds = _named_records(
-                db, chosen, found, numbers=numbers, match=match or [], events=event or []
+        def plan(db: apsw.Connection) -> Cut:
+            transcript = transcripts.read(db, target.source)
+            named = _named_records(
+                db,
+                target,
+                transcript,
+                numbers=numbers,
+                patterns=match or [],
+                citations=event or [],
             )
-            return cutting.planned_cut(db, chosen, found, seeds, relink=relink)
+            return cutting.planned_cut(db, target, transcript, named, relink=relink)
 
         running.run(plan, options)
 
@@ -68,24 +88,22 @@ def _named_records(
     transcript: Transcript,
     *,
     numbers: str | None,
-    match: list[str],
-    events: list[str],
+    patterns: list[str],
+    citations: list[str],
 ) -> set[int]:
-    from sess_cli import options
     from sess_cli.edit import cutting
     from sess_cli.edit.plan import parse_range
-    from sess_common.errors import Exit, SessError
 
-    seeds = parse_range(numbers, len(transcript.records)) if numbers else set()
-    for pattern in match:
-        found = cutting.matching(db, transcript, target.session.key, pattern)
-        if not found:
+    named = parse_range(numbers, len(transcript.records)) if numbers else set()
+    for pattern in patterns:
+        matches = cutting.matching(db, transcript, target.session.key, pattern)
+        if not matches:
             raise SessError(f'no record matches "{pattern}"', code=Exit.NOTHING_FOUND)
-        seeds |= found
-    for given in events:
-        event = options.cited_event(db, target.session, given.rpartition("#")[2])
-        seeds |= transcript.of_event(event)
-    return seeds
+        named |= matches
+    for citation in citations:
+        event = cited_event(db, target.session, citation.rpartition("#")[2])
+        named |= transcript.of_event(event)
+    return named
 
 
 def truncate(
@@ -107,27 +125,22 @@ def truncate(
     The session keeps its ID and can be resumed from there. A snapshot is taken first: `sess undo`
     brings everything back.
     """
-    from sess_cli import fresh
     from sess_cli.edit import cutting, running
     from sess_cli.edit.whole_files import checked_id
-    from sess_common.program import counted, say
     from sess_schema.queries import transcripts
 
     with fresh.open_with_sessions() as db:
-        chosen = cutting.find_target(db, checked_id(session), options.source)
+        target = cutting.find_target(db, checked_id(session), options.source)
 
     def plan(db: apsw.Connection) -> Cut:
-        found = transcripts.read(db, chosen.source)
-        cut = cutting.planned_truncation(db, chosen, found, before_user)
-        if cut is None:
+        transcript = transcripts.read(db, target.source)
+        truncation = cutting.planned_truncation(db, target, transcript, before_user)
+        if truncation is None:
             say(f"the session has no more than {counted(before_user, 'prompt')}: nothing to do")
             raise typer.Exit
-        return cut
+        return truncation
 
     running.run(plan, options)
-
-
-_SUGGESTED = 5  # the best ones are marked
 
 
 def pick(
@@ -137,14 +150,9 @@ def pick(
         bool, typer.Option("--no-suggest", help="Do not mark suggestions from the start.")
     ] = False,
     relink: Relink = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", "-n", help="Only show what would be cut.")
-    ] = False,
+    dry_run: DryCut = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask again.")] = False,
-    force: Annotated[
-        bool,
-        typer.Option("--force", help="Cut despite warnings, or soon after the agent has written."),
-    ] = False,
+    force: ForceCut = False,
     source: TranscriptNumber = None,
     utc: Utc = False,
 ) -> None:
@@ -153,27 +161,25 @@ def pick(
     Shows what goes with them and how many tokens are left. What `sess suggest` finds is marked from
     the start. Where the terminal cannot be drawn on, numbers are asked for.
     """
-    from sess_cli import fresh
-    from sess_cli import options as choosing
+    from sess_cli import finder, picker
     from sess_cli.edit import cutting, running
-    from sess_common.program import say
     from sess_schema.queries import transcripts
 
     with fresh.open_with_sessions() as db:
-        chosen = cutting.find_target(db, session, source)
-        marks = _marks(db, chosen, transcripts.read(db, chosen.source), suggest=not no_suggest)
+        target = cutting.find_target(db, session, source)
+        marks = _marks(db, target, transcripts.read(db, target.source), suggest=not no_suggest)
         marks.relink = relink
-        agreed = _on_screen(marks, utc=utc) if _has_screen() else _in_lines(marks, utc=utc)
-        if not agreed or not marks.chosen:
+        on_screen = finder.has_screen()
+        accepted = (_pick_on_screen if on_screen else picker.pick_by_numbers)(marks, utc=utc)
+        if not accepted or not marks.chosen:
             say("nothing was changed")
             return
-        options = choosing.CutOptions(dry_run, yes, force)
 
-        def plan(db: apsw.Connection) -> cutting.Cut:
-            found = transcripts.read(db, chosen.source)
-            return cutting.planned_cut(db, chosen, found, marks.chosen, relink=marks.relink)
+        def plan(db: apsw.Connection) -> Cut:
+            transcript = transcripts.read(db, target.source)
+            return cutting.planned_cut(db, target, transcript, marks.chosen, relink=marks.relink)
 
-        running.run(plan, options)
+        running.run(plan, CutOptions(dry_run, yes, force))
 
 
 def _marks(db: apsw.Connection, target: Target, transcript: Transcript, *, suggest: bool) -> Marks:
@@ -182,30 +188,18 @@ def _marks(db: apsw.Connection, target: Target, transcript: Transcript, *, sugge
     from sess_cli.picker import Marks
 
     session = target.session.key
-    found = suggestions(db, transcript, session)[:_SUGGESTED] if suggest else []
+    best = suggestions(db, transcript, session)[:_MARKED] if suggest else []
     return Marks(
         transcript.of(session),
         lambda chosen: cutting.plan_of(db, target, transcript, chosen),
-        {one.record.number: one for one in found},
+        {suggestion.record.number: suggestion for suggestion in best},
     )
 
 
-def _has_screen() -> bool:
-    from sess_cli import finder
-
-    return finder.has_screen()
-
-
-def _on_screen(marks: Marks, *, utc: bool) -> bool:
+def _pick_on_screen(marks: Marks, *, utc: bool) -> bool:
     from sess_cli.picker_screen import Picker  # slow to import
 
     return bool(Picker(marks, utc=utc).run())
-
-
-def _in_lines(marks: Marks, *, utc: bool) -> bool:
-    from sess_cli import picker
-
-    return picker.pick_by_numbers(marks, utc=utc)
 
 
 def suggest(
@@ -227,57 +221,51 @@ def suggest(
     file in a row (1.2), a correction right after it (1 to 1.3), a failed call before a correction
     (1.3), five or more answers in a row without a call (0.9).
     """
-    from sess_cli import fresh
     from sess_cli.edit import cutting
-    from sess_cli.edit import suggest as heuristics
-    from sess_common.program import say
+    from sess_cli.edit.suggest import suggestions
     from sess_schema.queries import transcripts
 
     with fresh.open_with_sessions(sync=not no_sync) as db:
-        chosen = cutting.find_target(db, session, source)
-        found = heuristics.suggestions(db, transcripts.read(db, chosen.source), chosen.session.key)
-    found = [one for one in found if one.score >= min_score]
-    shown = found[:top] if top else found
+        target = cutting.find_target(db, session, source)
+        ranked = suggestions(db, transcripts.read(db, target.source), target.session.key)
+    ranked = [suggestion for suggestion in ranked if suggestion.score >= min_score]
+    shown = ranked[:top] if top else ranked
     if as_json:
-        _write_suggestions(chosen, shown)
+        _write_suggestions(target, shown)
     elif shown:
-        _show_suggestions(chosen, shown, len(found))
+        _show_suggestions(target, shown, len(ranked))
     else:
         say("nothing to suggest")
 
 
-def _show_suggestions(target: Target, found: list[Suggestion], total: int) -> None:
+def _show_suggestions(target: Target, shown: list[Suggestion], total: int) -> None:
     from sess_cli.edit import listing
-    from sess_cli.render import layout
-    from sess_cli.terminal import Terminal
 
     terminal = Terminal()
-    for one in found:
-        terminal.write(listing.row(terminal, one.record))
-        reason = layout.cut(terminal.line(one.reason), (terminal.width or 120) - 14)
-        terminal.write(f"{one.score:>13.2f}  {terminal.style(reason, 'yellow')}")
-    tokens = listing.tokens(sum(one.record.tokens for one in found))
-    more = f", {total - len(found)} more with --top 0" if total > len(found) else ""
-    terminal.write(f"\n{len(found)} suggested{more}; about {tokens} tokens")
-    numbers = ",".join(map(str, sorted({number for one in found for number in one.to_cut})))
+    for suggestion in shown:
+        terminal.write(listing.row(terminal, suggestion.record))
+        reason = layout.cut(terminal.line(suggestion.reason), (terminal.width or 120) - 14)
+        terminal.write(f"{suggestion.score:>13.2f}  {terminal.style(reason, 'yellow')}")
+    tokens = listing.tokens(sum(suggestion.record.tokens for suggestion in shown))
+    more = f", {total - len(shown)} more with --top 0" if total > len(shown) else ""
+    terminal.write(f"\n{len(shown)} suggested{more}; about {tokens} tokens")
+    to_cut = sorted({number for suggestion in shown for number in suggestion.to_cut})
+    numbers = ",".join(map(str, to_cut))
     terminal.write(f"cut them: sess cut {target.session.session} {numbers} --relink --dry-run")
 
 
-def _write_suggestions(target: Target, found: list[Suggestion]) -> None:
-    from sess_cli.terminal import json_line
+def _write_suggestions(target: Target, shown: list[Suggestion]) -> None:
     from sess_schema import objects
 
-    for one in found:
-        record = objects.record_fields(one.record)
-        triggers = [
-            {"id": trigger.id, "score": round(trigger.score, 6), "reason": trigger.reason}
-            for trigger in one.triggers
-        ]
+    for suggestion in shown:
         json_line(
             {
                 "session": target.session.session,
-                **record,
-                "score": one.score,
-                "triggers": triggers,
+                **objects.record_fields(suggestion.record),
+                "score": suggestion.score,
+                "triggers": [
+                    {"id": trigger.id, "score": round(trigger.score, 6), "reason": trigger.reason}
+                    for trigger in suggestion.triggers
+                ],
             }
         )

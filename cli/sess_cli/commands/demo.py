@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from sess_cli.terminal import Terminal
+from sess_common import times
 from sess_common.program import module
 
 if TYPE_CHECKING:
@@ -32,8 +34,6 @@ _SCENES = (
 
 def demo() -> None:
     """Try sess on a built-in sample, away from your own data."""
-    from sess_cli.terminal import Terminal
-
     terminal = Terminal()
     with throw_away() as sandbox:
         install_sample(sandbox.projects)
@@ -53,8 +53,6 @@ def demo() -> None:
 def install_sample(projects: Path) -> None:
     """Copy the sample to where Claude Code keeps its transcripts, dated as if just written."""
     from importlib import resources
-
-    from sess_common import times
 
     sample = resources.files("sess_cli") / "sample"
     texts = dict(_texts(sample, ()))

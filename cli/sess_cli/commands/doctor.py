@@ -11,7 +11,9 @@ from sess_cli import fresh
 from sess_cli.export import story
 from sess_cli.options import AsJson
 from sess_cli.terminal import Terminal, json_line
+from sess_common import paths
 from sess_common.errors import Exit
+from sess_common.program import module, say
 from sess_redaction import HOME
 from sess_schema.queries.sessions import Listing
 from sess_schema.session import Reader
@@ -53,9 +55,6 @@ def doctor(
     Exits with 0 if all is well, 4 if the index is unusable, 5 with warnings.
     """
     from sess_cli.checks import FAIL, WARN, every_check
-    from sess_cli.terminal import Terminal, json_line
-    from sess_common import paths
-    from sess_common.errors import Exit
 
     terminal = Terminal()
     if secrets:
@@ -85,7 +84,6 @@ def _fix(home: Home) -> None:
     import subprocess
 
     from sess_cli.checks import close_to_others
-    from sess_common.program import module, say
 
     for path in close_to_others(home):
         say(f'made "{path}" private')

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sess_cli import fresh
 from sess_cli.options import AsJson, Branches, Matching, Models, NoPager, NoSync, Texts, Utc
+from sess_cli.terminal import json_line, pager
+from sess_common import times
+from sess_common.errors import Exit, SessError
+from sess_common.program import counted, say
+from sess_schema.queries import sessions
 
 if TYPE_CHECKING:
     import apsw
@@ -49,12 +55,6 @@ def list_(
     no_sync: NoSync = False,
 ) -> None:
     """List sessions, newest activity first."""
-    from sess_cli import fresh
-    from sess_cli.terminal import pager
-    from sess_common import times
-    from sess_common.errors import Exit, SessError
-    from sess_schema.queries import sessions
-
     if sort not in SORTS:
         raise SessError(f'no such order: "{sort}"', hint=f"one of {', '.join(SORTS)}")
     listing = which.listing(
@@ -73,7 +73,6 @@ def list_(
 
         found = drawn.chosen(db, listing, words or (), sort, reverse=reverse)
         if as_json:
-            from sess_cli.terminal import json_line
             from sess_schema import objects
 
             for row in found.rows:
@@ -96,8 +95,6 @@ def _count(
 ) -> None:
     """How many are not listed, and why."""
     from dataclasses import replace
-
-    from sess_common.program import counted, say
 
     notes = []
     if len(found.rows) < found.total:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sess_cli.options import AsJson
+from sess_common.errors import Exit, SessError
+from sess_common.program import counted, module, say
 
 if TYPE_CHECKING:
     from sess_cli.recording.recorder import Recorder
@@ -45,9 +47,6 @@ def record(
     """
     import sys
 
-    from sess_common.errors import Exit, SessError
-    from sess_common.program import counted, say
-
     if sys.stdin.isatty():
         raise SessError(
             "nothing to record: stdin is a terminal",
@@ -68,7 +67,6 @@ def _recorder(
     project: str | None, model: str, provider: str, session: str | None, teammate: str | None
 ) -> Recorder:
     from sess_cli.recording.recorder import Recorder, check_id
-    from sess_common.errors import SessError
 
     for given in (session, teammate):
         try:
@@ -90,7 +88,6 @@ def _write(recorder: Recorder, title: str) -> tuple[int, Exception | None]:
     import sys
 
     from sess_cli.recording.recorder import Incoming, Refused
-    from sess_common.program import say
 
     incoming, skipped, announced = Incoming(), 0, False
     with recorder:
@@ -140,8 +137,6 @@ def import_(
     256 MiB are the limit.
     """
     import subprocess
-
-    from sess_common.program import module
 
     options = [*(["--agent", agent] if agent else []), *(["--json"] if as_json else [])]
     child = [*module("sessiond.service.importing"), *options, "--", *files]

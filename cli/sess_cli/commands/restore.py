@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import apsw
 import typer
 
+from sess_cli import fresh
 from sess_cli.options import AsJson, NoSync, TranscriptNumber
 from sess_cli.render import amounts, layout
 from sess_cli.terminal import Terminal, json_line
 from sess_common.errors import Exit, SessError
+from sess_common.program import say
 from sess_schema import archive
 from sess_schema.archive import Chunk, Damaged
+from sess_schema.queries import sessions
 from sess_schema.queries.sources import SourceRow
 
 if TYPE_CHECKING:
@@ -60,12 +63,7 @@ def restore(
     the last one that is not empty. What --in-place --force replaces can be brought back with
     `sess undo`.
     """
-    from sess_cli import fresh
-    from sess_cli.render import amounts
-    from sess_common.errors import Exit, SessError
-    from sess_common.program import say
     from sess_schema import archive
-    from sess_schema.queries import sessions
 
     if in_place and output is not None:
         raise SessError("--in-place and --output exclude each other")
@@ -115,9 +113,6 @@ def _put_back(
     source: SourceRow, pieces: Callable[[], Iterator[bytes]], session: str | None, *, force: bool
 ) -> None:
     from sess_cli.edit import live, running, whole_files
-    from sess_cli.render import amounts, layout
-    from sess_common.errors import SessError
-    from sess_common.program import say
 
     path = layout.home_short(source.path)
     try:
@@ -133,15 +128,13 @@ def _put_back(
 
 
 def _sources(db: apsw.Connection, given: str) -> list[SourceRow]:
-    from sess_schema.queries import sessions, sources
+    from sess_schema.queries import sources
 
     named = sources.by_path(db, given) if os.sep in given else None
     return [named] if named else sources.of_session(db, sessions.resolve(db, given).key)
 
 
 def _source(db: apsw.Connection, given: str, which: str | None) -> SourceRow:
-    from sess_common.errors import Exit, SessError
-
     found = _sources(db, given)
     if which is not None:
         for number, one in enumerate(found, 1):
@@ -165,8 +158,6 @@ def _source(db: apsw.Connection, given: str, which: str | None) -> SourceRow:
 
 def write_new(path: str, pieces: Iterator[bytes], *, force: bool) -> int:
     """Write a private file, completely or not at all, and never through a link."""
-    from sess_common.errors import SessError
-
     if os.path.islink(path):
         raise SessError(f'"{path}" is a symbolic link', hint="name another file")
     if os.path.isdir(path) or not os.path.basename(path):
@@ -200,8 +191,6 @@ def write_new(path: str, pieces: Iterator[bytes], *, force: bool) -> int:
 
 def _move_to_free_name(beside: str, path: str) -> None:
     """A link fails if the name has been taken since; a rename would overwrite it."""
-    from sess_common.errors import SessError
-
     try:
         os.link(beside, path)
     except FileExistsError:
@@ -222,7 +211,7 @@ class Content(NamedTuple):
 
     @property
     def size(self) -> int:
-        return archive.size(self.chunks)
+        return sum(chunk.length for chunk in self.chunks)
 
     def pieces(self, db: apsw.Connection, *, skip_damaged: bool = False) -> Iterator[bytes]:
         for chunk in self.chunks:

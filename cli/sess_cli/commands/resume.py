@@ -9,16 +9,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.commands.export.shared import NoRedact, Output, Redact, RedactionReport
-from sess_cli.options import AsJson, NoSync, SessionId
+from sess_cli import fresh
+from sess_cli.commands.export import shared
+from sess_cli.options import AsJson, Masks, NoSync, Output, SessionId
+from sess_cli.render import amounts, layout
+from sess_cli.terminal import Terminal, json_line, pager
+from sess_common.errors import Exit, SessError
+from sess_schema.queries import sessions
 
 if TYPE_CHECKING:
     import apsw
 
     from sess_cli.continuing.history import Message
     from sess_cli.continuing.state import State
-    from sess_cli.terminal import Terminal
     from sess_schema.queries.sessions import SessionRow
+
+_MOST_LINES = 12  # of a fact
+_BOXES = {"done": "[x]", "doing": "[>]", "open": "[ ]"}
 
 
 def resume(
@@ -35,39 +42,33 @@ def resume(
     For a subagent, that is the session that started it. To continue with another agent, see
     `sess handoff`.
     """
-    from sess_cli import fresh, resuming
-    from sess_common.errors import Exit, SessError
-    from sess_schema.queries import sessions
+    from sess_cli import resuming
 
     with fresh.open_with_sessions(sync=not no_sync) as db:
         row = sessions.resolve(db, session)
-        found = resuming.resume(db, row.key)
+        command = resuming.resume(db, row.key)
     if as_json:
-        from sess_cli.terminal import json_line
-
         json_line(
             {
                 "session": row.session,
                 "agent": row.agent,
-                "command": [*found.arguments],
-                "directory": found.directory or found.vanished,
-                "directory_gone": found.vanished is not None,
-                "program": found.program(),
+                "command": [*command.arguments],
+                "directory": command.directory or command.vanished,
+                "directory_gone": command.vanished is not None,
+                "program": command.program(),
             }
         )
         return
-    if found.vanished is not None:
+    if command.vanished is not None:
         raise SessError(
-            f'the directory of this session no longer exists: "{found.vanished}"',
-            hint=f"create it, or try elsewhere: `{found.as_typed()}`",
+            f'the directory of this session no longer exists: "{command.vanished}"',
+            hint=f"create it, or try elsewhere: `{command.as_typed()}`",
             code=Exit.NOTHING_FOUND,
         )
     if execute:
-        found.replace_this_process()
-    from sess_cli.terminal import Terminal
-
+        command.replace_this_process()
     terminal = Terminal()
-    terminal.write(terminal.text(found.as_typed()))
+    terminal.write(terminal.text(command.as_typed()))
 
 
 def handoff(
@@ -80,9 +81,7 @@ def handoff(
         ),
     ] = 3000,
     output: Output = None,
-    no_redact: NoRedact = False,
-    redact: Redact = None,
-    redaction_report: RedactionReport = False,
+    masks: Masks,
     as_json: AsJson = False,
     no_sync: NoSync = False,
 ) -> None:
@@ -91,20 +90,17 @@ def handoff(
     In Markdown: goal, decisions, files, commands, open errors, to-dos and where it stands, with
     secrets masked.
     """
-    from sess_cli.commands.export import shared
     from sess_cli.continuing import handoff
 
-    redactor = shared.masking(off=no_redact, patterns=redact, report=redaction_report)
+    redactor = masks.redactor()
     with shared.opened(session, redactor, sync=not no_sync, images=False) as story:
-        found = handoff.facts_of(story)
-        text = handoff.write(story, found, max_tokens)
+        facts = handoff.facts_of(story)
+        text = handoff.write(story, facts, max_tokens)
         if as_json:
             from dataclasses import asdict
 
-            from sess_cli.terminal import json_line
-
             about = {"session": story.row.session, "agent": story.row.agent}
-            json_line({**about, "project": story.project, **asdict(found), "brief": text})
+            json_line({**about, "project": story.project, **asdict(facts), "brief": text})
             return
         raw = text.encode("utf-8", "backslashreplace")
         if output is None or output == "-":
@@ -119,8 +115,6 @@ def handoff(
 
 
 def _print_brief(raw: bytes) -> None:
-    from sess_cli.terminal import Terminal
-
     terminal = Terminal()
     if terminal.interactive:
         terminal.write(terminal.text(raw.decode()).rstrip())
@@ -161,56 +155,36 @@ def history(
     Subagents and thoughts are left out, and every call has its result. Where the agent has
     compacted the conversation, its summary takes the place of what came before.
     """
-    from sess_cli import fresh
     from sess_cli.continuing import history
-    from sess_common.errors import Exit, SessError
-    from sess_schema.queries import sessions
     from sess_schema.session import Reader
 
     with fresh.open_with_sessions(sync=not no_sync) as db:
         row = sessions.resolve(db, session)
-        found = history.messages_of(Reader(db, row.key), compacted=not every)
+        messages = history.messages_of(Reader(db, row.key), compacted=not every)
     if prune is not None:
-        found = history.pruned(found, prune)
-    if not found:
+        messages = history.pruned(messages, prune)
+    if not messages:
         raise SessError(f'session "{row.session}" has no messages', code=Exit.NOTHING_FOUND)
     if as_json:
-        _write_messages(found, form)
+        as_api = history.as_blocks if form is Form.anthropic else history.as_chat
+        for value in as_api(messages):
+            json_line(value)
         return
-    from sess_cli.terminal import pager
-
-    with pager(wanted=True) as terminal:
-        for one in found:
-            _write_message(terminal, one)
+    with pager() as terminal:
+        for message in messages:
+            _write_message(terminal, message)
 
 
-def _write_messages(found: list[Message], form: Form) -> None:
-    from sess_cli.terminal import json_line
-
-    if form is Form.anthropic:
-        from sess_cli.continuing.history import as_blocks as written
-    else:
-        from sess_cli.continuing.history import as_chat as written
-    for message in written(found):
-        json_line(message)
-
-
-def _write_message(terminal: Terminal, one: Message) -> None:
-    from sess_cli.render import amounts
-
-    name = one.call.tool if one.call is not None else ""
-    terminal.write(terminal.style(terminal.line(f"{one.role} {name}"), "bold"))
-    if one.text:
-        terminal.write(terminal.text(one.text))
-    if one.images:
-        terminal.write(f"[{amounts.plural(len(one.images), 'image')}]")
-    for call in one.calls:
+def _write_message(terminal: Terminal, message: Message) -> None:
+    name = message.call.tool if message.call is not None else ""
+    terminal.write(terminal.style(terminal.line(f"{message.role} {name}"), "bold"))
+    if message.text:
+        terminal.write(terminal.text(message.text))
+    if message.images:
+        terminal.write(f"[{amounts.plural(len(message.images), 'image')}]")
+    for call in message.calls:
         terminal.write(terminal.style(terminal.line(f"→ {call.tool} {call.arguments}"), "cyan"))
     terminal.write("")
-
-
-_MOST_LINES = 12
-_BOXES = {"done": "[x]", "doing": "[>]", "open": "[ ]"}
 
 
 def state(
@@ -221,52 +195,46 @@ def state(
     no_sync: NoSync = False,
 ) -> None:
     """Show where a session stands: plan, to-dos, mode, model."""
-    from sess_cli import fresh
     from sess_cli.continuing.state import read
-    from sess_schema.queries import sessions
 
     with fresh.open_with_sessions(sync=not no_sync) as db:
         row = sessions.resolve(db, session)
-        found = read(db, row)
+        standing = read(db, row)
         if as_json:
-            from sess_cli.terminal import json_line
-
-            json_line(found.as_object(db, row))
+            json_line(standing.as_object(db, row))
             return
-        from sess_cli.terminal import Terminal
-
         terminal = Terminal()
-        for name, text in _facts(db, row, found):
+        for name, text in _facts(db, row, standing):
             _write_fact(terminal, name, text, full=full)
 
 
-def _facts(db: apsw.Connection, row: SessionRow, found: State) -> Iterator[tuple[str, str]]:
-    from sess_cli.render import layout
-    from sess_schema.queries import sessions
-
+def _facts(db: apsw.Connection, row: SessionRow, standing: State) -> Iterator[tuple[str, str]]:
     yield "title", sessions.title_of(db, row)
     yield "session", f"{row.session} ({row.agent})"
     branch = f" on {row.git_branch}" if row.git_branch else ""
     yield "project", layout.home_short(row.project) + branch
-    yield "model", found.model or ""
-    yield "mode", found.mode or ""
-    yield "where", found.environment if found.environment != "local" else ""
-    yield "as", found.profile or ""
-    yield "goal", found.goal or ""
-    if found.plan is not None:
-        plan = found.plan
+    yield "model", standing.model or ""
+    yield "mode", standing.mode or ""
+    yield "where", standing.environment if standing.environment != "local" else ""
+    yield "as", standing.profile or ""
+    yield "goal", standing.goal or ""
+    if standing.plan is not None:
+        plan = standing.plan
         head = " ".join(filter(None, (plan.title, f"({plan.status})" if plan.status else "")))
         feedback = f"feedback: {plan.feedback}" if plan.feedback else ""
         yield "plan", "\n".join(filter(None, (head, plan.content, feedback)))
-    lines = (f"{_BOXES[todo.state]} {todo.text}" for todo in found.todos.all)
+    lines = (f"{_BOXES[todo.state]} {todo.text}" for todo in standing.todos.all)
     yield "to-dos", "\n".join(lines)
-    yield "compacted", _times(found.compactions) + (f"\n{found.summary}" if found.summary else "")
-    waiting = (f"{one['tool'] or 'unknown'} {one['summary'] or ''}" for one in found.pending)
+    yield (
+        "compacted",
+        _times(standing.compactions) + (f"\n{standing.summary}" if standing.summary else ""),
+    )
+    waiting = (f"{one['tool'] or 'unknown'} {one['summary'] or ''}" for one in standing.pending)
     yield "pending", "\n".join(waiting)
-    yield "asked", found.last_prompt or ""
-    yield "answered", found.last_answer or ""
-    yield "prompt", found.system_prompt or ""
-    yield "env", found.env_info or ""
+    yield "asked", standing.last_prompt or ""
+    yield "answered", standing.last_answer or ""
+    yield "prompt", standing.system_prompt or ""
+    yield "env", standing.env_info or ""
 
 
 def _times(count: int) -> str:
@@ -274,8 +242,6 @@ def _times(count: int) -> str:
 
 
 def _write_fact(terminal: Terminal, name: str, text: str, *, full: bool) -> None:
-    from sess_cli.render import layout
-
     if not text.strip():
         return
     lines = [

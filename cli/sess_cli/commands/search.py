@@ -9,6 +9,7 @@ import typer
 
 from sess_cli.options import AsJson, NoPager, NoSync, Superseded, Texts, Utc, of_field
 from sess_cli.parsing import WordsCommand, expanded
+from sess_common.errors import SessError
 from sess_schema.queries.fields import FIELDS
 
 if TYPE_CHECKING:
@@ -159,7 +160,6 @@ def search(
     """
     from sess_cli.search import saved_searches
     from sess_cli.search.run import OutputOptions, perform
-    from sess_common.errors import SessError
     from sess_schema.queries.search import Filter, Search
 
     if case and ignore_case:
@@ -192,8 +192,6 @@ def search(
 
 
 def _mode(*, substring: bool, regex: bool, tools_only: bool) -> Any:
-    from sess_common.errors import SessError
-
     chosen = {"substring": substring, "regex": regex, "tools": tools_only}
     modes = [name for name, on in chosen.items() if on]
     if len(modes) > 1:
@@ -202,7 +200,6 @@ def _mode(*, substring: bool, regex: bool, tools_only: bool) -> Any:
 
 
 def _sort(given: str) -> Any:
-    from sess_common.errors import SessError
     from sess_schema.queries.search import SORTS
 
     if given not in SORTS:

@@ -6,7 +6,20 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.options import AsJson, NoPager, NoSync, SessionId, Superseded, TranscriptNumber, Utc
+from sess_cli import fresh
+from sess_cli.options import (
+    AsJson,
+    NoPager,
+    NoSync,
+    SessionId,
+    Superseded,
+    TranscriptNumber,
+    Utc,
+    cited_event,
+    split_citation,
+)
+from sess_cli.terminal import json_line, pager
+from sess_schema.queries import sessions
 
 if TYPE_CHECKING:
     import apsw
@@ -34,19 +47,16 @@ def show(
 
     ID#EVENT, as `sess search` prints it, starts at that event.
     """
-    from sess_cli import fresh, options
-    from sess_cli.terminal import pager
-    from sess_schema.queries import sessions
     from sess_schema.session import Reader
 
-    name, at = options.split_citation(session)
+    name, at = split_citation(session)
     with (
         pager(wanted=not no_pager and not as_json) as terminal,
         fresh.open_with_sessions(sync=not no_sync) as db,
     ):
         row = sessions.resolve(db, name)
         reader = Reader(db, row.key, superseded=superseded)
-        event = None if at is None else options.cited_event(db, row, at, superseded=superseded)
+        event = None if at is None else cited_event(db, row, at, superseded=superseded)
         if as_json:
             _write_events(db, row, reader, event)
             return
@@ -60,9 +70,7 @@ def show(
 def _write_events(
     db: apsw.Connection, row: SessionRow, reader: Reader, event: EventId | None
 ) -> None:
-    from sess_cli.terminal import json_line
     from sess_schema import objects
-    from sess_schema.queries import sessions
 
     subagents = {child.call_id: child.session for child in sessions.children(db, row.key)}
     originals: dict[int, str | None] = {row.key: None}
@@ -98,26 +106,22 @@ def records(
 
     The number is the position of a record in its file, from 1. Tokens are an estimate.
     """
-    from sess_cli import fresh
     from sess_cli.edit import cutting, listing
     from sess_schema.queries import transcripts
 
     with fresh.open_with_sessions(sync=not no_sync) as db:
-        chosen = cutting.find_target(db, session, source)
-        found = transcripts.read(db, chosen.source)
+        target = cutting.find_target(db, session, source)
+        transcript = transcripts.read(db, target.source)
     if as_json:
-        _write_records(chosen, found)
+        _write_records(target, transcript)
         return
-    from sess_cli.terminal import pager
-
     with pager(wanted=not no_pager) as terminal:
-        for line in listing.lines(terminal, chosen, found, graph=graph, utc=utc):
+        for line in listing.lines(terminal, target, transcript, graph=graph, utc=utc):
             terminal.write(line)
 
 
-def _write_records(chosen: Target, found: Transcript) -> None:
-    from sess_cli.terminal import json_line
+def _write_records(target: Target, transcript: Transcript) -> None:
     from sess_schema import objects
 
-    for record in found.of(chosen.session.key):
-        json_line({"session": chosen.session.session, **objects.record(record, found)})
+    for record in transcript.of(target.session.key):
+        json_line({"session": target.session.session, **objects.record(record, transcript)})

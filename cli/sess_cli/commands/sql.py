@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sess_cli import fresh
 from sess_cli.options import AsJson, NoSync
+from sess_cli.render import layout
+from sess_cli.terminal import Terminal, csv_text, json_line
+from sess_common.errors import Exit, SessError
+from sess_common.program import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -52,9 +57,6 @@ def sql(
     sess sql "SELECT tool, count(*) FROM v_calls WHERE status = 'error' GROUP BY 1"
     """
     import apsw
-
-    from sess_cli import fresh
-    from sess_common.errors import Exit, SessError
 
     if as_json and as_csv:
         raise SessError("--json and --csv cannot be combined")
@@ -126,8 +128,6 @@ def _only_reading(db: apsw.Connection) -> None:
 
 
 def _ask(db: apsw.Connection, query: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
-    from sess_common.errors import SessError
-
     columns: list[str] | None = None
 
     def on_statement(cursor: apsw.Cursor, _sql: str, _bindings: Any) -> bool:
@@ -155,8 +155,6 @@ def _distinct(names: list[str]) -> list[str]:
 
 
 def _write_json(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
-    from sess_cli.terminal import json_line
-
     for row in rows:
         values = [base64.b64encode(v).decode() if isinstance(v, bytes) else v for v in row]
         json_line(dict(zip(columns, values, strict=True)))
@@ -166,8 +164,6 @@ def _write_csv(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
     import csv
     import sys
 
-    from sess_cli.terminal import csv_text
-
     writer = csv.writer(sys.stdout, lineterminator="\n")
     for row in chain([columns], rows):
         values = [v.hex() if isinstance(v, bytes) else v for v in row]
@@ -176,9 +172,6 @@ def _write_csv(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
 
 def _write_table(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
     """Aligned by the first rows; a later one may be wider, so that none waits for the last."""
-    from sess_cli.render import layout
-    from sess_cli.terminal import Terminal
-
     if not columns:
         return
     terminal = Terminal()
@@ -199,8 +192,6 @@ def _write_table(columns: list[str], rows: Iterator[tuple[Any, ...]]) -> None:
 
 def _write_records(terminal: Any, columns: list[str], rows: Iterator[list[str]]) -> None:
     """One line per value, if a row has too many for the width."""
-    from sess_cli.render import layout
-
     widest = max(map(layout.cells, columns))
     for number, row in enumerate(rows):
         if number:
@@ -211,8 +202,6 @@ def _write_records(terminal: Any, columns: list[str], rows: Iterator[list[str]])
 
 
 def _cell(terminal: Any, value: Any) -> str:
-    from sess_common.program import counted
-
     if value is None:
         return "NULL"
     if isinstance(value, bytes):

@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sess_cli import fresh
 from sess_cli.options import AsJson, Branches, Matching, NoSync, Texts, Utc
 from sess_cli.render.stats import VIEWS
+from sess_cli.terminal import Terminal, json_line
+from sess_common import times
+from sess_common.errors import SessError
+from sess_common.program import Ended, say
+from sess_schema.queries import sessions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -93,8 +99,6 @@ def stats(
     Responses of models without a known price are listed, but excluded from
     cost totals.
     """
-    from sess_common import times
-    from sess_common.errors import SessError
     from sess_schema.queries.stats import GROUPS, SUBAGENTS, Stats
 
     view = what if what in VIEWS else None
@@ -166,9 +170,6 @@ class _Answer:
         self.by_view = False  # the session was given in place of a view
 
     def write(self, session: str | None, *, alone: bool, sync: bool) -> None:
-        from sess_cli import fresh
-        from sess_common.program import Ended
-
         code = 0
         with fresh.open_with_sessions(sync=sync) as db, db:
             row = self._choose(db, session)
@@ -188,7 +189,6 @@ class _Answer:
                 one.write(db, self._asked, row, utc=self.utc)
             else:
                 from sess_cli.render.stats import dashboard
-                from sess_cli.terminal import Terminal
 
                 dashboard.write(db, self._asked, Terminal())
         if code:
@@ -204,9 +204,6 @@ class _Answer:
 
     def draw(self, session: str | None, html: str | None, png: str | None, *, sync: bool) -> None:
         """Write charts to files."""
-        from sess_cli import fresh
-        from sess_common.program import say
-
         with fresh.open_with_sessions(sync=sync) as db, db:
             self._choose(db, session)
             if html is not None:
@@ -224,7 +221,6 @@ class _Answer:
         from sess_cli.render.stats import dashboard, report_of
         from sess_cli.render.stats.dashboard import watch
         from sess_cli.render.stats.report import write
-        from sess_common import times
 
         def draw(db: apsw.Connection, terminal: Any, height: int) -> None:
             self._choose(db, session)
@@ -271,7 +267,6 @@ class _Answer:
         elif form != "json":
             tallies.write({"total": self._asked.total(db)}, form, "group")
         else:
-            from sess_cli.terminal import json_line
             from sess_schema import numbers, objects
 
             total, spent = self._asked.total(db), numbers.worktime_of(db, self._asked)
@@ -287,7 +282,6 @@ class _Answer:
 
     def _view_options(self) -> ViewOptions:
         from sess_cli.render.stats.report import ViewOptions
-        from sess_common import times
 
         return ViewOptions(self.detail, self.path, self.budget, times.now_ms(), self.utc)
 
@@ -302,8 +296,6 @@ def _refuse(
     budget: str | None,
 ) -> None:
     """Reject arguments that cannot be combined."""
-    from sess_common.errors import SessError
-
     if path is not None and view != "files":
         raise SessError(
             f'unexpected argument "{path}"', hint="only `sess stats files` takes a PATH"
@@ -325,7 +317,6 @@ def _refuse(
 
 def _titles(db: apsw.Connection, asked: Stats) -> dict[str, str]:
     """The short ID and the title of each session, by the name of its group."""
-    from sess_schema.queries import sessions
     from sess_schema.queries.quarters import Reader
 
     names, short = Reader(db, asked).names, sessions.ShortIds(db)
@@ -347,8 +338,6 @@ def _total(groups: Mapping[str, Tally]) -> Tally:
 def _zone(name: str | None, *, utc: bool) -> tzinfo | None:
     from datetime import UTC
 
-    from sess_common.errors import SessError
-
     if name is None:
         return UTC if utc else None
     from zoneinfo import ZoneInfo
@@ -362,9 +351,6 @@ def _zone(name: str | None, *, utc: bool) -> tzinfo | None:
 
 
 def _session(db: apsw.Connection, given: str, *, or_view: bool) -> SessionRow:
-    from sess_common.errors import SessError
-    from sess_schema.queries import sessions
-
     try:
         return sessions.resolve(db, given)
     except SessError as error:

@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sess_cli import fresh
 from sess_cli.options import AsJson, Utc
+from sess_cli.render import amounts, layout
+from sess_cli.terminal import Terminal, json_line
+from sess_common import times
+from sess_common.errors import Exit, SessError
+from sess_common.program import say
+from sess_schema.queries import sessions
 
 if TYPE_CHECKING:
     from sess_cli.edit.log import Edit
@@ -41,9 +48,6 @@ def undo(
     """
     from sess_cli.edit import log, running, undoing
     from sess_cli.edit.live import Changed, editing
-    from sess_cli.render import amounts, layout
-    from sess_common.errors import SessError
-    from sess_common.program import say
 
     if log.folder().is_dir():
         with editing():  # decides about what a crash has interrupted
@@ -89,10 +93,6 @@ def _chosen(given: str | None, *, redo: bool) -> Edit:
 
 
 def _session(given: str) -> str:
-    from sess_cli import fresh
-    from sess_common.errors import Exit, SessError
-    from sess_schema.queries import sessions
-
     try:
         with fresh.open_with_sessions() as db:
             return sessions.resolve(db, given).session
@@ -108,9 +108,6 @@ def _session(given: str) -> str:
 
 def _show_list(given: str | None, *, utc: bool, as_json: bool) -> None:
     from sess_cli.edit import log
-    from sess_cli.render import amounts, layout
-    from sess_cli.terminal import Terminal
-    from sess_common.errors import Exit, SessError
 
     edits = log.entries()
     if given is not None:
@@ -136,9 +133,6 @@ def _show_list(given: str | None, *, utc: bool, as_json: bool) -> None:
 
 
 def _write_json(edit: Edit, by: Edit | None = None) -> None:
-    from sess_cli.terminal import json_line
-    from sess_common import times
-
     json_line(
         {
             "edit": edit.id,

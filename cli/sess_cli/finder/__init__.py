@@ -35,7 +35,7 @@ def start(*, print_id: bool = False) -> int:
 
 def run(index_path: Path, *, utc: bool = False) -> int:
     """Open the finder; returns an exit code, or becomes the agent whose session is resumed."""
-    from sess_cli.finder.actions import Resume
+    from sess_cli.resuming import Resume  # nothing of Textual before `load`
 
     finder = load()(index_path, utc=utc)
     resume = finder.run()

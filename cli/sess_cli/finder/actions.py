@@ -29,9 +29,6 @@ from sess_schema.ids import EventId, SessionId
 from sess_schema.queries import sessions
 from sess_schema.queries.sessions import SessionRow
 
-__all__ = ["Resume", "as_markdown", "export", "id_of", "name_of", "read_in_pager", "resume"]
-
-
 Made = TypeVar("Made")
 _SHORTLY, _LONGER = 4, 12  # seconds to show a message
 

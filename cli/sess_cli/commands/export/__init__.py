@@ -1,4 +1,4 @@
-"""`sess export`: sessions as files. Each format is one module in this folder."""
+"""`sess export`: sessions as files. The formats are in the modules of this folder."""
 
 from __future__ import annotations
 

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Annotated, BinaryIO, Literal
 
 import typer
 
-from sess_cli.commands.export.shared import Depth, Force, Masks, Output, Publishing, Repo, Selection
-from sess_cli.options import NoSync, Utc
+from sess_cli import fresh
+from sess_cli.commands.export import shared
+from sess_cli.commands.export.shared import Depth, Force, Publishing, Repo, Selection
+from sess_cli.options import Masks, NoSync, Output, Utc
+from sess_cli.render import amounts
+from sess_common.errors import SessError
+from sess_common.program import counted, say
 
 if TYPE_CHECKING:
+    from sess_cli.export.forge import Repository
     from sess_cli.export.html.encrypted import Lock
     from sess_cli.export.html.masthead import Combined
+    from sess_cli.export.html.page import Look
     from sess_cli.export.story import Story
-
 
 _PASSPHRASE = "SESS_PASSPHRASE"  # noqa: S105 - the name of a variable
 _FOLDER_STYLES = frozenset({"pages"})
@@ -55,18 +61,15 @@ def html(
 
     Several sessions, named or chosen by the options, become one page, oldest first.
     """
-    from sess_cli import fresh  # not needed for --help
-    from sess_cli.commands.export import shared
     from sess_cli.export.files import Failures
+    from sess_cli.export.html import page
     from sess_cli.export.html.masthead import Combined
     from sess_cli.export.story import Story
-    from sess_common.errors import SessError
 
-    which.check()
+    listing = which.checked_listing(utc=utc)
     if style != "reader" and not which.is_one:
         hint = "name one session, or `sess export site` for a page of each"
         raise SessError(f"--style {style} is for one session", hint=hint)
-    listing = which.listing(utc=utc, orphans=True, limit=0)
     if output is not None and style in _FOLDER_STYLES:
         if output == "-":
             raise SessError("`-o -` cannot be combined with --style pages")
@@ -85,44 +88,37 @@ def html(
             written = _write_pages(story, folder, repo, lock, utc=utc)
             shared.report(written[0], redactor)
         else:
-            wanted: dict[str, Any] = {
-                "style": style, "lock": lock, "level": level, "repo": repo,
-                "static": static, "utc": utc,
-            }  # fmt: skip
+            repository = None if style == "timeline" else _repository(whole, repo)
+            look = page.Look(level, static, utc, repository)
             name = shared.default_name(story, "html") if which.is_one else "sessions.html"
             written = [shared.target(output, name, force=force)]
-            shared.put(lambda out: _write_page(whole, out, **wanted), written[0], redactor)
+            shared.put(lambda out: _write_page(whole, out, style, look, lock), written[0], redactor)
     publishing.publish(written)
     shared.report_failed(failures)
 
 
+def _repository(story: Story | Combined, repo: str | None) -> Repository | None:
+    """The one that commits are linked to; none for sessions of several projects."""
+    from sess_cli.export import forge
+    from sess_cli.export.html.masthead import Combined
+
+    if not isinstance(story, Combined):
+        return forge.repository_of(story, repo)
+    if repo is None and not story.of_one_project:
+        return None
+    return forge.repository_of(story.stories[0], repo)
+
+
 def _write_page(
-    story: Story | Combined,
-    out: BinaryIO,
-    *,
-    style: str,
-    lock: Lock | None,
-    level: str,
-    repo: str | None,
-    static: bool,
-    utc: bool,
+    story: Story | Combined, out: BinaryIO, style: str, look: Look, lock: Lock | None
 ) -> None:
+    from sess_cli.export.html import page, timeline
     from sess_cli.export.html.masthead import Combined
 
     if style == "timeline" and not isinstance(story, Combined):
-        from sess_cli.export.html import timeline
-
-        timeline.write(story, out, utc=utc, lock=lock)
-        return
-    from sess_cli.export import forge
-    from sess_cli.export.html import page
-
-    if isinstance(story, Combined) and repo is None and not story.of_one_project:
-        repository = None
+        timeline.write(story, out, utc=look.utc, lock=lock)
     else:
-        first = story.stories[0] if isinstance(story, Combined) else story
-        repository = forge.repository_of(first, repo)
-    page.write(story, out, page.Look(level, static, utc, repository), lock)
+        page.write(story, out, look, lock)
 
 
 def _write_pages(
@@ -131,8 +127,6 @@ def _write_pages(
     """Every file, the index first."""
     from sess_cli.export import forge
     from sess_cli.export.html import pages
-    from sess_cli.render import amounts
-    from sess_common.program import say
 
     repository = forge.repository_of(story, repo)
     done = pages.write(story, folder, repository=repository, utc=utc, lock=lock)
@@ -146,20 +140,17 @@ def _lock() -> Lock:
     from getpass import getpass
 
     from sess_cli.export.html import encrypted
-    from sess_common.errors import SessError
 
     encrypted.require_cipher()
-    given = os.environ.get(_PASSPHRASE)
-    if given is None and not sys.stdin.isatty():
+    configured = os.environ.get(_PASSPHRASE)
+    if configured is None and not sys.stdin.isatty():
         raise SessError("no terminal to ask for a passphrase", hint=f"set {_PASSPHRASE}")
-    asked = given is None
-    if given is None:
-        given = getpass("Passphrase: ", stream=sys.stderr)
-    if weakness := encrypted.weakness(given):
+    passphrase = getpass("Passphrase: ", stream=sys.stderr) if configured is None else configured
+    if weakness := encrypted.weakness(passphrase):
         raise SessError(f"the passphrase {weakness}", hint=encrypted.ENOUGH)
-    if asked and getpass("Again: ", stream=sys.stderr) != given:
+    if configured is None and getpass("Again: ", stream=sys.stderr) != passphrase:
         raise SessError("the passphrases differ")
-    return encrypted.Lock(given)
+    return encrypted.Lock(passphrase)
 
 
 def md(
@@ -185,27 +176,20 @@ def md(
 
     Several sessions, named or chosen by the options, become one file, oldest first.
     """
-    from sess_cli import fresh  # not needed for --help
-    from sess_cli.commands.export import shared
     from sess_cli.export import forge, markdown
     from sess_cli.export.files import Failures
     from sess_cli.export.story import Story
-    from sess_common.errors import SessError
-    from sess_common.program import counted, say
 
-    which.check(all_if_none=tree is not None)
-    asked = output is not None or publishing.gist or publishing.open_it or repo is not None
-    if tree is not None and asked:
+    listing = which.checked_listing(utc=utc, all_if_none=tree is not None)
+    single = output is not None or publishing.gist or publishing.open_it or repo is not None
+    if tree is not None and single:
         raise SessError("--tree cannot be combined with -o, --gist, --open or --repo")
-    listing = which.listing(utc=utc, orphans=True, limit=0)
     shared.check_output(output, force=force)
     publishing.check(output, masked=not masks.no_redact)
     redactor, failures = masks.redactor(), Failures()
     with fresh.open_with_sessions(sync=not no_sync) as db:
         stories = [Story(db, row, redactor, depth=depth) for row in which.rows(db, listing)]
         if tree is not None:
-            from sess_cli.export import markdown
-
             count = markdown.write_tree(stories, tree, failures, full=full, utc=utc)
             say(f"wrote {counted(count, 'note')} to {tree}")
             shared.report_masked(redactor)
@@ -240,14 +224,11 @@ def json_(
 
     Several sessions, named or chosen by the options, become one file, oldest first.
     """
-    from sess_cli import fresh  # not needed for --help
-    from sess_cli.commands.export import shared
     from sess_cli.export import data
     from sess_cli.export.files import Failures
     from sess_cli.export.story import Story
 
-    which.check()
-    listing = which.listing(utc=utc, orphans=True, limit=0)
+    listing = which.checked_listing(utc=utc)
     shared.check_output(output, force=force)
     redactor, failures = masks.redactor(), Failures()
     with fresh.open_with_sessions(sync=not no_sync) as db:
@@ -276,20 +257,15 @@ def sqlite(
     no_sync: NoSync = False,
 ) -> None:
     """Export sessions as an SQLite database, for Datasette; all, unless some are chosen."""
-    from sess_cli import fresh  # not needed for --help
-    from sess_cli.commands.export import shared
     from sess_cli.export import data, files
-    from sess_cli.export.files import Failures
     from sess_cli.export.story import Story
-    from sess_common.errors import SessError
 
     if output == "-":
         raise SessError("cannot write a database to stdout", hint="use `-o FILE`")
-    which.check(all_if_none=True)
-    listing = which.listing(utc=utc, orphans=True, limit=0)
+    listing = which.checked_listing(utc=utc, all_if_none=True)
     files.check_target(output)
     shared.check_output(output, force=force)
-    redactor, failures = masks.redactor(), Failures()
+    redactor, failures = masks.redactor(), files.Failures()
     with fresh.open_with_sessions(sync=not no_sync) as db:
         rows = which.rows(db, listing)
         stories = (Story(db, row, redactor, images=False) for row in rows)

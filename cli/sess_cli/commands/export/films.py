@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from math import isnan
@@ -14,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli import options
 from sess_cli.commands.export import shared
-from sess_cli.options import Utc
+from sess_cli.options import Masks, NoSync, Output, SessionId, Utc
+from sess_cli.render import amounts
+from sess_common.errors import Exit, SessError
+from sess_common.program import say
 
 if TYPE_CHECKING:
     from sess_cli.export.film.rows import Film
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 FPS, THEME = 15, "mocha"
 MAX_OUTPUT = 12
-_SECONDS = re.compile(r"(?:(\d{1,3})h)?(?:(\d{1,5})m)?(?:(\d{1,6}(?:\.\d{1,3})?)s?)?")
+COLUMNS, LINES = 136, 36  # about what a picture of the usual size has
+_DURATION = re.compile(r"(?:(\d{1,3})h)?(?:(\d{1,5})m)?(?:(\d{1,6}(?:\.\d{1,3})?)s?)?")
 
 
 class Only(StrEnum):
@@ -90,8 +91,6 @@ class FilmOptions:
     utc: Utc = False
 
     def __post_init__(self) -> None:
-        from sess_common.errors import SessError
-
         if isnan(self.speed):  # is within any range
             raise SessError("invalid speed: nan", hint="use a number from 0.1 to 20")
 
@@ -117,8 +116,6 @@ class FilmOptions:
     def film(self, story: Story, columns: int, lines: int, *, fps: int, max_output: int) -> Film:
         from sess_cli.export.film.pacing import USUAL_LONGEST, Pacing
         from sess_cli.export.film.stage import staged
-        from sess_cli.render import amounts
-        from sess_common.program import say
 
         duration = self.milliseconds
         board = self.storyboard(story, columns, max_output)
@@ -156,12 +153,11 @@ class Shape:
 
 def _milliseconds(text: str) -> int:
     from sess_cli.export.film.pacing import LONGEST, SHORTEST
-    from sess_common.errors import SessError
 
-    found = _SECONDS.fullmatch(text.strip().lower())
-    if not found or not any(found.groups()):
+    parts = _DURATION.fullmatch(text.strip().lower())
+    if not parts or not any(parts.groups()):
         raise SessError(f'invalid duration: "{text}"', hint="use 60s, 2m or 1m30s")
-    hours, minutes, seconds = (float(part or 0) for part in found.groups())
+    hours, minutes, seconds = (float(part or 0) for part in parts.groups())
     length = round(1000 * (3600 * hours + 60 * minutes + seconds))
     if not SHORTEST <= length <= LONGEST:
         raise SessError(f"duration out of range: {text}", hint="use 5s to 4h")
@@ -177,12 +173,12 @@ def _pictures(suffix: str, about: str) -> Callable[..., None]:
     """The command that writes files with this suffix."""
 
     def command(
-        session: options.SessionId,
+        session: SessionId,
         *,
         output: Annotated[
             str | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file.")
         ] = None,
-        asked: FilmOptions,
+        options: FilmOptions,
         max_output: MaxOutput = MAX_OUTPUT,
         captions: Annotated[
             bool,
@@ -195,9 +191,9 @@ def _pictures(suffix: str, about: str) -> Callable[..., None]:
             Backend, typer.Option("--backend", help="What draws the film.")
         ] = Backend.BUILTIN,
         open_it: shared.Open = False,
-        masks: shared.Masks,
+        masks: Masks,
         force: shared.Force = False,
-        no_sync: options.NoSync = False,
+        no_sync: NoSync = False,
     ) -> None:
         picture = _Picture(suffix, theme, *shape.sized(gif=suffix == "gif"), fps, max_output)
         picture.check(backend, output)
@@ -208,9 +204,9 @@ def _pictures(suffix: str, about: str) -> Callable[..., None]:
             if captions:
                 shared.check_output(_beside(path), force=force)
             if backend is Backend.VHS:
-                picture.film_by_vhs(story, asked, path)
+                picture.film_by_vhs(story, options, path)
             else:
-                picture.film(story, asked, path, captions=captions)
+                picture.film(story, options, path, captions=captions)
             shared.report(path, redactor)
         if open_it:
             shared.open_file(path)
@@ -238,7 +234,6 @@ class _Picture:
     def check(self, backend: Backend, output: str | None) -> None:
         """Fail before anything is read."""
         from sess_cli.export.film import encode, tape, themes
-        from sess_common.errors import SessError
 
         if output == "-":
             raise SessError("cannot write a film to stdout", hint="use `-o FILE`")
@@ -250,18 +245,16 @@ class _Picture:
         else:
             _need_extra()
 
-    def film(self, story: Story, asked: FilmOptions, path: str, *, captions: bool) -> None:
+    def film(self, story: Story, options: FilmOptions, path: str, *, captions: bool) -> None:
         from sess_cli.export import files
         from sess_cli.export.film import encode
-        from sess_cli.export.film import encode as said
         from sess_cli.export.film.fonts import grid
-        from sess_common.program import say
 
         columns, lines = grid(self.width, self.height, self.font_size)
-        made = asked.film(story, columns, lines, fps=self.fps, max_output=self.max_output)
-        with _film_progress() as progress:
+        film = options.film(story, columns, lines, fps=self.fps, max_output=self.max_output)
+        with shared.progress("filming") as progress:
             warnings = encode.write(
-                made,
+                film,
                 path,
                 theme=self.theme,
                 width=self.width,
@@ -274,27 +267,33 @@ class _Picture:
             say(warning)
         if captions:
             with files.new_file(_beside(path)) as file:
-                file.writelines(line.encode("utf-8", "replace") for line in said.webvtt(made))
+                file.writelines(line.encode("utf-8", "replace") for line in encode.webvtt(film))
 
-    def film_by_vhs(self, story: Story, asked: FilmOptions, path: str) -> None:
+    def film_by_vhs(self, story: Story, options: FilmOptions, path: str) -> None:
         from sess_cli.export import files
         from sess_cli.export.film import tape
 
         name = f"film{os.path.splitext(path)[1].lower()}"
-        lines = tape.lines(
-            asked.storyboard(story, TAPE_COLUMNS, self.max_output),
-            output=name,
+        lines = self.tape(story, options, name)
+        with files.new_file(path) as file:
+            tape.record_tape(lines, name, file)
+
+    def tape(self, story: Story, options: FilmOptions, output: str) -> Iterator[str]:
+        """The lines of a tape that makes VHS write to this file."""
+        from sess_cli.export.film import tape
+
+        return tape.lines(
+            options.storyboard(story, COLUMNS, self.max_output),
+            output=output,
             ident=story.row.session,
             width=self.width,
             height=self.height,
             font_size=self.font_size,
             theme=tape.theme_name(self.theme),
-            speed=asked.speed,
-            duration=asked.milliseconds,
-            utc=asked.utc,
+            speed=options.speed,
+            duration=options.milliseconds,
+            utc=options.utc,
         )
-        with files.new_file(path) as file:
-            tape.record_tape(lines, name, file)
 
 
 def _beside(path: str) -> str:
@@ -304,8 +303,6 @@ def _beside(path: str) -> str:
 def _need_extra() -> None:
     from importlib.util import find_spec
 
-    from sess_common.errors import Exit, SessError
-
     if find_spec("av") is None or find_spec("PIL") is None:
         raise SessError(
             "films need PyAV and Pillow",
@@ -314,37 +311,11 @@ def _need_extra() -> None:
         )
 
 
-@contextmanager
-def _film_progress() -> Iterator[Callable[[int, int], None] | None]:
-    """A progress bar; None in a pipe."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    bar = Progress(
-        TextColumn("filming"),
-        BarColumn(),
-        TextColumn("{task.percentage:>3.0f}%"),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-    )
-    with bar:
-        task = bar.add_task("", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-COLUMNS, LINES = 136, 36  # about what a picture of the usual size has
-
-
 def cast(
-    session: options.SessionId,
+    session: SessionId,
     *,
-    output: shared.Output = None,
-    asked: FilmOptions,
+    output: Output = None,
+    options: FilmOptions,
     max_output: MaxOutput = MAX_OUTPUT,
     theme: ThemeName = THEME,
     columns: Annotated[
@@ -353,9 +324,9 @@ def cast(
     lines: Annotated[
         int, typer.Option("--lines", min=5, max=200, help="Lines on the screen.")
     ] = LINES,
-    masks: shared.Masks,
+    masks: Masks,
     force: shared.Force = False,
-    no_sync: options.NoSync = False,
+    no_sync: NoSync = False,
 ) -> None:
     """Export a session as an asciinema recording."""
     from sess_cli.export.film import themes
@@ -365,45 +336,29 @@ def cast(
     shared.check_output(output, force=force)
     redactor = masks.redactor()
     with shared.opened(session, redactor, sync=not no_sync) as story:
-        film = asked.film(story, columns, lines, fps=FPS, max_output=max_output)
-        made = cast_lines(film, theme_name=theme, timestamp=story.row.started)
+        film = options.film(story, columns, lines, fps=FPS, max_output=max_output)
+        recording = cast_lines(film, theme_name=theme, timestamp=story.row.started)
         path = shared.target(output, shared.default_name(story, "cast"), force=force)
-        shared.put_lines(made, path, redactor, json=True)
-
-
-TAPE_COLUMNS = 136
+        shared.put_lines(recording, path, redactor, json=True)
 
 
 def tape(
-    session: options.SessionId,
+    session: SessionId,
     *,
-    output: shared.Output = None,
-    asked: FilmOptions,
+    output: Output = None,
+    options: FilmOptions,
     theme: ThemeName = THEME,
     shape: Shape,
-    masks: shared.Masks,
+    masks: Masks,
     force: shared.Force = False,
-    no_sync: options.NoSync = False,
+    no_sync: NoSync = False,
 ) -> None:
     """Export a session as a VHS tape; no shell runs any of it."""
-    from sess_cli.export.film import tape as tapes
-
-    width, height, font_size = shape.sized()
+    picture = _Picture("tape", theme, *shape.sized(), FPS, MAX_OUTPUT)
     shared.check_output(output, force=force)
     redactor = masks.redactor()
     with shared.opened(session, redactor, sync=not no_sync) as story:
         path = shared.target(output, shared.default_name(story, "tape"), force=force)
         named = shared.default_name(story, "tape") if path == "-" else os.path.basename(path)
-        made = tapes.lines(
-            asked.storyboard(story, TAPE_COLUMNS),
-            output=f"{os.path.splitext(named)[0]}.mp4",
-            ident=story.row.session,
-            width=width,
-            height=height,
-            font_size=font_size,
-            theme=tapes.theme_name(theme),
-            speed=asked.speed,
-            duration=asked.milliseconds,
-            utc=asked.utc,
-        )
-        shared.put_lines((f"{line}\n" for line in made), path, redactor)
+        lines = picture.tape(story, options, f"{os.path.splitext(named)[0]}.mp4")
+        shared.put_lines((f"{line}\n" for line in lines), path, redactor)

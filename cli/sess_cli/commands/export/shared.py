@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,7 +11,12 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO, cast
 
 import typer
 
+from sess_cli import fresh
 from sess_cli.options import Matching
+from sess_cli.render import amounts
+from sess_common.errors import Exit, SessError
+from sess_common.program import counted, say
+from sess_schema.queries import sessions
 
 if TYPE_CHECKING:
     import apsw
@@ -36,14 +42,14 @@ class Selection(Matching):
 
     ids: Ids = None
 
-    def check(self, *, all_if_none: bool = False) -> None:
-        from sess_common.errors import SessError
-
+    def checked_listing(self, *, utc: bool, all_if_none: bool = False) -> Listing:
+        """All that the options allow; an error if they cannot be combined, or choose nothing."""
         if self.ids and self.is_given:
             raise SessError("an ID cannot be combined with --agent, --project, --since or --until")
         if not self.ids and not self.is_given and not all_if_none:
             hint = "name one, or choose with --project or --since"
             raise SessError("no session named", hint=hint)
+        return self.listing(utc=utc, orphans=True, limit=0)
 
     @property
     def is_one(self) -> bool:
@@ -52,12 +58,10 @@ class Selection(Matching):
 
     def rows(self, db: apsw.Connection, listing: Listing) -> list[SessionRow]:
         """Oldest first."""
-        from sess_schema.queries import sessions
-
         if not self.ids:
             # Without `super()`, which a dataclass with slots does not support.
             return _oldest_first(Matching.rows(self, db, listing))
-        rows = {row.key: row for row in (sessions.resolve(db, given) for given in self.ids)}
+        rows = {row.key: row for row in (sessions.resolve(db, name) for name in self.ids)}
         return _oldest_first([row for row in rows.values() if not _is_below(db, row, rows)])
 
 
@@ -76,25 +80,6 @@ def _is_below(db: apsw.Connection, row: SessionRow, others: Container[SessionId]
     return False
 
 
-Output = Annotated[
-    str | None,
-    typer.Option("-o", "--output", metavar="FILE", help="Write to this file; - for stdout."),
-]
-NoRedact = Annotated[
-    bool, typer.Option("--no-redact", help="Do not mask secrets and home directories.")
-]
-Redact = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--redact",
-        metavar="REGEX",
-        help="Also mask what matches, or its first group. May be repeated.",
-    ),
-]
-RedactionReport = Annotated[
-    bool,
-    typer.Option("--redaction-report", help="List the kind and place of each mask on stderr."),
-]
 Depth = Annotated[
     int | None,
     typer.Option("--depth", metavar="N", min=0, help="Levels of subagents to include; 0 for none."),
@@ -110,18 +95,6 @@ Gist = Annotated[bool, typer.Option("--gist", help="Upload as a secret gist with
 
 
 @dataclass(slots=True)
-class Masks:
-    """What is masked."""
-
-    no_redact: NoRedact = False
-    redact: Redact = None
-    redaction_report: RedactionReport = False
-
-    def redactor(self) -> Redactor | None:
-        return masking(off=self.no_redact, patterns=self.redact, report=self.redaction_report)
-
-
-@dataclass(slots=True)
 class Publishing:
     """What happens to a finished file."""
 
@@ -131,10 +104,6 @@ class Publishing:
 
     def check(self, output: str | None, *, masked: bool) -> None:
         """Fail before anything is read; secrets leave the machine only if somebody says so."""
-        import sys
-
-        from sess_common.errors import SessError
-
         if output == "-" and (self.open_it or self.gist):
             raise SessError("`-o -` cannot be combined with --open or --gist")
         if not self.gist or masked or self.yes:
@@ -157,24 +126,6 @@ class Publishing:
             open_file(files[0])
 
 
-def masking(
-    *, off: bool = False, patterns: list[str] | None = None, report: bool = False
-) -> Redactor | None:
-    """What masks secrets, as the options and config.toml say."""
-    from collections import Counter
-
-    from sess_cli.export import story as masks
-    from sess_common.errors import SessError
-
-    if off:
-        if patterns or report:
-            raise SessError("--no-redact cannot be combined with --redact or --redaction-report")
-        return None
-    redactor = masks.usual_redactor(patterns or ())
-    redactor.places = Counter() if report else None
-    return redactor
-
-
 @contextmanager
 def opened(
     session: str,
@@ -185,9 +136,7 @@ def opened(
     depth: int | None = None,
 ) -> Iterator[Story]:
     """The session with this ID, its secrets masked."""
-    from sess_cli import fresh  # not needed for --help
     from sess_cli.export.story import Story
-    from sess_schema.queries import sessions
 
     with fresh.open_with_sessions(sync=sync) as db:
         yield Story(db, sessions.resolve(db, session), redactor, images=images, depth=depth)
@@ -238,9 +187,6 @@ def put_lines(
 
 def report_failed(failures: Failures) -> None:
     """Name the sessions that could not be exported; the exit code tells that there are some."""
-    from sess_common.errors import Exit
-    from sess_common.program import counted, say
-
     if not failures.found:
         return
     say(f"sess: {counted(len(failures.found), 'session')} could not be exported:")
@@ -251,8 +197,6 @@ def report_failed(failures: Failures) -> None:
 
 def standard_output(*, json: bool = False) -> BinaryIO:
     """For `-o -`: on a terminal, control characters are escaped."""
-    import sys
-
     from sess_cli.export.files import EscapingTerminal
 
     if not sys.stdout.isatty():
@@ -270,16 +214,11 @@ def default_name(story: Story, suffix: str) -> str:
 
 def report(path: str, redactor: Redactor | None) -> None:
     """Print the file, its size, and what was masked."""
-    from sess_cli.render import amounts
-    from sess_common.program import say
-
     say(f"wrote {path} ({amounts.size(os.path.getsize(path))})")
     report_masked(redactor)
 
 
 def report_masked(redactor: Redactor | None) -> None:
-    from sess_common.program import counted, say
-
     if redactor is None:
         return
     for (kind, place), count in (redactor.places or {}).items():
@@ -288,6 +227,20 @@ def report_masked(redactor: Redactor | None) -> None:
         say(f"masked {masked}; --no-redact turns this off")
     elif redactor.places is not None:
         say("nothing was masked")
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None] | None]:
+    """A progress bar; None in a pipe."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def open_file(path: str) -> None:

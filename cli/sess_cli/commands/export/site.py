@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sess_cli.commands.export.shared import Masks, Open
-from sess_cli.options import Matching, NoSync, Utc
+from sess_cli import fresh
+from sess_cli.commands.export import shared
+from sess_cli.commands.export.shared import Open
+from sess_cli.options import Masks, Matching, NoSync, Utc
+from sess_cli.render import amounts, layout
+from sess_cli.terminal import Terminal
+from sess_common.errors import Exit, SessError
+from sess_common.program import say
+from sess_schema.queries import sessions
 
 if TYPE_CHECKING:
     import apsw
@@ -22,6 +29,7 @@ if TYPE_CHECKING:
 
 _FOLDER = "sess-site"
 _SHOWN = 3
+_FEW = 5  # sessions are drawn soon
 
 
 def site(
@@ -45,10 +53,7 @@ def site(
 
     Pages of unchanged sessions are kept; pages of sessions that no longer match are removed.
     """
-    from sess_cli import fresh  # not needed for --help
-    from sess_cli.commands.export import shared
     from sess_cli.export.site.build import Site, Wanted
-    from sess_common.errors import Exit
 
     listing = which.listing(utc=utc, orphans=True, limit=0)
     _check_folder(output)
@@ -73,7 +78,6 @@ def site(
 
 def _check_folder(folder: str) -> None:
     from sess_cli.export.site.plan import MANIFEST
-    from sess_common.errors import SessError
 
     if folder == "-":
         raise SessError("cannot write a site to stdout", hint="use `-o DIR`")
@@ -85,8 +89,6 @@ def _check_folder(folder: str) -> None:
 
 
 def _print_outcome(folder: str, outcome: Outcome, redactor: Redactor | None) -> None:
-    from sess_cli.commands.export import shared
-    from sess_common.program import say
 
     parts = [f"{len(outcome.drawn):,} drawn", f"{outcome.unchanged:,} unchanged"]
     parts += [f"{outcome.removed:,} removed"] if outcome.removed else []
@@ -95,9 +97,6 @@ def _print_outcome(folder: str, outcome: Outcome, redactor: Redactor | None) -> 
 
 
 def _print_failed(outcome: Outcome) -> None:
-    from sess_cli.render import amounts
-    from sess_common.program import say
-
     if outcome.failed:
         say(f"{amounts.plural(len(outcome.failed), 'session')} could not be drawn:")
         for session, why in outcome.failed:
@@ -106,9 +105,6 @@ def _print_failed(outcome: Outcome) -> None:
 
 def _print_plan(db: apsw.Connection, whole: Site, rows: list[SessionRow]) -> None:
     from sess_cli.export.site.plan import NO_PROJECT
-    from sess_cli.render import amounts, layout
-    from sess_cli.terminal import Terminal
-    from sess_schema.queries import sessions
 
     terminal = Terminal()
     stale = {row.key for row in whole.stale()}
@@ -136,12 +132,9 @@ def _print_plan(db: apsw.Connection, whole: Site, rows: list[SessionRow]) -> Non
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[str], None]]:
     """A progress bar; none in a pipe or for a few sessions."""
-    if total < 5 or not sys.stderr.isatty():
+    if total < _FEW:
         yield lambda _: None
         return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("drawing sessions", total=total)
-        yield lambda _: bar.advance(task)
+    drawn = count(1)
+    with shared.progress("drawing sessions") as update:
+        yield lambda _: update(next(drawn), total) if update else None

@@ -8,6 +8,7 @@ from sess_cli.commands.export import shared
 from sess_cli.export.film.pacing import Pacing
 from sess_cli.export.film.stage import staged
 from sess_cli.export.film.storyboard import storyboard
+from sess_cli.options import Masks
 
 MAIN = "11111111-1111-4111-8111-111111111111"
 
@@ -34,7 +35,7 @@ class Session:
     @contextmanager
     def opened(self):
         self.world.ingest()
-        with shared.opened(MAIN, shared.masking(), sync=False) as story:
+        with shared.opened(MAIN, Masks().redactor(), sync=False) as story:
             yield story
 
     def board(self, columns=100, **options):

@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 from contextlib import contextmanager
+from typing import Any
 
 import pyte
 import pytest
@@ -15,6 +16,7 @@ from sess_cli.export.film import cast, rows, themes
 from sess_cli.export.film.pacing import Pacing
 from sess_cli.export.film.stage import staged
 from sess_cli.export.film.storyboard import storyboard
+from sess_cli.options import Masks
 from sess_cli.render import layout
 
 MAIN = "11111111-1111-4111-8111-111111111111"
@@ -29,7 +31,7 @@ def opened(world, monkeypatch, session=MAIN):
     monkeypatch.setenv("HOME", str(world.root))
     monkeypatch.setenv("SESSIOND_HOME", str(world.state))
     monkeypatch.setenv("TZ", "UTC")
-    with shared.opened(session, shared.masking(), sync=False) as story:
+    with shared.opened(session, Masks().redactor(), sync=False) as story:
         yield story
 
 
@@ -41,7 +43,7 @@ def film_of(world, monkeypatch, columns=100, lines=24, **pacing):
 
 def cells(line, columns):
     """Character, colour and weight of every cell of a row, as a terminal has them."""
-    found = []
+    found: list[list[Any]] = []
     for text, look in () if rows.half_of(line) == 2 else line:
         for character in text:
             width = layout.cells(character)
