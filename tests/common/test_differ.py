@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -124,7 +125,8 @@ def test_structured_patches_of_the_agents():
 
 
 def test_odd_structured_patches_are_read_as_far_as_they_go():
-    for odd in (None, 5, "text", {}, [None, 5, [], {}, {"lines": 7}, {"lines": [5, None]}]):
+    listed: list[Any] = [None, 5, [], {}, {"lines": 7}, {"lines": [5, None]}]
+    for odd in (None, 5, "text", dict[str, Any](), listed):
         assert from_hunks(odd) == []
     assert told(from_hunks([{"oldStart": "x", "newStart": -3, "lines": ["+a", 5, "", "?"]}])) == [
         "+1 a", " 1 ",

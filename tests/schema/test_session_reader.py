@@ -100,7 +100,12 @@ def test_some_events_come_as_they_are_asked_for_and_cut(index):
 def test_the_archive_is_unpacked_once_for_a_whole_session(index, monkeypatch):
     """However many records are asked for, a chunk that several of them lie in is read once."""
     unpacked = []
-    monkeypatch.setattr(archive, "unpack", lambda packed: unpacked.append(1) or UNPACK(packed))
+
+    def noted(packed):
+        unpacked.append(1)
+        return UNPACK(packed)
+
+    monkeypatch.setattr(archive, "unpack", noted)
     reader = reader_of(index, "1111")
     given = [(reader.input(entry), reader.result(entry)) for entry in reader.entries()]
     assert given[1][1] == "done"
